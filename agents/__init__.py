@@ -1,0 +1,1 @@
+"""What acts: one Faust agent a file, the web client they use, and the command line that starts them."""

@@ -1,0 +1,34 @@
+"""A page as the crawler reads it: title, text, words and links, free of HTML."""
+
+import msgspec
+
+
+class Link(msgspec.Struct, frozen=True, array_like=True):
+    """One link of a page.
+
+    ``url`` is canonical and absolute; ``anchor`` holds the words inside the link and ``context`` the words
+    around it, both in order and folded; ``position`` counts the page's links from 0.
+    """
+
+    url: str
+    anchor: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
+    position: int = 0
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A parsed page.
+
+    ``url`` is the canonical URL the body came from; ``words`` are the page's distinct words in the order of
+    their first occurrence, bounded; ``text`` is the visible text in reading order (title not included).
+    ``indexable`` and ``follow`` say what the page's own robots directives allow.
+    """
+
+    url: str
+    title: str = ""
+    text: str = ""
+    words: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    canonical: str | None = None
+    indexable: bool = True
+    follow: bool = True

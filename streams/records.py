@@ -1,0 +1,296 @@
+"""What travels on the topics: msgspec structs, MessagePack arrays whose first field is the schema version.
+
+Structs are written as arrays: a newer writer may append fields, which an older reader passes over; a change
+that an older reader would misread takes a new version, which the older reader sends to the dead letters.
+Facts that change state travel in packs: one message holds many facts for one partition, each with its origin
+(the inbox offset it was made from and its index there), so that a repeated emission is recognised and dropped.
+"""
+
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import msgspec
+
+from models.page import Link
+from models.verdict import Verdict
+
+VERSION = 1
+
+T = TypeVar("T")
+
+
+class RecordError(Exception):
+    """A message that can't be read as the record its topic carries; the text says why."""
+
+
+class Record(msgspec.Struct, array_like=True, kw_only=True):
+    """The head of every record: its schema version."""
+
+    version: int = VERSION
+
+
+class Access(msgspec.Struct, array_like=True, frozen=True):
+    """One page view of a user: ``user`` is a pseudonym, ``time`` in seconds since the epoch."""
+
+    user: str
+    url: str
+    time: float
+    referrer: str | None = None
+    status: int = 200
+    content_type: str | None = None
+
+
+class Seeded(msgspec.Struct, array_like=True, frozen=True, tag="seeded"):
+    """A URL to start from."""
+
+    url: str
+
+
+class Inherited(msgspec.Struct, array_like=True, frozen=True, tag="inherited"):
+    """The target of a redirect: it takes the depth and the priorities of the URL that led to it."""
+
+    url: str
+    depth: int
+    priorities: dict[str, float]
+
+
+class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
+    """A judged page and those of its links that belong to one partition.
+
+    ``partitions`` lists every sightings partition that received links of this page: a verdict on one of
+    its targets concerns them all.
+    """
+
+    page: bytes
+    url: str
+    depth: int
+    verdict: Verdict
+    words: tuple[str, ...]
+    links: tuple[Link, ...]
+    partitions: tuple[int, ...]
+
+
+class Visited(msgspec.Struct, array_like=True, frozen=True, tag="visited"):
+    """A user's access to a URL."""
+
+    url: str
+    user: str
+    time: float
+
+
+class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):
+    """A verdict on ``child``, a link target of the linking page ``parent``."""
+
+    parent: bytes
+    child: bytes
+    verdict: Verdict
+
+
+class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
+    """The verdict on a fetched page."""
+
+    url: str
+    verdict: Verdict
+    time: float
+
+
+class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
+    """A fetch that brought no page.
+
+    ``kind`` is "retry" (worth another attempt, not before ``retry_after`` seconds from ``time``), "gone"
+    (the server says there is no such page) or "refused" (robots.txt, an address or a limit forbids it).
+    """
+
+    url: str
+    order: int
+    kind: str
+    reason: str
+    time: float
+    retry_after: float | None = None
+
+
+class Redirected(msgspec.Struct, array_like=True, frozen=True, tag="redirected"):
+    """A fetch that was answered with another URL."""
+
+    url: str
+    order: int
+    target: str
+    time: float
+
+
+Sighting: TypeAlias = Seeded | Inherited | Linked | Visited | Near | Judged | Failed | Redirected
+
+
+class Count(msgspec.Struct, array_like=True, frozen=True):
+    """A page's verdict counted (``sign`` 1) or taken back (-1) under each of ``features``."""
+
+    features: tuple[str, ...]
+    verdict: Verdict
+    sign: int = 1
+
+
+class Pack(Record, Generic[T], kw_only=True):
+    """Facts for one partition: (origin offset, origin index, fact), origins ascending.
+
+    ``source`` names the stream the origins count in; an empty source has none, and its facts must be
+    harmless when repeated.
+    """
+
+    source: str = ""
+    facts: list[tuple[int, int, T]]
+
+
+AccessPack: TypeAlias = Pack[Access]
+SightingPack: TypeAlias = Pack[Sighting]
+EvidencePack: TypeAlias = Pack[Count]
+
+
+class FetchOrder(Record, kw_only=True):
+    """A page to fetch: why, for whom, and until when the frontier waits for the answer.
+
+    ``order`` is the attempt's number, ``priority`` the sum of log interest ratios it was chosen with,
+    ``explored`` whether chance alone chose it, ``lease`` the end of the wait in seconds since the epoch.
+    """
+
+    url: str
+    order: int
+    predicate: str
+    policy: str
+    explored: bool
+    probability: float
+    priority: float
+    depth: int
+    lease: float
+
+
+class FetchedPage(Record, kw_only=True):
+    """A page as it came: ``body`` is compressed with Zstandard, ``headers`` are lower-case and bounded.
+
+    ``time`` is the end of the fetch in seconds since the epoch, ``elapsed`` its length in seconds.
+    """
+
+    order: FetchOrder
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    time: float
+    elapsed: float
+
+
+class Interest(Record, kw_only=True):
+    """What is known of a feature: for each predicate the pages judged and the hits among them."""
+
+    feature: str
+    counts: dict[str, tuple[int, int]]
+
+
+class DeadLetter(Record, kw_only=True):
+    """A message or log line that could not be read: where it stood, why, and its first bytes."""
+
+    topic: str
+    partition: int
+    offset: int
+    reason: str
+    value: bytes
+    time: float
+
+
+class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
+    """A judged page, as people and later programs read it (JSON).
+
+    ``words`` and ``links`` are what the learner used, so that every statistic can be recounted from here.
+    ``origin`` is the place of the fetched page, "topic/partition@offset": equal origins are one page.
+    """
+
+    version: int = VERSION
+    url: str
+    time: float
+    title: str
+    verdict: Verdict
+    predicate: str
+    policy: str
+    explored: bool
+    probability: float
+    priority: float
+    depth: int
+    words: tuple[str, ...]
+    links: tuple[Link, ...]
+    origin: str
+
+
+class HarvestPoint(msgspec.Struct, kw_only=True):
+    """One point of a predicate's harvest-rate stream (JSON); counts are totals up to ``time``.
+
+    ``window_pages`` pages back the rate was ``rate_by_pages``; ``window_seconds`` back ``rate_by_time``.
+    ``lift`` is the harvest rate over that of randomly explored pages, null until one was explored.
+    ``policies`` maps a policy ("random" for explored pages) to its pages and hits.
+    """
+
+    version: int = VERSION
+    predicate: str
+    partition: int
+    time: float
+    pages: int
+    hits: int
+    harvest_rate: float
+    rate_by_pages: float
+    rate_by_time: float
+    lift: float | None
+    policies: dict[str, tuple[int, int]]
+
+
+class PredicateDefinition(msgspec.Struct, kw_only=True):
+    """A predicate as the crawl knows it (JSON): its expression, its share of the fetches, its state."""
+
+    version: int = VERSION
+    name: str
+    expression: str
+    share: float = 1.0
+    state: str = "active"
+
+
+class _Versioned(msgspec.Struct, array_like=True):
+    version: int
+
+
+_encoder = msgspec.msgpack.Encoder()
+
+
+def encode(record: Record) -> bytes:
+    """Return the record's wire form."""
+    return _encoder.encode(record)
+
+
+class Decoder(Generic[T]):
+    """Reads one kind of record; anything else is a `RecordError` that says why.
+
+    >>> decoder = Decoder[DeadLetter](DeadLetter)
+    >>> decoder(b"not a record")
+    Traceback (most recent call last):
+    ...
+    streams.records.RecordError: not a DeadLetter: Expected `array`, got `int`
+    """
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+        self._decoder = msgspec.msgpack.Decoder(kind)
+        self._head = msgspec.msgpack.Decoder(_Versioned)
+
+    def __call__(self, value: bytes) -> T:
+        """Return the record; raises `RecordError`."""
+        try:
+            record: Any = self._decoder.decode(value)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise RecordError(f"not a {self._name()}: {self._cause(value) or error}") from error
+        if record.version != VERSION:
+            raise RecordError(self._cause(value))
+        return record  # type: ignore[no-any-return]
+
+    def _name(self) -> str:
+        return getattr(self._kind, "__name__", str(self._kind))
+
+    def _cause(self, value: bytes) -> str:
+        try:
+            version = self._head.decode(value).version
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return ""
+        return "" if version == VERSION else f"unknown version {version}, expected {VERSION}"

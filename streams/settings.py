@@ -1,0 +1,137 @@
+"""Settings: one typed class; defaults stand here and nowhere else."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+Positive = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=1)]
+Policy = Literal["linkage", "breadth-first", "random"]
+
+
+class Section(BaseModel):
+    """A group of settings; a key that does not exist is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class StreamSettings(Section):
+    """Topics, the embedded log and the group-commit inbox."""
+
+    partitions: Count = Field(1, description="Partitions of each topic that shards.")
+    group_messages: Count = Field(256, description="Messages that end a commit group.")
+    group_rows: Count = Field(20_000, description="Changed rows that end a commit group.")
+    group_seconds: Positive = Field(0.005, description="Seconds after which a commit group ends.")
+    cached_rows: Count = Field(100_000, description="Decoded rows that a table partition keeps in memory.")
+    commit_seconds: Positive = Field(0.5, description="Seconds between commits of consumed offsets.")
+    retention_seconds: Positive = Field(300.0, description="Seconds between sweeps that drop old messages.")
+
+
+class LogSettings(Section):
+    """The program's own log."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level written.")
+    json_lines: bool = Field(False, description="Write each event as one JSON object.")
+
+
+class ObserveSettings(Section):
+    """Reading proxy logs."""
+
+    format: Literal["auto", "squid", "combined", "common"] = Field(
+        "auto", description="Log format; auto recognises it from the first lines."
+    )
+    user_key: SecretStr | None = Field(
+        None, description="Key of the users' pseudonyms (HMAC-SHA256); a random one when there is none."
+    )
+    base_url: str | None = Field(
+        None, description="Site of a log whose lines hold paths only, such as https://example.org."
+    )
+    keep_query: bool = Field(True, description="Keep the query string of visited URLs.")
+
+
+class BrowseSettings(Section):
+    """What is kept of each user's accesses."""
+
+    window: Count = Field(64, description="Accesses kept for each user.")
+
+
+class FrontierSettings(Section):
+    """Choosing the next fetch."""
+
+    policy: Policy = Field("linkage", description="What orders the candidates.")
+    budget: Annotated[int, Field(ge=0)] = Field(0, description="Pages to judge in all; 0 is no limit.")
+    host_budget: Annotated[int, Field(ge=0)] = Field(0, description="Pages to judge a host; 0 is no limit.")
+    max_depth: Annotated[int, Field(ge=0)] = Field(0, description="Links from a seed at most; 0 is no limit.")
+    threshold: float = Field(
+        -1000.0, description="Priority (sum of log interest ratios) below which a candidate is left aside."
+    )
+    explore: Share = Field(0.01, description="Share of the fetches that chance alone chooses.")
+    window_share: Share = Field(0.05, description="Pages in flight, as a share of the pages judged so far.")
+    window_max: Count = Field(16, description="Pages in flight at most.")
+    rescored: Count = Field(50, description="Best candidates scored anew at each choice.")
+    queue: Count = Field(100_000, description="Candidates kept in memory for each predicate.")
+    parents: Count = Field(32, description="In-links kept of each page.")
+    visitors: Count = Field(32, description="Visitors kept of each page.")
+    lease_seconds: Positive = Field(120.0, description="Seconds a fetch may take before it is given again.")
+    attempts: Count = Field(4, description="Attempts at a page before it is given up.")
+    retry_seconds: Positive = Field(30.0, description="Wait before a second attempt; doubles with each.")
+    settle_seconds: Positive = Field(
+        0.05, description="Longest wait for the learner to hear of a verdict before the next choice."
+    )
+
+
+class LearnSettings(Section):
+    """Statistics and what is published of them."""
+
+    significance: Literal["binomial", "paper"] = Field(
+        "binomial", description="Denominator of the significance test: on n(E), or the paper's on n(C)."
+    )
+    t: Positive = Field(2.0, description="Significance threshold in standard deviations.")
+    weights: tuple[float, float, float, float] = Field(
+        (1.0, 1.0, 1.0, 1.0), description="Weights of the logs of content, URL tokens, links and siblings."
+    )
+    features: Count = Field(1_000_000, description="Features counted; beyond it the rarest are forgotten.")
+    published: Count = Field(200_000, description="Features published for each predicate.")
+    threshold: Positive = Field(0.1, description="Move of a log ratio that is published.")
+    eager_pages: Count = Field(200, description="Judged pages up to which every move is published at once.")
+    interval_seconds: Positive = Field(0.1, description="Least time between two publications of a feature.")
+
+
+class FetchSettings(Section):
+    """Asking the web."""
+
+    user_agent: str = Field(
+        "Scentline/0.1 (+https://example.org/scentline)", description="User-Agent; name a contact."
+    )
+    proxy: str | None = Field(
+        None, description="Forward proxy for every fetch, such as http://localhost:3128."
+    )
+    delay_seconds: Annotated[float, Field(ge=0)] = Field(
+        1.0, description="Least time between two fetches of a host."
+    )
+    robots: bool = Field(True, description="Obey robots.txt.")
+    connections: Count = Field(64, description="Connections in all.")
+    timeout_seconds: Positive = Field(30.0, description="Time for one fetch in all.")
+    max_bytes: Count = Field(5_000_000, description="Body size at most, before and after decompression.")
+    redirects: Count = Field(5, description="Redirects followed for robots.txt; a page's become sightings.")
+    allow: tuple[str, ...] = Field(
+        (), description="Hosts and addresses that may be asked although they are not on the open internet."
+    )
+
+
+class JudgeSettings(Section):
+    """Reading pages."""
+
+    labels: str | None = Field(None, description="TSV file of url and category for the judge of categories.")
+    words: Count = Field(400, description="Distinct words used of a page.")
+    links: Count = Field(2000, description="Links used of a page.")
+    context: Annotated[int, Field(ge=0)] = Field(8, description="Words around a link that are kept.")
+
+
+class HarvestSettings(Section):
+    """The harvest-rate stream."""
+
+    window_pages: Count = Field(500, description="Pages in the sliding window.")
+    window_seconds: Positive = Field(60.0, description="Seconds in the sliding window.")
+    interval_seconds: Positive = Field(1.0, description="Least time between two points of a predicate.")

@@ -1,0 +1,102 @@
+"""Every topic, declared once: this file is the topology.
+
+A record's partition is decided by `partition_of` on the key column's value, so that all that concerns a host,
+a user, a feature or a URL meets in one place.
+"""
+
+import zlib
+from dataclasses import dataclass
+
+HOUR = 3600
+DAY = 24 * HOUR
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One topic: what its messages are, how they are partitioned and kept, who writes and who reads.
+
+    ``shards`` is False for a topic that always has one partition; ``retention`` is in seconds, None with
+    ``compacted`` (the newest message of each key is kept for ever).
+    """
+
+    name: str
+    key: str
+    record: str
+    writers: tuple[str, ...]
+    readers: tuple[str, ...]
+    retention: int | None = 7 * DAY
+    compacted: bool = False
+    shards: bool = True
+
+
+PROXY_LOG = Topic(
+    "proxy-log", "any", "one raw log line (bytes)",
+    writers=("log shippers",), readers=("observe",),
+)  # fmt: skip
+ACCESSES = Topic(
+    "accesses", "user", "Pack[Access]",
+    writers=("observe", "feed"), readers=("browse", "audit"),
+)  # fmt: skip
+SIGHTINGS = Topic(
+    "sightings", "host of the URL", "Pack[Sighting]",
+    writers=("browse", "judge", "fetch", "frontier", "crawl"), readers=("frontier",),
+)  # fmt: skip
+FETCHES = Topic(
+    "fetches", "host of the URL", "FetchOrder",
+    writers=("frontier",), readers=("fetch",), retention=DAY,
+)  # fmt: skip
+PAGES = Topic(
+    "pages", "URL", "FetchedPage",
+    writers=("fetch",), readers=("judge",), retention=DAY,
+)  # fmt: skip
+OUTCOMES = Topic(
+    "outcomes", "URL", "Outcome (JSON)",
+    writers=("judge",), readers=("harvest", "matches", "audit", "people"), retention=30 * DAY,
+)  # fmt: skip
+EVIDENCE = Topic(
+    "evidence", "feature", "Pack[Count]",
+    writers=("frontier",), readers=("learn",),
+)  # fmt: skip
+INTERESTS = Topic(
+    "interests", "feature", "Interest",
+    writers=("learn",), readers=("frontier (every worker reads all of it)",), retention=None, compacted=True,
+)  # fmt: skip
+HARVEST = Topic(
+    "harvest", "predicate", "HarvestPoint (JSON)",
+    writers=("harvest",), readers=("crawl", "people"), retention=30 * DAY,
+)  # fmt: skip
+PREDICATES = Topic(
+    "predicates", "name", "PredicateDefinition (JSON)",
+    writers=("crawl",), readers=("judge", "frontier", "harvest (every worker reads all of it)"),
+    retention=None, compacted=True, shards=False,
+)  # fmt: skip
+DEAD_LETTERS = Topic(
+    "dead-letters", "any", "DeadLetter",
+    writers=("observe", "feed", "every agent"), readers=("people",), retention=30 * DAY, shards=False,
+)  # fmt: skip
+
+TOPICS: tuple[Topic, ...] = (
+    PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, EVIDENCE, INTERESTS, HARVEST, PREDICATES,
+    DEAD_LETTERS,
+)  # fmt: skip
+
+
+def partition_of(key: str | bytes, partitions: int) -> int:
+    """Return the partition of ``key`` among ``partitions``: CRC-32 of its UTF-8 bytes, the same for ever.
+
+    >>> partition_of("example.org", 1)
+    0
+    >>> partition_of("example.org", 4) == partition_of(b"example.org", 4)
+    True
+    """
+    data = key.encode() if isinstance(key, str) else key
+    return zlib.crc32(data) % partitions
+
+
+def changelog_of(app_id: str, table: str) -> str:
+    """Return the name of the topic that holds a table's changelog.
+
+    >>> changelog_of("scentline", "frontier")
+    'scentline-frontier-changelog'
+    """
+    return f"{app_id}-{table}-changelog"

@@ -1,0 +1,1 @@
+"""Tests, by the room of what they test."""
