@@ -1,1 +1,1 @@
-"""How facts travel and where state lives: settings, records, topics, transports and the exactly-once inbox."""
+"""How facts travel and where state lives: settings, records, topics, transports, the exactly-once inbox."""

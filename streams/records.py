@@ -2,8 +2,8 @@
 
 Structs are written as arrays: a newer writer may append fields, which an older reader passes over; a change
 that an older reader would misread takes a new version, which the older reader sends to the dead letters.
-Facts that change state travel in packs: one message holds many facts for one partition, each with its origin
-(the inbox offset it was made from and its index there), so that a repeated emission is recognised and dropped.
+Facts that change state travel in packs: one message holds many facts for one partition, each with its
+origin (the inbox offset it was made from and its index there), so that a repeated emission is dropped.
 """
 
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -121,11 +121,11 @@ Sighting: TypeAlias = Seeded | Inherited | Linked | Visited | Near | Judged | Fa
 
 
 class Count(msgspec.Struct, array_like=True, frozen=True):
-    """A page's verdict counted (``sign`` 1) or taken back (-1) under each of ``features``."""
+    """A verdict counted ``times`` over (taken back, where negative) under each of ``features``."""
 
     features: tuple[str, ...]
     verdict: Verdict
-    sign: int = 1
+    times: int = 1
 
 
 class Pack(Record, Generic[T], kw_only=True):
