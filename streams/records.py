@@ -86,11 +86,12 @@ class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):
 
 
 class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
-    """The verdict on a fetched page."""
+    """The verdict on a fetched page; ``crawl_delay`` is what its host's robots.txt asks for."""
 
     url: str
     verdict: Verdict
     time: float
+    crawl_delay: float | None = None
 
 
 class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
@@ -98,6 +99,7 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
 
     ``kind`` is "retry" (worth another attempt, not before ``retry_after`` seconds from ``time``), "gone"
     (the server says there is no such page) or "refused" (robots.txt, an address or a limit forbids it).
+    ``overloaded`` says that the whole host asked to be left alone for a while.
     """
 
     url: str
@@ -106,6 +108,7 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
     reason: str
     time: float
     retry_after: float | None = None
+    overloaded: bool = False
 
 
 class Redirected(msgspec.Struct, array_like=True, frozen=True, tag="redirected"):
@@ -174,6 +177,7 @@ class FetchedPage(Record, kw_only=True):
     body: bytes
     time: float
     elapsed: float
+    crawl_delay: float | None = None
 
 
 class Interest(Record, kw_only=True):

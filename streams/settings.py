@@ -1,13 +1,19 @@
-"""Settings: one typed class; defaults stand here and nowhere else."""
+"""Settings: one typed class; defaults stand here and nowhere else.
 
-from typing import Annotated, Literal
+`streams.configuration` fills it from the file, the environment and the command line.
+"""
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 Policy = Literal["linkage", "breadth-first", "random"]
+PredicateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
 
 
 class Section(BaseModel):
@@ -135,3 +141,51 @@ class HarvestSettings(Section):
     window_pages: Count = Field(500, description="Pages in the sliding window.")
     window_seconds: Positive = Field(60.0, description="Seconds in the sliding window.")
     interval_seconds: Positive = Field(1.0, description="Least time between two points of a predicate.")
+
+
+def _embedded(validated: dict[str, Any]) -> str:
+    return f"embedded://{Path(validated['data']).absolute()}"
+
+
+class Settings(BaseSettings):
+    """Everything that can be set: a few keys of the whole crawl and one section a part of it."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="SCENTLINE_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        validate_default=True,
+    )
+
+    data: Path = Field(Path("scentline-data"), description="Directory of everything that a crawl keeps.")
+    broker: str = Field(
+        default_factory=_embedded,
+        pattern=r"^(embedded|kafka)://.",
+        description="Where messages go: embedded://DIRECTORY or kafka://HOST:PORT.",
+    )
+    random_seed: int = Field(0, description="Seed of every random choice.")
+    streams: StreamSettings = StreamSettings()
+    log: LogSettings = LogSettings()
+    observe: ObserveSettings = ObserveSettings()
+    browse: BrowseSettings = BrowseSettings()
+    frontier: FrontierSettings = FrontierSettings()
+    learn: LearnSettings = LearnSettings()
+    fetch: FetchSettings = FetchSettings()
+    judge: JudgeSettings = JudgeSettings()
+    harvest: HarvestSettings = HarvestSettings()
+    predicates: dict[PredicateName, str] = Field(
+        default_factory=dict, description="What to look for: a name and its expression."
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take only what `streams.configuration` hands over: it reads the sources and knows their origins."""
+        return (init_settings,)

@@ -1,0 +1,75 @@
+# Scentline's commands. Each target sets up what it needs, on a fresh machine too.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+CREATED := $(VENV)/created.stamp
+INSTALLED := $(VENV)/installed.stamp
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+CODE := models streams agents tests
+
+.PHONY: help setup check format test demo docs lock clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+setup: $(INSTALLED) ## install everything into .venv (quick when nothing changed)
+	@:
+
+# A stamp is written last, so that an interrupted set-up is done again.
+$(CREATED):
+	@python=
+	for candidate in $${PYTHON:-} python3.13 python3.12 python3.11 python3.14 python3; do
+	  if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+	    python=$$candidate; break
+	  fi
+	done
+	if [ -z "$$python" ]; then
+	  echo "make setup: needs Python 3.11 or later, and found none (name one with PYTHON=...)" >&2; exit 1
+	fi
+	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then
+	  if ! "$$python" -c 'import venv, ensurepip' 2>/dev/null; then
+	    echo "make setup: $$python has no venv module (on Debian: apt-get install python3-venv)" >&2; exit 1
+	  fi
+	  "$$python" -m venv --clear $(VENV)
+	fi
+	touch $@
+
+$(INSTALLED): requirements.lock pyproject.toml $(CREATED)
+	@echo "make setup: installing into $(VENV), which takes about a minute"
+	$(PIP) --require-hashes -r requirements.lock
+	$(PIP) --no-deps --no-build-isolation --editable .
+	touch $@
+
+check: setup ## lint, format and types: ruff and mypy strict
+	@$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy $(CODE)
+
+format: setup ## put the code into its format
+	@$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+test: setup ## run the tests
+	@$(BIN)/pytest
+
+demo: setup ## crawl a synthetic web for about a minute and show what came of it
+	@$(BIN)/scentline demo
+
+docs: setup ## write docs/settings.md anew from the settings class
+	@$(BIN)/python -m streams.settings_docs > docs/settings.md
+
+lock: $(CREATED) ## resolve requirements.lock anew from pyproject.toml
+	@$(BIN)/python -m venv $(VENV)/lock
+	$(VENV)/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(VENV)/lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --extra dev --custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
+
+clean: ## remove what the targets made
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist demo
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""The audit: everything that was learned, counted again from what the agents left behind."""

@@ -1,0 +1,171 @@
+"""Recounting a crawl: every statistic in the tables against `outcomes` and `accesses`. It reads only."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from models.counts import Counts
+from models.evaluate.recount import JudgedPage, recount
+from models.interest.features import BASE, TOKEN, WORD
+from models.url import host
+from streams.inbox import MARK, Mark
+from streams.records import Outcome
+from streams.settings import Settings
+from streams.tables import TablePartition, open_read_only
+from streams.topics import ACCESSES, EVIDENCE, OUTCOMES, SIGHTINGS
+from streams.transport.journal import Journal
+
+from agents.inspect.record import outcomes, users
+from agents.audit.report import AuditReport
+from agents.browse import USER_PREFIX, UserRow
+from agents.frontier.rows import (
+    HOST_PREFIX,
+    PAGE_PREFIX,
+    FrontierRow,
+    HostRow,
+    PageRow,
+)
+from agents.harvest import PREDICATE_PREFIX, HarvestRow, HarvestTableRow
+from agents.learn.rows import FEATURE_PREFIX, TOTALS_KEY, FeatureRow, LearnRow, LearnTotals, feature_of
+
+INBOXES = {"users": ACCESSES, "frontier": SIGHTINGS, "interests": EVIDENCE, "harvest": OUTCOMES}
+
+
+def audit(settings: Settings) -> AuditReport:
+    """Recount the crawl in ``settings.data`` and compare.
+
+    ``settings`` must bound in-links and windows as the crawl's did. Raises `JournalMissingError` or
+    `FileNotFoundError` where there is no crawl.
+    """
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
+        report = AuditReport()
+        tables = {name: open_read_only(settings.data, name) for name in INBOXES}
+        report.behind = sum(_behind(journal, INBOXES[name].name, parts) for name, parts in tables.items())
+        judged: dict[str, Outcome] = {}
+        for outcome in outcomes(journal):
+            judged.setdefault(outcome.url, outcome)
+        report.judged = len(judged)
+        _check_interests(report, judged.values(), tables["interests"], settings)
+        _check_harvest(report, judged.values(), tables["harvest"])
+        rows, visits = users(journal, settings.browse.window)
+        _check_users(report, rows, tables["users"])
+        _check_pages(report, judged, visits, tables["frontier"])
+        return report
+
+
+def _behind(journal: Journal, topic: str, parts: dict[int, TablePartition]) -> int:
+    waiting = 0
+    for partition in range(journal.partitions(topic)):
+        raw = parts[partition].get(MARK) if partition in parts else None
+        mark = msgspec.msgpack.decode(raw, type=Mark) if raw is not None else Mark()
+        waiting += journal.end(topic, partition) - mark.offset - 1
+    return waiting
+
+
+def _rows(parts: dict[int, TablePartition], prefix: bytes, row_type: Any) -> Iterator[tuple[bytes, Any]]:
+    decode = msgspec.msgpack.Decoder(row_type).decode
+    for part in parts.values():
+        for key, raw in part.scan(prefix):
+            yield key, decode(raw)
+
+
+def _check_interests(
+    report: AuditReport, judged: Iterable[Outcome], parts: dict[int, TablePartition], settings: Settings
+) -> None:
+    pages = [
+        JudgedPage(
+            outcome.url, outcome.verdict, frozenset(outcome.words), tuple(link.url for link in outcome.links)
+        )
+        for outcome in judged
+    ]
+    expected = cells_of(recount(pages, settings.frontier.parents))
+    report.forgotten = sum(row.forgotten for _, row in _rows(parts, TOTALS_KEY, LearnRow))
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for key, row in _rows(parts, FEATURE_PREFIX, LearnRow):
+        assert isinstance(row, FeatureRow)
+        cells = {name: (pages, hits) for name, (pages, hits) in row.counts.items() if pages or hits}
+        if cells:
+            found[feature_of(key)] = cells
+    for feature in found.keys() | expected.keys():
+        state, counted = found.get(feature, {}), expected.get(feature, {})
+        if report.forgotten and feature[:2] in (WORD, TOKEN) and _at_most(state, counted):
+            continue
+        report.compare(f"feature {feature!r}", state, counted)
+    base = max((pages for pages, _ in found.get(BASE, {}).values()), default=0)
+    report.judged_twice = max(0, base - report.judged)
+
+
+def cells_of(counts: Counts) -> dict[str, dict[str, tuple[int, int]]]:
+    """Return counts as feature to predicate to (pages, hits)."""
+    cells: dict[str, dict[str, tuple[int, int]]] = {}
+    for feature, predicate, pages, hits in counts.items():
+        cells.setdefault(feature, {})[predicate] = (pages, hits)
+    return cells
+
+
+def _at_most(state: dict[str, tuple[int, int]], counted: dict[str, tuple[int, int]]) -> bool:
+    return all(
+        pages <= counted.get(name, (0, 0))[0] and hits <= counted.get(name, (0, 0))[1]
+        for name, (pages, hits) in state.items()
+    )
+
+
+def _check_harvest(
+    report: AuditReport, judged: Iterable[Outcome], parts: dict[int, TablePartition]
+) -> None:
+    expected: dict[str, list[int]] = {}
+    for outcome in judged:
+        for name, hit in outcome.verdict.items():
+            cell = expected.setdefault(name, [0, 0])
+            cell[0] += 1
+            cell[1] += hit
+    found: dict[str, list[int]] = {}
+    for key, row in _rows(parts, PREDICATE_PREFIX, HarvestTableRow):
+        assert isinstance(row, HarvestRow)
+        cell = found.setdefault(key[1:].decode(), [0, 0])
+        cell[0] += row.state.pages
+        cell[1] += row.state.hits
+    for name in found.keys() | expected.keys():
+        report.compare(f"harvest of {name}", found.get(name), expected.get(name))
+
+
+def _check_users(report: AuditReport, expected: dict[str, UserRow], parts: dict[int, TablePartition]) -> None:
+    found = {key[1:].decode(): row for key, row in _rows(parts, USER_PREFIX, UserRow)}
+    for number, user in enumerate(sorted(found.keys() | expected.keys())):
+        report.compare(f"user {number}", found.get(user), expected.get(user))
+
+
+def _check_pages(
+    report: AuditReport, judged: dict[str, Outcome], visits: dict[str, int], parts: dict[int, TablePartition]
+) -> None:
+    pages = {row.url: row for _, row in _rows(parts, PAGE_PREFIX, FrontierRow) if isinstance(row, PageRow)}
+    links = _in_links(judged.values())
+    for url in judged.keys() | visits.keys() | links.keys():
+        row = pages.get(url)
+        if row is None:
+            report.lose(url)
+            continue
+        outcome = judged.get(url)
+        expected = (outcome.verdict if outcome else None, visits.get(url, 0), links.get(url, {}))
+        report.compare(f"page {url}", (row.verdict, row.visits, row.links), expected)
+    hosts = Counter(host(url) for url in judged)
+    for key, row in _rows(parts, HOST_PREFIX, FrontierRow):
+        assert isinstance(row, HostRow)
+        name = key[1:].decode()
+        report.compare(f"host {name}", row.judged, hosts.pop(name, 0))
+    for name in hosts:
+        report.lose(f"host {name}")
+
+
+def _in_links(judged: Iterable[Outcome]) -> dict[str, dict[str, list[int]]]:
+    links: dict[str, dict[str, list[int]]] = {}
+    for outcome in judged:
+        for target in {link.url for link in outcome.links} - {outcome.url}:
+            cells = links.setdefault(target, {})
+            for name, satisfied in outcome.verdict.items():
+                cell = cells.setdefault(name, [0, 0])
+                cell[0] += 1
+                cell[1] += satisfied
+    return links

@@ -1,0 +1,35 @@
+"""The command line, one command a file; nothing slow is imported before a command runs."""
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+
+#: The modules that hold the commands, in the order of the help; importing one registers its commands.
+COMMANDS = ("crawl", "feed", "harvest", "matches", "explain", "audit", "serve_archive", "dead_letters", "topics", "config")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run ``scentline`` with ``arguments`` (the process's own where None) and exit with its status.
+
+    An error that people can mend ends as one line on standard error and status 2.
+    """
+    from agents.cli.app import app, complaint
+
+    load_commands()
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="scentline")
+    except Exception as error:
+        line = complaint(error)
+        if line is None:
+            raise
+        sys.stderr.write(f"scentline: error: {line}\n")
+        sys.exit(2)
+
+
+def load_commands() -> Mapping[str, tuple[str, ...]]:
+    """Register every command; return the examples of each one's help by its full name ("config show")."""
+    from agents.cli.app import EXAMPLES
+
+    for name in COMMANDS:
+        importlib.import_module(f"agents.cli.{name}")
+    return EXAMPLES

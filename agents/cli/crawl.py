@@ -1,0 +1,79 @@
+"""``scentline crawl``: every agent in one process, on the embedded log."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agents.cli.app import CommandError, app, examples
+from agents.cli.options import Assignments, ConfigFile, DataDirectory, load_settings
+
+#: What a shell reports of a process that SIGINT ended.
+INTERRUPTED = 130
+
+
+@app.command(
+    epilog=examples(
+        "crawl",
+        "scentline crawl --seed https://example.org/ --predicate 'crawlers=\"crawler\" and title(\"crawl*\")'",
+        "scentline crawl --archive pages.warc.gz --log access.log.gz --labels topics.tsv.gz"
+        " --predicate 'science=category(\"Science\")' --budget 1000",
+    )
+)
+def crawl(
+    seeds: Annotated[
+        list[str] | None, typer.Option("--seed", metavar="URL", help="A page to start from; repeatable.")
+    ] = None,
+    logs: Annotated[
+        list[str] | None,
+        typer.Option("--log", metavar="FILE|-", help="A proxy log to learn of pages from; repeatable."),
+    ] = None,
+    predicates: Annotated[
+        list[str] | None,
+        typer.Option("--predicate", metavar="NAME=EXPR", help="What to look for; repeatable."),
+    ] = None,
+    archives: Annotated[
+        list[Path] | None,
+        typer.Option("--archive", metavar="WARC", help="Crawl what these files hold, not the web."),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="TSV", help="URL and category, for category(...).")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="P", help="linkage, breadth-first or random.")
+    ] = None,
+    budget: Annotated[int | None, typer.Option(metavar="N", help="Pages to judge in all.")] = None,
+    random_seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of every random choice.")] = None,
+    data: DataDirectory = None,
+    as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Crawl until the budget is spent or nothing is left; Ctrl-C stops, the same command goes on.
+
+    Give seeds, a log or both; without seeds, ten pages of the log are the seeds. With --archive the pages come
+    from WARC files, served on loopback, and hosts are asked without delay.
+    """
+    from agents.crawl.command import CrawlOptions, run
+
+    options: dict[str, object] = {
+        "data": data,
+        "random_seed": random_seed,
+        "frontier.policy": policy,
+        "frontier.budget": budget,
+        "judge.labels": str(labels) if labels is not None else None,
+    }
+    for text in predicates or ():
+        name, equals, expression = text.partition("=")
+        if not equals or not expression.strip():
+            raise CommandError(f"--predicate {text!r}: expected NAME=EXPR, such as news='title(\"news\")'")
+        options[f"predicates.{name.strip()}"] = expression
+    if archives:
+        options |= {"fetch.delay_seconds": 0.0}
+    settings = load_settings(config, assignments, options).settings
+    interrupted = run(
+        settings,
+        CrawlOptions(tuple(seeds or ()), tuple(logs or ()), tuple(archives or ()), as_json),
+    )
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)

@@ -1,0 +1,106 @@
+"""``scentline explain``: why a URL was or was not fetched."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agents.cli.app import CommandError, app, examples
+from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
+from agents.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from agents.frontier.rows import PageRow
+    from agents.inspect.explain import Explanation
+
+
+@app.command(epilog=examples("explain", "scentline explain http://s.wikispeedia.test/wp/Science"))
+def explain(
+    url: Annotated[str, typer.Argument(metavar="URL", help="A page that the crawl may have met.")],
+    features: Annotated[int, typer.Option(min=0, help="Features shown for each predicate.")] = 12,
+    data: DataDirectory = None,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Print a URL's state, why it was or was not fetched, and each feature's counts, ratio and significance.
+
+    Counts are those of now, not of the moment of the choice, and a running crawl's of when it last wrote them.
+    """
+    from agents.inspect.explain import explain as run
+    from models.url import canonical
+
+    settings = load_settings(config, assignments, {"data": data}).settings
+    known_as = canonical(url)
+    found = run(settings, known_as) if known_as is not None else None
+    if found is None:
+        raise CommandError(f"{url}: the crawl in {settings.data} has never met this URL")
+    if as_json:
+        _print_as_json(found, features)
+        return
+    for line in describe(found.row):
+        typer.echo(line)
+    for predicate, entries in found.contributions.items():
+        typer.echo(f"\n{predicate}: {len(entries)} features known")
+        print_table(
+            ("feature", "pages", "hits", "ratio", "significance", "log, if it counts"),
+            (
+                (
+                    entry.feature,
+                    str(entry.pages),
+                    str(entry.hits),
+                    f"{entry.ratio:.2f}",
+                    f"{entry.significance:.1f}",
+                    f"{entry.log:+.2f}" if entry.log else "-",
+                )
+                for entry in entries[:features]
+            ),
+        )
+
+
+def describe(row: "PageRow") -> list[str]:
+    """Return what a row says, line by line."""
+    known = [f"in-links of {max((k for k, _ in row.links.values()), default=0)} judged pages"]
+    known += [f"{row.visits} visits"] if row.visits else []
+    known += ["a seed"] if row.seed else []
+    lines = [row.url, f"state: {row.state}{f' ({row.reason})' if row.reason else ''}"]
+    lines.append(f"known by: {', '.join(known)}; depth {row.depth}, discovered as number {row.discovered}")
+    if row.verdict is not None:
+        lines.append("verdict: " + ", ".join(f"{name} {'yes' if hit else 'no'}" for name, hit in row.verdict.items()))
+    if row.choice is not None:
+        by = "chance" if row.choice.explored else f"policy {row.choice.policy}"
+        lines.append(
+            f"fetched for {row.choice.predicate} by {by}, priority {row.choice.priority:.2f}, "
+            f"probability {row.choice.probability:.3g}, attempt {row.attempts}"
+        )
+    elif row.state == "candidate":
+        lines.append("not fetched: others had a higher priority, or its host could not be asked yet")
+    elif row.state == "aside":
+        lines.append("not fetched: its priority is below frontier.threshold")
+    if row.priorities:
+        lines.append(
+            "priority: " + ", ".join(f"{name} {value:+.2f}" for name, value in row.priorities.items())
+        )
+    return lines
+
+
+def _print_as_json(found: "Explanation", features: int) -> None:
+    import msgspec
+
+    row = found.row
+    print_json({
+        "url": row.url,
+        "state": row.state,
+        "reason": row.reason,
+        "depth": row.depth,
+        "seed": row.seed,
+        "visits": row.visits,
+        "links": row.links,
+        "verdict": row.verdict,
+        "attempts": row.attempts,
+        "priorities": row.priorities,
+        "choice": msgspec.structs.asdict(row.choice) if row.choice is not None else None,
+        "features": {
+            name: [msgspec.structs.asdict(entry) for entry in entries[:features]]
+            for name, entries in found.contributions.items()
+        },
+    })  # fmt: skip

@@ -1,0 +1,71 @@
+"""``scentline harvest``: the harvest-rate stream of each predicate."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agents.cli.app import app, examples
+from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
+from agents.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from streams.records import HarvestPoint
+
+
+@app.command(epilog=examples("harvest", "scentline harvest", "scentline harvest --json"))
+def harvest(
+    follow: Annotated[bool, typer.Option("--follow", help="Go on with new points until Ctrl-C.")] = False,
+    as_json: AsJson = False,
+    data: DataDirectory = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Print each predicate's newest point; every point, with --json or --follow."""
+    settings = load_settings(config, assignments, {"data": data}).settings
+    if not (follow or as_json):
+        _newest(settings.data)
+        return
+    import asyncio
+
+    try:
+        asyncio.run(_all(settings.data, follow, as_json))
+    except KeyboardInterrupt:
+        return
+
+
+def _newest(data: Path) -> None:
+    from agents.inspect.record import harvest_points
+    from streams.transport.journal import Journal
+
+    with Journal.open(data / "journal", read_only=True) as journal:
+        newest = {(point.predicate, point.partition): point for point in harvest_points(journal)}
+    print_table(COLUMNS, (_cells(point) for _, point in sorted(newest.items())))
+
+
+async def _all(data: Path, follow: bool, as_json: bool) -> None:
+    import msgspec
+
+    from agents.inspect.record import follow_points
+    from streams.transport.journal import Journal
+
+    with Journal.open(data / "journal", read_only=True) as journal:
+        async for point in follow_points(journal, follow):
+            if as_json:
+                print_json(msgspec.to_builtins(point))
+            else:
+                typer.echo("\t".join(_cells(point)))
+
+
+COLUMNS = ("predicate", "pages", "hits", "harvest rate", "lately", "lift")
+
+
+def _cells(point: "HarvestPoint") -> tuple[str, ...]:
+    return (
+        point.predicate,
+        str(point.pages),
+        str(point.hits),
+        f"{point.harvest_rate:.3f}",
+        f"{point.rate_by_pages:.3f}",
+        "-" if point.lift is None else f"{point.lift:.2f}",
+    )

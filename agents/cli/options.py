@@ -1,0 +1,40 @@
+"""Options that several commands share, and the settings they lead to."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from streams.configuration import Loaded
+
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings file, instead of ./scentline.toml.")
+]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as frontier.budget=100; repeatable."),
+]
+DataDirectory = Annotated[
+    Path | None, typer.Option("--data", metavar="DIR", help="Directory of everything that a crawl keeps.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+
+
+def load_settings(
+    config: Path | None, assignments: list[str] | None, options: Mapping[str, Any] | None = None
+) -> "Loaded":
+    """Return the settings in force and start the log as they say.
+
+    ``options`` are a command's own options by dotted key; None is an option that was not given. They win
+    over ``--set``. Raises `streams.configuration.ConfigurationError`.
+    """
+    from streams.configuration import assignment, load
+    from streams.logging import configure
+
+    overrides: dict[str, Any] = dict(assignment(text) for text in assignments or ())
+    overrides |= {key: value for key, value in (options or {}).items() if value is not None}
+    loaded = load(overrides, config_file=config)
+    configure(loaded.settings.log)
+    return loaded

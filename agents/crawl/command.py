@@ -1,0 +1,90 @@
+"""What the crawl command does around a crawl: checks, seeds, the archive's server, the end's summary."""
+
+import asyncio
+import json
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from models.predicate import parse
+from models.url import canonical
+from streams.configuration import ConfigurationError
+from streams.settings import Settings
+
+from agents.crawl.run import run_crawl
+from agents.crawl.seeds import seeds_of_log
+from agents.crawl.status import Status
+from agents.crawl.view import reporter
+from agents.observation.observer import Observer
+from agents.observation.pseudonym import user_key
+from agents.offline.process import ServerProcess
+
+
+@dataclass(frozen=True)
+class CrawlOptions:
+    """What a crawl is given beside its settings."""
+
+    seeds: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()
+    archives: tuple[Path, ...] = ()
+    as_json: bool = False
+
+
+def run(settings: Settings, options: CrawlOptions) -> bool:
+    """Run a crawl and print its summary; return whether it was interrupted.
+
+    Raises what is wrong with the options before anything is started.
+    """
+    if not settings.predicates:
+        raise ConfigurationError(
+            "a crawl needs at least one predicate, such as --predicate 'news=title(\"news\")'"
+        )
+    for expression in settings.predicates.values():
+        parse(expression)
+    seeds = _seeds(settings, options)
+    with ExitStack() as resources:
+        if options.archives:
+            server = resources.enter_context(ServerProcess.archive(options.archives))
+            fetch = settings.fetch.model_copy(update={"proxy": server.url})
+            settings = settings.model_copy(update={"fetch": fetch})
+        settings.data.mkdir(parents=True, exist_ok=True)
+        observer = Observer(settings.observe, user_key(settings.observe))
+        with reporter(sys.stderr) as report:
+            status, interrupted = asyncio.run(run_crawl(settings, observer, seeds, options.logs, report))
+    if options.as_json:
+        print(json.dumps(summary(status, settings.frontier.policy)))  # noqa: T201
+    return interrupted
+
+
+def _seeds(settings: Settings, options: CrawlOptions) -> list[str]:
+    if not options.seeds and not options.logs:
+        raise ConfigurationError("a crawl needs somewhere to start: --seed URL, --log FILE or both")
+    if not options.seeds:
+        return seeds_of_log(options.logs[0], settings)
+    found = [(url, canonical(url)) for url in options.seeds]
+    for url, known_as in found:
+        if known_as is None:
+            raise ConfigurationError(f"--seed {url!r} can't be crawled; expected an http or https URL")
+    return [known_as for _, known_as in found if known_as is not None]
+
+
+def summary(status: Status, policy: str) -> dict[str, object]:
+    """Return the summary that ``--json`` prints."""
+    return {
+        "fetched": status.fetched,
+        "failed": status.failed,
+        "seconds": round(status.seconds, 3),
+        "pages_per_second": round(status.pages_per_second, 2),
+        "policy": policy,
+        "candidates": status.candidates,
+        "predicates": {
+            name: {
+                "hits": predicate.hits,
+                "judged": predicate.judged,
+                "harvest_rate": round(predicate.harvest_rate, 4),
+                "lift": None if predicate.lift is None else round(predicate.lift, 3),
+            }
+            for name, predicate in status.predicates.items()
+        },
+    }

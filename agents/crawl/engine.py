@@ -1,0 +1,211 @@
+"""The engine: starts every agent in this process on the embedded log, and stops them.
+
+What it owns: the journal, the Faust app, the web client, the broadcast readers. What it decides: when a crawl
+is finished, and that the first error that must not be passed over ends it.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from models.url import host
+from streams.app import create_app
+from streams.broadcast import Broadcast
+from streams.logging import EventLog
+from streams.records import Decoder, Interest, Pack, PredicateDefinition, Seeded, encode
+from streams.runtime import Runtime, every
+from streams.settings import Settings
+from streams.stateful import Stateful
+from streams.topics import ACCESSES, INTERESTS, PREDICATES, SIGHTINGS
+from streams.transport.journal import Journal
+from streams.transport.publisher import JournalPublisher
+
+from agents.browse import BrowseAgent
+from agents.crawl.feeder import backlog_of, feed
+from agents.crawl.journal import open_journal
+from agents.fetch import FetchAgent
+from agents.frontier.agent import FrontierAgent
+from agents.harvest import HarvestAgent
+from agents.judge import JudgeAgent
+from agents.labels import load as load_labels
+from agents.learn.agent import LearnAgent
+from agents.observation.observer import Observer
+from agents.observe import ObserveAgent
+from agents.predicates import Predicates
+from agents.web.client import Client
+
+log = EventLog("crawl")
+
+#: Seconds between two looks at whether something has come about.
+WAIT_SECONDS = 0.02
+
+
+class Engine:
+    """One process that is a whole crawler. An asynchronous context manager: entered, it runs."""
+
+    def __init__(self, settings: Settings, observer: Observer) -> None:
+        self.settings = settings
+        self.observer = observer
+        self.failure: BaseException | None = None
+        self.stopped = asyncio.Event()
+        self.feeding = False
+        self._resources = AsyncExitStack()
+        self._feeder: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "Engine":
+        try:
+            await self._start()
+        except BaseException:
+            await self._resources.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._resources.aclose()
+
+    # starting and stopping
+
+    async def _start(self) -> None:
+        settings = self.settings
+        self.journal = self._resources.enter_context(open_journal(settings))
+        publisher = JournalPublisher(self.journal, time.time)
+        app = create_app(settings)
+        self.runtime = Runtime(app, settings, publisher, self._fail)
+        client = await self._resources.enter_async_context(Client(settings.fetch, time.time))
+        self.predicates = Predicates()
+        labels = load_labels(Path(settings.judge.labels)) if settings.judge.labels else None
+        ObserveAgent(self.runtime, self.observer)
+        self.browse = BrowseAgent(self.runtime)
+        self.frontier = FrontierAgent(self.runtime)
+        self.fetch = FetchAgent(self.runtime, client)
+        self.judge = JudgeAgent(self.runtime, self.predicates, labels)
+        self.learn = LearnAgent(self.runtime)
+        self.harvest = HarvestAgent(self.runtime)
+        await self._announce_predicates()
+        await self._listen()
+        app.finalize()
+        await app.start()
+        self._resources.push_async_callback(self._stop)
+        self.runtime.spawn(self.frontier.run())
+        self.runtime.spawn(self.learn.run())
+        self.runtime.spawn(every(settings.harvest.interval_seconds, self.harvest.tell))
+
+    async def _announce_predicates(self) -> None:
+        for name, expression in self.settings.predicates.items():
+            definition = PredicateDefinition(name=name, expression=expression)
+            message = (PREDICATES.name, 0, name.encode(), msgspec.json.encode(definition))
+            await self.runtime.publisher.send_all([message])
+
+    async def _listen(self) -> None:
+        """Read what every worker must know before anything is judged or chosen, then follow it."""
+        decode = Decoder[Interest](Interest)
+
+        def predicate(key: bytes | None, value: bytes | None) -> None:
+            definition = self.predicates.hear(key, value)
+            if definition is not None:
+                self.frontier.heard_predicate(definition)
+
+        def interest(key: bytes | None, value: bytes | None) -> None:
+            if value is None:
+                assert key is not None, "the topic is compacted: every message has a key"
+                counts = dict.fromkeys(self.predicates.definitions, (0, 0))
+                self.frontier.heard_interest(Interest(feature=key.decode(), counts=counts))
+                return
+            known = decode(value)
+            self.frontier.heard_interest(known)
+            self.learn.heard_base(known)
+
+        for topic, hear in ((PREDICATES, predicate), (INTERESTS, interest)):
+            broadcast = Broadcast(self.journal, topic.name, hear, self._fail)
+            await broadcast.start()
+            self._resources.push_async_callback(broadcast.stop)
+
+    async def _stop(self) -> None:
+        await self.stop_feeding()
+        await self.runtime.close()
+        await self.judge.relay.flush()
+        for inbox in self.inboxes:
+            await inbox.flush()
+        await self.harvest.tell()
+        await self.runtime.app.stop()
+
+    def _fail(self, error: BaseException) -> None:
+        if self.failure is None:
+            self.failure = error
+        self.stopped.set()
+
+    # work
+
+    async def seed(self, urls: Iterable[str]) -> None:
+        """Start from canonical URLs; one that is known already changes nothing."""
+        messages: list[tuple[str, int, bytes | None, bytes | None]] = []
+        for url in urls:
+            pack: Pack[Seeded] = Pack(facts=[(0, 0, Seeded(url))])
+            partition = self.runtime.partition(SIGHTINGS, host(url))
+            messages.append((SIGHTINGS.name, partition, None, encode(pack)))
+        if messages:
+            await self.runtime.publisher.send_all(messages)
+
+    def start_feeding(self, sources: Sequence[str]) -> None:
+        """Feed logs, one after the other, while the crawl runs."""
+
+        async def work() -> None:
+            try:
+                for source in sources:
+                    await feed(source, self.observer, self.runtime.publisher, self._backlog)
+            finally:
+                self.feeding = False
+
+        self.feeding = True
+        self._feeder = self.runtime.spawn(work())
+
+    async def stop_feeding(self) -> None:
+        """Stop feeding, wherever the log is."""
+        if self._feeder is not None:
+            self._feeder.cancel()
+            await asyncio.gather(self._feeder, return_exceptions=True)
+
+    def _backlog(self) -> int:
+        def absorbed(partition: int) -> int:
+            shard = self.browse.inbox.shards.get(partition)
+            return 0 if shard is None else shard.mark.offset + 1
+
+        return backlog_of(self.journal, absorbed)
+
+    # where it stands
+
+    @property
+    def inboxes(self) -> list[Stateful[Any]]:
+        """The inboxes of the stateful agents, in the order in which messages flow."""
+        return [self.browse.inbox, self.frontier.inbox, self.learn.inbox, self.harvest.inbox]
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether every stateful agent has absorbed everything that was sent to it."""
+        return all(self._absorbed_all(inbox) for inbox in self.inboxes)
+
+    def _absorbed_all(self, inbox: Stateful[Any]) -> bool:
+        topic = inbox.topic.name
+        partitions = self.journal.partitions(topic)
+        return len(inbox.shards) == partitions and all(
+            shard.mark.offset + 1 >= self.journal.end(topic, partition)
+            for partition, shard in inbox.shards.items()
+        )
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do: the budget is spent, or the log is fed and all is fetched."""
+        if not self.frontier.finished:
+            return False
+        return self.frontier.spent or (not self.feeding and self.caught_up)
+
+    async def settle(self) -> None:
+        """Wait until what was fetched has been counted everywhere."""
+        await self.stop_feeding()
+        while not self.caught_up and self.failure is None:
+            await asyncio.sleep(WAIT_SECONDS)

@@ -1,0 +1,85 @@
+"""Where a crawl stands: the figures that the live view and the summary show."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from models.harvest import RANDOM, Harvest
+
+from agents.crawl.engine import Engine
+
+
+@dataclass(frozen=True)
+class PredicateStatus:
+    """A predicate's figures: ``lift`` is None until a page was explored by chance."""
+
+    hits: int
+    judged: int
+    harvest_rate: float
+    recent_rate: float
+    lift: float | None
+
+
+@dataclass(frozen=True)
+class Status:
+    """A crawl's figures; ``fetched`` counts over all runs of the crawl, ``run_fetched`` in this one."""
+
+    fetched: int
+    run_fetched: int
+    failed: int
+    seconds: float
+    candidates: int
+    in_flight: int
+    predicates: dict[str, PredicateStatus]
+
+    @property
+    def pages_per_second(self) -> float:
+        """Pages judged a second in this run."""
+        return self.run_fetched / self.seconds if self.seconds > 0 else 0.0
+
+
+class Meter:
+    """Takes a running engine's status; it counts from when it was made."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._started = time.monotonic()
+        self._before = engine.frontier.totals().judged
+
+    def status(self) -> Status:
+        """Return where the crawl stands now."""
+        engine = self._engine
+        totals = engine.frontier.totals()
+        closed = totals.judged + totals.failed + totals.moved
+        return Status(
+            fetched=totals.judged,
+            run_fetched=totals.judged - self._before,
+            failed=totals.failed,
+            seconds=time.monotonic() - self._started,
+            candidates=totals.discovered - closed,
+            in_flight=len(engine.frontier.candidates.flights),
+            predicates={
+                name: predicate_status(engine.harvest.states(name))
+                for name in engine.predicates.definitions
+            },
+        )
+
+
+def predicate_status(states: Iterable[Harvest]) -> PredicateStatus:
+    """Return a predicate's figures over its partitions."""
+    states = list(states)
+    pages = sum(state.pages for state in states)
+    hits = sum(state.hits for state in states)
+    explored = [state.policies.get(RANDOM, (0, 0)) for state in states]
+    explored_pages = sum(count for count, _ in explored)
+    explored_hits = sum(count for _, count in explored)
+    rate = hits / pages if pages else 0.0
+    recent = sum(min(state.pages, state.window_pages) for state in states)
+    return PredicateStatus(
+        hits=hits,
+        judged=pages,
+        harvest_rate=rate,
+        recent_rate=sum(state.ring_hits for state in states) / recent if recent else 0.0,
+        # Smoothed as in `Harvest.explored_rate`.
+        lift=rate / ((explored_hits + 0.5) / (explored_pages + 1)) if explored_pages else None,
+    )

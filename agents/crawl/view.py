@@ -1,0 +1,85 @@
+"""What a crawl shows while it runs: a live view on a terminal, plain lines elsewhere."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from streams.logging import printable
+
+from agents.crawl.engine import Engine
+from agents.crawl.run import Report
+from agents.crawl.status import Status
+
+#: Seconds between two plain lines.
+LINE_SECONDS = 5.0
+#: Newest matches shown in the live view.
+MATCHES = 8
+
+
+@contextmanager
+def reporter(out: TextIO) -> Iterator[Report]:
+    """Give a report function for ``out``, a terminal or not."""
+    if out.isatty():
+        with Live(console=Console(file=out), transient=False, refresh_per_second=4) as live:
+            yield lambda engine, status: live.update(live_view(engine, status))
+    else:
+        yield Lines(out)
+
+
+class Lines:
+    """Writes a plain line every few seconds."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._last = float("-inf")
+
+    def __call__(self, engine: Engine, status: Status) -> None:
+        """Write a line if it is time."""
+        now = time.monotonic()
+        if now - self._last >= LINE_SECONDS:
+            self._last = now
+            self._out.write(line(status) + "\n")
+            self._out.flush()
+
+
+def line(status: Status) -> str:
+    """Return where the crawl stands, in one line."""
+    rates = ", ".join(
+        f"{name} {predicate.hits}/{predicate.judged} ({predicate.harvest_rate:.0%})"
+        for name, predicate in status.predicates.items()
+    )
+    return (
+        f"{status.seconds:6.1f} s  {status.fetched} pages ({status.pages_per_second:.1f}/s), "
+        f"{status.failed} failed, {status.candidates} candidates; {rates}"
+    )
+
+
+def live_view(engine: Engine, status: Status) -> Group:
+    """Return the live view: a head line, the predicates, the newest matches."""
+    head = Text(
+        f"{status.fetched} pages  {status.pages_per_second:.1f}/s  {status.failed} failed  "
+        f"{status.candidates} candidates  {status.in_flight} in flight  {status.seconds:.0f} s",
+        style="bold",
+    )
+    table = Table("predicate", "hits", "judged", "harvest rate", "lately", "lift", box=None)
+    for name, predicate in status.predicates.items():
+        lift = "-" if predicate.lift is None else f"{predicate.lift:.1f}"
+        table.add_row(
+            name,
+            str(predicate.hits),
+            str(predicate.judged),
+            f"{predicate.harvest_rate:.1%}",
+            f"{predicate.recent_rate:.1%}",
+            lift,
+        )
+    matches = Text("\n").join(
+        Text(f"{name}  {printable(title or url)}  {printable(url)}", overflow="ellipsis", no_wrap=True)
+        for name, url, title in reversed(engine.harvest.matches[-MATCHES:])
+    )
+    return Group(head, table, Text(), matches)

@@ -1,0 +1,257 @@
+"""The frontier agent: owns the candidates of its hosts and chooses the next fetches.
+
+Reads `sightings`, `interests` and `predicates`; keeps the table `frontier` (a row a URL, a linking page, a
+host); writes `evidence`, `fetches` and, for other partitions, `sightings`.
+"""
+
+import asyncio
+from random import Random
+
+from models.frontier.fairness import FairShare
+from models.frontier.politeness import HostClocks
+from models.frontier.window import window
+from models.url import host
+from streams.inbox import Shard
+from streams.logging import EventLog
+from streams.records import (
+    Decoder,
+    Failed,
+    FetchOrder,
+    Interest,
+    Judged,
+    PredicateDefinition,
+    SightingPack,
+    encode,
+)
+from streams.runtime import Runtime
+from streams.stateful import Stateful
+from streams.topics import EVIDENCE, FETCHES, SIGHTINGS
+
+from agents.frontier.book import Book, FrontierShard, totals_of
+from agents.frontier.candidates import Candidates
+from agents.frontier.rows import Choice, FrontierRow, PageRow, TotalsRow, page_key
+from agents.frontier.scoring import Scorer
+
+#: Hosts whose clocks are kept.
+CLOCKS = 100_000
+#: Seconds between two looks at leases and retries when nothing else happens.
+IDLE_SECONDS = 0.25
+#: Choices between two steps of the sweep.
+CHOICES_A_SWEEP = 20
+
+log = EventLog("frontier")
+
+
+class FrontierAgent:
+    """Absorbs sightings, keeps the candidates scored, and orders fetches while the windows have room."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self.settings = runtime.settings.frontier
+        self.scorer = Scorer(runtime.settings.learn)
+        clocks = HostClocks(runtime.settings.fetch.delay_seconds, CLOCKS)
+        random = Random(runtime.settings.random_seed)
+        self.candidates = Candidates(self.settings, self.scorer, clocks, random)
+        self.fair = FairShare({})
+        self.dry = False
+        self._wake = asyncio.Event()
+        self._heard = asyncio.Event()
+        self._choices = 0
+        publisher = runtime.publisher
+        self._partitions = publisher.partitions(SIGHTINGS.name)
+        self.book = Book(self.settings, publisher.partitions(EVIDENCE.name), self._partitions)
+        decode = Decoder[SightingPack](SightingPack)
+        self.inbox: Stateful[FrontierRow] = Stateful(
+            runtime, SIGHTINGS, "frontier", FrontierRow, decode, self
+        )
+
+    # what others publish
+
+    def heard_interest(self, interest: Interest) -> None:
+        """Take in what is known of a feature."""
+        self.scorer.learn(interest)
+        if not interest.feature:
+            self._heard.set()
+
+    def heard_predicate(self, definition: PredicateDefinition) -> None:
+        """Take in a predicate's definition."""
+        if definition.name not in self.candidates.queues:
+            self.candidates.add_predicate(definition.name)
+            for shard in self.candidates.shards.values():
+                self.candidates.open(shard, self._partitions, self.runtime.clock())
+        self.fair.set_share(definition.name, definition.share)
+        self._wake.set()
+
+    # the inbox
+
+    def opened(self, shard: FrontierShard) -> None:
+        """Take up a partition's candidates."""
+        self.candidates.open(shard, self._partitions, self.runtime.clock())
+        self._wake.set()
+
+    def closed(self, shard: FrontierShard) -> None:
+        """Forget a partition's candidates."""
+        self.candidates.close(shard)
+
+    def absorb(self, shard: FrontierShard, fact: object) -> None:
+        """Change rows and emit evidence for one sighting; candidates are scored when the message is done."""
+        self.book.absorb(shard, fact)
+        if len(self.book.touched) >= self.settings.queue:
+            self._settle_touched(shard)
+
+    def committed(self, shard: Shard[FrontierRow]) -> None:
+        """Score what the group touched, and choose again."""
+        self._settle_touched(shard)
+        self._wake.set()
+
+    def _settle_touched(self, shard: FrontierShard) -> None:
+        now = self.runtime.clock()
+        touched, self.book.touched = self.book.touched, set()
+        ended, self.book.ended = self.book.ended, []
+        for sighting in ended:
+            self.candidates.land(sighting.url, now)
+            self._learn_host(sighting, now)
+        self.candidates.refresh(shard, touched, now)
+        self.dry = False
+
+    def _learn_host(self, sighting: object, now: float) -> None:
+        clocks = self.candidates.clocks
+        if isinstance(sighting, Judged):
+            clocks.succeeded(host(sighting.url), now)
+            if sighting.crawl_delay:
+                clocks.crawl_delay(host(sighting.url), sighting.crawl_delay)
+        elif isinstance(sighting, Failed) and sighting.kind == "retry":
+            clocks.failed(host(sighting.url), now, sighting.retry_after, overloaded=sighting.overloaded)
+
+    # choosing
+
+    async def run(self) -> None:
+        """Choose whenever something changed, and now and then; never returns."""
+        while True:
+            try:
+                await asyncio.wait_for(self._wake.wait(), IDLE_SECONDS)
+            except TimeoutError:
+                pass
+            self._wake.clear()
+            await self._hear_of_verdicts()
+            now = self.runtime.clock()
+            self._end_leases(now)
+            self.candidates.wake(now)
+            changed = self._choose(now)
+            for shard in changed:
+                await self.inbox.commit(shard)
+            if not changed:
+                self._look_for_more(now)
+
+    async def _hear_of_verdicts(self) -> None:
+        """Wait a moment until the learner has published what the last verdicts taught."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.settings.settle_seconds
+        while self.scorer.judged < self.totals().judged and loop.time() < deadline:
+            self._heard.clear()
+            try:
+                await asyncio.wait_for(self._heard.wait(), deadline - loop.time())
+            except TimeoutError:
+                return
+
+    def _choose(self, now: float) -> list[FrontierShard]:
+        changed: dict[int, FrontierShard] = {}
+        judged = self.totals().judged
+        room = window(judged, self.settings.window_share, self.settings.window_max)
+        eligible = set(self.candidates.queues)
+        while eligible and self._within_budget(judged):
+            eligible = {name for name in eligible if self.candidates.in_flight(name) < room}
+            predicate = self.fair.next(eligible)
+            if predicate is None:
+                break
+            picked = self.candidates.pick(predicate, now)
+            if picked is None:
+                eligible.discard(predicate)
+                continue
+            shard, row, explored, probability = picked
+            priority = row.priorities.get(predicate, 0.0)
+            choice = Choice(predicate, self.settings.policy, explored, probability, priority, now)
+            self._order(shard, row, choice, now)
+            self.fair.charge(predicate)
+            changed[shard.partition] = shard
+        return list(changed.values())
+
+    def _within_budget(self, judged: int) -> bool:
+        return not self.settings.budget or judged + len(self.candidates.flights) < self.settings.budget
+
+    def _order(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
+        row.state = "leased"
+        row.attempts += 1
+        row.lease = now + self.settings.lease_seconds
+        row.choice = choice
+        shard.put(page_key(row.url), row)
+        self.candidates.take(row, choice.predicate, row.lease, now)
+        order = FetchOrder(
+            url=row.url,
+            order=row.attempts,
+            predicate=choice.predicate,
+            policy=choice.policy,
+            explored=choice.explored,
+            probability=choice.probability,
+            priority=choice.priority,
+            depth=row.depth,
+            lease=row.lease,
+        )
+        partition = self.runtime.partition(FETCHES, host(row.url))
+        shard.outbox.send(FETCHES.name, partition, None, encode(order))
+
+    def _end_leases(self, now: float) -> None:
+        """Take back the URLs whose fetch was never answered."""
+        for url in self.candidates.overdue(now):
+            self.candidates.land(url, now)
+            found = self.candidates.find(url)
+            if found is None or found[1].state != "leased":
+                continue
+            shard, row = found
+            log.warning("lease ran out", url=url, attempts=row.attempts)
+            row.state = "candidate" if row.attempts < self.settings.attempts else "given up"
+            row.reason = "no answer within the lease"
+            shard.put(page_key(url), row)
+            if row.state == "candidate":
+                self.candidates.offer(shard, row, now)
+            else:
+                totals = totals_of(shard)
+                totals.given_up += 1
+                shard.put(b"t", totals)
+            self.inbox.commit_soon(shard)
+
+    def _look_for_more(self, now: float) -> None:
+        """Sweep: a step now and then, a whole round when the queues are empty."""
+        self._choices += 1
+        empty = not any(len(queue) for queue in self.candidates.queues.values())
+        if empty and not self.dry:
+            while not self.candidates.sweep(now):
+                pass
+            self.dry = not any(len(queue) for queue in self.candidates.queues.values())
+            if not self.dry:
+                self._wake.set()
+        elif self._choices % CHOICES_A_SWEEP == 0:
+            self.candidates.sweep(now)
+
+    # totals
+
+    def totals(self) -> TotalsRow:
+        """Return the totals over the partitions held."""
+        total = TotalsRow()
+        for shard in self.candidates.shards.values():
+            part = totals_of(shard)
+            for name in TotalsRow.__struct_fields__:
+                setattr(total, name, getattr(total, name) + getattr(part, name))
+        return total
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget of pages is spent."""
+        return bool(self.settings.budget) and self.totals().judged >= self.settings.budget
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is in flight and nothing is left to do: the budget is spent or all is fetched."""
+        if self.candidates.flights or not self.candidates.shards:
+            return False
+        return self.spent or (self.dry and self.candidates.next_wake is None)

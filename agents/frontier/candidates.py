@@ -1,0 +1,230 @@
+"""The candidates in memory: a queue for each predicate, those that wait for a retry, those being fetched."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import islice
+from random import Random
+
+from models.frontier.politeness import HostClocks
+from models.frontier.queue import CandidateQueue
+from models.url import host
+from streams.settings import FrontierSettings
+from streams.topics import partition_of
+
+from agents.frontier.book import FrontierShard
+from agents.frontier.rows import OPEN, PAGE_PREFIX, FrontierRow, HostRow, PageRow, host_key, page_key
+from agents.frontier.scoring import Scorer, highest
+
+#: Rows looked at by one step of the sweep that scores everything anew, a little at a time.
+SWEPT = 200
+
+
+@dataclass(frozen=True)
+class Flight:
+    """A fetch that was ordered: for which predicate, and until when its answer is waited for."""
+
+    predicate: str
+    lease: float
+
+
+class Candidates:
+    """Every open URL of the shards held is in a queue, waiting, in flight, aside, or only on disk.
+
+    Only on disk are those that a full queue evicted: the sweep brings them back when there is room.
+    """
+
+    def __init__(self, settings: FrontierSettings, scorer: Scorer, clocks: HostClocks, random: Random) -> None:
+        self.settings = settings
+        self.scorer = scorer
+        self.clocks = clocks
+        self.random = random
+        self.shards: dict[int, FrontierShard] = {}
+        self.queues: dict[str, CandidateQueue] = {}
+        self.flights: dict[str, Flight] = {}
+        self._partitions = 1
+        self._waiting: list[tuple[float, str]] = []
+        self._cursors: dict[int, bytes | None] = {}
+
+    def add_predicate(self, name: str) -> None:
+        """Start keeping a queue for a predicate."""
+        self.scorer.add_predicate(name)
+        self.queues.setdefault(name, CandidateQueue(self.settings.queue))
+
+    # shards
+
+    def open(self, shard: FrontierShard, partitions: int, now: float) -> None:
+        """Take up a shard: every open URL in it is offered anew."""
+        self._partitions = partitions
+        self.shards[shard.partition] = shard
+        self._cursors[shard.partition] = None
+        for _, row in shard.scan(PAGE_PREFIX):
+            self._take_up(shard, row, now)
+
+    def _take_up(self, shard: FrontierShard, row: FrontierRow, now: float) -> None:
+        if not isinstance(row, PageRow):
+            return
+        if row.state == "leased" and row.choice is not None:
+            self.flights[row.url] = Flight(row.choice.predicate, row.lease)
+            self.clocks.started(host(row.url), now)
+        elif row.state in OPEN:
+            self.offer(shard, row, now)
+
+    def close(self, shard: FrontierShard) -> None:
+        """Forget a shard that another worker has now."""
+        self.shards.pop(shard.partition, None)
+        self._cursors.pop(shard.partition, None)
+        for url in [url for url in self.flights if self._partition(url) == shard.partition]:
+            del self.flights[url]
+        for queue in self.queues.values():
+            for url in [url for url in queue if self._partition(url) == shard.partition]:
+                queue.discard(url)
+
+    def _partition(self, url: str) -> int:
+        return partition_of(host(url), self._partitions)
+
+    def find(self, url: str) -> tuple[FrontierShard, PageRow] | None:
+        """Return a URL's shard and row, if its shard is held and it is known."""
+        shard = self.shards.get(self._partition(url))
+        row = shard.get(page_key(url)) if shard is not None else None
+        return (shard, row) if shard is not None and isinstance(row, PageRow) else None
+
+    # offers
+
+    def refresh(self, shard: FrontierShard, keys: Iterable[bytes], now: float) -> None:
+        """Score rows anew and put them where they belong."""
+        for key in keys:
+            row = shard.get(key)
+            if isinstance(row, PageRow) and row.state in OPEN and row.state != "leased":
+                self.offer(shard, row, now)
+
+    def offer(self, shard: FrontierShard, row: PageRow, now: float) -> None:
+        """Put an open URL in the queues, or where it has to wait; a priority below the threshold sets it aside."""
+        if row.not_before > now:
+            self._withdraw(row.url)
+            heappush(self._waiting, (row.not_before, row.url))
+            return
+        if not self._allowed(shard, row):
+            self._withdraw(row.url)
+            return
+        row.priorities = {name: self.priority(shard, row, name) for name in self.queues}
+        kept = row.seed or highest(row.priorities.values()) >= self.settings.threshold
+        row.state = "candidate" if kept else "aside"
+        if not kept:
+            self._withdraw(row.url)
+            return
+        name = host(row.url)
+        for predicate, priority in row.priorities.items():
+            self.queues[predicate].put(row.url, name, priority, row.discovered)
+
+    def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
+        """Return a candidate's priority under the policy; chance and breadth-first have none but order."""
+        if self.settings.policy == "linkage":
+            return self.scorer.priority(shard, row, predicate)
+        return -float(row.depth) if self.settings.policy == "breadth-first" else 0.0
+
+    def _allowed(self, shard: FrontierShard, row: PageRow) -> bool:
+        if self.settings.max_depth and row.depth > self.settings.max_depth:
+            return False
+        if not self.settings.host_budget:
+            return True
+        name = host(row.url)
+        counts = shard.get(host_key(name))
+        judged = counts.judged if isinstance(counts, HostRow) else 0
+        flying = sum(host(url) == name for url in self.flights)
+        return judged + flying < self.settings.host_budget
+
+    def _withdraw(self, url: str) -> None:
+        for queue in self.queues.values():
+            queue.discard(url)
+
+    def wake(self, now: float) -> None:
+        """Offer the URLs whose wait for a retry is over."""
+        while self._waiting and self._waiting[0][0] <= now:
+            _, url = heappop(self._waiting)
+            found = self.find(url)
+            if found is not None and found[1].state in OPEN and found[1].state != "leased":
+                self.offer(*found, now)
+
+    @property
+    def next_wake(self) -> float | None:
+        """When the next wait for a retry ends."""
+        return self._waiting[0][0] if self._waiting else None
+
+    # choice
+
+    def pick(self, predicate: str, now: float) -> tuple[FrontierShard, PageRow, bool, float] | None:
+        """Return the next URL for a predicate, whether chance chose it, and the probability of that choice.
+
+        The best few are scored anew first, since what was learned since they were put in may have changed
+        their order. None when no host that may be asked has a candidate.
+        """
+        queue = self.queues[predicate]
+        explore = 1.0 if self.settings.policy == "random" else self.settings.explore
+        if self.random.random() < explore:
+            url = queue.sample(self.random, lambda name: self.clocks.ready(name, now))
+            probability = explore / max(1, len(queue))
+            explored = True
+        else:
+            url = self._best(queue, predicate, now)
+            probability = 1.0 - explore
+            explored = False
+        found = self.find(url) if url is not None else None
+        return (*found, explored, probability) if found is not None else None
+
+    def _best(self, queue: CandidateQueue, predicate: str, now: float) -> str | None:
+        def ready(name: str) -> bool:
+            return self.clocks.ready(name, now)
+
+        for _ in range(self.settings.rescored):
+            top = queue.best(self.settings.rescored, ready)
+            for url in top:
+                found = self.find(url)
+                if found is not None:
+                    self.offer(*found, now)
+            best = queue.best(1, ready)
+            # Scoring anew may have set aside all that was looked at, while worse ones wait behind.
+            if best or not top:
+                return best[0] if best else None
+        return None
+
+    def take(self, row: PageRow, predicate: str, lease: float, now: float) -> None:
+        """Take a URL out of the queues: its fetch is ordered."""
+        self._withdraw(row.url)
+        self.flights[row.url] = Flight(predicate, lease)
+        self.clocks.started(host(row.url), now)
+
+    def land(self, url: str, now: float) -> None:
+        """Note that a fetch ended, however it did."""
+        if self.flights.pop(url, None) is not None:
+            self.clocks.finished(host(url), now)
+
+    def overdue(self, now: float) -> list[str]:
+        """Return the URLs whose leases ran out."""
+        return [url for url, flight in self.flights.items() if flight.lease <= now]
+
+    def in_flight(self, predicate: str) -> int:
+        """Return the number of fetches ordered for a predicate."""
+        return sum(flight.predicate == predicate for flight in self.flights.values())
+
+    def __len__(self) -> int:
+        return max((len(queue) for queue in self.queues.values()), default=0) + len(self._waiting)
+
+    # sweep
+
+    def sweep(self, now: float) -> bool:
+        """Score the next few rows of each shard anew; return whether that ended a round of all of them.
+
+        Evicted candidates come back this way.
+        """
+        ended = True
+        for partition, shard in self.shards.items():
+            rows = islice(shard.scan(PAGE_PREFIX, self._cursors[partition]), SWEPT)
+            self._cursors[partition] = None
+            for number, (key, row) in enumerate(rows, 1):
+                if isinstance(row, PageRow) and row.state in ("candidate", "aside"):
+                    self.offer(shard, row, now)
+                if number == SWEPT:
+                    self._cursors[partition] = key
+                    ended = False
+        return ended

@@ -1,0 +1,118 @@
+"""The frontier's rows: one a URL, one a linking page, one a host, one of totals a partition.
+
+A page's row lies in the partition of its host. A linking page's row lies in every partition that holds one of
+its link targets, so that scoring a candidate never leaves its partition.
+"""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from models.url import identifier
+from models.verdict import Verdict
+
+#: What has become of a URL. "aside" is a candidate whose priority is below the threshold.
+State: TypeAlias = Literal["candidate", "aside", "leased", "judged", "gone", "refused", "moved", "given up"]
+
+#: States in which a URL may still be fetched.
+OPEN: frozenset[State] = frozenset({"candidate", "aside", "leased"})
+
+TOTALS_KEY = b"t"
+
+
+class Choice(msgspec.Struct, array_like=True, frozen=True):
+    """Why a URL was fetched when it was: for which predicate, by which policy, with what priority."""
+
+    predicate: str
+    policy: str
+    explored: bool
+    probability: float
+    priority: float
+    time: float
+
+
+class PageRow(msgspec.Struct, array_like=True, tag="page"):
+    """What is known of a URL.
+
+    ``parents`` are the linking pages kept for words and siblings, ``links`` the in-links from judged pages
+    for each predicate: [all, from pages that satisfy it]. ``priorities`` are as of the last change of the row.
+    ``inherited`` are priorities taken over from a URL that redirects here.
+    """
+
+    url: str
+    depth: int
+    discovered: int
+    state: State = "candidate"
+    seed: bool = False
+    parents: list[bytes] = []
+    links: dict[str, list[int]] = {}
+    anchors: list[str] = []
+    visits: int = 0
+    visitors: list[str] = []
+    priorities: dict[str, float] = {}
+    inherited: dict[str, float] = {}
+    attempts: int = 0
+    not_before: float = 0.0
+    lease: float = 0.0
+    choice: Choice | None = None
+    verdict: Verdict | None = None
+    reason: str = ""
+
+
+class ParentRow(msgspec.Struct, array_like=True, tag="parent"):
+    """What is known of a linking page: its words and verdict, its targets here, its judged targets anywhere.
+
+    ``linked`` is False while only verdicts on its targets have come. ``targets`` are (page id, link position).
+    """
+
+    url: str = ""
+    linked: bool = False
+    verdict: Verdict = {}
+    words: frozenset[str] = frozenset()
+    targets: list[tuple[bytes, int]] = []
+    children: dict[bytes, Verdict] = {}
+    partitions: tuple[int, ...] = ()
+
+
+class HostRow(msgspec.Struct, array_like=True, tag="host"):
+    """Pages judged of a host."""
+
+    judged: int = 0
+
+
+class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
+    """Totals of a partition: URLs discovered, and what became of them."""
+
+    discovered: int = 0
+    judged: int = 0
+    gone: int = 0
+    refused: int = 0
+    moved: int = 0
+    given_up: int = 0
+
+    @property
+    def failed(self) -> int:
+        """URLs that were asked for and brought no page."""
+        return self.gone + self.refused + self.given_up
+
+
+FrontierRow: TypeAlias = PageRow | ParentRow | HostRow | TotalsRow
+
+PAGE_PREFIX = b"p"
+PARENT_PREFIX = b"l"
+HOST_PREFIX = b"h"
+
+
+def page_key(url: str) -> bytes:
+    """Return the key of a URL's row."""
+    return PAGE_PREFIX + identifier(url)
+
+
+def parent_key(page: bytes) -> bytes:
+    """Return the key of a linking page's row, from its identifier."""
+    return PARENT_PREFIX + page
+
+
+def host_key(host: str) -> bytes:
+    """Return the key of a host's row."""
+    return HOST_PREFIX + host.encode()

@@ -1,0 +1,88 @@
+"""What a crawl left in its journal: the judged pages and the accesses, each once."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import msgspec
+
+from models.crowd.window import Visit, insert
+from streams.records import Access, AccessPack, Decoder, HarvestPoint, Outcome
+from streams.topics import ACCESSES, HARVEST, OUTCOMES
+from streams.transport.journal import Journal
+from streams.transport.layout import Entry
+
+from agents.browse import UserRow
+from agents.harvest import read_outcome
+
+READ_AT_ONCE = 1_000
+
+_point = msgspec.json.Decoder(HarvestPoint)
+
+
+def entries(journal: Journal, topic: str, partition: int) -> Iterator[Entry]:
+    """Yield a partition's records from its start."""
+    offset = journal.start(topic, partition)
+    while found := journal.read(topic, partition, offset, READ_AT_ONCE):
+        yield from found
+        offset = found[-1].offset + 1
+
+
+def outcomes(journal: Journal) -> Iterator[Outcome]:
+    """Yield every outcome in the order in which its partition has it; a page may have several."""
+    for partition in range(journal.partitions(OUTCOMES.name)):
+        for entry in entries(journal, OUTCOMES.name, partition):
+            if entry.value is not None:
+                for _, _, outcome in read_outcome(entry.value).facts:
+                    yield outcome
+
+
+def harvest_points(journal: Journal) -> Iterator[HarvestPoint]:
+    """Yield every point of the harvest-rate stream."""
+    for partition in range(journal.partitions(HARVEST.name)):
+        for entry in entries(journal, HARVEST.name, partition):
+            yield _point.decode(entry.value or b"")
+
+
+async def follow_points(journal: Journal, follow: bool) -> AsyncIterator[HarvestPoint]:
+    """Yield every point of the harvest-rate stream, and with ``follow`` those that come, without end."""
+    offsets = {
+        (HARVEST.name, partition): journal.start(HARVEST.name, partition)
+        for partition in range(journal.partitions(HARVEST.name))
+    }
+    while True:
+        for topic, partition in offsets:
+            while found := journal.read(topic, partition, offsets[topic, partition], READ_AT_ONCE):
+                offsets[topic, partition] = found[-1].offset + 1
+                for entry in found:
+                    yield _point.decode(entry.value or b"")
+        if not follow:
+            return
+        await journal.wait(offsets)
+
+
+def users(journal: Journal, window: int) -> tuple[dict[str, UserRow], dict[str, int]]:
+    """Replay the accesses; return each user's row, and each URL's number of visits.
+
+    An access is counted once: a fact whose origin was passed, or a line that the window holds, is a repeat.
+    """
+    rows: dict[str, UserRow] = {}
+    visits: dict[str, int] = {}
+    decode = Decoder[AccessPack](AccessPack)
+    for partition in range(journal.partitions(ACCESSES.name)):
+        last: dict[str, tuple[int, int]] = {}
+        for entry in entries(journal, ACCESSES.name, partition):
+            pack = decode(entry.value or b"")
+            for offset, index, access in pack.facts:
+                if pack.source and (offset, index) <= last.get(pack.source, (-1, -1)):
+                    continue
+                last[pack.source] = (offset, index)
+                if _replay(rows, access, window):
+                    visits[access.url] = visits.get(access.url, 0) + 1
+    return rows, visits
+
+
+def _replay(rows: dict[str, UserRow], access: Access, window: int) -> bool:
+    row = rows.setdefault(access.user, UserRow())
+    if not insert(row.window, Visit(access.time, access.url), window):
+        return False
+    row.accesses += 1
+    return True

@@ -1,0 +1,89 @@
+"""The bounded store of counts: adds evidence, forgets the rarest features first."""
+
+from itertools import islice
+
+from models.interest.features import TOKEN, WORD
+from streams.inbox import Shard
+from streams.records import Count
+
+from agents.learn.rows import (
+    FEATURE_PREFIX,
+    TOTALS_KEY,
+    FeatureRow,
+    LearnRow,
+    LearnTotals,
+    feature_key,
+    feature_of,
+)
+
+LearnShard = Shard[LearnRow]
+
+#: Rows looked at for forgetting with each message while there are too many.
+LOOKED_AT = 2_000
+
+
+class FeatureStore:
+    """Counts features in a shard, at most about ``limit`` of them.
+
+    While there are more, each message also looks through a few rows and forgets words and URL tokens seen on
+    no more pages than the level of this round; the next round's level is one higher. The base and the link
+    features are never forgotten.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._level = 1
+        self._cursor: bytes | None = None
+
+    def add(self, shard: LearnShard, count: Count) -> None:
+        """Add one count of features."""
+        fresh = 0
+        times = count.times
+        for feature in count.features:
+            key = feature_key(feature)
+            row = shard.get(key)
+            if not isinstance(row, FeatureRow):
+                row = FeatureRow()
+                fresh += 1
+            for predicate, satisfied in count.verdict.items():
+                cell = row.counts.get(predicate)
+                if cell is None:
+                    cell = row.counts[predicate] = [0, 0]
+                cell[0] += times
+                if satisfied:
+                    cell[1] += times
+            shard.put(key, row)
+        if fresh:
+            totals = learn_totals(shard)
+            totals.features += fresh
+            shard.put(TOTALS_KEY, totals)
+
+    def forget(self, shard: LearnShard) -> list[str]:
+        """Forget some of the rarest features if there are too many; return which."""
+        totals = learn_totals(shard)
+        if totals.features <= self._limit:
+            return []
+        rare: list[bytes] = []
+        key = None
+        for key, row in islice(shard.scan(FEATURE_PREFIX, self._cursor), LOOKED_AT):
+            if isinstance(row, FeatureRow) and row.pages <= self._level and _forgettable(key):
+                rare.append(key)
+        self._cursor = key
+        if key is None:
+            self._level += 1
+        for gone in rare:
+            shard.delete(gone)
+        totals.features -= len(rare)
+        totals.forgotten += len(rare)
+        shard.put(TOTALS_KEY, totals)
+        return [feature_of(gone) for gone in rare]
+
+
+def _forgettable(key: bytes) -> bool:
+    return feature_of(key)[:2] in (WORD, TOKEN)
+
+
+def learn_totals(shard: LearnShard) -> LearnTotals:
+    """Return the partition's totals."""
+    row = shard.get(TOTALS_KEY)
+    return row if isinstance(row, LearnTotals) else LearnTotals()

@@ -1,0 +1,43 @@
+"""Pseudonyms: what stands for a user everywhere behind the log."""
+
+import hmac
+import logging
+import secrets
+from functools import lru_cache
+
+from streams.settings import ObserveSettings
+
+_log = logging.getLogger(__name__)
+_REMEMBERED = 65_536
+_DIGITS = 16
+
+
+def user_key(settings: ObserveSettings) -> bytes:
+    """Return the key of the pseudonyms from the settings, or else a random one, with a warning.
+
+    An empty key counts as none: pseudonyms made with it could be undone by anyone.
+    """
+    if settings.user_key is not None and settings.user_key.get_secret_value():
+        return settings.user_key.get_secret_value().encode()
+    _log.warning(
+        "observe: no key for the users' pseudonyms (observe.user_key, SCENTLINE_OBSERVE__USER_KEY): using a "
+        "random one, so that this run's users will not be recognised by the next"
+    )
+    return secrets.token_bytes(32)
+
+
+class Pseudonyms:
+    """Maps identities to pseudonyms: the first 16 hexadecimal digits of HMAC-SHA256 under ``key``.
+
+    The latest 65,536 are remembered, since users come back within minutes.
+
+    >>> Pseudonyms(b"key").of("192.0.2.7")
+    '25b8e0716cbcc8a0'
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self.of = lru_cache(_REMEMBERED)(self._computed)
+
+    def _computed(self, identity: str) -> str:
+        return hmac.digest(self._key, identity.encode(), "sha256").hex()[:_DIGITS]

@@ -1,0 +1,35 @@
+"""The observe agent: turns raw proxy-log lines into accesses.
+
+Reads `proxy-log`; keeps nothing; writes `accesses`, and malformed lines to `dead-letters` (their place and the
+reason only: a raw line names a user).
+"""
+
+from typing import Any
+
+from streams.dead_letters import bury
+from streams.outbox import Outbox
+from streams.records import Access
+from streams.relay import Relay
+from streams.runtime import Runtime
+from streams.topics import ACCESSES, PROXY_LOG
+
+from agents.observation.observer import Malformed, Observer
+
+
+class ObserveAgent:
+    """Observes the lines that log shippers write."""
+
+    def __init__(self, runtime: Runtime, observer: Observer) -> None:
+        self._runtime = runtime
+        self.observer = observer
+        self.relay = Relay(runtime, PROXY_LOG, "observe", self.handle)
+
+    def handle(self, outbox: Outbox, message: Any) -> None:
+        """Observe one line."""
+        seen = self.observer.observe(message.value)
+        if isinstance(seen, Access):
+            outbox.emit(ACCESSES.name, self._runtime.partition(ACCESSES, seen.user), seen)
+        elif isinstance(seen, Malformed):
+            now = self._runtime.clock()
+            place = (PROXY_LOG.name, message.partition, message.offset)
+            bury(outbox, *place, b"", seen.reason, now)

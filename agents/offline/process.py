@@ -1,0 +1,124 @@
+"""An offline web in a process of its own, so that serving pages takes no time from crawling them."""
+
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+
+from agents.offline.archive import Progress
+
+_CLOSE_SECONDS = 10.0
+_MAX_MESSAGES = 20_000
+
+_log = logging.getLogger(__name__)
+
+
+class ServerProcessError(Exception):
+    """A server process that ended before it served; the text holds what it wrote about it."""
+
+
+class ServerProcess:
+    """A running child process that serves an offline web at `url`.
+
+    Start one with `archive` or `synthetic`; both return once it serves, and raise `ServerProcessError` when
+    it ends before that. The child ends with `close`, and on its own when this process ends in any way, for
+    it waits for the end of a pipe that only this process holds. Ctrl-C does not reach it.
+    """
+
+    def __init__(self, arguments: Iterable[str], progress: Progress | None = None) -> None:
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the child runs
+        # The child runs the package that runs here: its path comes first, the working directory (-P) not at
+        # all, whatever lies there.
+        self._child = subprocess.Popen(  # noqa: S603 - this interpreter, and arguments that no shell reads
+            [sys.executable, "-P", "-m", "agents.offline", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._messages,
+            # Ctrl-C reaches every process of a terminal's foreground group; this one has to serve on until
+            # the pages in flight are in.
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())},
+        )
+        try:
+            self.url = self._started(progress)
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def archive(
+        cls, paths: Iterable[Path], *, log: Path | None = None, progress: Progress | None = None
+    ) -> "ServerProcess":
+        """Serve WARC files; ``log`` and ``progress`` are as in `serve_archive`."""
+        return cls([*_log_option(log), "archive", "--", *map(str, paths)], progress)
+
+    @classmethod
+    def synthetic(
+        cls,
+        seed: int,
+        sites: int = 12,
+        pages_per_site: int = 200,
+        topics: int = 12,
+        *,
+        log: Path | None = None,
+    ) -> "ServerProcess":
+        """Serve the synthetic web of these parameters; they are those of `SyntheticWeb`."""
+        size = [f"--sites={sites}", f"--pages-per-site={pages_per_site}", f"--topics={topics}"]
+        return cls([*_log_option(log), "synthetic", *size, "--", str(seed)])
+
+    def close(self) -> None:
+        """End the child process and wait for its end."""
+        for pipe in (self._child.stdin, self._child.stdout):
+            if pipe is not None:
+                pipe.close()
+        try:
+            self._child.wait(_CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+        self._messages.close()
+
+    def __enter__(self) -> "ServerProcess":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _started(self, progress: Progress | None) -> str:
+        assert self._child.stdout is not None
+        for line in self._child.stdout:
+            word, _, rest = line.decode(errors="replace").rstrip("\n").partition(" ")
+            if word == "ready":
+                self._pass_on_warnings()
+                return rest
+            if progress is not None and word == "indexed":
+                records, _, path = rest.partition(" ")
+                progress(Path(path), int(records))
+        status = self._child.wait()
+        raise ServerProcessError(
+            f"the offline web ended with status {status} before it served: {self._said()}"
+        )
+
+    def _pass_on_warnings(self) -> None:
+        for line in self._said().splitlines():
+            _log.warning("%s", line)
+
+    def _said(self) -> str:
+        # Not seek and read: the child writes at the same file offset.
+        return os.pread(self._messages.fileno(), _MAX_MESSAGES, 0).decode(errors="replace").strip()
+
+
+def _import_path() -> list[str]:
+    root = str(Path(__file__).parents[2])
+    inherited = os.environ.get("PYTHONPATH")
+    return [root, inherited] if inherited else [root]
+
+
+def _log_option(log: Path | None) -> list[str]:
+    return [] if log is None else [f"--log={log}"]

@@ -1,0 +1,146 @@
+"""The synthetic web: what there is at each URL, what it is about, and who visited it."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from agents.offline.answer import Answer, plain
+from agents.offline.synthetic.links import Hyperlink, Linker
+from agents.offline.synthetic.log import write_log
+from agents.offline.synthetic.pages import Writer
+from agents.offline.synthetic.plan import Plan, PlannedPage, make_plan
+from agents.offline.synthetic.sites import Site
+from agents.offline.synthetic.users import User, make_users
+from agents.offline.synthetic.vocabulary import TOPICS
+from models.url import canonical
+
+_ROBOTS = "User-agent: *\nDisallow: /private/\n\nUser-agent: NoisyBot\nDisallow: /\n"
+_PDF = b"%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\ntrailer << /Root 1 0 R >>\n%%EOF\n"
+_PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c6360000002000001e221bc330000000049454e44ae426082"
+)
+_FILES = {
+    "/style.css": ("text/css", b"body { max-width: 40em }\n"),
+    "/logo.png": ("image/png", _PNG),
+    "/files/report.pdf": ("application/pdf", _PDF),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is true of a synthetic web, for tests to compare with.
+
+    ``pages`` counts, for each topic, the HTML pages that a crawler may fetch (copies not counted);
+    ``forbidden`` are the URLs that a robots.txt forbids; ``redirects`` and ``duplicates`` map a URL to the
+    one it leads to or repeats; ``missing`` are linked and answered 404; ``files`` are no HTML; ``encodings``
+    are by host.
+    """
+
+    pages: dict[str, int]
+    forbidden: frozenset[str]
+    redirects: dict[str, str]
+    duplicates: dict[str, str]
+    missing: frozenset[str]
+    files: frozenset[str]
+    encodings: dict[str, str]
+
+
+class SyntheticWeb:
+    """A web generated from ``seed``: ``sites`` hosts of about ``pages_per_site`` articles, ``topics`` topics.
+
+    It assumes of the real web what focused crawling lives on, and no more than can be read here, in
+    `agents.offline.synthetic.plan` and in `agents.offline.synthetic.links`. Pages link to their own topic
+    more often than chance would (a little over half of the links in the text): within a site, for a site's
+    four sections have a topic each, that of 70 % of their articles; and across sites, where 55 % of the
+    links keep to the topic. Three of ten links in the text go anywhere. An article's words are drawn for a
+    third from its topic and sub-topic and for the rest from words that all pages share; anchors mostly tell
+    what their target is about; half of the section names tell their topic, host names nothing. Every
+    article is listed on a hub of its section, so that nothing is out of reach. The topics have about equal
+    shares of the pages; a topic's first sub-topic, whose keyword stands on each of its pages, has about
+    42 % of the topic's.
+
+    What a crawler has to bear is there too: a robots.txt that forbids ``/private/`` (pages that are linked
+    and on topic), pages that moved (301, 302), exact copies under ``/print/``, dead links, a PDF, sites
+    in ISO-8859-1 and Windows-1252, hosts without robots.txt, relative and oddly written links.
+
+    Equal parameters give the same web, byte for byte.
+    """
+
+    def __init__(self, seed: int, sites: int = 12, pages_per_site: int = 200, topics: int = 12) -> None:
+        self._seed = seed
+        self._topics = TOPICS[:topics]
+        self._plan: Plan = make_plan(seed, sites, pages_per_site, topics)
+        self._hosts = {site.host: number for number, site in enumerate(self._plan.sites)}
+        self._linker = Linker(seed, self._plan)
+        self._writer = Writer(seed, self._topics)
+
+    def answer(self, url: str, headers: Mapping[str, str]) -> Answer:
+        """Return what a request for ``url`` is answered; the request's ``headers`` change nothing."""
+        asked = canonical(url)
+        parts = urlsplit(asked or "")
+        if asked is None or parts.scheme != "http" or parts.netloc not in self._hosts:
+            return plain(404, "no such host")
+        site = self._plan.sites[self._hosts[parts.netloc]]
+        page = self._plan.by_url.get(asked) or self._plan.copies.get(asked)
+        if page is not None:
+            charset = f"; charset={site.encoding}" if site.declared else ""
+            body = self._writer.html(page, self._linker.links(page), site)
+            return Answer(200, (("Content-Type", f"text/html{charset}"),), body)
+        if asked in self._plan.moved:
+            status, to = self._plan.moved[asked]
+            answer = plain(status, "moved")
+            return Answer(status, (*answer.headers, ("Location", to.url)), answer.body)
+        return _file(parts.path, site)
+
+    def links(self, url: str) -> list[Hyperlink]:
+        """Return the links of the page at a canonical URL; KeyError where there is none."""
+        return self._linker.links(self._plan.by_url[url])
+
+    def labels(self) -> Iterator[tuple[str, str]]:
+        """Return the URL and the category, such as ``Sports.Hockey``, of every page, copies included."""
+        for page in self._plan.pages:
+            yield page.url, page.category
+        for url, page in self._plan.copies.items():
+            yield url, page.category
+
+    def seeds(self, count: int) -> list[str]:
+        """Return ``count`` distinct home pages to start from, or all where there are fewer."""
+        homes = [page.url for page in self._plan.homes]
+        return random.Random(f"{self._seed}/seeds").sample(homes, min(count, len(homes)))
+
+    def users(self, count: int) -> list[User]:
+        """Return the people who browse this web: their addresses, and the topics that they like."""
+        return make_users(self._seed, count, self._topics)
+
+    def access_log(self, users: int, accesses: int) -> Iterator[str]:
+        """Return the lines of a proxy's log, in Squid's native format, of ``accesses`` page views.
+
+        See `agents.offline.synthetic.log` for what else stands in it.
+        """
+        return write_log(self._seed, self._plan, self._linker, self.users(users), accesses)
+
+    def facts(self) -> Facts:
+        """Return what is true of this web."""
+        plan = self._plan
+        open_pages: list[PlannedPage] = [page for page in plan.pages if page.kind != "private"]
+        return Facts(
+            pages=dict(Counter(page.topic.name for page in open_pages if page.topic is not None)),
+            forbidden=frozenset(page.url for page in plan.pages if page.kind == "private"),
+            redirects={url: page.url for url, (_, page) in plan.moved.items()},
+            duplicates={url: page.url for url, page in plan.copies.items()},
+            missing=frozenset(url for urls in plan.missing.values() for url in urls),
+            files=frozenset(f"http://{site.host}{path}" for site in plan.sites for path in _FILES),
+            encodings={site.host: site.encoding for site in plan.sites},
+        )
+
+
+def _file(path: str, site: Site) -> Answer:
+    if path == "/robots.txt" and site.robots:
+        return plain(200, _ROBOTS)
+    if path in _FILES:
+        content_type, body = _FILES[path]
+        return Answer(200, (("Content-Type", content_type),), body)
+    return plain(404, "no such page")

@@ -1,0 +1,28 @@
+"""The predicates in force, as every worker hears of them on the `predicates` topic."""
+
+import msgspec
+
+from models.predicate import Predicate, parse
+from streams.records import PredicateDefinition
+
+_decoder = msgspec.json.Decoder(PredicateDefinition)
+
+
+class Predicates:
+    """The active predicates by name, parsed."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, PredicateDefinition] = {}
+        self.active: dict[str, Predicate] = {}
+
+    def hear(self, key: bytes | None, value: bytes | None) -> PredicateDefinition | None:
+        """Take in a definition, or a removal where ``value`` is None; return the definition."""
+        if value is None:
+            if key is not None:
+                self.definitions.pop(key.decode(), None)
+                self.active.pop(key.decode(), None)
+            return None
+        definition = _decoder.decode(value)
+        self.definitions[definition.name] = definition
+        self.active[definition.name] = parse(definition.expression)
+        return definition

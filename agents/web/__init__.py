@@ -1,0 +1,1 @@
+"""The web: asking for pages and reading them."""

@@ -1,0 +1,183 @@
+"""Reading HTML as a stream of events: what of it is visible text, title, link and directive.
+
+No tree is built, so that depth costs nothing; what is kept is bounded whatever the page holds.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from lxml import etree
+
+MAX_ELEMENTS = 200_000
+MAX_TEXT = 1_000_000
+MAX_TITLE = 1_000
+MAX_ALT = 300
+
+# Elements whose content no reader sees. libxml2 hands over the last three as unread markup.
+_HIDDEN = frozenset({"script", "style", "noscript", "template", "iframe", "noframes", "noembed"})
+# Elements that do not end a word: all others do.
+_INLINE = frozenset(
+    {"a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn", "em"}
+    | {"font", "i", "ins", "kbd", "mark", "nobr", "q", "s", "samp", "small", "span", "strike", "strong"}
+    | {"sub", "time", "tt", "u", "var", "wbr"}
+)
+
+Attributes = Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Anchor:
+    """A link as it is written: its place in the text, from character ``start`` to ``end``.
+
+    ``alt`` holds the words that stand for its images.
+    """
+
+    href: str
+    start: int
+    end: int
+    alt: list[str] = field(default_factory=list)
+
+
+class Markup:
+    """What a page's HTML holds; a target of lxml's parser, which calls start, data, end and close.
+
+    ``parts`` joined are the visible text, in which elements that are not inline leave line breaks. Links
+    marked ``nofollow`` are left out. ``links`` bounds the anchors kept.
+    """
+
+    def __init__(self, links: int) -> None:
+        self.parts: list[str] = []
+        self.anchors: list[Anchor] = []
+        self.title = ""
+        self.base: str | None = None
+        self.canonical: str | None = None
+        self.directives: set[str] = set()
+        self._links = links
+        self._size = 0
+        self._elements = 0
+        self._hidden = 0
+        self._titles = 0
+        self._in_title = False
+        self._open: Anchor | None = None
+        self._starts: dict[str, Callable[[Attributes], None]] = {
+            "a": self._a,
+            "area": self._area,
+            "frame": self._frame,
+            "iframe": self._frame,
+            "img": self._img,
+            "title": self._title,
+            "base": self._base,
+            "link": self._link,
+            "meta": self._meta,
+        }
+
+    def start(self, tag: str, attributes: Attributes) -> None:
+        """Take the start of an element."""
+        self._elements += 1
+        if self._elements > MAX_ELEMENTS:
+            raise _Full
+        if not self._hidden:
+            if tag not in _INLINE:
+                self._add("\n")
+            special = self._starts.get(tag)
+            if special is not None:
+                special(attributes)
+        if tag in _HIDDEN:
+            self._hidden += 1
+
+    def end(self, tag: str) -> None:
+        """Take the end of an element, which may be one that the page leaves out."""
+        if tag in _HIDDEN:
+            self._hidden -= 1
+        elif self._hidden:
+            return
+        elif tag == "a":
+            self._close_link()
+        elif tag not in _INLINE:
+            self._in_title = False
+            self._add("\n")
+
+    def data(self, text: str) -> None:
+        """Take a piece of text."""
+        if self._hidden:
+            return
+        if not self._in_title:
+            self._add(text)
+            if self._size > MAX_TEXT:
+                raise _Full
+        elif self._titles == 1 and len(self.title) < MAX_TITLE:
+            self.title += text[:MAX_TITLE]
+
+    def close(self) -> None:
+        """Take the end of the page."""
+        self._close_link()
+
+    def _add(self, text: str) -> None:
+        self.parts.append(text)
+        self._size += len(text)
+
+    def _close_link(self) -> None:
+        if self._open is not None:
+            self._open.end = self._size
+            self._open = None
+
+    def _target(self, href: str | None, attributes: Attributes) -> Anchor | None:
+        """Note a link that begins, and for now ends, here; None when it is not to be used."""
+        if href is None or len(self.anchors) >= self._links:
+            return None
+        if "nofollow" in attributes.get("rel", "").lower().split():
+            return None
+        anchor = Anchor(href, self._size, self._size)
+        self.anchors.append(anchor)
+        return anchor
+
+    def _a(self, attributes: Attributes) -> None:
+        self._close_link()
+        if self.anchors and self.anchors[-1].end == self._size:
+            self._add(" ")  # links side by side are not one word
+        self._open = self._target(attributes.get("href"), attributes)
+
+    def _area(self, attributes: Attributes) -> None:
+        anchor = self._target(attributes.get("href"), attributes)
+        if anchor is not None:
+            anchor.alt.append(attributes.get("alt", "")[:MAX_ALT])
+
+    def _frame(self, attributes: Attributes) -> None:
+        self._target(attributes.get("src"), attributes)
+
+    def _img(self, attributes: Attributes) -> None:
+        if self._open is not None and len(self._open.alt) < MAX_ALT:
+            self._open.alt.append(attributes.get("alt", "")[:MAX_ALT])
+
+    def _title(self, attributes: Attributes) -> None:
+        self._titles += 1
+        self._in_title = True
+
+    def _base(self, attributes: Attributes) -> None:
+        if self.base is None:
+            self.base = attributes.get("href")
+
+    def _link(self, attributes: Attributes) -> None:
+        if self.canonical is None and "canonical" in attributes.get("rel", "").lower().split():
+            self.canonical = attributes.get("href")
+
+    def _meta(self, attributes: Attributes) -> None:
+        if attributes.get("name", "").strip().lower() == "robots":
+            self.directives.update(attributes.get("content", "")[:1000].lower().replace(",", " ").split())
+
+
+class _Full(Exception):  # noqa: N818 - no error: the end of what is read of a page
+    """Raised to end the parse."""
+
+
+def read(html: str, links: int) -> Markup:
+    """Return what the HTML holds, with at most ``links`` anchors; reads no further than the limits."""
+    markup = Markup(links)
+    target: Any = markup  # the stubs ask for a target of bytes and of comments, which lxml does not
+    parser = etree.HTMLParser(target=target, encoding="utf-8", recover=True, no_network=True, huge_tree=False)
+    with suppress(_Full, etree.LxmlError):
+        etree.fromstring(html.encode("utf-8", "replace"), parser)
+    markup.close()
+    return markup

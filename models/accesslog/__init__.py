@@ -1,0 +1,1 @@
+"""Access logs of web servers and proxies: their formats, and which of their lines are page views."""

@@ -1,0 +1,21 @@
+"""Categories: names with levels, such as ``Science.Biology``, where the whole holds its parts."""
+
+from itertools import accumulate
+
+MAX_LENGTH = 300
+
+
+def expand(category: str) -> frozenset[str]:
+    """Return the category and every category above it.
+
+    Raises ValueError, naming the category, where a level is empty or the name is longer than 300 characters.
+
+    >>> sorted(expand("Science.Biology.Birds"))
+    ['Science', 'Science.Biology', 'Science.Biology.Birds']
+    """
+    if len(category) > MAX_LENGTH:
+        raise ValueError(f"category {category[:40]!r}...: {len(category)} characters, at most {MAX_LENGTH}")
+    levels = category.split(".")
+    if any(not level.strip() for level in levels):
+        raise ValueError(f"category {category!r}: expected names separated by single dots")
+    return frozenset(accumulate(levels, "{}.{}".format))

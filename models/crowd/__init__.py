@@ -1,0 +1,1 @@
+"""What the crowd of users does: the accesses of each user, in order."""

@@ -1,0 +1,1 @@
+"""Yardsticks: a crawler in memory and a recount of the statistics, to hold the streaming pipeline against."""

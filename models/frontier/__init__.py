@@ -1,0 +1,1 @@
+"""What the frontier decides with: queues of candidates, fair shares, the window in flight, host clocks."""

@@ -1,0 +1,145 @@
+"""Which host may be asked when: delays between fetches and back-off after failures. Times are in seconds."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+#: The longest delay that a robots.txt may ask for and get; a longer one would hold candidates for ever.
+LONGEST_CRAWL_DELAY = 300.0
+#: The back-off that a failing host starts with; it doubles each time.
+SHORTEST_BACK_OFF = 60.0
+#: The longest back-off, and the longest Retry-After that is obeyed.
+LONGEST_BACK_OFF = 86_400.0
+#: Failures in a row that begin a back-off, for failures that may be the page's own.
+TOLERATED_FAILURES = 3
+
+
+@dataclass(slots=True)
+class _Clock:
+    """One host: ``wait`` is its last back-off, 0 when forgiven, and ``until`` is when that ends."""
+
+    delay: float
+    started: float = -math.inf
+    until: float = -math.inf
+    wait: float = 0.0
+    failures: int = 0
+    in_flight: int = 0
+
+    def opens(self) -> float:
+        """Return when the host may be asked again, as far as time goes."""
+        return max(self.until, self.started + self.delay)
+
+    def busy(self) -> bool:
+        """Tell whether a fetch in flight keeps the host from being asked, whatever the time."""
+        return self.in_flight > 0 and self.delay > 0
+
+
+class HostClocks:
+    """Clocks of the hosts that were asked of late.
+
+    A host with a delay has one fetch in flight at most, and starts are at least the delay apart (counted
+    from the last start; a fetch that takes longer is waited for). A host without one may have several in
+    flight.
+
+    A host backs off from its third failure in a row, since one slow or broken page says little of its host,
+    and at once when it said that it is overloaded (429, 503) or gave a Retry-After. Back-off takes a minute,
+    doubled with each failure after it up to a day, or the Retry-After if that is longer, within a day.
+    Failures and successes that arrive during a back-off are of fetches begun before it: only a Retry-After
+    of theirs counts, and makes it longer.
+
+    At most ``limit`` hosts are kept beside those with a fetch in flight: those that could be asked again
+    earliest are forgotten first, a tenth at once.
+
+    >>> clocks = HostClocks(delay=1.0, limit=10_000)
+    >>> clocks.started("example.org", now=0.0)
+    >>> clocks.finished("example.org", now=0.2)
+    >>> clocks.ready("example.org", now=0.9), clocks.ready("example.org", now=1.0)
+    (False, True)
+    """
+
+    def __init__(self, delay: float, limit: int) -> None:
+        if not 0 <= delay < math.inf:
+            raise ValueError(f"host clocks: delay is {delay}, expected seconds, 0 or more")
+        if limit < 1:
+            raise ValueError(f"host clocks: limit is {limit}, expected at least 1")
+        self._delay = delay
+        self._limit = limit
+        self._clocks: dict[str, _Clock] = {}
+
+    def __len__(self) -> int:
+        return len(self._clocks)
+
+    def ready(self, host: str, now: float) -> bool:
+        """Tell whether a host may be asked now."""
+        clock = self._clocks.get(host)
+        return clock is None or (not clock.busy() and now >= clock.opens())
+
+    def next_ready(self, hosts: Iterable[str], now: float) -> float | None:
+        """Return the earliest time, not before ``now``, at which one of the hosts is ready.
+
+        None when all of them wait for a fetch in flight: only its end will tell.
+        """
+        earliest = math.inf
+        for host in hosts:
+            clock = self._clocks.get(host)
+            if clock is None:
+                return now
+            if not clock.busy():
+                earliest = min(earliest, clock.opens())
+        return None if earliest == math.inf else max(now, earliest)
+
+    def crawl_delay(self, host: str, seconds: float) -> None:
+        """Set the delay that a host's robots.txt asks for: at least the general one, up to 5 minutes."""
+        asked = min(max(0.0, seconds), LONGEST_CRAWL_DELAY)
+        if asked > self._delay or host in self._clocks:
+            self._clock(host).delay = max(self._delay, asked)
+
+    def started(self, host: str, now: float) -> None:
+        """Count a fetch that starts now."""
+        clock = self._clock(host)
+        clock.started = now
+        clock.in_flight += 1
+
+    def finished(self, host: str, now: float) -> None:
+        """Count the end of a fetch, or of the wait for one that was lost; ``now`` starts no further delay."""
+        clock = self._clocks.get(host)
+        if clock is not None:
+            clock.in_flight = max(0, clock.in_flight - 1)
+
+    def succeeded(self, host: str, now: float) -> None:
+        """Forgive a host its failures, unless it backs off."""
+        clock = self._clocks.get(host)
+        if clock is not None and now >= clock.until:
+            clock.failures = 0
+            clock.wait = 0.0
+
+    def failed(
+        self, host: str, now: float, retry_after: float | None = None, *, overloaded: bool = False
+    ) -> None:
+        """Count a failure of the host (not a page that is missing): back off if it is time to.
+
+        ``retry_after`` is in seconds from now; ``overloaded`` says that the host itself asked for less.
+        """
+        clock = self._clock(host)
+        asked = min(max(0.0, retry_after or 0.0), LONGEST_BACK_OFF)
+        if now < clock.until:
+            clock.until = max(clock.until, now + asked)
+            return
+        clock.failures += 1
+        if overloaded or asked or clock.failures >= TOLERATED_FAILURES:
+            clock.wait = min(max(SHORTEST_BACK_OFF, 2 * clock.wait), LONGEST_BACK_OFF)
+            clock.until = now + max(clock.wait, asked)
+
+    def _clock(self, host: str) -> _Clock:
+        clock = self._clocks.get(host)
+        if clock is None:
+            if len(self._clocks) >= self._limit:
+                self._forget()
+            clock = self._clocks[host] = _Clock(self._delay)
+        return clock
+
+    def _forget(self) -> None:
+        idle = [host for host, clock in self._clocks.items() if not clock.in_flight]
+        idle.sort(key=lambda host: self._clocks[host].opens())
+        for host in idle[: max(1, self._limit // 10)]:
+            del self._clocks[host]

@@ -1,0 +1,227 @@
+"""The candidates of one predicate that are in memory, best first among the hosts that may be asked now."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush, heapreplace
+from random import Random
+from typing import TypeAlias
+
+# Negated priority, order, URL, host: the best compares least. A change makes a new item, and the old one
+# stays in its heap until it is met: an item is live while ``_live`` holds that very object.
+_Item: TypeAlias = tuple[float, int, str, str]
+
+# Heaps may hold twice what is live and this much more before they are rebuilt.
+_SLACK = 32
+# Draws from a host's heap, about half of it live, before it is rebuilt so that every draw succeeds.
+_DRAWS = 16
+
+
+@dataclass(slots=True)
+class _Lane:
+    """One host's candidates; ``top`` is its entry among the hosts, never worse than its best candidate."""
+
+    top: _Item
+    heap: list[_Item] = field(default_factory=list)
+    size: int = 0
+
+
+class CandidateQueue:
+    """At most ``limit`` candidates by host; the worst leave when there are more.
+
+    A candidate is better with a higher priority and, at the same one, with a smaller order (its discovery
+    number). Each host has a heap with lazy deletion, and the hosts are in a heap by their best, so that a
+    choice looks at the hosts and candidates it returns and at better hosts that are not ready.
+
+    >>> queue = CandidateQueue(limit=1000)
+    >>> queue.put("http://a.org/1", "a.org", priority=2.0, order=0)
+    >>> queue.put("http://a.org/2", "a.org", priority=3.0, order=1)
+    >>> queue.put("http://b.org/", "b.org", priority=4.0, order=2)
+    >>> queue.best(2, ready=lambda host: host != "b.org")
+    ['http://a.org/2', 'http://a.org/1']
+    """
+
+    def __init__(self, limit: int) -> None:
+        if limit < 1:
+            raise ValueError(f"candidate queue: limit is {limit}, expected at least 1")
+        self._limit = limit
+        self._live: dict[str, _Item] = {}
+        self._lanes: dict[str, _Lane] = {}
+        self._tops: list[_Item] = []
+        self._next_order = 0
+        self._evicted = 0
+        self._floor: float | None = None
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._live)
+
+    def __contains__(self, url: object) -> bool:
+        return url in self._live
+
+    @property
+    def next_order(self) -> int:
+        """The discovery number after the largest one put so far."""
+        return self._next_order
+
+    @property
+    def floor(self) -> float | None:
+        """The highest priority evicted since ``reset_floor``; None when nothing was.
+
+        While the best candidate here is above it, nothing that left for want of room would come first.
+        """
+        return self._floor
+
+    def reset_floor(self) -> None:
+        """Forget what was evicted: to be called when the evicted candidates were looked at again."""
+        self._floor = None
+
+    def drain_evicted(self) -> int:
+        """Return how many candidates were evicted since the last call."""
+        count, self._evicted = self._evicted, 0
+        return count
+
+    def priority(self, url: str) -> float:
+        """Return the priority of a candidate; KeyError when it is not one."""
+        return -self._live[url][0]
+
+    def put(self, url: str, host: str, priority: float, order: int) -> None:
+        """Insert a candidate or change its priority and order; ValueError for a priority that is no number.
+
+        When there are more than ``limit``, the worst tenth leaves at once, perhaps with this one.
+        """
+        if math.isnan(priority):
+            raise ValueError(
+                f"candidate queue: the priority of {host} order {order} is nan, expected a number"
+            )
+        item = (-priority, order, url, host)
+        known = self._live.get(url)
+        if known is not None:
+            if known == item:
+                return
+            if known[3] != host:
+                self.discard(url)
+                known = None
+        lane = self._lanes.get(host)
+        if lane is None:
+            lane = self._lanes[host] = _Lane(item)
+            self._raise_top(lane, item)
+        elif item < lane.top:
+            self._raise_top(lane, item)
+        self._live[url] = item
+        heappush(lane.heap, item)
+        if order >= self._next_order:
+            self._next_order = order + 1
+        if known is None:
+            lane.size += 1
+            if len(self._live) > self._limit:
+                self._evict()
+        elif len(lane.heap) > 2 * lane.size + _SLACK:
+            self._compact(lane)
+
+    def discard(self, url: str) -> None:
+        """Remove a candidate, if it is one."""
+        item = self._live.pop(url, None)
+        if item is None:
+            return
+        lane = self._lanes[item[3]]
+        lane.size -= 1
+        if not lane.size:
+            del self._lanes[item[3]]
+        elif len(lane.heap) > 2 * lane.size + _SLACK:
+            self._compact(lane)
+
+    def best(self, count: int, ready: Callable[[str], bool]) -> list[str]:
+        """Return the ``count`` best candidates of ready hosts, best first; they stay in the queue.
+
+        ``ready`` is asked at most once a host, and must not change the queue.
+        """
+        chosen: list[_Item] = []
+        opened: list[_Lane] = []
+        try:
+            self._take(count, ready, chosen, opened)
+        finally:
+            for item in chosen:
+                heappush(self._lanes[item[3]].heap, item)
+            for lane in opened:
+                lane.top = lane.heap[0]
+                heappush(self._tops, lane.top)
+        return [item[2] for item in chosen]
+
+    def sample(self, rng: Random, ready: Callable[[str], bool]) -> str | None:
+        """Return a candidate drawn uniformly among all those of ready hosts; None when there is none.
+
+        Exact: a ready host is drawn by its number of candidates, then one of them. Asks ``ready`` of every
+        host.
+        """
+        lanes = [lane for host, lane in self._lanes.items() if ready(host)]
+        if not lanes:
+            return None
+        (lane,) = rng.choices(lanes, [lane.size for lane in lanes])
+        for _ in range(_DRAWS):
+            item = rng.choice(lane.heap)
+            if self._live.get(item[2]) is item:
+                return item[2]
+        self._compact(lane)
+        return rng.choice(lane.heap)[2]
+
+    def _take(
+        self, count: int, ready: Callable[[str], bool], chosen: list[_Item], opened: list[_Lane]
+    ) -> None:
+        """Move the best items from their heaps to ``chosen``, and the hosts met from ``_tops`` to ``opened``.
+
+        Taken out and put back rather than looked at in place, so that every stale item met is met once: the
+        best are rescored at each choice, and their old items would gather just where the next choice looks.
+        """
+        lanes, tops = self._lanes, self._tops
+        heads: list[_Item] = []
+        while len(chosen) < count:
+            while tops and (not heads or tops[0] < heads[0]):
+                top = heappop(tops)
+                lane = lanes.get(top[3])
+                if lane is None or lane.top is not top:
+                    continue
+                opened.append(lane)
+                if ready(top[3]):
+                    self._drop_stale(lane.heap)
+                    heappush(heads, lane.heap[0])
+            if not heads:
+                return
+            item = heads[0]
+            heap = lanes[item[3]].heap
+            chosen.append(heappop(heap))
+            self._drop_stale(heap)
+            if heap:
+                heapreplace(heads, heap[0])
+            else:
+                heappop(heads)
+
+    def _drop_stale(self, heap: list[_Item]) -> None:
+        live = self._live
+        while heap and live.get(heap[0][2]) is not heap[0]:
+            heappop(heap)
+
+    def _raise_top(self, lane: _Lane, item: _Item) -> None:
+        lane.top = item
+        heappush(self._tops, item)
+        if len(self._tops) > 2 * len(self._lanes) + _SLACK:
+            self._tops = [lane.top for lane in self._lanes.values()]
+            heapify(self._tops)
+
+    def _compact(self, lane: _Lane) -> None:
+        lane.heap = [item for item in lane.heap if self._live.get(item[2]) is item]
+        heapify(lane.heap)
+
+    def _evict(self) -> None:
+        count = max(1, self._limit // 10)
+        # Plain numbers sort several times faster than items; only those at or beyond the cut are compared
+        # in full.
+        cut = sorted(item[0] for item in self._live.values())[-count]
+        worst = sorted(item for item in self._live.values() if item[0] >= cut)[-count:]
+        for _, _, url, _ in worst:
+            self.discard(url)
+        self._evicted += count
+        highest = -worst[0][0]
+        self._floor = highest if self._floor is None else max(self._floor, highest)

@@ -1,0 +1,56 @@
+"""Significant interest ratios of one kind of feature (words or URL tokens), ready for summing."""
+
+from models.interest.ratio import Base, Denominator, significant_log
+
+
+class RatioTable:
+    """The counts of features of one kind, and the log ratios of those that are significant.
+
+    ``logs`` maps a feature's name to its log ratio and ``significant`` holds the same names as a set, whose
+    intersections cost half of a dictionary's. All ratios are taken against ``base``, that of
+    the last `work_out`.
+    """
+
+    __slots__ = ("_denominator", "_memory", "_t", "base", "counts", "logs", "significant")
+
+    def __init__(self, t: float, denominator: Denominator) -> None:
+        self.counts: dict[str, tuple[int, int]] = {}
+        self.logs: dict[str, float] = {}
+        self.significant: set[str] = set()
+        self._t = t
+        self._denominator: Denominator = denominator
+        self.base = Base()
+        self._memory: dict[tuple[int, int], float] = {}
+
+    def put(self, name: str, pages: int, hits: int) -> bool:
+        """Set a feature's counts (no pages forget it); return whether `significant` changed."""
+        if pages <= 0:
+            self.counts.pop(name, None)
+            log = 0.0
+        else:
+            self.counts[name] = count = (pages, hits)
+            log = self._log(count)
+        known = name in self.significant
+        if log:
+            self.logs[name] = log
+            self.significant.add(name)
+        elif known:
+            del self.logs[name]
+            self.significant.remove(name)
+        return known != bool(log)
+
+    def work_out(self, base: Base) -> None:
+        """Take all ratios anew, against ``base``."""
+        self.base = base
+        self._memory = {}
+        log = self._log
+        self.logs = {name: found for name, count in self.counts.items() if (found := log(count))}
+        self.significant = set(self.logs)
+
+    def _log(self, count: tuple[int, int]) -> float:
+        # Thousands of words share the same small counts.
+        log = self._memory.get(count)
+        if log is None:
+            log = significant_log(*count, self.base, self._t, self._denominator)
+            self._memory[count] = log
+        return log

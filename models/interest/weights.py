@@ -1,0 +1,114 @@
+"""The weights of one predicate: log interest ratios worked out from published counts, ready for scoring."""
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+
+from models.interest import content, siblings, tokens
+from models.interest.features import BASE, TOKEN, WORD, link
+from models.interest.links import LinkTable, locality_log
+from models.interest.ratio import Base, Denominator
+from models.interest.table import RatioTable
+
+
+class Weights:
+    """What is known about one predicate's features, in logarithms.
+
+    ``t`` and ``denominator`` make the significance test of words and URL tokens (equation 6). Each change of
+    the base changes every ratio: those of words and tokens are taken anew, at the next use, when P(C) or
+    1 - P(C) (with the paper's denominator also n(C)) moved by more than ``drift``, relatively, since they
+    were last taken. With ``drift=0`` they are always exact.
+    """
+
+    def __init__(
+        self, predicate: str, t: float = 2.0, denominator: Denominator = "binomial", drift: float = 0.02
+    ) -> None:
+        self.predicate = predicate
+        self.t = t
+        self.denominator: Denominator = denominator
+        self.base = Base()
+        self.links = LinkTable()
+        self._drift = drift
+        self._satisfying = link(predicate, True)
+        self._failing = link(predicate, False)
+        self._words = RatioTable(t, denominator)
+        self._tokens = RatioTable(t, denominator)
+        self._taken = Base()
+        self._stale = False
+        self._version = 0
+
+    def update(self, feature: str, pages: int, hits: int) -> None:
+        """Set the counts of a feature under this predicate; links of other predicates are passed over."""
+        kind = feature[:2]
+        if kind == WORD:
+            self._version += self._words.put(feature[2:], pages, hits)
+        elif kind == TOKEN:
+            self._tokens.put(feature[2:], pages, hits)
+        elif feature == BASE:
+            self.set_base(pages, hits)
+        elif feature == self._satisfying:
+            self.links = LinkTable((pages, hits), self.links.failing)
+        elif feature == self._failing:
+            self.links = LinkTable(self.links.satisfying, (pages, hits))
+
+    def set_base(self, pages: int, hits: int) -> None:
+        """Set N, the pages judged, and n(C), the hits among them."""
+        self.base = Base(pages, hits)
+        self._stale = self._moved()
+
+    def refresh(self) -> None:
+        """Take the ratios of words and tokens anew, against the base of now."""
+        self._words.work_out(self.base)
+        self._tokens.work_out(self.base)
+        self._taken = self.base
+        self._stale = False
+        self._version += 1
+
+    @property
+    def version(self) -> int:
+        """A number that changes whenever the set of significant words may have changed."""
+        return self._fresh()._version
+
+    @property
+    def words(self) -> RatioTable:
+        """Words: counts, and the logs of significant ratios."""
+        return self._fresh()._words
+
+    @property
+    def tokens(self) -> RatioTable:
+        """URL tokens: counts, and the logs of significant ratios."""
+        return self._fresh()._tokens
+
+    def significant(self, words: frozenset[str]) -> frozenset[str]:
+        """Return the words that weigh anything; the same while `version` is the same."""
+        return words & self.words.significant
+
+    def content_log(self, parents: Iterable[frozenset[str]]) -> float:
+        """Return log I_c(C) of the in-linking pages' words, whole or cut down by `significant`."""
+        return content.content_log(parents, self.words)
+
+    def token_log(self, tokens_of_url: AbstractSet[str]) -> float:
+        """Return log I_u(C) of a URL's tokens."""
+        return tokens.token_log(tokens_of_url, self.tokens)
+
+    def link_log(self, parents: int, satisfying: int) -> float:
+        """Return log I_l(C) of k judged in-links, m of them from satisfying pages."""
+        return locality_log(parents, satisfying, self.links, self.base)
+
+    def sibling_log(self, visited: int, satisfying: int) -> float:
+        """Return log I_s(C) of v visited siblings, s of them satisfying."""
+        return siblings.sibling_log(visited, satisfying, self.base)
+
+    def _fresh(self) -> "Weights":
+        if self._stale:
+            self.refresh()
+        return self
+
+    def _moved(self) -> bool:
+        old, new = self._taken, self.base
+        if not (old.informative and new.informative):
+            return old.informative != new.informative
+        if self._drift == 0:
+            return old != new
+        nearest = min(old.rate, 1 - old.rate)
+        hits_moved = self.denominator == "paper" and abs(new.hits - old.hits) > self._drift * old.hits
+        return hits_moved or abs(new.rate - old.rate) > self._drift * nearest

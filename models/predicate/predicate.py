@@ -1,0 +1,49 @@
+"""A predicate: what a page must hold to be of interest."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from models.predicate.functions import Category
+from models.predicate.parser import read
+from models.predicate.syntax import Node, tests
+from models.predicate.view import View
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A parsed predicate (Aggarwal 2004, section 1: keywords, categories, or a combination of them).
+
+    Two predicates are equal when their syntax trees are. ``str`` gives the canonical text, which parses to an
+    equal predicate: keywords folded, double quotes, parentheses only where they are needed.
+    """
+
+    root: Node
+
+    @cached_property
+    def categories(self) -> frozenset[str]:
+        """The category names it asks for."""
+        return frozenset(test.name for test in tests(self.root) if isinstance(test, Category))
+
+    def __str__(self) -> str:
+        return str(self.root)
+
+    def evaluate(self, view: View) -> bool:
+        """Tell whether the page satisfies the predicate."""
+        return self.root(view)
+
+
+def parse(expression: str) -> Predicate:
+    """Parse the text of a predicate; raises PredicateError, which points at the column.
+
+    ``"words"`` in single or double quotes hold where these whole words follow each other in title or text, in
+    any case. The functions are ``category``, ``title`` (``*`` within a word), ``host`` (and hosts below it),
+    ``url`` (an RE2 regular expression, anywhere), ``url.prefix`` and ``url.suffix``. ``not`` binds tighter
+    than ``and``, ``and`` tighter than ``or``. In quotes, a backslash escapes a quote or a backslash.
+
+    >>> predicate = parse('category("Sports") and ("Ice Hockey" or not title("crawl*"))')
+    >>> predicate.evaluate(View("http://example.org/", "Ice hockey", categories=frozenset({"Sports"})))
+    True
+    >>> print(predicate)
+    category("Sports") and ("ice hockey" or not title("crawl*"))
+    """
+    return Predicate(read(expression))

@@ -1,0 +1,143 @@
+"""Canonical URLs: the one spelling under which a page is known, and what is derived from it."""
+
+import re
+from hashlib import blake2b
+
+import can_ada
+
+MAX_LENGTH = 2000
+
+# What the WHATWG parser writes for an http(s) URL that a crawler can ask for: no user information, a host
+# that is a DNS name (labels of 1 to 63 characters) or an IPv6 address. Each character has one way to match,
+# so that matching is linear.
+_CRAWLABLE = re.compile(
+    r"(https?://)"
+    r"((?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}|\[[0-9a-f:]+\])\.?"
+    r"(:[0-9]+)?"
+    r"(/[^?#]*)"
+    r"(\?[^#]*)?"
+    r"(?:#.*)?",
+    re.DOTALL,
+)
+_MAX_HOST = 253
+# Percent escapes, stray percent signs, and what RFC 3986 does not allow in a path or query.
+_TO_REPAIR = re.compile(r"%([0-9A-Fa-f]{2})?|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.?)", re.DOTALL)
+_SPACE = "".join(map(chr, range(0x21)))
+_BREAKS = re.compile(r"[\t\n\r]")
+_USERINFO = re.compile(r"(?<=[/\\]{2})[^/\\]*@")
+_LOGGED = 300
+
+
+def canonical(url: str, base: str | None = None) -> str | None:
+    r"""Return the canonical form of ``url``, joined to the canonical URL ``base`` where it is relative.
+
+    None for what is not a crawlable URL: another scheme than http(s), user information, a host that DNS
+    can't hold, more than 2,000 characters, or no URL at all. The host is in lower case and IDNA, without a
+    trailing dot; default port, fragment, dot segments and an empty query are dropped; percent escapes are
+    in upper case and only where RFC 3986 asks for them. The query keeps its order. The result is ASCII and
+    its own canonical form.
+
+    >>> canonical("HTTP://Example.ORG:80/a/../%7euser/caf\u00e9?b=1&a=2#top")
+    'http://example.org/~user/caf%C3%A9?b=1&a=2'
+    >>> canonical("../c?", "http://example.org/a/b")
+    'http://example.org/c'
+    >>> canonical("mailto:someone@example.org") is None
+    True
+    """
+    if len(url) > MAX_LENGTH:
+        return None
+    try:
+        written: str = can_ada.parse(url if base is None else _join(base, url)).href
+    except (ValueError, TypeError):  # TypeError: a lone surrogate, which has no UTF-8
+        return None
+    crawlable = _CRAWLABLE.fullmatch(written)
+    if crawlable is None:
+        return None
+    scheme, name, port, path, query = crawlable.groups()
+    if len(name) > _MAX_HOST:
+        return None
+    rest = path + query if query and query != "?" else path
+    found = f"{scheme}{name}{port or ''}{_TO_REPAIR.sub(_repaired, rest)}"
+    return found if len(found) <= MAX_LENGTH else None
+
+
+def host(url: str) -> str:
+    """Return the host, with the port where it is not the scheme's own, of a canonical URL.
+
+    >>> host("http://example.org:8080/a")
+    'example.org:8080'
+    """
+    return url.split("/", 3)[2]
+
+
+def identifier(url: str) -> bytes:
+    """Return the 12 bytes that stand for a canonical URL where the URL itself would be too long.
+
+    >>> identifier("http://example.org/").hex()
+    'dccb11ce7b25f43a7ce8f7d0'
+    """
+    return blake2b(url.encode(), digest_size=12).digest()
+
+
+def tokens(url: str) -> frozenset[str]:
+    """Return the distinct tokens of a URL: what stands between "." and "/" after the scheme, in lower case.
+
+    Aggarwal (2004), section 3.2.
+
+    >>> sorted(tokens("http://www.example.org/Sports/hockey.html"))
+    ['example', 'hockey', 'html', 'org', 'sports', 'www']
+    """
+    return frozenset(url.partition("://")[2].lower().replace("/", ".").split(".")) - {""}
+
+
+def without_query(url: str) -> str:
+    """Return a canonical URL without its query string.
+
+    >>> without_query("http://example.org/a?b=1")
+    'http://example.org/a'
+    """
+    return url.partition("?")[0]
+
+
+def for_log(url: str) -> str:
+    """Return what a program's log may hold of any URL: one printable line of at most 300 characters.
+
+    User information, query string and fragment are left out.
+
+    >>> for_log("http://me:secret@example.org/a?token=1#x")
+    'http://example.org/a'
+    """
+    plain = _USERINFO.sub("", re.split("[?#]", url[:MAX_LENGTH], maxsplit=1)[0], count=1)
+    return ascii(plain)[1:-1][:_LOGGED]
+
+
+def _repaired(match: re.Match[str]) -> str:
+    digits = match[1]
+    if digits is None:
+        return f"%{ord(match[0]):02X}"
+    character = chr(int(digits, 16))
+    return character if character in _UNRESERVED else f"%{digits.upper()}"
+
+
+def _join(base: str, url: str) -> str:
+    """Return ``url`` made absolute (WHATWG URL standard, 4.4); the parser removes the dot segments."""
+    url = _BREAKS.sub("", url.strip(_SPACE))
+    named = _SCHEME.match(url)
+    if named is not None:
+        same = base.startswith(f"{named[1].lower()}:")
+        if not same or named[2] in ("/", "\\"):
+            return url
+        url = url[named.end(1) + 1 :]  # "http:page" is relative to a base of the same scheme
+    path_start = base.index("/", base.index("://") + 3)
+    head = url[:1].replace("\\", "/")
+    if head == "/":
+        slashes = url[:2].replace("\\", "/")
+        return base[: base.index(":") + 1 if slashes == "//" else path_start] + url
+    path = base.partition("?")[0]
+    if head == "?":
+        return path + url
+    if head in ("", "#"):
+        return base
+    return path[: path.rindex("/") + 1] + url

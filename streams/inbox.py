@@ -1,0 +1,220 @@
+"""The exactly-once inbox: a stateful agent's rows, committed in groups together with what they absorbed.
+
+A shard is one partition of a stateful agent: its inbox partition and its table partition. Messages are taken
+without being acknowledged; they change rows in memory and gather emissions. At the group's end
+
+(a) the emissions are sent, and the log has them;
+(b) the changed rows and the *mark row* are appended to the changelog as one record batch, whole or not at all;
+(c) the same rows and the changelog offset are written to RocksDB as one batch;
+(d) the inbox messages are acknowledged.
+
+The mark row holds the last inbox offset absorbed and the last origin accepted of each source. After a crash
+at any point the rows are those of some group's end, the messages after the mark come again, and what they
+emit again is recognised by its origin. So every fact is counted once, without transactions.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from streams.outbox import Message, Outbox
+from streams.records import Pack
+from streams.transport.publisher import Publisher
+
+Row = TypeVar("Row")
+
+MARK = b"\x00mark"
+
+
+class Mark(msgspec.Struct, array_like=True):
+    """How far a shard has absorbed: the last inbox offset, and each source's last (offset, index)."""
+
+    offset: int = -1
+    origins: dict[str, tuple[int, int]] = {}
+
+
+class Store(Protocol):
+    """One partition of a table on disk."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a row's bytes."""
+
+    def write(self, rows: Mapping[bytes, bytes | None], changelog_offset: int) -> None:
+        """Write rows (None deletes) and the changelog offset they stand at, all or nothing."""
+
+    def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """Yield rows whose key starts with ``prefix``, in key order, those after key ``after`` only."""
+
+
+class Acknowledged(Protocol):
+    """An inbox message that can be acknowledged."""
+
+    def ack(self) -> Any:
+        """Say that the message's effects are safe."""
+
+
+@dataclass
+class Group:
+    """A closed group: what is to be sent, the rows as bytes, the messages absorbed."""
+
+    emissions: list[Message]
+    rows: dict[bytes, bytes | None]
+    messages: list[Acknowledged]
+
+
+class Codec(Generic[Row]):
+    """How a table's rows are written: one struct type or a tagged union, as MessagePack."""
+
+    def __init__(self, row_type: Any) -> None:
+        self.encode: Callable[[Row], bytes] = msgspec.msgpack.Encoder().encode
+        self.decode: Callable[[bytes], Row] = msgspec.msgpack.Decoder(row_type).decode
+
+
+class Shard(Generic[Row]):
+    """The rows of one partition, with what was changed since the last group on top.
+
+    Rows are handed out as objects; whoever changes one says so with `put`. ``cached`` bounds the decoded
+    rows kept between groups.
+    """
+
+    def __init__(self, partition: int, source: str, store: Store, codec: Codec[Row], cached: int) -> None:
+        self.partition = partition
+        self.outbox = Outbox(source)
+        self.store = store
+        self._codec = codec
+        self._cached = cached
+        self._cache: dict[bytes, Row] = {}
+        self._dirty: dict[bytes, Row | None] = {}
+        self._flying: dict[bytes, bytes | None] = {}
+        self._messages: list[Acknowledged] = []
+        raw = store.get(MARK)
+        self.mark = msgspec.msgpack.decode(raw, type=Mark) if raw is not None else Mark()
+        self.lock = asyncio.Lock()
+
+    # rows
+
+    def get(self, key: bytes) -> Row | None:
+        """Return the row as it stands, changes of this group included."""
+        if key in self._dirty:
+            return self._dirty[key]
+        row = self._cache.get(key)
+        if row is None:
+            raw = self._flying[key] if key in self._flying else self.store.get(key)
+            if raw is None:
+                return None
+            row = self._cache[key] = self._codec.decode(raw)
+        return row
+
+    def put(self, key: bytes, row: Row) -> None:
+        """Stage a new or changed row."""
+        self._dirty[key] = row
+
+    def delete(self, key: bytes) -> None:
+        """Stage a row's removal."""
+        self._dirty[key] = None
+        self._cache.pop(key, None)
+
+    def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, Row]]:
+        """Yield the rows on disk with ``prefix`` in key order, each as it stands now."""
+        for key, raw in self.store.scan(prefix, after):
+            if key in self._dirty or key in self._flying or key in self._cache:
+                row = self.get(key)
+                if row is not None:
+                    yield key, row
+            else:
+                yield key, self._codec.decode(raw)
+
+    # messages
+
+    def fresh(self, offset: int) -> bool:
+        """Return whether the inbox message at ``offset`` has not been absorbed yet."""
+        return offset > self.mark.offset
+
+    def accept(self, offset: int, pack: Pack[Any]) -> Iterator[Any]:
+        """Yield the facts of the inbox message at ``offset`` that have not been absorbed yet."""
+        self.outbox.begin(offset)
+        self.mark.offset = offset
+        if not pack.source:
+            for _, _, fact in pack.facts:
+                yield fact
+            return
+        last = self.mark.origins.get(pack.source, (-1, -1))
+        for origin_offset, index, fact in pack.facts:
+            if (origin_offset, index) > last:
+                last = self.mark.origins[pack.source] = (origin_offset, index)
+                yield fact
+
+    def absorbed(self, message: Acknowledged) -> None:
+        """Note that the message's facts are in the group; it is acknowledged when the group is safe."""
+        self._messages.append(message)
+
+    # groups
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything waits to be committed."""
+        return bool(self._messages or self._dirty or self.outbox)
+
+    def size(self) -> tuple[int, int]:
+        """Return the messages and the changed rows of the open group."""
+        return len(self._messages), len(self._dirty)
+
+    def close_group(self) -> Group:
+        """Close the group and open the next."""
+        encode = self._codec.encode
+        rows: dict[bytes, bytes | None] = {
+            key: None if row is None else encode(row) for key, row in self._dirty.items()
+        }
+        rows[MARK] = msgspec.msgpack.encode(self.mark)
+        for key, row in self._dirty.items():
+            if row is not None:
+                self._cache[key] = row
+        group = Group(self.outbox.take(), rows, self._messages)
+        self._dirty, self._messages, self._flying = {}, [], rows
+        return group
+
+    def landed(self) -> None:
+        """Forget the last closed group: RocksDB has it. Keep the cache within its bound."""
+        self._flying = {}
+        excess = len(self._cache) - self._cached
+        if excess > 0:
+            for key in list(self._cache)[:excess]:
+                del self._cache[key]
+
+
+class LostShardError(Exception):
+    """The shard belongs to another worker now: its open group must not be written."""
+
+
+async def commit(
+    shard: Shard[Any], publisher: Publisher, changelog: str, still_owned: Callable[[], bool]
+) -> int:
+    """Commit the shard's open group, if there is anything in it; return its number of messages.
+
+    ``still_owned`` is asked before every write: a worker that was frozen while another took over must not
+    write. Raises `LostShardError` then; the shard must be dropped.
+    """
+    async with shard.lock:
+        if not shard.pending:
+            return 0
+        _check(still_owned, shard)
+        group = shard.close_group()
+        if group.emissions:
+            await publisher.send_all(group.emissions)
+            _check(still_owned, shard)
+        rows = list(group.rows.items())
+        base = await publisher.append_batch(changelog, shard.partition, [(k, v) for k, v in rows])
+        _check(still_owned, shard)
+        shard.store.write(group.rows, base + len(rows) - 1)
+        shard.landed()
+        for message in group.messages:
+            message.ack()
+        return len(group.messages)
+
+
+def _check(still_owned: Callable[[], bool], shard: Shard[Any]) -> None:
+    if not still_owned():
+        raise LostShardError(f"partition {shard.partition} of {shard.outbox.source} has another owner")

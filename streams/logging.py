@@ -1,0 +1,181 @@
+"""The program's own log: structured, one event a line on standard error, safe to read and to keep.
+
+Values are bounded and escaped, so that hostile text can't forge a line or move a terminal's cursor; URLs lose
+their login, query string and fragment; fields that would name a person are refused where they are written.
+"""
+
+import json
+import logging
+import math
+import re
+import sys
+import traceback
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from streams.settings import LogSettings
+
+ROOT = "scentline"
+TEXT_LIMIT = 500  # characters of a value
+TRACEBACK_LIMIT = 4000  # characters of a traceback, its end
+
+#: Names of fields that would put a person's identity, or a secret, into the log.
+PERSONAL = frozenset({
+    "address", "authorization", "client", "client_ip", "cookie", "cookies", "email", "ip", "login",
+    "password", "remote_addr", "remote_user", "secret", "token", "user", "user_id", "user_key", "username",
+    "users", "visitor", "visitors",
+})  # fmt: skip
+#: Names that every event carries already.
+RESERVED = frozenset({"time", "level", "name", "event"})
+_REFUSED = PERSONAL | RESERVED
+
+#: Names of fields that hold a URL or a part of one.
+URLS = frozenset({"url", "path", "target", "referrer", "parent", "child", "seed", "proxy"})
+_URL = re.compile(r"(?<=://)(?:[^\s/?#@]*@)?([^\s?#]*)(?:[?#]\S*)?")
+_BARE = re.compile(r"[^\s\"=]+")
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+class EventLog:
+    """Writes the events of one part of the program: a constant text and named values.
+
+    A field that would name a user, or one of the line's own names, is a ValueError at any level.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._logger = logging.getLogger(f"{ROOT}.{name}")
+
+    def debug(self, event: str, /, **fields: object) -> None:
+        """Write what helps to find a fault."""
+        self._write(logging.DEBUG, event, fields)
+
+    def info(self, event: str, /, **fields: object) -> None:
+        """Write what happened."""
+        self._write(logging.INFO, event, fields)
+
+    def warning(self, event: str, /, **fields: object) -> None:
+        """Write what somebody should look at."""
+        self._write(logging.WARNING, event, fields)
+
+    def error(self, event: str, /, *, cause: BaseException | None = None, **fields: object) -> None:
+        """Write what went wrong; ``cause`` adds its traceback."""
+        self._write(logging.ERROR, event, fields, cause)
+
+    def _write(
+        self, level: int, event: str, fields: Mapping[str, object], cause: BaseException | None = None
+    ) -> None:
+        if not _REFUSED.isdisjoint(fields):
+            refused = ", ".join(sorted(_REFUSED.intersection(fields)))
+            raise ValueError(f"log event {event!r}: a field can't be named {refused}")
+        if self._logger.isEnabledFor(level):
+            self._logger.log(level, "%s", event, exc_info=cause, extra={"fields": fields})
+
+
+def configure(settings: LogSettings) -> None:
+    """Send every event, other libraries' warnings and Python's own to standard error; again is harmless.
+
+    Faust, its mode services and every other library are heard from warnings up only.
+    """
+    root = logging.getLogger()
+    for handler in [handler for handler in root.handlers if isinstance(handler, _StandardError)]:
+        root.removeHandler(handler)
+    handler = _StandardError()
+    handler.setFormatter(JsonFormatter() if settings.json_lines else TextFormatter())
+    root.addHandler(handler)
+    level = _LEVELS[settings.level]
+    root.setLevel(max(level, logging.WARNING))
+    for name in (ROOT, "streams", "agents"):
+        logging.getLogger(name).setLevel(level)
+    logging.captureWarnings(True)
+
+
+class TextFormatter(logging.Formatter):
+    """``2026-01-01T00:00:00.000Z info frontier: lease expired url=https://example.org/ attempts=2``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the event's line."""
+        event = _event(record)
+        head = f"{event.pop('time')} {event.pop('level')} {event.pop('name')}: {event.pop('event')}"
+        return " ".join([head, *(f"{name}={_bare(value)}" for name, value in event.items())])
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object an event: time, level, name, event and the fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the event's line."""
+        return json.dumps(_event(record), ensure_ascii=False)
+
+
+def printable(text: str, limit: int = TEXT_LIMIT) -> str:
+    r"""Return ``text`` on one line and bounded, whatever it holds.
+
+    >>> printable("a\nb\x1b[2J")
+    'a\\nb\\x1b[2J'
+    """
+    if len(text) > limit:
+        text = text[:limit] + "..."
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def without_query(text: str) -> str:
+    """Return ``text`` with every absolute URL in it cut to scheme, host and path.
+
+    >>> without_query("can't fetch https://me:pw@example.org/a?q=secret#top: timed out")
+    "can't fetch https://example.org/a timed out"
+    """
+    return _URL.sub(r"\1", text) if "://" in text else text
+
+
+class _StandardError(logging.StreamHandler[TextIO]):
+    """Writes to what standard error is at the moment of writing, which a live display may have replaced."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _: TextIO) -> None:
+        raise AttributeError("the stream is always standard error")
+
+
+def _event(record: logging.LogRecord) -> dict[str, Any]:
+    time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+    event: dict[str, Any] = {
+        "time": time.removesuffix("+00:00") + "Z",
+        "level": record.levelname.lower(),
+        "name": printable(record.name.removeprefix(f"{ROOT}.")),
+        "event": _text(record.getMessage().strip()),
+    }
+    fields: Mapping[str, object] = getattr(record, "fields", {})
+    for name, value in fields.items():
+        event[name] = _value(name, value)
+    if record.exc_info and record.exc_info[1] is not None:
+        lines = "".join(traceback.format_exception(record.exc_info[1]))
+        event["traceback"] = printable(without_query(lines[-TRACEBACK_LIMIT:]), 2 * TRACEBACK_LIMIT)
+    return event
+
+
+def _value(name: str, value: object) -> str | int | float | bool | None:
+    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    text = value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
+    if name in URLS or name.endswith("_url"):
+        text = re.split(r"[?#]", text[: 4 * TEXT_LIMIT], maxsplit=1)[0]
+    return _text(text)
+
+
+def _text(text: str) -> str:
+    # Cut first: the search for URLs must not cost more than what can be shown.
+    return printable(without_query(text[: 4 * TEXT_LIMIT]))
+
+
+def _bare(value: object) -> str:
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False)

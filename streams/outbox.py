@@ -1,0 +1,59 @@
+"""Emissions on their way: facts gathered for each partition of each topic, written as packs.
+
+Every fact carries its origin, (offset of the message it was made from, index among that message's facts).
+A repeated emission has the same origin, so its receiver, who remembers the last origin of each source, drops
+it. That holds because a source reads its messages in order and gathers in the order it reads.
+"""
+
+from itertools import islice
+from typing import Any
+
+from streams.records import Pack, encode
+
+#: Facts in one message at most: enough to spread a message's fixed cost, few enough to bound its size.
+PACK_FACTS = 200
+
+#: One message to send: topic, partition, key, value.
+Message = tuple[str, int, bytes | None, bytes | None]
+
+
+class Outbox:
+    """Gathers what the messages of one source give rise to.
+
+    ``source`` names the stream that origins count in, such as ``"pages/3"``.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._facts: dict[tuple[str, int], list[tuple[int, int, Any]]] = {}
+        self._plain: list[Message] = []
+        self._offset = 0
+        self._index = 0
+
+    def begin(self, offset: int) -> None:
+        """Say that what follows is made from the source's message at ``offset``."""
+        self._offset = offset
+        self._index = 0
+
+    def emit(self, topic: str, partition: int, fact: Any) -> None:
+        """Gather one fact for a partition."""
+        self._facts.setdefault((topic, partition), []).append((self._offset, self._index, fact))
+        self._index += 1
+
+    def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> None:
+        """Gather one whole message: one whose repetition does no harm."""
+        self._plain.append((topic, partition, key, value))
+
+    def __bool__(self) -> bool:
+        return bool(self._facts or self._plain)
+
+    def take(self) -> list[Message]:
+        """Return everything gathered as messages, and forget it."""
+        messages = self._plain
+        for (topic, partition), facts in self._facts.items():
+            rest = iter(facts)
+            while part := list(islice(rest, PACK_FACTS)):
+                pack: Pack[Any] = Pack(source=self.source, facts=part)
+                messages.append((topic, partition, None, encode(pack)))
+        self._facts, self._plain = {}, []
+        return messages

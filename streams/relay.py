@@ -1,0 +1,78 @@
+"""A stateless agent's way out: messages gathered for a moment, sent as packs, then acknowledged.
+
+Nothing is kept: after a crash the unacknowledged messages come again, the same facts are emitted with the same
+origins, and receivers drop them.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from streams.dead_letters import bury
+from streams.outbox import Outbox
+from streams.records import RecordError
+from streams.runtime import Runtime
+from streams.topics import Topic
+
+
+class Relay:
+    """Runs ``handle(outbox, message)`` over a topic; its emissions are sent together every few milliseconds.
+
+    ``handle`` may raise `RecordError`: the message then goes to the dead letters.
+    """
+
+    def __init__(
+        self, runtime: Runtime, topic: Topic, name: str, handle: Callable[[Outbox, Any], None]
+    ) -> None:
+        self._runtime = runtime
+        self._topic = topic
+        self._handle = handle
+        self._outboxes: dict[int, Outbox] = {}
+        self._events: list[Any] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._lock = asyncio.Lock()
+        runtime.app.agent(runtime.channel(topic), name=name)(self._run)
+
+    async def _run(self, stream: Any) -> None:
+        async for event in stream.noack().events():
+            message = event.message
+            outbox = self._outbox(message.partition)
+            outbox.begin(message.offset)
+            try:
+                self._handle(outbox, message)
+            except RecordError as error:
+                bury(
+                    outbox,
+                    self._topic.name,
+                    message.partition,
+                    message.offset,
+                    message.value,
+                    str(error),
+                    self._runtime.clock(),
+                )
+            self._events.append(event)
+            if len(self._events) >= self._runtime.settings.streams.group_messages:
+                await self.flush()
+            elif self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(
+                    self._runtime.settings.streams.group_seconds,
+                    lambda: self._runtime.spawn(self.flush()),
+                )
+
+    def _outbox(self, partition: int) -> Outbox:
+        if partition not in self._outboxes:
+            self._outboxes[partition] = Outbox(f"{self._topic.name}/{partition}")
+        return self._outboxes[partition]
+
+    async def flush(self) -> None:
+        """Send what was gathered and acknowledge the messages it was made from."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        async with self._lock:
+            events, self._events = self._events, []
+            messages = [m for outbox in self._outboxes.values() if outbox for m in outbox.take()]
+            if messages:
+                await self._runtime.publisher.send_all(messages)
+            for event in events:
+                event.ack()

@@ -1,0 +1,234 @@
+"""Faust's consumer over a journal: the one process reads every partition."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from faust.transport.consumer import Consumer as FaustConsumer
+from faust.types import TP, ConsumerMessage
+
+from streams.topics import partition_of
+from streams.transport.assignment import assign_everything
+from streams.transport.declaration import declare
+from streams.transport.journal import Journal
+from streams.transport.layout import Entry
+from streams.transport.waiting import finish
+
+#: What one poll takes at most, shared by the partitions that have records; each gives at least one.
+POLL_RECORDS = 400
+POLL_BYTES = 8 * 1024 * 1024
+
+#: Retention and compaction are looked after this often, in steps with pauses between them.
+CLEAN_SECONDS = 1.0
+CLEAN_RECORDS = 500
+CLEAN_PAUSE_SECONDS = 0.02
+
+
+class Consumer(FaustConsumer):
+    """Reads the assigned partitions of the journal; wakes at once when one of them gets a record."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._journal: Journal
+        self._assigned: set[TP] = set()
+        self._positions: dict[TP, int] = {}
+        self._generation = 0
+        self._idling: asyncio.Future[None] | None = None
+
+    async def on_start(self) -> None:
+        """Open the journal and keep it clean."""
+        self._journal = self.transport.open_journal()
+        await super().on_start()
+        self.add_future(self._clean())
+
+    async def on_shutdown(self) -> None:
+        """Close the journal: nothing reads or commits any more."""
+        await super().on_shutdown()
+        self._journal.close()
+
+    # assignment
+
+    async def create_topic(
+        self,
+        topic: str,
+        partitions: int,
+        replication: int,
+        *,
+        retention: Any = None,
+        compacting: bool | None = None,
+        **_: Any,
+    ) -> None:
+        """Make a topic in the journal."""
+        declare(self._journal, topic, partitions, retention, compacting)
+
+    async def subscribe(self, topics: Iterable[str]) -> None:
+        """Take every partition of the topics; a topic that does not exist is made."""
+        names = sorted(topics)
+        for name in names:
+            if name not in self._journal.topics():
+                declare(self._journal, name, self.app.conf.topic_partitions)
+        counts = {name: self._journal.partitions(name) for name in names}
+        assigned = {TP(name, partition) for name, count in counts.items() for partition in range(count)}
+        if assigned != self._assigned:
+            # what follows waits for this call's return: it must run beside it
+            self.add_future(self._rebalance(assigned, counts))
+
+    async def _rebalance(self, assigned: set[TP], counts: Mapping[str, int]) -> None:
+        self.app.on_rebalance_start()
+        if self._assigned:
+            await self.on_partitions_revoked(set(self._assigned))
+        self._assigned = assigned
+        self._positions = {tp: self._positions.get(tp, self._journal.start(*tp)) for tp in assigned}
+        assign_everything(self.app.assignor, counts)
+        self._generation += 1
+        # Faust drops events of another generation without a word
+        self.app.consumer_generation_id = self._generation
+        await self.on_partitions_assigned(set(assigned), self._generation)
+
+    def assignment(self) -> set[TP]:
+        """Return the assigned partitions."""
+        return set(self._assigned)
+
+    def topic_partitions(self, topic: str) -> int | None:
+        """Return the number of partitions of a topic, None when there is no such topic."""
+        meta = self._journal.topics().get(topic)
+        return meta.partitions if meta else None
+
+    def key_partition(self, topic: str, key: bytes | None, partition: int | None = None) -> int | None:
+        """Return the partition of a key."""
+        if partition is not None or key is None:
+            return partition
+        return partition_of(key, self._journal.partitions(topic))
+
+    # positions
+
+    def highwater(self, tp: TP) -> int:
+        """Return the offset that the partition's next record will have."""
+        end: int = self._journal.end(*tp)
+        return end
+
+    async def highwaters(self, *partitions: TP) -> Mapping[TP, int]:
+        """Return the offset of each partition's next record."""
+        return {tp: self._journal.end(*tp) for tp in partitions}
+
+    async def earliest_offsets(self, *partitions: TP) -> Mapping[TP, int]:
+        """Return each partition's first kept offset."""
+        return {tp: self._journal.start(*tp) for tp in partitions}
+
+    async def position(self, tp: TP) -> int | None:
+        """Return the offset that is read next."""
+        return self._positions.get(tp)
+
+    async def _seek(self, partition: TP, offset: int) -> None:
+        self._positions[partition] = offset
+        self._stop_idling()
+
+    async def seek_wait(self, partitions: Mapping[TP, int]) -> None:
+        """Go on from the given offsets."""
+        for tp, offset in partitions.items():
+            await self.seek(tp, offset)
+
+    async def seek_to_committed(self) -> Mapping[TP, int]:
+        """Go on from what the group committed, else from the start."""
+        group = self.app.conf.id
+        committed = {
+            tp: max(self._journal.start(*tp), self._journal.committed(group, *tp) or 0)
+            for tp in self._assigned
+        }
+        self._positions.update(committed)
+        self._stop_idling()
+        return committed
+
+    async def _commit(self, offsets: Mapping[TP, int]) -> bool:
+        self._journal.commit(self.app.conf.id, offsets)
+        return True
+
+    # reading
+
+    def _new_topicpartition(self, topic: str, partition: int) -> TP:
+        return TP(topic, partition)
+
+    async def _wait_next_records(self, timeout: float) -> tuple[Any, Any]:
+        active = self._get_active_partitions()
+        if self.flow_active and not active:
+            # every buffer is full: Faust's own consumer sleeps a second here
+            await self._idle(active, timeout)
+            return {}, active
+        return await super()._wait_next_records(timeout)  # type: ignore[no-any-return] # faust is untyped here
+
+    async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Mapping[TP, list[Entry]]:
+        active = self._assigned if active_partitions is None else active_partitions
+        if not self._ready(active):
+            await self._idle(active, timeout)
+        return self._poll(self._ready(active))
+
+    def _ready(self, active: Iterable[TP]) -> list[TP]:
+        positions, end = self._positions, self._journal.end
+        return [tp for tp in active if end(*tp) > positions[tp]]
+
+    def _poll(self, ready: Sequence[TP]) -> dict[TP, list[Entry]]:
+        records: dict[TP, list[Entry]] = {}
+        for tp in ready:
+            topic, partition = tp
+            entries = self._journal.read(
+                topic, partition, self._positions[tp], 1 + POLL_RECORDS // len(ready), POLL_BYTES // len(ready)
+            )
+            if entries:
+                records[tp] = entries
+            self._positions[tp] = entries[-1].offset + 1 if entries else self._journal.end(topic, partition)
+        return records
+
+    async def _idle(self, active: Iterable[TP], timeout: float) -> None:
+        """Return after the next append to an active partition, a change of what is active, or the timeout."""
+        loop = asyncio.get_running_loop()
+        self._idling = future = loop.create_future()
+        timer = loop.call_later(timeout, finish, future)
+        try:
+            await self._journal.waiters.join(future, active)
+        finally:
+            timer.cancel()
+            self._idling = None
+
+    def _stop_idling(self) -> None:
+        if self._idling is not None:
+            finish(self._idling)
+
+    def on_buffer_drop(self, tp: TP) -> None:
+        """A full buffer has room again: its partition is read on at once."""
+        super().on_buffer_drop(tp)
+        self._stop_idling()
+
+    def resume_partitions(self, tps: Iterable[TP]) -> None:
+        """Read the partitions again, at once."""
+        super().resume_partitions(tps)
+        self._stop_idling()
+
+    def _to_message(self, tp: TP, record: Entry) -> ConsumerMessage:
+        return ConsumerMessage(
+            topic=tp.topic,
+            partition=tp.partition,
+            offset=record.offset,
+            timestamp=record.timestamp,
+            timestamp_type=0,
+            headers=[],
+            key=record.key,
+            value=record.value,
+            checksum=None,
+            serialized_key_size=len(record.key or b""),
+            serialized_value_size=len(record.value or b""),
+            tp=tp,
+            generation_id=self.app.consumer_generation_id,
+        )
+
+    # cleaning
+
+    async def _clean(self) -> None:
+        while not self.should_stop:
+            await self.sleep(CLEAN_SECONDS)
+            while not self.should_stop and self._settled and self._journal.clean(time.time(), CLEAN_RECORDS):
+                await self.sleep(CLEAN_PAUSE_SECONDS)
+
+    @property
+    def _settled(self) -> bool:
+        return bool(self._assigned) and not self.app.rebalancing

@@ -1,0 +1,48 @@
+"""The Faust transport over a journal in this process: ``embedded:///ABSOLUTE/DIRECTORY``.
+
+One process holds every partition. Its journal lies in ``DIRECTORY/journal``; the consumer group is the app's
+id.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from faust.transport import base
+from faust.transport.drivers import TRANSPORTS
+
+from streams.transport.consumer import Consumer
+from streams.transport.journal import Journal
+from streams.transport.producer import Producer
+
+SCHEME = "embedded"
+
+
+def register() -> None:
+    """Make Faust know the scheme where the project's entry points are not installed."""
+    TRANSPORTS.aliases.setdefault(SCHEME, "streams.transport.embedded:Transport")
+
+
+class Transport(base.Transport):
+    """What Faust makes for a broker URL ``embedded:///ABSOLUTE/DIRECTORY``."""
+
+    Consumer = Consumer
+    Producer = Producer
+    driver_version = SCHEME
+    default_port = 0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.path = journal_path(self.url)
+
+    def open_journal(self) -> Journal:
+        """Open the journal once more."""
+        return Journal.open(self.path)
+
+
+def journal_path(urls: Sequence[Any]) -> Path:
+    """Return the directory of the journal that a broker URL names. Raises `ValueError`."""
+    if len(urls) != 1 or urls[0].host or not urls[0].path.strip("/"):
+        shown = ";".join(map(str, urls))
+        raise ValueError(f"broker {shown}: expected {SCHEME}:///ABSOLUTE/DIRECTORY")
+    return Path(urls[0].path) / "journal"

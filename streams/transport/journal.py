@@ -1,0 +1,262 @@
+"""The embedded log: topics and partitions of records in one RocksDB, written by one process.
+
+Records and the offset that comes next are written in one batch, so a process killed at any moment leaves
+every partition without gaps and every batch whole. Nothing waits for the disk: a write is safe from the
+death of the process at once, while a failure of power or kernel may cost the last seconds' writes, of this
+journal and of the tables beside it each by itself. A table that is then ahead of its changelog must be
+deleted; it is rebuilt from the changelog.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, ClassVar
+
+import msgspec
+from rocksdict import WriteBatch
+
+from streams.transport.compaction import compact
+from streams.transport.database import open_reader, open_writer
+from streams.transport.layout import Entry, TopicMeta, encode_record, pack_offset, unpack_offset
+from streams.transport.partition import Partition
+from streams.transport.retention import drop_expired
+from streams.transport.waiting import Place, Waiters
+
+#: Key and value.
+Record = tuple[bytes | None, bytes | None]
+
+READ_BYTES = 8 * 1024 * 1024
+
+#: How often a journal that another process writes is looked at by whoever waits for its records.
+FOLLOW_SECONDS = 0.2
+
+
+class UnknownTopicError(LookupError):
+    """A topic or partition that the journal does not have."""
+
+
+class Journal:
+    """An append-only log of topics and partitions in a directory. Use it from one thread.
+
+    >>> with tempfile.TemporaryDirectory() as directory, Journal.open(Path(directory)) as journal:
+    ...     journal.create_topic("pages", 2, retention=60.0, compacted=False)
+    ...     journal.append("pages", 1, b"key", b"value", timestamp=5.0)
+    ...     journal.read("pages", 1, offset=0, limit=10)
+    0
+    [Entry(offset=0, timestamp=5.0, key=b'key', value=b'value')]
+    """
+
+    _open: ClassVar[dict[tuple[Path, bool], "Journal"]] = {}
+
+    def __init__(self, path: Path, read_only: bool) -> None:
+        self.path = path
+        self.read_only = read_only
+        self._users = 0
+        self._scratch = tempfile.TemporaryDirectory() if read_only else None
+        try:
+            self._db: Any = open_reader(path, self._scratch.name) if self._scratch else open_writer(path)
+        except Exception:
+            self._clear_scratch()
+            raise
+        self._topics: dict[str, TopicMeta] = {}
+        self._logs: dict[Place, Partition] = {}
+        self.waiters = Waiters()
+        self._load()
+
+    # opening and closing
+
+    @classmethod
+    def open(cls, path: Path, *, read_only: bool = False) -> "Journal":
+        """Return the journal in ``path``, made if need be; each `open` is undone by one `close`.
+
+        A process that opens a directory twice gets the same object. With ``read_only`` the journal of a
+        running crawl can be read; `refresh` follows its writer.
+        Raises `JournalInUseError` when another process writes there, and with ``read_only``
+        `JournalMissingError` when there is nothing.
+        """
+        resolved = path.resolve()
+        journal = cls._open.get((resolved, False)) or cls._open.get((resolved, read_only))
+        if journal is None:
+            journal = cls._open[resolved, read_only] = cls(resolved, read_only)
+        journal._users += 1
+        return journal
+
+    def close(self) -> None:
+        """Undo one `open`; the last one closes the database."""
+        self._users -= 1
+        if self._users == 0:
+            del Journal._open[self.path, self.read_only]
+            self._db.close()
+            self._clear_scratch()
+
+    def _clear_scratch(self) -> None:
+        if self._scratch is not None:
+            self._scratch.cleanup()
+
+    def __enter__(self) -> "Journal":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def refresh(self) -> None:
+        """See what the writer wrote since; does nothing where this process is the writer."""
+        if self.read_only:
+            self._db.try_catch_up_with_primary()
+            self._load()
+
+    def _load(self) -> None:
+        for key, value in self._db.items(from_key=b"t"):
+            if not key.startswith(b"t"):
+                break
+            self._know(key[1:].decode(), msgspec.msgpack.decode(value, type=TopicMeta))
+        for log in self._logs.values():
+            log.load()
+
+    def _know(self, name: str, meta: TopicMeta) -> None:
+        self._topics[name] = meta
+        for partition in range(meta.partitions):
+            log = self._logs.get((name, partition))
+            if log is None:
+                self._logs[name, partition] = Partition(self._db, meta, partition)
+            else:
+                log.meta = meta
+
+    # topics
+
+    def create_topic(self, name: str, partitions: int, *, retention: float | None, compacted: bool) -> None:
+        """Make a topic, or change how long an existing one keeps its records.
+
+        ``retention`` is in seconds, None for ever; a compacted topic keeps the newest record of each key and
+        its retention is not looked at. Raises `ValueError` when the topic has another number of partitions.
+        """
+        known = self._topics.get(name)
+        if partitions < 1 or (known is not None and known.partitions != partitions):
+            has = "at least 1" if known is None else f"{known.partitions}: repartitioning is not supported"
+            raise ValueError(f"creating topic {name}: {partitions} partitions; expected {has}")
+        number = known.number if known else 1 + max((t.number for t in self._topics.values()), default=0)
+        meta = TopicMeta(number, partitions, retention, compacted)
+        if meta != known:
+            self._db.put(b"t" + name.encode(), msgspec.msgpack.encode(meta))
+            self._know(name, meta)
+
+    def topics(self) -> Mapping[str, TopicMeta]:
+        """Return every topic."""
+        return MappingProxyType(self._topics)
+
+    def partitions(self, topic: str) -> int:
+        """Return the number of partitions of a topic. Raises `UnknownTopicError`."""
+        meta = self._topics.get(topic)
+        if meta is None:
+            names = ", ".join(sorted(self._topics)) or "none"
+            raise UnknownTopicError(f"journal in {self.path}: no topic {topic}; expected one of: {names}")
+        return meta.partitions
+
+    def _log(self, topic: str, partition: int) -> Partition:
+        log = self._logs.get((topic, partition))
+        if log is None:
+            count = self.partitions(topic)
+            raise UnknownTopicError(f"topic {topic}: no partition {partition}; expected 0 to {count - 1}")
+        return log
+
+    # writing
+
+    def append(
+        self, topic: str, partition: int, key: bytes | None, value: bytes | None, timestamp: float
+    ) -> int:
+        """Append a record; return its offset."""
+        return self.append_batch(topic, partition, ((key, value),), timestamp)
+
+    def append_batch(self, topic: str, partition: int, records: Sequence[Record], timestamp: float) -> int:
+        """Append records as one batch, whole or not at all; return the first one's offset."""
+        base = self._log(topic, partition).end
+        self.append_all([(topic, partition, key, value) for key, value in records], timestamp)
+        return base
+
+    def append_all(
+        self, entries: Iterable[tuple[str, int, bytes | None, bytes | None]], timestamp: float
+    ) -> None:
+        """Append records (topic, partition, key, value) as one batch, whole or not at all.
+
+        Raises `ValueError` for a record without a key in a compacted topic.
+        """
+        batch = WriteBatch(raw_mode=True)
+        ends: dict[Place, int] = {}
+        for topic, partition, key, value in entries:
+            name = (topic, partition)
+            log = self._logs.get(name) or self._log(topic, partition)
+            if key is None and log.meta.compacted:
+                raise ValueError(f"appending to the compacted topic {topic}: no key; expected one")
+            end = ends.get(name, log.end)
+            batch.put(log.key(end), encode_record(timestamp, key, value))
+            ends[name] = end + 1
+        for name, end in ends.items():
+            batch.put(b"e" + self._logs[name].place, pack_offset(end))
+        self._db.write(batch)
+        for name, end in ends.items():
+            self._logs[name].end = end
+            self.waiters.wake(name)
+
+    # reading
+
+    def read(
+        self, topic: str, partition: int, offset: int, limit: int, max_bytes: int = READ_BYTES
+    ) -> list[Entry]:
+        """Return kept records from ``offset`` on: up to ``limit``, and none after ``max_bytes`` are reached.
+
+        Offsets that retention or compaction took are skipped. An empty answer says that nothing is kept from
+        ``offset`` to the end: the reader goes on at `end`.
+        """
+        return self._log(topic, partition).read(offset, limit, max_bytes)
+
+    def start(self, topic: str, partition: int) -> int:
+        """Return the first kept offset; the end when nothing is kept."""
+        return self._log(topic, partition).start
+
+    def end(self, topic: str, partition: int) -> int:
+        """Return the offset that the next record will have."""
+        return self._log(topic, partition).end
+
+    async def wait(self, positions: Mapping[Place, int]) -> None:
+        """Return once any of the partitions has come to an end past its position here."""
+        while not any(self._log(*name).end > position for name, position in positions.items()):
+            if self.read_only:
+                await asyncio.sleep(FOLLOW_SECONDS)
+                self.refresh()
+            else:
+                await self.waiters.wait(positions)
+
+    # consumer groups
+
+    def committed(self, group: str, topic: str, partition: int) -> int | None:
+        """Return the offset a group goes on from, None before its first `commit`."""
+        raw = self._db.get(b"c" + self._log(topic, partition).place + group.encode())
+        return None if raw is None else unpack_offset(raw)
+
+    def commit(self, group: str, offsets: Mapping[Place, int]) -> None:
+        """Note the offsets a group goes on from, all or none."""
+        batch = WriteBatch(raw_mode=True)
+        for name, offset in offsets.items():
+            batch.put(b"c" + self._log(*name).place + group.encode(), pack_offset(offset))
+        self._db.write(batch)
+
+    # cleaning
+
+    def clean(self, now: float, budget: int = 1000) -> int:
+        """Do a bounded part of what retention and compaction ask for; return how many records it dealt with.
+
+        Call it until it returns 0, and not while tables are being recovered: a table that is behind must
+        meet its tombstones. At most ``budget`` records are looked at one by one, about 10 microseconds each.
+        """
+        done = 0
+        for log in self._logs.values():
+            done += drop_expired(self._db, log, now)
+        looked = 0
+        for log in self._logs.values():
+            if looked < budget:
+                looked += compact(self._db, log, now, budget - looked)
+        return done + looked

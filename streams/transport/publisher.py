@@ -1,0 +1,39 @@
+"""What agents need of a transport to publish, and the embedded log's way of doing it."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from streams.transport.journal import Journal, Record
+
+
+class Publisher(Protocol):
+    """The way from an agent to the log."""
+
+    def partitions(self, topic: str) -> int:
+        """Return the number of partitions of a topic."""
+
+    async def send_all(self, entries: Sequence[tuple[str, int, bytes | None, bytes | None]]) -> None:
+        """Send messages (topic, partition, key, value); return when the log has them."""
+
+    async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
+        """Append records (key, value) as one batch, whole or not at all; return the first one's offset."""
+
+
+class JournalPublisher:
+    """Publishes to a journal of this process; ``clock`` gives the time of day in seconds."""
+
+    def __init__(self, journal: Journal, clock: Callable[[], float]) -> None:
+        self._journal = journal
+        self._clock = clock
+
+    def partitions(self, topic: str) -> int:
+        """Return the number of partitions of a topic."""
+        return self._journal.partitions(topic)
+
+    async def send_all(self, entries: Sequence[tuple[str, int, bytes | None, bytes | None]]) -> None:
+        """Append the messages, all or none."""
+        self._journal.append_all(entries, self._clock())
+
+    async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
+        """Append the records, all or none."""
+        return self._journal.append_batch(topic, partition, records, self._clock())

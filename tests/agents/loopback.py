@@ -1,0 +1,97 @@
+"""A real HTTP server on 127.0.0.1 whose every byte a test decides."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from streams.settings import FetchSettings
+
+Answer = Callable[["Request", asyncio.StreamWriter], Awaitable[None]]
+
+
+@dataclass
+class Request:
+    target: str
+    headers: dict[str, str]
+
+
+@dataclass
+class Server:
+    port: int = 0
+    requests: list[Request] = field(default_factory=list)
+    connections: int = 0
+    open: int = 0
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def targets(self) -> list[str]:
+        return [request.target for request in self.requests]
+
+
+@asynccontextmanager
+async def serving(answer: Answer, address: str = "127.0.0.1") -> AsyncIterator[Server]:
+    """Serve what ``answer`` writes to each request; it may close the writer, or write for ever."""
+    seen = Server()
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        seen.connections += 1
+        seen.open += 1
+        try:
+            while not writer.is_closing():
+                request = _parsed(await reader.readuntil(b"\r\n\r\n"))
+                seen.requests.append(request)
+                await answer(request, writer)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            seen.open -= 1
+            writer.close()
+
+    server = await asyncio.start_server(connected, address, 0)
+    seen.port = server.sockets[0].getsockname()[1]
+    try:
+        yield seen
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await server.wait_closed()
+
+
+def fixed(body: bytes, status: str = "200 OK", **headers: str) -> Answer:
+    """Answer every request alike; a header's underscores stand for hyphens."""
+    message = response(body, status, **headers)
+
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(message)
+
+    return answer
+
+
+def response(body: bytes, status: str = "200 OK", **headers: str) -> bytes:
+    given = {"content-type": "text/html", "content-length": str(len(body))}
+    given |= {name.replace("_", "-"): value for name, value in headers.items()}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+    return f"HTTP/1.1 {status}\r\n{lines}\r\n".encode() + body
+
+
+def settings(**changes: object) -> FetchSettings:
+    """Return settings under which 127.0.0.1 may be asked, without robots.txt unless it is said."""
+    return FetchSettings.model_validate({"allow": ("127.0.0.1",), "robots": False} | changes)
+
+
+def _parsed(head: bytes) -> Request:
+    first, *rest = head.decode("latin-1").split("\r\n")
+    headers = {
+        name.lower(): value.strip() for name, colon, value in (line.partition(":") for line in rest) if colon
+    }
+    return Request(first.split(" ")[1], headers)

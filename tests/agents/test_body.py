@@ -1,0 +1,118 @@
+import asyncio
+import gzip
+import zlib
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from agents.web.body import read
+from agents.web.result import FetchError
+
+
+def raw_deflate(data: bytes) -> bytes:
+    stream = zlib.compressobj(wbits=-15)
+    return stream.compress(data) + stream.flush()
+
+
+def members(data: bytes) -> bytes:
+    return gzip.compress(data[:7]) + gzip.compress(data[7:]) + gzip.compress(b"")
+
+
+PACKERS: list[tuple[str, Callable[[bytes], bytes]]] = [
+    ("", bytes),
+    ("Identity", bytes),
+    ("GZIP", gzip.compress),
+    ("gzip, identity", members),
+    ("deflate", zlib.compress),
+    ("deflate", raw_deflate),
+]
+
+
+def unpacked(data: bytes, encoding: str, limit: int, sizes: list[int], *, cut: bool = False) -> bytes:
+    async def chunks() -> AsyncIterator[bytes]:
+        start = 0
+        while start < len(data):
+            size = sizes[start % len(sizes)]
+            yield data[start : start + size]
+            start += size
+
+    return asyncio.run(read(chunks(), encoding, limit, cut=cut))
+
+
+sizes = st.lists(st.integers(1, 50), min_size=1, max_size=5)
+bodies = st.binary(max_size=200) | st.builds(
+    lambda unit, times: unit * times, st.binary(max_size=9), st.integers(0, 9000)
+)
+
+
+@given(st.sampled_from(PACKERS), bodies, sizes)
+@examples(derandomize=True, deadline=None)
+def test_every_encoding_is_undone_however_it_is_chunked(
+    packer: tuple[str, Callable[[bytes], bytes]], data: bytes, sizes: list[int]
+) -> None:
+    encoding, pack = packer
+    packed = pack(data)
+    assert unpacked(packed, encoding, max(len(packed), len(data)), sizes) == data
+
+
+@given(st.sampled_from(PACKERS), bodies.filter(bool), sizes, st.data())
+@examples(derandomize=True, deadline=None)
+def test_no_more_than_the_limit_is_ever_returned(
+    packer: tuple[str, Callable[[bytes], bytes]], data: bytes, sizes: list[int], draw: st.DataObject
+) -> None:
+    encoding, pack = packer
+    limit = draw.draw(st.integers(0, len(data) - 1))
+    with pytest.raises(FetchError) as refused:
+        unpacked(pack(data), encoding, limit, sizes)
+    assert (refused.value.kind, refused.value.reason) == ("refused", f"body over {limit} bytes")
+    assert data[:limit].startswith(unpacked(pack(data), encoding, limit, sizes, cut=True))
+
+
+@given(st.sampled_from(["gzip", "deflate", "identity"]), st.binary(max_size=100), sizes)
+@examples(derandomize=True, deadline=None)
+def test_rubbish_gives_a_body_or_an_error(encoding: str, data: bytes, sizes: list[int]) -> None:
+    try:
+        assert len(unpacked(data, encoding, 50, sizes)) <= 50
+    except FetchError as error:
+        assert error.reason in {"body over 50 bytes", "broken compression", "body cut short"}
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, raw_deflate])
+def test_every_cut_of_a_compressed_body_is_noticed(pack: Callable[[bytes], bytes]) -> None:
+    packed = pack(b"some text, some more text")
+    encoding = "gzip" if pack is gzip.compress else "deflate"
+    for end in range(1, len(packed)):
+        with pytest.raises(FetchError, match="body cut short"):
+            unpacked(packed[:end], encoding, 1000, [1000])
+
+
+def test_what_follows_a_compressed_body_is_passed_over() -> None:
+    assert unpacked(gzip.compress(b"text") + b"\0\0rubbish", "gzip", 1000, [1]) == b"text"
+    assert unpacked(zlib.compress(b"text") + b"rubbish", "deflate", 1000, [1000]) == b"text"
+
+
+def test_an_empty_body_is_empty_in_every_encoding() -> None:
+    assert unpacked(b"", "gzip", 10, [1]) == b""
+
+
+def test_cutting_reads_no_further() -> None:
+    taken = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal taken
+        while True:
+            taken += 10
+            yield b"0123456789"
+
+    assert asyncio.run(read(endless(), "", 25, cut=True)) == b"0123456789012345678901234"
+    assert taken == 30
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "gzip\0", "x" * 1000])
+def test_other_encodings_are_refused(encoding: str) -> None:
+    with pytest.raises(FetchError) as refused:
+        unpacked(b"", encoding, 10, [1])
+    assert (refused.value.kind, refused.value.reason) == ("refused", "content encoding")

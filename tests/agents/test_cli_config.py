@@ -1,0 +1,218 @@
+"""The command line: its skeleton, and the commands that look and serve."""
+
+import gzip
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from streams.records import DeadLetter, encode
+from streams.topics import DEAD_LETTERS, TOPICS
+from streams.transport.journal import Journal
+
+ROOT = Path(__file__).parents[2]
+COMMAND = (sys.executable, "-c", "from agents.cli import main; main()")
+
+
+def environment(**variables: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SCENTLINE_")}
+    return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "200", "TERM": "dumb"} | variables
+
+
+def scentline(cwd: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments], cwd=cwd, env=environment(**variables), capture_output=True, text=True,
+        check=False, timeout=60,
+    )  # fmt: skip
+
+
+def printed(cwd: Path, *arguments: str, **variables: str) -> str:
+    run = scentline(cwd, *arguments, **variables)
+    assert (run.returncode, run.stderr) == (0, "")
+    return run.stdout
+
+
+def complaint(cwd: Path, *arguments: str, **variables: str) -> str:
+    run = scentline(cwd, *arguments, **variables)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith("scentline: error: ")
+    assert run.stderr.count("\n") == 1
+    return run.stderr.removeprefix("scentline: error: ").strip()
+
+
+def dead_letter(offset: int, value: bytes = b"\x1b[2J\xff", reason: str = "no time\nin it") -> bytes:
+    return encode(
+        DeadLetter(topic="proxy-log", partition=0, offset=offset, reason=reason, value=value, time=0.5)
+    )
+
+
+def bury(data: Path, *letters: bytes) -> None:
+    with Journal.open(data / "journal") as journal:
+        journal.create_topic(DEAD_LETTERS.name, 1, retention=DEAD_LETTERS.retention, compacted=False)
+        journal.append_batch(DEAD_LETTERS.name, 0, [(None, letter) for letter in letters], timestamp=1.0)
+
+
+def test_config_show_prints_every_value_with_its_origin(tmp_path: Path) -> None:
+    (tmp_path / "scentline.toml").write_text('[frontier]\nbudget = 7\n[predicates]\nice = "hockey"\n')
+    out = printed(
+        tmp_path, "config", "show", "--set", "frontier.queue=9", SCENTLINE_BROWSE__WINDOW="8"
+    ).splitlines()
+    assert out[0] == "key\tvalue\tfrom"
+    assert "frontier.budget\t7\tscentline.toml" in out
+    assert "frontier.queue\t9\tcommand line" in out
+    assert "browse.window\t8\tenvironment SCENTLINE_BROWSE__WINDOW" in out
+    assert "frontier.policy\tlinkage\tdefault" in out
+    assert "predicates.ice\thockey\tscentline.toml" in out
+
+
+def test_config_show_writes_json(tmp_path: Path) -> None:
+    values = json.loads(printed(tmp_path, "config", "show", "--json", SCENTLINE_OBSERVE__USER_KEY="hush"))
+    assert values["observe.user_key"] == {
+        "value": "set",
+        "origin": "environment SCENTLINE_OBSERVE__USER_KEY",
+    }
+    assert values["learn.weights"]["value"] == [1.0, 1.0, 1.0, 1.0]
+
+
+def test_config_show_reads_the_file_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text("random_seed = 5")
+    assert "random_seed\t5\tother.toml" in printed(tmp_path, "config", "show", "--config", "other.toml")
+
+
+def test_a_wrong_setting_ends_as_one_line_and_status_2(tmp_path: Path) -> None:
+    assert complaint(tmp_path, "config", "show", "--set", "frontier.budgte=1") == (
+        "command line: there is no setting frontier.budgte; did you mean frontier.budget?"
+    )
+    assert "frontier.budget can't be 'x'" in complaint(
+        tmp_path, "topics", "list", "--set", "frontier.budget=x"
+    )
+
+
+def test_topics_list_prints_the_topology(tmp_path: Path) -> None:
+    lines = printed(tmp_path, "topics", "list").splitlines()
+    assert [line.split("\t")[0] for line in lines[1:]] == [topic.name for topic in TOPICS]
+    rows = json.loads(printed(tmp_path, "topics", "list", "--json", "--set", "streams.partitions=4"))
+    by_name = {row["name"]: row for row in rows}
+    assert by_name["sightings"]["partitions"] == 4
+    assert by_name["predicates"]["partitions"] == 1
+    assert by_name["interests"]["compacted"] is True
+    assert by_name["fetches"]["retention_seconds"] == 86_400
+
+
+def test_dead_letters_are_printed_once_each_and_on_one_line(tmp_path: Path) -> None:
+    bury(tmp_path / "data", dead_letter(1), dead_letter(2), dead_letter(1), b"not a letter")
+    lines = printed(tmp_path, "dead-letters", "--data", "data").splitlines()
+    assert len(lines) == 1 + 3
+    assert lines[1] == "\t".join(
+        ["1970-01-01T00:00:00+00:00", "proxy-log/0@1", r"no time\nin it", r"\x1b[2J\\xff"]
+    ).replace("\\\\xff", "\\xff")
+    assert lines[3].split("\t")[1] == "dead-letters/0@3"
+
+
+def test_dead_letters_are_written_as_one_json_object_a_line(tmp_path: Path) -> None:
+    bury(tmp_path / "scentline-data", *(dead_letter(number) for number in range(2500)))
+    letters = [json.loads(line) for line in printed(tmp_path, "dead-letters", "--json").splitlines()]
+    assert [letter["offset"] for letter in letters] == list(range(2500))
+    assert letters[0]["reason"] == "no time\nin it"
+
+
+def test_dead_letters_are_read_while_the_log_is_being_written(tmp_path: Path) -> None:
+    bury(tmp_path / "data", dead_letter(1))
+    with Journal.open(tmp_path / "data" / "journal"):
+        assert "proxy-log/0@1" in printed(tmp_path, "dead-letters", "--data", "data")
+
+
+def test_dead_letters_without_a_crawl_say_where_they_looked(tmp_path: Path) -> None:
+    assert "scentline-data/journal" in complaint(tmp_path, "dead-letters")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_dead_letters_of_a_broker_elsewhere_are_refused(tmp_path: Path) -> None:
+    assert "embedded log only" in complaint(
+        tmp_path, "dead-letters", "--set", "broker=kafka://localhost:9092"
+    )
+
+
+def test_help_imports_nothing_slow(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom agents.cli import main\n"
+        "try: main(['--help'])\n"
+        "finally: print('slow:', {'faust', 'matplotlib', 'pydantic', 'lxml', 'httpx'} & set(sys.modules))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True,
+        check=True, timeout=60,
+    )  # fmt: skip
+    assert "Commands" in run.stdout
+    assert run.stdout.endswith("slow: set()\n")
+
+
+@pytest.mark.parametrize("command", ["", "config show", "topics list", "dead-letters", "serve-archive"])
+def test_help_shows_the_examples(tmp_path: Path, command: str) -> None:
+    from agents.cli import load_commands
+
+    shown = printed(tmp_path, *command.split(), "--help")
+    assert load_commands()[command]
+    assert [line for line in load_commands()[command] if line not in shown] == []
+
+
+@pytest.mark.parametrize("command", ["", "config show", "topics list", "dead-letters"])
+def test_examples_run(tmp_path: Path, command: str) -> None:
+    from agents.cli import load_commands
+
+    bury(tmp_path / "scentline-data", dead_letter(1))
+    for line in load_commands()[command]:
+        program, *arguments = shlex.split(line)
+        assert program == "scentline"
+        assert printed(tmp_path, *arguments)
+
+
+def archive(path: Path) -> None:
+    http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\nrecorded"
+    head = (
+        "WARC/1.0\r\nWARC-Type: response\r\n"
+        "WARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-000000000000>\r\n"
+        "WARC-Date: 2026-01-01T00:00:00Z\r\nWARC-Target-URI: http://example.org/\r\n"
+        f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(http)}\r\n\r\n"
+    )
+    path.write_bytes(gzip.compress(head.encode() + http + b"\r\n\r\n"))
+
+
+@contextmanager
+def served(cwd: Path, *arguments: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    process = subprocess.Popen(
+        [*COMMAND, "serve-archive", *arguments], cwd=cwd, env=environment(), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip().rpartition(" ")[2], process
+        finally:
+            process.kill()
+
+
+def test_serve_archive_answers_as_a_proxy_until_it_is_interrupted(tmp_path: Path) -> None:
+    archive(tmp_path / "pages.warc.gz")
+    with served(tmp_path, "pages.warc.gz", "--log", "access.log") as (url, process):
+        with httpx.Client(proxy=url, trust_env=False) as client:
+            assert client.get("http://example.org/").text == "recorded"
+            assert client.get("http://example.org/absent").status_code == 404
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+        assert (process.returncode, errors) == (0, "")
+    assert "GET http://example.org/absent" in (tmp_path / "access.log").read_text()
+
+
+def test_serve_archive_names_the_file_it_cannot_read(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<title>no archive</title>")
+    assert "page.html" in complaint(tmp_path, "serve-archive", "page.html")
+    assert "absent.warc.gz" in complaint(tmp_path, "serve-archive", "absent.warc.gz")

@@ -1,0 +1,376 @@
+import asyncio
+import gzip
+import struct
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from email.utils import formatdate
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from agents.web.client import Client
+from agents.web.result import Failure, Fetched, Moved, Result
+from streams.settings import FetchSettings
+from tests.agents.loopback import Answer, Request, Server, fixed, response, serving, settings
+
+NOW = 1_700_000_000.0
+
+
+def clock() -> float:
+    return NOW
+
+
+def fetch(answer: Answer, path: str = "/", **changes: object) -> tuple[Result, Server]:
+    async def run() -> tuple[Result, Server]:
+        async with serving(answer) as server, Client(settings(**changes), clock) as client:
+            return await client.fetch(server.origin + path), server
+
+    return asyncio.run(run())
+
+
+def failure(answer: Answer, **changes: object) -> Failure:
+    result, _ = fetch(answer, "/", **changes)
+    assert isinstance(result, Failure), result
+    return result
+
+
+def page(answer: Answer, **changes: object) -> Fetched:
+    result, _ = fetch(answer, "/", **changes)
+    assert isinstance(result, Fetched), result
+    return result
+
+
+def writing(*parts: bytes, then: Callable[[asyncio.StreamWriter], None] | None = None) -> Answer:
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        for part in parts:
+            writer.write(part)
+        await writer.drain()
+        if then is not None:
+            then(writer)
+
+    return answer
+
+
+def close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+def reset(writer: asyncio.StreamWriter) -> None:
+    writer.get_extra_info("socket").setsockopt(1, 13, struct.pack("ii", 1, 0))  # SO_LINGER of no time
+    writer.transport.abort()
+
+
+def test_a_page_brings_its_body_and_the_headers_that_are_read_later() -> None:
+    headers = {"etag": '"1"', "x_robots_tag": "noindex", "set_cookie": "a=b", "link": "x" * 5000}
+    result = page(fixed(b"<p>hello", content_language="de", **headers))
+    assert result.body == b"<p>hello"
+    assert result.status == 200
+    assert result.elapsed > 0
+    assert set(result.headers) == {"content-type", "content-language", "etag", "link", "x-robots-tag"}
+    assert len(result.headers["link"]) == 1000
+
+
+def test_requests_name_the_crawler_and_carry_no_cookies() -> None:
+    async def run() -> list[Request]:
+        async with (
+            serving(fixed(b"x", set_cookie="a=b; Path=/")) as server,
+            Client(settings(user_agent="Test/1 (+mailto:me@example.org)"), clock) as client,
+        ):
+            for path in ("/a", "/b"):
+                assert isinstance(await client.fetch(server.origin + path), Fetched)
+            assert server.connections == 1
+            return server.requests
+
+    for request in asyncio.run(run()):
+        assert request.headers["user-agent"] == "Test/1 (+mailto:me@example.org)"
+        assert request.headers["accept-encoding"] == "gzip, deflate"
+        assert request.headers["accept"].startswith("text/html")
+        assert "cookie" not in request.headers
+
+
+@pytest.mark.parametrize(
+    "path", ["/a%28b%29", "/%27?q=a+b%2B%20c", "/%7Ca'b(c)", "//a//?b=%5B", "/%E2%82%AC"]
+)
+def test_a_url_is_asked_for_as_it_is_spelled(path: str) -> None:
+    result, server = fetch(fixed(b"x"), path)
+    assert isinstance(result, Fetched)
+    assert server.targets() == [path]
+
+
+def test_a_redirect_is_not_followed_but_brings_its_target() -> None:
+    result, server = fetch(fixed(b"", "301 Moved", location="../%7eb?x=1#top"), "/a/c")
+    assert result == Moved(f"{server.origin}/a/c", f"{server.origin}/~b?x=1", 301)
+    assert server.targets() == ["/a/c"]
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [("ftp://example.org/", "redirect to no page"), ("/#again", "redirect to itself")],
+)
+def test_a_redirect_that_leads_nowhere_is_gone(location: str, reason: str) -> None:
+    assert failure(fixed(b"", "302 Found", location=location)) == Failure("gone", reason)
+
+
+GONE, RETRY = (206, 304, 400, 401, 403, 404, 410, 451), (407, 408, 425, 429, 500, 502, 503, 599)
+
+
+@pytest.mark.parametrize("status", GONE + RETRY)
+def test_the_status_tells_whether_to_ask_again(status: int) -> None:
+    kind = "gone" if status in GONE else "retry"
+    assert failure(fixed(b"", f"{status} X")) == Failure(kind, f"status {status}")
+
+
+def test_no_content_is_gone() -> None:
+    assert failure(writing(b"HTTP/1.1 204 No Content\r\n\r\n")) == Failure("gone", "no content")
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("120", 120.0),
+        ("9" * 30, 86_400.0),
+        (formatdate(NOW + 90, usegmt=True), 90.0),
+        (formatdate(NOW - 90, usegmt=True), 0.0),
+        ("soon", None),
+        ("-5", None),
+        ("", None),
+    ],
+)
+def test_retry_after_is_kept_within_a_day(value: str, seconds: float | None) -> None:
+    assert failure(fixed(b"", "503 X", retry_after=value)) == Failure("retry", "status 503", seconds)
+
+
+@pytest.mark.parametrize("kind", ["image/png", "application/pdf; charset=x", "TEXT/CSS"])
+def test_what_is_not_html_or_text_is_refused_unread(kind: str) -> None:
+    reason = "content type " + kind.partition(";")[0].lower()
+    assert failure(fixed(b"x" * 100, content_type=kind)) == Failure("refused", reason)
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/html;charset=utf-8", "Text/Plain", "application/xhtml+xml", "", "html"]
+)
+def test_html_text_and_what_has_no_type_is_read(kind: str) -> None:
+    assert page(fixed(b"x", content_type=kind)).body == b"x"
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "deflate", "raw deflate", "identity"])
+def test_content_encodings_are_undone(encoding: str) -> None:
+    text = b"<p>some text</p>" * 1000
+    raw = zlib.compressobj(wbits=-15)
+    coded = {
+        "gzip": gzip.compress(text[:5000]) + gzip.compress(text[5000:]),
+        "deflate": zlib.compress(text),
+        "raw deflate": raw.compress(text) + raw.flush(),
+        "identity": text,
+    }
+    body = coded[encoding.removeprefix("x-")]
+    assert page(fixed(body, content_encoding=encoding.removeprefix("raw "))).body == text
+
+
+def test_an_encoding_that_was_not_offered_is_refused() -> None:
+    assert failure(fixed(b"x", content_encoding="br")) == Failure("refused", "content encoding")
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_over_the_limit_is_refused(chunked: bool) -> None:
+    body = b"x" * 3000
+    whole = response(body)
+    if chunked:
+        whole = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nbb8\r\n" + body + b"\r\n0\r\n\r\n"
+    assert page(writing(whole), max_bytes=3000).body == body
+    assert failure(writing(whole), max_bytes=2999) == Failure("refused", "body over 2999 bytes")
+
+
+def test_a_bomb_of_2_gb_is_refused_in_little_memory() -> None:
+    deflate = zlib.compressobj(9, wbits=-15)
+    megabyte = deflate.compress(bytes(1 << 20)) + deflate.flush(zlib.Z_FULL_FLUSH)
+    bomb = b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + megabyte * 2000
+    answer = fixed(bomb, content_encoding="gzip")
+    limit = 10_000_000
+    assert len(bomb) < limit
+    tracemalloc.start()
+    assert failure(answer, max_bytes=limit) == Failure("refused", f"body over {limit} bytes")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * limit  # a growing buffer is copied
+
+
+def test_a_server_that_sends_a_byte_at_a_time_runs_out_of_time() -> None:
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+
+    assert failure(answer, timeout_seconds=0.3) == Failure("retry", "timeout")
+
+
+def test_a_server_that_never_answers_runs_out_of_time() -> None:
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(3600)
+
+    assert failure(answer, timeout_seconds=0.2) == Failure("retry", "timeout")
+
+
+def test_a_body_without_end_is_refused() -> None:
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            writer.write(b"x" * 10_000)
+            await writer.drain()
+
+    assert failure(answer, max_bytes=100_000) == Failure("refused", "body over 100000 bytes")
+
+
+@pytest.mark.parametrize("head", [b"X: " + b"y" * 100_000, b"".join(b"X-%d: y\r\n" % i for i in range(500))])
+def test_headers_are_bounded(head: bytes) -> None:
+    answer = writing(b"HTTP/1.1 200 OK\r\n" + head.rstrip() + b"\r\n\r\n", then=close)
+    assert failure(answer) == Failure("retry", "broken response")
+
+
+@pytest.mark.parametrize("ending", [close, reset])
+def test_a_connection_that_breaks_is_tried_again_later(
+    ending: Callable[[asyncio.StreamWriter], None],
+) -> None:
+    assert failure(writing(then=ending)) == Failure("retry", "connection")
+    cut = failure(writing(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", then=ending))
+    assert (cut.kind, cut.reason) in {("retry", "body cut short"), ("retry", "connection")}
+
+
+def test_compression_that_breaks_off_is_tried_again_later() -> None:
+    whole = gzip.compress(b"text" * 1000)
+    assert failure(fixed(whole[:-4], content_encoding="gzip")) == Failure("retry", "body cut short")
+    assert failure(fixed(b"text", content_encoding="gzip")) == Failure("retry", "broken compression")
+
+
+def test_a_closed_port_and_an_unknown_name_are_tried_again_later() -> None:
+    async def run() -> tuple[Result, Result]:
+        async with serving(fixed(b"")) as server:
+            closed = server.origin
+        async with Client(settings(), clock) as client:
+            return await client.fetch(closed + "/"), await client.fetch("http://name.invalid/?secret=1")
+
+    assert asyncio.run(run()) == (Failure("retry", "connection"), Failure("retry", "dns"))
+
+
+def test_a_server_that_does_not_speak_tls_is_tried_again_later() -> None:
+    def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(response(b"no TLS here"))
+        writer.close()
+
+    async def run() -> Result:
+        server = await asyncio.start_server(greet, "127.0.0.1", 0)
+        async with server, Client(settings(), clock) as client:
+            return await client.fetch(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+
+    assert asyncio.run(run()) == Failure("retry", "tls")
+
+
+def test_connections_are_reused_and_bounded() -> None:
+    async def run() -> Server:
+        async with serving(fixed(b"x")) as server, Client(settings(connections=4), clock) as client:
+            results = await asyncio.gather(*(client.fetch(f"{server.origin}/{i}") for i in range(40)))
+            assert all(isinstance(result, Fetched) for result in results)
+            return server
+
+    server = asyncio.run(run())
+    assert server.connections <= 4
+    assert len(server.requests) == 40
+
+
+def test_a_fetch_that_is_given_up_leaves_nothing_behind() -> None:
+    asked = asyncio.Event()
+
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await asyncio.sleep(3600)
+
+    async def run() -> None:
+        async with serving(answer) as server, Client(settings(robots=True), clock) as client:
+            task = asyncio.create_task(client.fetch(server.origin + "/"))
+            await asked.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(run())
+
+
+class TestProxy:
+    def test_it_is_asked_in_absolute_form_under_the_pages_own_host(self) -> None:
+        async def run() -> None:
+            async with serving(fixed(b"archived")) as proxy:
+                through = FetchSettings(proxy=proxy.origin)
+                async with Client(through, clock) as client:
+                    result = await client.fetch("http://no-such-host.example/a%28b%29?c=d+e")
+                assert isinstance(result, Fetched)
+                assert result.body == b"archived"
+                host = "http://no-such-host.example"
+                assert proxy.targets() == [f"{host}/robots.txt", f"{host}/a%28b%29?c=d+e"]
+                assert proxy.requests[1].headers["host"] == "no-such-host.example"
+
+        asyncio.run(run())
+
+    def test_it_is_not_asked_for_addresses_that_may_not_be_reached(self) -> None:
+        async def run() -> None:
+            async with serving(fixed(b"x")) as proxy:
+                async with Client(FetchSettings(proxy=proxy.origin), clock) as client:
+                    for host in (
+                        "169.254.169.254",
+                        "127.0.0.1",
+                        "2130706433",
+                        "[::ffff:10.0.0.1]",
+                        "localhost",
+                    ):
+                        result = await client.fetch(f"http://{host}/")
+                        assert isinstance(result, Failure)
+                        assert result.kind == "refused"
+                        assert result.reason == f"address {host.strip('[]')}"
+                assert proxy.connections == 0
+
+        asyncio.run(run())
+
+    # httpx-aiohttp 0.2 still hands aiohttp the credentials in the older form.
+    @pytest.mark.filterwarnings("ignore:.*(BasicAuth|proxy_auth).*deprecated:DeprecationWarning")
+    def test_credentials_are_sent_to_it_alone(self) -> None:
+        async def run() -> None:
+            async with serving(fixed(b"x")) as proxy:
+                with_user = proxy.origin.replace("//", "//me:secret@")
+                async with Client(settings(proxy=with_user), clock) as client:
+                    assert isinstance(await client.fetch("http://example.org/"), Fetched)
+                assert proxy.requests[0].headers["proxy-authorization"].startswith("Basic ")
+                assert "authorization" not in proxy.requests[0].headers
+
+        asyncio.run(run())
+
+    def test_one_that_is_down_is_tried_again_later(self) -> None:
+        async def run() -> Result:
+            async with serving(fixed(b"")) as server:
+                down = server.origin
+            async with Client(settings(proxy=down), clock) as client:
+                return await client.fetch("http://example.org/")
+
+        assert asyncio.run(run()) == Failure("retry", "proxy")
+
+
+FRAGMENTS = (
+    b"HTTP/1.1 200 OK",
+    b"HTTP/1.1 302 Found",
+    b"\r\n",
+    b"Content-Length: 5",
+    b"Content-Encoding: gzip",
+    b"Transfer-Encoding: chunked",
+    b"Location: //",
+    b"3\r\nabc",
+)
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS) | st.binary(max_size=20), max_size=12))
+@examples(derandomize=True, deadline=None, max_examples=60)
+def test_whatever_a_server_sends_there_is_a_result(parts: list[bytes]) -> None:
+    result, _ = fetch(writing(*parts, then=close), "/", timeout_seconds=5)
+    assert isinstance(result, Fetched | Moved | Failure)

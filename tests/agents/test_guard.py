@@ -1,0 +1,226 @@
+import asyncio
+import socket
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from agents.web.client import Client
+from agents.web.guard import ForbiddenAddressError, Guard, is_global
+from agents.web.result import Failure, Fetched
+from models.url import canonical
+from models.url import host as host_of
+from tests.agents.loopback import fixed, serving, settings
+
+FORBIDDEN = [
+    "0.0.0.0",
+    "0.1.2.3",
+    "10.0.0.1",
+    "100.64.0.1",
+    "100.127.255.255",
+    "127.0.0.1",
+    "127.255.255.254",
+    "169.254.0.1",
+    "169.254.169.254",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.0.0.8",
+    "192.0.0.192",
+    "192.0.2.1",
+    "192.88.99.1",
+    "192.168.0.1",
+    "198.18.0.1",
+    "198.51.100.1",
+    "203.0.113.1",
+    "224.0.0.1",
+    "239.255.255.255",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::127.0.0.1",
+    "::8.8.8.8",
+    "::ffff:0:127.0.0.1",
+    "100::1",
+    "64:ff9b:1::1",
+    "64:ff9b:1::808:808",
+    "2001:db8::1",
+    "3fff::1",
+    "2001::1",
+    "2001:10::1",
+    "5f00::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "fe80::1%1",
+    "2606:4700::1%1",
+    "fec0::1",
+    "ff02::1",
+    "ff0e::1",
+    "2001:0:0808:0808::f7f7:f7f7",
+]
+GLOBAL = [
+    "1.1.1.1",
+    "8.8.8.8",
+    "9.255.255.255",
+    "100.63.255.255",
+    "100.128.0.0",
+    "169.253.0.1",
+    "172.32.0.1",
+    "192.0.1.1",
+    "223.255.255.255",
+    "2001:4860:4860::8888",
+    "2606:4700::1111",
+    "2a00:1450::1",
+]
+
+v4 = st.integers(0, 2**32 - 1).map(IPv4Address) | st.sampled_from(
+    [IPv4Address(text) for text in FORBIDDEN + GLOBAL if ":" not in text]
+)
+
+
+@pytest.mark.parametrize("text", FORBIDDEN)
+def test_what_is_not_of_the_open_internet_is_not_global(text: str) -> None:
+    assert not is_global(ip_address(text))
+
+
+@pytest.mark.parametrize("text", GLOBAL)
+def test_what_is_of_the_open_internet_is_global(text: str) -> None:
+    assert is_global(ip_address(text))
+
+
+@given(v4)
+@examples(derandomize=True, deadline=None)
+def test_an_ipv4_address_within_an_ipv6_address_is_judged(inner: IPv4Address) -> None:
+    number = int(inner)
+    assert is_global(IPv6Address((0xFFFF << 32) + number)) == is_global(inner)
+    assert is_global(IPv6Address((0x64FF9B << 96) + number)) == is_global(inner)
+    assert is_global(IPv6Address((0x2002 << 112) + (number << 80) + 1)) == is_global(inner)
+
+
+@given(st.integers(0, 2**128 - 1).map(IPv6Address))
+@examples(derandomize=True, deadline=None)
+def test_only_global_unicast_and_translations_of_ipv4_are_global(address: IPv6Address) -> None:
+    if is_global(address):
+        assert address.packed[0] >> 5 == 1 or address.packed[:2] == b"\x00\x64"
+
+
+class TestAllowed:
+    def test_addresses_and_networks_are_allowed_in_both_spellings(self) -> None:
+        guard = Guard(["127.0.0.1", "10.1.2.3/16", "fd00::/8", "[::1]"])
+        for text in ("127.0.0.1", "::ffff:127.0.0.1", "10.1.255.1", "fd12::1", "::1", "8.8.8.8"):
+            assert guard.allows_address(ip_address(text)), text
+        for text in ("127.0.0.2", "10.2.0.1", "fe80::1"):
+            assert not guard.allows_address(ip_address(text)), text
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "127.1", "0x7f.1", "2130706433", "017700000001", "::1"])
+    def test_a_name_that_is_an_address_is_judged_without_asking(self, host: str) -> None:
+        with pytest.raises(ForbiddenAddressError):
+            Guard().check_name(host)
+        Guard(["127.0.0.0/8", "::1"]).check_name(host)
+
+    @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "a.localhost"])
+    def test_localhost_is_forbidden_by_name(self, host: str) -> None:
+        with pytest.raises(ForbiddenAddressError):
+            Guard().check_name(host)
+        Guard([host]).check_name(host)
+
+    def test_other_names_pass(self) -> None:
+        Guard().check_name("example.org")
+        Guard().check_name("8.8.8.8")
+
+
+def asked(port_of: str, host: str, *allow: str, robots: bool = False) -> tuple[list[object], int]:
+    """Return what three fetches of a real server under ``host`` brought, and the connections it saw."""
+
+    async def run() -> tuple[list[object], int]:
+        async with serving(fixed(b"secret"), port_of) as server:
+            async with Client(settings(allow=allow, robots=robots), lambda: 0.0) as client:
+                results = [await client.fetch(f"http://{host}:{server.port}/{i}") for i in range(3)]
+            return list(results), server.connections
+
+    return asyncio.run(run())
+
+
+SPELLINGS = [
+    "127.0.0.1",
+    "127.1",
+    "2130706433",
+    "0x7f.1",
+    "017700000001",
+    "0.0.0.0",
+    "0",
+    "localhost",
+    "LOCALHOST",
+]
+SPELLINGS += ["[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:127.0.0.1]", "127。0。0。1"]
+
+
+@pytest.mark.parametrize("host", SPELLINGS)
+@pytest.mark.parametrize("robots", [False, True])
+def test_no_spelling_of_an_address_reaches_a_server_on_loopback(host: str, robots: bool) -> None:
+    results, connections = asked("127.0.0.1", host, robots=robots)
+    assert connections == 0
+    for result in results:
+        assert isinstance(result, Failure)
+        assert result.kind == "refused"
+        assert result.reason == "url" or result.reason.startswith("address ")
+        assert result.retry_after is None
+
+
+@pytest.mark.parametrize("host", SPELLINGS)
+def test_the_canonical_form_of_an_odd_spelling_is_refused_for_its_address(host: str) -> None:
+    results, connections = asked("127.0.0.1", host_of(canonical(f"http://{host}/") or ""))
+    assert connections == 0
+    for result in results:
+        assert isinstance(result, Failure)
+        assert result.reason in {
+            "address 127.0.0.1",
+            "address 0.0.0.0",
+            "address ::1",
+            "address ::ffff:7f00:1",
+        }
+
+
+def test_a_host_is_reached_when_it_or_its_address_is_allowed() -> None:
+    for allow in ("localhost", "LocalHost.", "127.0.0.0/8"):
+        results, connections = asked("127.0.0.1", "localhost", allow, "::1")
+        assert all(isinstance(result, Fetched) for result in results)
+        assert connections == 1
+
+
+def test_a_name_that_is_allowed_allows_no_other_host_of_that_address() -> None:
+    async def run() -> None:
+        async with serving(fixed(b"secret")) as server:
+            async with Client(settings(allow=("localhost",)), lambda: 0.0) as client:
+                for host, kind in (("localhost", Fetched), ("127.0.0.1", Failure), ("localhost", Fetched)):
+                    assert isinstance(await client.fetch(f"http://{host}:{server.port}/"), kind)
+            assert server.connections == 1
+
+    asyncio.run(run())
+
+
+def test_robots_txt_that_redirects_inside_is_not_followed() -> None:
+    async def run() -> None:
+        async with serving(fixed(b"secret"), "127.0.0.2") as inner:
+            redirect = fixed(b"", "301 X", location=f"http://127.0.0.2:{inner.port}/robots.txt")
+            async with (
+                serving(redirect) as outer,
+                Client(settings(robots=True), lambda: 0.0) as client,
+            ):
+                result = await client.fetch(outer.origin + "/page")
+            assert result == Failure("refused", "address 127.0.0.2")
+            assert outer.targets() == ["/robots.txt"]
+            assert inner.connections == 0
+
+    asyncio.run(run())
+
+
+def test_the_socket_is_refused_for_the_address_it_would_connect_to() -> None:
+    guard = Guard()
+    with pytest.raises(ForbiddenAddressError) as refused:
+        guard.open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("169.254.169.254", 80)))
+    assert refused.value.address == "169.254.169.254"
+    guard.open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("9.9.9.9", 80))).close()

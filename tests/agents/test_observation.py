@@ -1,0 +1,194 @@
+import hashlib
+import hmac
+import logging
+
+import pytest
+from pydantic import SecretStr
+
+from agents.observation.observer import Filtered, Malformed, Observer
+from agents.observation.pseudonym import Pseudonyms, user_key
+from models.accesslog.recognise import LogFormatError
+from streams.records import Access
+from streams.settings import ObserveSettings
+
+KEY = b"key"
+SQUID = b"1431857103.586 921 192.0.2.7 TCP_MISS/200 507 GET %s - HIER_DIRECT/192.0.2.1 text/html\n"
+
+
+def combined(
+    url: str = "/a", method: str = "GET", status: int = 200, referrer: str = "-", user: str = "-"
+) -> bytes:
+    head = f"192.0.2.7 - {user} [17/May/2015:10:05:03 +0000]"
+    return f'{head} "{method} {url} HTTP/1.1" {status} 5 "{referrer}" "agent"\n'.encode()
+
+
+def observer(
+    base_url: str | None = "https://example.org", keep_query: bool = True, key: bytes = KEY
+) -> Observer:
+    return Observer(ObserveSettings(base_url=base_url, keep_query=keep_query), key)
+
+
+def access(line: bytes, reader: Observer | None = None) -> Access:
+    found = (reader or observer()).observe(line)
+    assert isinstance(found, Access)
+    return found
+
+
+def pseudonym(identity: str) -> str:
+    return hmac.new(KEY, identity.encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def test_a_page_view_becomes_an_access() -> None:
+    line = combined("/a/../b?q=1#top", referrer="HTTP://Example.ORG/from")
+    assert access(line) == Access(
+        pseudonym("192.0.2.7"),
+        "https://example.org/b?q=1",
+        1431857103.0,
+        "http://example.org/from",
+        200,
+        None,
+    )
+
+
+def test_a_proxys_line_needs_no_site_and_tells_the_content_type() -> None:
+    found = access(SQUID % b"http://example.org:80/b", observer(base_url=None))
+    assert found.url == "http://example.org/b"
+    assert found.content_type == "text/html"
+
+
+def test_the_authenticated_user_is_the_identity_before_the_address() -> None:
+    assert access(combined(user="alice")).user == pseudonym("alice")
+    assert access(combined()).user == pseudonym("192.0.2.7")
+
+
+def test_the_query_is_dropped_by_setting_from_url_and_referrer() -> None:
+    reader = observer(keep_query=False)
+    found = access(combined("/a?token=1", referrer="http://example.org/s?q=illness"), reader)
+    assert (found.url, found.referrer) == ("https://example.org/a", "http://example.org/s")
+
+
+@pytest.mark.parametrize(
+    "referrer", ["-", "", "android-app://example", "nonsense", "http://user@example.org/"]
+)
+def test_a_referrer_that_is_no_crawlable_url_is_none(referrer: str) -> None:
+    assert access(combined(referrer=referrer)).referrer is None
+
+
+@pytest.mark.parametrize(
+    "path", ["//evil.example/b", "/\\evil.example/b", "/http://evil.example/b", "/@evil.example"]
+)
+def test_a_path_never_leaves_its_site(path: str) -> None:
+    assert access(combined(path)).url.startswith("https://example.org/")
+
+
+def test_a_path_starts_at_the_sites_root() -> None:
+    reader = observer(base_url="https://example.org:8443/shop/index.html?a")
+    assert access(combined("/a"), reader).url == "https://example.org:8443/a"
+
+
+def test_a_site_that_is_none_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"observe\.base_url is 'example\.org'"):
+        observer(base_url="example.org")
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (combined(method="POST"), "method"),
+        (b'192.0.2.7 - - [17/May/2015:10:05:03 +0000] "-" 408 - "-" "-"', "method"),
+        (combined(status=404), "status"),
+        (combined("/a.png"), "media"),
+        (combined("http://user:password@example.org/"), "url"),
+        (combined("ftp://example.org/"), "url"),
+        (combined("*"), "url"),
+        (combined("http://example.org/" + "a" * 2000), "url"),
+    ],
+)
+def test_what_is_no_page_view_is_filtered_and_counted(line: bytes, reason: str) -> None:
+    reader = observer()
+    assert reader.observe(line) == Filtered(reason)
+    assert (reader.accepted, reader.filtered, reader.malformed) == (0, {reason: 1}, 0)
+
+
+def test_a_path_without_a_site_is_filtered_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    reader = observer(base_url=None)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert reader.observe(combined("/private")) == Filtered("site")
+    assert reader.filtered == {"site": 3}
+    assert len(caplog.records) == 1
+    assert "observe.base_url" in caplog.text
+    assert "private" not in caplog.text
+
+
+def test_malformed_lines_are_counted_and_not_quoted() -> None:
+    reader = observer()
+    for line in (b"alice was here", b"", b"\n", b"a" * 9000, b"\xff\xfe", combined()[:-2]):
+        found = reader.observe(line)
+        assert isinstance(found, Malformed)
+        assert "alice" not in found.reason
+    assert (reader.accepted, reader.filtered, reader.malformed) == (0, {}, 6)
+
+
+def test_every_line_is_counted_once() -> None:
+    reader = observer()
+    for line in (combined(), combined(), combined("/a.png"), combined(status=500), b"?"):
+        reader.observe(line)
+    assert (reader.accepted, reader.filtered, reader.malformed) == (2, {"media": 1, "status": 1}, 1)
+    assert reader.lines == 5
+
+
+def test_one_observer_reads_logs_of_several_formats() -> None:
+    reader = observer()
+    squid = SQUID % b"http://example.org/"
+    for sample in ([], [combined()], [squid]):
+        reader.recognise(sample)
+        assert isinstance(reader.observe(squid), Access)
+        assert isinstance(reader.observe(combined()), Access)
+    assert reader.accepted == 6
+
+
+def test_a_malformed_line_is_told_by_the_format_that_was_recognised() -> None:
+    reader = observer()
+    handshake = combined().replace(b"GET /a HTTP/1.1", rb"\x16\x03")
+    assert reader.observe(handshake) == Malformed("of no known format (squid, combined, common)")
+    reader.recognise([combined()])
+    assert reader.observe(handshake) == Malformed("request is not a method and a URL")
+
+
+def test_a_format_that_is_set_is_not_questioned() -> None:
+    reader = Observer(ObserveSettings(format="squid"), KEY)
+    reader.recognise([combined()])
+    assert isinstance(reader.observe(SQUID % b"http://example.org/"), Access)
+    assert isinstance(reader.observe(combined()), Malformed)
+
+
+def test_a_log_of_unknown_format_is_an_error_and_an_empty_one_is_not() -> None:
+    with pytest.raises(LogFormatError, match="squid, combined, common"):
+        observer().recognise([b"hello"])
+    observer().recognise([])
+
+
+def test_pseudonyms_are_stable_under_one_key_and_differ_under_another() -> None:
+    assert Pseudonyms(KEY).of("alice") == Pseudonyms(KEY).of("alice") == pseudonym("alice")
+    assert Pseudonyms(KEY).of("alice") != Pseudonyms(b"other").of("alice")
+    pseudonyms = Pseudonyms(KEY)
+    assert len({pseudonyms.of(f"192.0.2.{number}") for number in range(1000)}) == 1000
+
+
+def test_the_users_key_comes_from_the_settings_in_silence(caplog: pytest.LogCaptureFixture) -> None:
+    assert user_key(ObserveSettings(user_key=SecretStr("secret"))) == b"secret"
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("configured", [None, SecretStr("")])
+def test_without_a_key_a_random_one_is_used_with_a_warning(
+    configured: SecretStr | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = ObserveSettings(user_key=configured)
+    with caplog.at_level(logging.WARNING):
+        first, second = user_key(settings), user_key(settings)
+    assert len(first) == 32
+    assert first != second
+    assert "observe.user_key" in caplog.text
+    assert first.hex() not in caplog.text

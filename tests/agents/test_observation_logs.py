@@ -1,0 +1,243 @@
+import gzip
+import os
+import sys
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from agents.observation.logfile import LogFile, LogFileError, fingerprint
+from agents.observation.observer import Observer
+from agents.observation.packing import Batch, packs
+from streams.records import Access, DeadLetter, Decoder, Pack, encode
+from streams.settings import ObserveSettings
+from streams.topics import partition_of
+from tests.shared import shared
+
+LINE = b'192.0.2.%d - - [17/May/2015:10:05:03 +0000] "GET http://example.org/%d HTTP/1.1" 200 5 "-" "-"\n'
+LINES = [LINE % (number % 7, number) for number in range(100)]
+
+
+def written(tmp_path: Path, data: bytes, name: str = "access.log") -> str:
+    path = tmp_path / name
+    path.write_bytes(data)
+    return str(path)
+
+
+def read(source: str) -> list[tuple[int, bytes]]:
+    with LogFile(source) as log:
+        return list(log)
+
+
+def observer() -> Observer:
+    return Observer(ObserveSettings(), b"key")
+
+
+def test_a_log_is_read_line_by_line_with_numbers(tmp_path: Path) -> None:
+    source = written(tmp_path, b"a\nb\r\n\nlast")
+    assert read(source) == [(1, b"a\n"), (2, b"b\r\n"), (3, b"\n"), (4, b"last")]
+
+
+@pytest.mark.parametrize("name", ["access.log.gz", "access.log"])
+def test_compressed_logs_of_any_number_of_members_are_seen_by_themselves(tmp_path: Path, name: str) -> None:
+    members = gzip.compress(b"".join(LINES[:50])) + gzip.compress(b"".join(LINES[50:]))
+    assert [line for _, line in read(written(tmp_path, members, name))] == LINES
+
+
+def test_standard_input_is_read_and_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    for data in (b"".join(LINES), gzip.compress(b"".join(LINES))):
+        out, into = os.pipe()
+        with os.fdopen(out) as stdin:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            with os.fdopen(into, "wb") as writer:
+                writer.write(data)
+            with LogFile("-") as log:
+                assert log.size is None
+                assert [line for _, line in log] == LINES
+                assert log.consumed == 0
+            assert not stdin.closed
+
+
+def test_lines_of_a_live_stream_come_as_they_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    out, into = os.pipe()
+    with os.fdopen(out) as stdin, os.fdopen(into, "wb", buffering=0) as writer:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        writer.write(LINES[0])
+        with LogFile("-") as log:
+            assert log.sample == [LINES[0].rstrip()]
+            lines = iter(log)
+            assert next(lines) == (1, LINES[0])
+            writer.write(LINES[1])
+            assert next(lines) == (2, LINES[1])
+
+
+def test_the_sample_is_the_first_lines_and_is_read_again(tmp_path: Path) -> None:
+    with LogFile(written(tmp_path, b"".join(LINES))) as log:
+        assert log.sample == [line.rstrip() for line in LINES[:20]]
+        assert len(list(log)) == 100
+    with LogFile(written(tmp_path, b"one without end")) as log:
+        assert log.sample == [b"one without end"]
+    with LogFile(written(tmp_path, b"")) as log:
+        assert log.sample == []
+        assert list(log) == []
+
+
+def test_progress_is_told_in_bytes_of_the_file(tmp_path: Path) -> None:
+    for data in (b"".join(LINES), gzip.compress(b"".join(LINES))):
+        with LogFile(written(tmp_path, data)) as log:
+            assert log.size == len(data)
+            list(log)
+            assert log.consumed == log.size
+
+
+def test_a_line_of_a_hundred_megabytes_is_never_held(tmp_path: Path) -> None:
+    huge = gzip.compress(b"a" * 100_000_000 + b"\n", compresslevel=1)
+    source = written(tmp_path, gzip.compress(LINES[0]) + huge + gzip.compress(LINES[1]))
+    tracemalloc.start()
+    try:
+        lines = read(source)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [(number, len(line)) for number, line in lines] == [
+        *((1, len(LINES[0])), (2, 8193), (3, len(LINES[1])))
+    ]
+    assert peak < 2_000_000
+    reader = observer()
+    (batch,) = packs(reader, lines, 1, "s")
+    assert (reader.accepted, reader.malformed) == (2, 1)
+    assert [(letter.offset, letter.reason) for letter in batch.letters] == [(2, "more than 8192 bytes")]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_the_longest_line_is_read_whole(tmp_path: Path, end: bytes) -> None:
+    longest = LINES[0].rstrip()[:-1].ljust(8191, b"x") + b'"'
+    reader = observer()
+    list(packs(reader, read(written(tmp_path, longest + end + LINES[1])), 1, "s"))
+    assert reader.accepted == (2 if end else 0)  # without a line end the two are one
+
+
+def test_a_truncated_log_gives_its_whole_lines_and_then_an_error(tmp_path: Path) -> None:
+    lines = [LINE % (number % 7, number * 7919) for number in range(20_000)]
+    data = gzip.compress(b"".join(lines))
+    seen = []
+    with (
+        LogFile(written(tmp_path, data[: len(data) // 2])) as log,
+        pytest.raises(LogFileError, match=r"access\.log is broken after line \d+: Compressed file ended"),
+    ):
+        for _, line in log:
+            seen.append(line)
+    assert len(seen) > 5_000
+    assert seen == lines[: len(seen)]
+
+
+def test_a_damaged_log_gives_what_stands_before_the_damage(tmp_path: Path) -> None:
+    good = gzip.compress(b"".join(LINES))
+    with LogFile(written(tmp_path, good + b"not a gzip member")) as log:
+        lines = iter(log)
+        assert [next(lines)[1] for _ in LINES] == LINES
+        with pytest.raises(LogFileError, match="broken after line 100: Not a gzipped file"):
+            next(lines)
+
+
+def test_a_log_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LogFileError, match=r"absent\.log can't be opened: No such file or directory"):
+        LogFile(str(tmp_path / "absent.log"))
+    with pytest.raises(LogFileError, match=r"can't be opened: Is a directory"):
+        LogFile(str(tmp_path))
+    with pytest.raises(LogFileError, match=r"can't be read: Compressed file ended"):
+        LogFile(written(tmp_path, gzip.compress(b"a")[:5]))
+
+
+def test_the_fingerprint_is_the_first_lines_whatever_its_line_end() -> None:
+    assert fingerprint(LINES[0]) == fingerprint(LINES[0].rstrip()) == fingerprint(LINES[0].rstrip() + b"\r\n")
+    assert fingerprint(LINES[0]) != fingerprint(LINES[1])
+    assert len(fingerprint(b"")) == 24
+
+
+def test_packs_hold_each_users_accesses_in_its_partition_with_ascending_origins() -> None:
+    mixed = [*LINES[:40], b"malformed\n", LINES[40].replace(b"GET", b"PUT"), *LINES[41:]]
+    batches = list(packs(observer(), enumerate(mixed, start=1), 3, "s", size=30))
+    origins: dict[int, list[int]] = {}
+    for batch in batches:
+        for partition, pack in batch.packs.items():
+            assert pack.source == "s"
+            for offset, index, access in pack.facts:
+                assert index == 0
+                assert partition_of(access.user, 3) == partition
+                assert access.url == f"http://example.org/{offset - 1 - (offset > 41)}"
+                origins.setdefault(partition, []).append(offset)
+    assert all(offsets == sorted(set(offsets)) for offsets in origins.values())
+    assert sum(map(len, origins.values())) == 99
+    assert [sum(len(pack.facts) for pack in batch.packs.values()) for batch in batches] == [30, 29, 30, 10]
+    assert batches[-1].line == len(mixed)
+    assert (
+        Decoder[Pack[Access]](Pack[Access])(encode(batches[0].packs[partition]))
+        == batches[0].packs[partition]
+    )
+
+
+def test_dead_letters_tell_where_and_why_and_nothing_of_the_line() -> None:
+    lines = [(7, b"alice was here\n"), (8, LINES[0])]
+    (batch,) = packs(observer(), lines, 1, "s", name="access.log", now=lambda: 5.0)
+    assert batch.letters == [
+        DeadLetter(
+            topic="access.log",
+            partition=0,
+            offset=7,
+            reason="of no known format (squid, combined, common) (line of 15 bytes)",
+            value=b"",
+            time=5.0,
+        )
+    ]
+
+
+def test_a_log_without_accesses_still_tells_how_far_it_was_read() -> None:
+    filtered = [(number, LINES[0].replace(b"GET", b"PUT")) for number in range(1, 4)]
+    assert list(packs(observer(), filtered, 1, "s")) == [Batch(line=3)]
+    assert list(packs(observer(), [], 1, "s")) == []
+
+
+def test_what_was_read_before_a_break_is_packed_before_the_error(tmp_path: Path) -> None:
+    source = written(tmp_path, gzip.compress(b"".join(LINES)) + b"damage")
+    reader = observer()
+    with LogFile(source) as log:
+        batches = packs(reader, log, 1, "s", size=80)
+        assert [next(batches).line, next(batches).line] == [80, 100]
+        with pytest.raises(LogFileError, match="after line 100"):
+            next(batches)
+    assert reader.accepted == 100
+
+
+@pytest.mark.parametrize(
+    ("log_name", "base_url", "accepted", "filtered", "malformed"),
+    [
+        (
+            *("logs/sundog.log.gz", "http://sundog-soft.com", 27_595),
+            *({"method": 41_100, "status": 9_466, "media": 24_808}, 3),
+        ),
+        (
+            *("logs/sundog.log.gz", None, 0),
+            *({"method": 41_100, "status": 9_466, "media": 24_808, "site": 27_595}, 3),
+        ),
+        (
+            *("logs/semicomplete.log.gz", "http://semicomplete.com", 4_180),
+            *({"method": 48, "status": 371, "media": 5_400}, 1),
+        ),
+        ("wikispeedia/access.log.gz", None, 116_388, {}, 0),
+    ],
+)
+def test_every_line_of_a_real_log_is_accounted_for(
+    log_name: str, base_url: str | None, accepted: int, filtered: dict[str, int], malformed: int
+) -> None:
+    reader = Observer(ObserveSettings(base_url=base_url), b"key")
+    letters = facts = last = 0
+    with LogFile(str(shared(log_name))) as log:
+        reader.recognise(log.sample)
+        for batch in packs(reader, log, 4, fingerprint(log.sample[0]), name=log.name):
+            letters += len(batch.letters)
+            facts += sum(len(pack.facts) for pack in batch.packs.values())
+            last = batch.line
+    assert (reader.accepted, reader.filtered, reader.malformed) == (accepted, filtered, malformed)
+    assert reader.lines == last
+    assert (facts, letters) == (accepted, malformed)

@@ -1,0 +1,286 @@
+import asyncio
+
+import pytest
+
+from agents.web import robots as module
+from agents.web.client import Client
+from agents.web.result import Failure, Fetched, FetchError
+from agents.web.robots import MAX_BYTES, Decision, Robots, RobotsAnswer, own_groups, product
+from tests.agents.loopback import Answer, Request, response, serving, settings
+
+RULES = b"""\xef\xbb\xbfUser-agent: *
+Disallow: /
+
+User-agent: Scentline
+Disallow: /private
+Allow: /private/open
+Crawl-delay: 2.5
+"""
+
+
+class Site:
+    """Answers for robots.txt, counting the questions."""
+
+    def __init__(self, *answers: RobotsAnswer | FetchError) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+        self.time = 0.0
+
+    async def ask(self, url: str) -> RobotsAnswer:
+        self.asked.append(url)
+        await asyncio.sleep(0)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, FetchError):
+            raise answer
+        return answer
+
+    def robots(self, **changes: object) -> Robots:
+        return Robots(self.ask, settings(**changes), lambda: self.time)
+
+
+def found(text: bytes) -> RobotsAnswer:
+    return RobotsAnswer(200, None, text)
+
+
+def decide(site: Site, path: str = "/a") -> Decision:
+    return asyncio.run(site.robots().allowed("http://example.org" + path))
+
+
+def test_the_rules_for_this_crawler_are_obeyed() -> None:
+    forbidden = Failure("refused", "robots.txt", crawl_delay=2.5)
+    assert decide(Site(found(RULES)), "/a") == Decision(True, 2.5)
+    assert decide(Site(found(RULES)), "/private/a") == Decision(False, 2.5, forbidden)
+    assert decide(Site(found(RULES)), "/private/open") == Decision(True, 2.5)
+
+
+def test_the_product_name_is_matched_whole() -> None:
+    text = b"User-agent: Scent\nDisallow: /\n\nUser-agent: *\nDisallow: /b"
+    assert decide(Site(found(text)), "/a").allowed
+    assert not decide(Site(found(text)), "/b").allowed
+    assert not decide(Site(found(b"user agent : SCENTLINE/7.1 # us\nDisallow: /")), "/a").allowed
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("*", "*"),
+        ("*bot", "not-x"),
+        ("* # all", "*"),
+        ("X/1.0", "x"),
+        ("xy", "not-x"),
+        ("", "not-x"),
+        ("x#", "x"),
+    ],
+)
+def test_groups_are_kept_for_this_crawler_and_for_all(value: str, kept: str) -> None:
+    assert own_groups(f"User-Agent: {value}\nAllow: /", "x") == f"user-agent: {kept}\nAllow: /"
+
+
+def test_the_product_name_ends_at_its_version() -> None:
+    assert product("Bot") == "bot"
+    assert product("My-Bot (+https://example.org)") == "my-bot"
+
+
+@pytest.mark.parametrize("status", [204, 301, 304, 401, 403, 404, 410])
+def test_no_robots_txt_allows_everything(status: int) -> None:
+    assert decide(Site(RobotsAnswer(status, None, b""))) == Decision(True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (RobotsAnswer(503, None, b""), "robots.txt status 503"),
+        (RobotsAnswer(429, None, b""), "robots.txt status 429"),
+        (FetchError("retry", "timeout"), "robots.txt timeout"),
+    ],
+)
+def test_a_robots_txt_that_cannot_be_had_allows_nothing_for_now(
+    answer: RobotsAnswer | FetchError, reason: str
+) -> None:
+    site = Site(answer, found(b""))
+    robots = site.robots()
+
+    async def run() -> None:
+        url = "http://example.org/a"
+        assert await robots.allowed(url) == Decision(False, failure=Failure("retry", reason, 300.0))
+        site.time = 200.0
+        assert await robots.allowed(url) == Decision(False, failure=Failure("retry", reason, 100.0))
+        assert len(site.asked) == 1
+        site.time = 300.0
+        assert await robots.allowed(url) == Decision(True)
+
+    asyncio.run(run())
+
+
+def test_rules_are_kept_for_a_day() -> None:
+    site = Site(found(RULES), found(b""))
+    robots = site.robots()
+
+    async def run() -> None:
+        for site.time, allowed in ((0.0, False), (86_399.0, False), (86_400.0, True)):
+            assert (await robots.allowed("http://example.org/private")).allowed is allowed
+        assert len(site.asked) == 2
+
+    asyncio.run(run())
+
+
+def test_redirects_are_followed_up_to_the_setting() -> None:
+    other = "https://www.example.net/robots.txt"
+    moved = RobotsAnswer(301, other, b"")
+    site = Site(moved, found(b"User-agent: *\nDisallow: /"))
+    assert not decide(site).allowed
+    assert site.asked == ["http://example.org/robots.txt", other]
+    endless = Site(moved)
+    assert asyncio.run(endless.robots(redirects=5).allowed("http://example.org/a")).allowed
+    assert len(endless.asked) == 6
+
+
+def test_sites_are_told_apart_by_scheme_host_and_port() -> None:
+    site = Site(found(b""))
+    robots = site.robots()
+    origins = [
+        "http://example.org",
+        "https://example.org",
+        "http://example.org:8080",
+        "http://www.example.org",
+    ]
+
+    async def run() -> None:
+        for origin in origins:
+            await robots.allowed(f"{origin}/a")
+            await robots.allowed(f"{origin}/b")
+
+    asyncio.run(run())
+    assert site.asked == [f"{origin}/robots.txt" for origin in origins]
+
+
+def test_concurrent_askers_share_one_fetch_and_one_that_gives_up_stops_no_other() -> None:
+    site = Site(found(RULES))
+    robots = site.robots()
+
+    async def run() -> None:
+        tasks = [asyncio.create_task(robots.allowed("http://example.org/a")) for _ in range(20)]
+        await asyncio.sleep(0)
+        tasks[0].cancel()
+        decisions = await asyncio.gather(*tasks[1:])
+        assert all(decision.allowed for decision in decisions)
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]
+
+    asyncio.run(run())
+    assert len(site.asked) == 1
+
+
+def test_the_least_recently_asked_sites_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MAX_SITES", 2)
+    assert refetched("a b a c a b") == "abcb"
+
+
+def test_the_rules_kept_are_bounded_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MAX_CHARACTERS", 2 * len(RULES))
+    assert refetched("a b c b c a") == "abca"
+
+
+def refetched(asked: str) -> str:
+    """Return which sites' robots.txt were fetched when pages of ``asked`` were."""
+    site = Site(found(RULES))
+    robots = site.robots()
+
+    async def run() -> None:
+        for name in asked.split():
+            await robots.allowed(f"http://{name}/")
+
+    asyncio.run(run())
+    return "".join(url[7] for url in site.asked)
+
+
+def test_a_huge_robots_txt_with_thousands_of_agents_costs_little() -> None:
+    # For each rule protego keeps a copy for each agent: unchecked, this would take hundreds of millions.
+    agents = "".join(f"User-agent: a{i}\n" for i in range(15_000))
+    text = (agents + "User-agent: *\nDisallow: /x\n" * 10_000)[:MAX_BYTES]
+    decision = decide(Site(found(text.encode())), "/x")
+    assert not decision.allowed
+
+
+def test_crawl_delay_is_at_most_a_day() -> None:
+    text = b"User-agent: *\nCrawl-delay: 1e12\nDisallow: /b"
+    assert decide(Site(found(text))) == Decision(True, 86_400.0)
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"\xff\xfe\x00", b"<html><body>not found", b"Disallow: /\n", b"\0" * 9999]
+)
+def test_rubbish_allows_everything(text: bytes) -> None:
+    assert decide(Site(found(text))) == Decision(True)
+
+
+def through_client(answer: Answer, *paths: str, **changes: object) -> tuple[list[object], list[str]]:
+    async def run() -> tuple[list[object], list[str]]:
+        async with (
+            serving(answer) as server,
+            Client(settings(**({"robots": True} | changes)), lambda: 0.0) as client,
+        ):
+            return list(await asyncio.gather(*(client.fetch(server.origin + path) for path in paths))), (
+                server.targets()
+            )
+
+    return asyncio.run(run())
+
+
+def by_path(robots: bytes) -> Answer:
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(robots if request.target == "/robots.txt" else response(b"page"))
+
+    return answer
+
+
+class TestThroughTheClient:
+    def test_robots_txt_is_asked_first_and_once_and_forbidden_pages_never(self) -> None:
+        answer = by_path(response(RULES, content_type="application/octet-stream"))
+        results, targets = through_client(answer, "/a", "/private", "/b")
+        first, second, third = results
+        assert isinstance(first, Fetched)
+        assert isinstance(third, Fetched)
+        assert first.crawl_delay == third.crawl_delay == 2.5
+        assert second == Failure("refused", "robots.txt", crawl_delay=2.5)
+        assert targets[0] == "/robots.txt"
+        assert sorted(targets[1:]) == ["/a", "/b"]
+
+    def test_a_failure_of_the_page_carries_the_crawl_delay(self) -> None:
+        async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+            writer.write(response(RULES) if request.target == "/robots.txt" else response(b"", "404 X"))
+
+        assert through_client(answer, "/a")[0] == [Failure("gone", "status 404", crawl_delay=2.5)]
+
+    def test_a_robots_txt_over_the_limit_counts_as_far_as_it_was_read(self) -> None:
+        text = b"User-agent: *\nDisallow: /a\n" + b"#" * MAX_BYTES + b"\nDisallow: /b\n"
+        results, _ = through_client(by_path(response(text)), "/a", "/b")
+        assert results[0] == Failure("refused", "robots.txt")
+        assert isinstance(results[1], Fetched)
+
+    def test_a_server_error_on_robots_txt_holds_the_page_back(self) -> None:
+        results, targets = through_client(by_path(response(b"", "500 X")), "/a")
+        assert results == [Failure("retry", "robots.txt status 500", 300.0)]
+        assert targets == ["/robots.txt"]
+
+    def test_it_is_not_asked_where_the_operator_says_so(self) -> None:
+        results, targets = through_client(by_path(response(RULES)), "/private", robots=False)
+        assert isinstance(results[0], Fetched)
+        assert targets == ["/private"]
+
+    def test_a_client_that_closes_ends_the_fetch_of_robots_txt(self) -> None:
+        asked = asyncio.Event()
+
+        async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+            asked.set()
+            await asyncio.sleep(3600)
+
+        async def run() -> None:
+            async with serving(answer) as server:
+                async with Client(settings(robots=True), lambda: 0.0) as client:
+                    task = asyncio.create_task(client.fetch(server.origin + "/a"))
+                    await asked.wait()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+
+        asyncio.run(run())

@@ -1,0 +1,239 @@
+"""Delays, back-off and forgetting of hosts, on a clock that the test turns."""
+
+import math
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.frontier.politeness import (
+    LONGEST_BACK_OFF,
+    LONGEST_CRAWL_DELAY,
+    SHORTEST_BACK_OFF,
+    HostClocks,
+)
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=200)
+HOST = "example.org"
+times = st.lists(
+    st.tuples(
+        st.sampled_from(["a.org", "b.org", "c.org"]),
+        st.floats(0, 90),
+        st.sampled_from(["start", "start", "finish", "succeed", "fail", "overload"]),
+        st.none() | st.floats(-5, 200_000),
+    ),
+    max_size=80,
+)
+
+
+@dataclass
+class Seen:
+    """What a test did to a host, kept apart from the clocks."""
+
+    in_flight: int = 0
+    starts: list[float] = field(default_factory=list)
+    until: float = -math.inf
+
+
+@PROPERTY
+@given(times, st.floats(0.01, 30))
+def test_starts_are_apart_one_in_flight_and_none_during_back_off(
+    steps: list[tuple[str, float, str, float | None]], delay: float
+) -> None:
+    clocks, now, seen = HostClocks(delay, limit=100), 0.0, dict[str, Seen]()
+    for host, passed, step, retry_after in steps:
+        now += passed
+        state = seen.setdefault(host, Seen())
+        if step == "start":
+            if clocks.ready(host, now):
+                assert state.in_flight == 0
+                assert now >= state.until
+                assert not state.starts or now >= state.starts[-1] + delay
+                clocks.started(host, now)
+                state.in_flight += 1
+                state.starts.append(now)
+        elif state.in_flight:
+            clocks.finished(host, now)
+            state.in_flight -= 1
+            if step == "succeed":
+                clocks.succeeded(host, now)
+            elif step == "fail":
+                clocks.failed(host, now)
+            elif step == "overload":
+                clocks.failed(host, now, retry_after, overloaded=True)
+                asked = max(0.0, retry_after or 0.0)
+                state.until = now + min(max(SHORTEST_BACK_OFF, asked), LONGEST_BACK_OFF)
+
+
+@PROPERTY
+@given(times, st.floats(0, 30))
+def test_a_host_is_ready_at_the_time_foretold_and_not_before(
+    steps: list[tuple[str, float, str, float | None]], delay: float
+) -> None:
+    clocks, now = HostClocks(delay, limit=100), 0.0
+    for host, passed, step, retry_after in steps:
+        now += passed
+        if step == "start" and clocks.ready(host, now):
+            clocks.started(host, now)
+        elif step != "start":
+            clocks.finished(host, now)
+            if step in {"fail", "overload"}:
+                clocks.failed(host, now, retry_after, overloaded=step == "overload")
+        due = clocks.next_ready([host], now)
+        if due is None:
+            assert not clocks.ready(host, now + 10 * LONGEST_BACK_OFF)
+        else:
+            assert clocks.ready(host, due)
+            assert due == now or not clocks.ready(host, math.nextafter(due, now))
+
+
+def failing(clocks: HostClocks, now: float, times: int, *, overloaded: bool = False) -> list[float]:
+    """Fail so many times, each as soon as the host may be asked; return the waits."""
+    waits = []
+    for _ in range(times):
+        clocks.started(HOST, now)
+        clocks.finished(HOST, now)
+        clocks.failed(HOST, now, overloaded=overloaded)
+        due = clocks.next_ready([HOST], now)
+        assert due is not None
+        waits.append(due - now)
+        now = due
+    return waits
+
+
+def test_an_unknown_host_is_ready() -> None:
+    clocks = HostClocks(1.0, 10)
+    assert clocks.ready(HOST, 0.0)
+    assert clocks.next_ready([HOST], 5.0) == 5.0
+    assert clocks.next_ready([], 5.0) is None
+
+
+def test_a_slow_fetch_is_waited_for_beyond_the_delay() -> None:
+    clocks = HostClocks(1.0, 10)
+    clocks.started(HOST, 0.0)
+    assert not clocks.ready(HOST, 50.0)
+    assert clocks.next_ready([HOST], 50.0) is None
+    clocks.finished(HOST, 50.0)
+    assert clocks.ready(HOST, 50.0)
+
+
+def test_without_a_delay_a_host_may_have_several_in_flight() -> None:
+    clocks = HostClocks(0.0, 10)
+    for _ in range(5):
+        assert clocks.ready(HOST, 3.0)
+        clocks.started(HOST, 3.0)
+
+
+def test_two_failures_are_the_pages_own_and_the_third_is_the_hosts() -> None:
+    assert failing(HostClocks(1.0, 10), 0.0, 5) == [1.0, 1.0, 60.0, 120.0, 240.0]
+
+
+def test_an_overloaded_host_is_left_alone_at_once_up_to_a_day() -> None:
+    waits = failing(HostClocks(1.0, 10), 0.0, 13, overloaded=True)
+    assert waits[:3] == [60.0, 120.0, 240.0]
+    assert waits[-3:] == [61_440.0, LONGEST_BACK_OFF, LONGEST_BACK_OFF]
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "wait"),
+    [(600.0, 600.0), (5.0, 60.0), (1e12, LONGEST_BACK_OFF), (math.inf, LONGEST_BACK_OFF), (math.nan, 60.0)],
+)
+def test_retry_after_is_obeyed_when_longer_and_within_a_day(retry_after: float, wait: float) -> None:
+    clocks = HostClocks(1.0, 10)
+    clocks.failed(HOST, 1000.0, retry_after, overloaded=True)
+    assert clocks.next_ready([HOST], 1000.0) == 1000.0 + wait
+
+
+def test_a_retry_after_alone_begins_a_back_off() -> None:
+    clocks = HostClocks(1.0, 10)
+    clocks.failed(HOST, 0.0, 90.0)
+    assert clocks.next_ready([HOST], 0.0) == 90.0
+
+
+def test_success_forgives() -> None:
+    clocks = HostClocks(1.0, 10)
+    assert failing(clocks, 0.0, 4)[-1] == 120.0
+    clocks.succeeded(HOST, 500.0)
+    assert failing(clocks, 500.0, 3) == [1.0, 1.0, 60.0]
+
+
+def test_a_burst_of_failures_in_flight_together_is_one_back_off() -> None:
+    clocks = HostClocks(0.0, 10)
+    for _ in range(16):
+        clocks.started(HOST, 0.0)
+    for number in range(16):
+        clocks.finished(HOST, 1.0)
+        clocks.failed(HOST, 1.0, overloaded=number > 0)
+    assert clocks.next_ready([HOST], 1.0) == 61.0
+
+
+def test_a_longer_retry_after_lengthens_a_back_off_that_runs_and_a_shorter_one_does_not() -> None:
+    clocks = HostClocks(0.0, 10)
+    clocks.failed(HOST, 0.0, overloaded=True)
+    clocks.failed(HOST, 1.0, 20.0, overloaded=True)
+    assert clocks.next_ready([HOST], 1.0) == 60.0
+    clocks.failed(HOST, 2.0, 500.0, overloaded=True)
+    assert clocks.next_ready([HOST], 2.0) == 502.0
+
+
+def test_a_success_begun_before_a_back_off_does_not_end_or_forgive_it() -> None:
+    clocks = HostClocks(0.0, 10)
+    clocks.failed(HOST, 0.0, overloaded=True)
+    clocks.succeeded(HOST, 1.0)
+    assert not clocks.ready(HOST, 59.0)
+    clocks.failed(HOST, 60.0, overloaded=True)
+    assert clocks.next_ready([HOST], 60.0) == 180.0
+
+
+@pytest.mark.parametrize(
+    ("asked", "delay"),
+    [(10.0, 10.0), (0.5, 2.0), (-3.0, 2.0), (math.nan, 2.0), (math.inf, LONGEST_CRAWL_DELAY), (1e9, 300.0)],
+)
+def test_a_crawl_delay_raises_the_delay_within_five_minutes(asked: float, delay: float) -> None:
+    clocks = HostClocks(2.0, 10)
+    clocks.started(HOST, 0.0)
+    clocks.crawl_delay(HOST, asked)
+    clocks.finished(HOST, 0.5)
+    assert clocks.next_ready([HOST], 1.0) == delay
+
+
+def test_a_crawl_delay_counts_where_the_general_delay_is_none() -> None:
+    clocks = HostClocks(0.0, 10)
+    clocks.crawl_delay(HOST, 4.0)
+    clocks.started(HOST, 0.0)
+    assert not clocks.ready(HOST, 100.0)
+    clocks.finished(HOST, 100.0)
+    assert clocks.ready(HOST, 100.0)
+
+
+def test_next_ready_is_the_earliest_of_those_not_in_flight() -> None:
+    clocks = HostClocks(10.0, 10)
+    for start, host in enumerate(["a", "b", "c"]):
+        clocks.started(host, float(start))
+    clocks.finished("b", 3.0)
+    clocks.finished("c", 3.0)
+    assert clocks.next_ready(["a", "b", "c"], 3.0) == 11.0
+    assert clocks.next_ready(["a"], 3.0) is None
+    assert clocks.next_ready(iter(["c", "new"]), 3.0) == 3.0
+
+
+def test_the_host_whose_clock_ran_out_first_is_forgotten_first_and_one_in_flight_never() -> None:
+    clocks = HostClocks(1.0, limit=20)
+    clocks.started("busy", 0.0)
+    clocks.failed("bad", 0.0, overloaded=True)
+    for number in range(500):
+        host = f"h{number}.org"
+        clocks.started(host, number / 100)
+        clocks.finished(host, number / 100)
+        assert len(clocks) <= 20
+    assert not clocks.ready("busy", 1000.0)
+    assert not clocks.ready("bad", 59.0)
+    assert not clocks.ready("h499.org", 5.0)
+    assert clocks.ready("h0.org", 0.0)
+
+
+@pytest.mark.parametrize(("delay", "limit"), [(-1.0, 1), (math.nan, 1), (math.inf, 1), (1.0, 0)])
+def test_settings_out_of_range_are_refused(delay: float, limit: int) -> None:
+    with pytest.raises(ValueError, match=r"host clocks: .*, expected"):
+        HostClocks(delay, limit)

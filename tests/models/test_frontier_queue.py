@@ -1,0 +1,273 @@
+"""The queue of candidates against a plain dictionary sorted anew at each choice."""
+
+import itertools
+import random
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from models.frontier.queue import CandidateQueue
+
+LIMIT = 40
+HOSTS = [f"h{number}.org" for number in range(6)]
+hosts = st.sampled_from(HOSTS)
+numbers = st.integers(0, 14)
+priorities = st.sampled_from([-1.5, 0.0, 0.25, 1.0, 2.0, 7.0]) | st.floats(-10, 10)
+ready_hosts = st.frozensets(hosts)
+
+
+def anyone(_host: str) -> bool:
+    return True
+
+
+def without(*closed: str) -> Callable[[str], bool]:
+    return lambda host: host not in closed
+
+
+class Recorder:
+    """Every host but the closed ones is ready; remembers which were asked."""
+
+    def __init__(self, *closed: str) -> None:
+        self.closed = closed
+        self.asked: list[str] = []
+
+    def __call__(self, host: str) -> bool:
+        self.asked.append(host)
+        return host not in self.closed
+
+
+class QueueAgainstDictionary(RuleBasedStateMachine):
+    """The model: URL to negated priority, order, URL and host; sorted, it is the candidates best first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue = CandidateQueue(LIMIT)
+        self.model: dict[str, tuple[float, int, str, str]] = {}
+        self.order = 0
+        self.evicted: list[float] = []
+        self.undrained = 0
+
+    def put(self, host: str, number: int, priority: float, order: int) -> None:
+        url = f"http://{host}/{number}"
+        self.queue.put(url, host, priority, order)
+        self.model[url] = (-priority, order, url, host)
+        if len(self.model) > LIMIT:
+            for item in sorted(self.model.values())[-LIMIT // 10 :]:
+                del self.model[item[2]]
+                self.evicted.append(-item[0])
+                self.undrained += 1
+
+    @rule(host=hosts, number=numbers, priority=priorities)
+    def discovered(self, host: str, number: int, priority: float) -> None:
+        known = self.model.get(f"http://{host}/{number}")
+        self.put(host, number, priority, known[1] if known else self.order)
+        self.order += not known
+
+    @rule(batch=st.lists(st.tuples(hosts, numbers, priorities), min_size=20, max_size=60))
+    def many_discovered(self, batch: list[tuple[str, int, float]]) -> None:
+        for host, number, priority in batch:
+            self.discovered(host, number, priority)
+
+    @rule(seed=st.integers(0, 1000), rounds=st.integers(1, 8))
+    def rescored(self, seed: int, rounds: int) -> None:
+        rng = random.Random(seed)
+        for _ in range(rounds):
+            for url, (_, order, _, host) in list(self.model.items()):
+                self.put(host, int(url.rpartition("/")[2]), rng.choice([-3.0, 0.5, 4.0]), order)
+
+    @rule(host=hosts, number=numbers)
+    def discarded(self, host: str, number: int) -> None:
+        self.queue.discard(f"http://{host}/{number}")
+        self.model.pop(f"http://{host}/{number}", None)
+
+    @rule(count=st.integers(1, 60), ready=ready_hosts)
+    def best_taken(self, count: int, ready: frozenset[str]) -> None:
+        for url in self.queue.best(count, ready.__contains__)[: count // 2]:
+            self.queue.discard(url)
+            del self.model[url]
+
+    @rule(count=st.integers(0, 60), ready=ready_hosts)
+    def best_is_the_sorted_dictionary(self, count: int, ready: frozenset[str]) -> None:
+        expected = [item[2] for item in sorted(self.model.values()) if item[3] in ready]
+        assert self.queue.best(count, ready.__contains__) == expected[:count]
+
+    @rule(seed=st.integers(0, 1000), ready=ready_hosts)
+    def sample_is_of_a_ready_host(self, seed: int, ready: frozenset[str]) -> None:
+        drawn = self.queue.sample(random.Random(seed), ready.__contains__)
+        possible = {item[2] for item in self.model.values() if item[3] in ready}
+        assert drawn in possible if possible else drawn is None
+
+    @rule()
+    def evicted_are_counted(self) -> None:
+        assert self.queue.drain_evicted() == self.undrained
+        self.undrained = 0
+
+    @rule()
+    def floor_reset(self) -> None:
+        self.queue.reset_floor()
+        self.evicted.clear()
+
+    @invariant()
+    def holds_what_the_dictionary_holds(self) -> None:
+        assert len(self.queue) == len(self.model)
+        assert all(url in self.queue for url in self.model)
+        assert all(self.queue.priority(url) == -item[0] for url, item in self.model.items())
+        assert self.queue.best(LIMIT, anyone) == [item[2] for item in sorted(self.model.values())]
+        assert self.queue.floor == max(self.evicted, default=None)
+        assert self.queue.next_order == self.order
+
+
+QueueAgainstDictionary.TestCase.settings = settings(
+    derandomize=True, deadline=None, max_examples=60, stateful_step_count=40
+)
+TestQueueAgainstDictionary = QueueAgainstDictionary.TestCase
+
+
+def filled(sizes: dict[str, int], limit: int = 10_000) -> CandidateQueue:
+    queue = CandidateQueue(limit)
+    for host, size in sizes.items():
+        for number in range(size):
+            queue.put(f"http://{host}/{number}", host, float(number), queue.next_order)
+    return queue
+
+
+def test_equal_priorities_come_in_the_order_of_discovery_across_hosts() -> None:
+    queue = CandidateQueue(10)
+    for order in (3, 0, 2, 1):
+        queue.put(f"http://h{order}.org/", f"h{order}.org", 1.0, order)
+    assert queue.best(4, anyone) == [f"http://h{order}.org/" for order in range(4)]
+
+
+def test_best_asks_each_host_at_most_once_and_leaves_worse_hosts_alone() -> None:
+    queue = filled({"a.org": 5, "b.org": 50, "c.org": 70})
+    ready = Recorder("c.org")
+    assert queue.best(3, ready) == ["http://b.org/49", "http://b.org/48", "http://b.org/47"]
+    assert ready.asked == ["c.org", "b.org"]
+
+
+def test_a_host_that_lost_its_best_is_not_asked_first_for_ever() -> None:
+    queue = filled({"a.org": 5, "b.org": 50})
+    for number in range(3, 50):
+        queue.discard(f"http://b.org/{number}")
+    assert queue.best(1, without("b.org")) == ["http://a.org/4"]
+    ready = Recorder()
+    assert queue.best(1, ready) == ["http://a.org/4"]
+    assert ready.asked == ["a.org"]
+
+
+def test_a_changed_order_changes_the_rank_among_equals() -> None:
+    queue = CandidateQueue(10)
+    queue.put("http://a.org/1", "a.org", 1.0, 1)
+    queue.put("http://a.org/2", "a.org", 1.0, 2)
+    queue.put("http://a.org/1", "a.org", 1.0, 3)
+    assert queue.best(2, anyone) == ["http://a.org/2", "http://a.org/1"]
+
+
+def test_a_failing_ready_loses_no_candidate() -> None:
+    queue = filled({"a.org": 5, "b.org": 5})
+    before = queue.best(10, anyone)
+
+    def ready(host: str) -> bool:
+        if host == "b.org":
+            raise LookupError(host)
+        return True
+
+    with pytest.raises(LookupError):
+        queue.best(10, ready)
+    assert queue.best(10, anyone) == before
+
+
+def test_a_host_comes_back_after_its_last_candidate_left() -> None:
+    queue = filled({"a.org": 1})
+    queue.discard("http://a.org/0")
+    assert queue.best(1, anyone) == []
+    queue.put("http://a.org/0", "a.org", -5.0, 9)
+    assert queue.best(1, anyone) == ["http://a.org/0"]
+
+
+def test_the_host_of_a_candidate_can_change() -> None:
+    queue = filled({"a.org": 1})
+    queue.put("http://a.org/0", "b.org", 1.0, 0)
+    assert queue.best(5, without("b.org")) == []
+    assert queue.best(5, without("a.org")) == ["http://a.org/0"]
+
+
+def test_the_worst_tenth_leaves_and_the_floor_tells_its_best() -> None:
+    queue = filled({"a.org": 100}, limit=100)
+    assert (queue.floor, queue.drain_evicted(), len(queue)) == (None, 0, 100)
+    queue.put("http://b.org/", "b.org", 50.0, 100)
+    assert (queue.floor, queue.drain_evicted(), len(queue)) == (9.0, 10, 91)
+    assert queue.best(100, anyone)[-1] == "http://a.org/10"
+    queue.reset_floor()
+    assert (queue.floor, queue.drain_evicted()) == (None, 0)
+
+
+def test_sample_is_uniform_over_the_candidates_of_ready_hosts() -> None:
+    queue = filled({"a.org": 2, "b.org": 6, "c.org": 40})
+    for url in ("http://b.org/4", "http://b.org/5"):
+        queue.discard(url)
+    for number in range(30):
+        queue.put("http://a.org/0", "a.org", 10.0 + number, 0)
+    rng = random.Random(7)
+    drawn = Counter(queue.sample(rng, without("c.org")) for _ in range(6000))
+    assert set(drawn) == {f"http://a.org/{n}" for n in range(2)} | {f"http://b.org/{n}" for n in range(4)}
+    # A binomial of 6,000 at 1/6 has a standard deviation of 29: five of them.
+    assert all(abs(count - 1000) < 145 for count in drawn.values())
+
+
+def test_sample_ends_when_most_of_a_heap_is_stale() -> None:
+    class Last(random.Random):
+        """Draws the newest slot of a heap, always."""
+
+        def random(self) -> float:
+            return 0.999
+
+        def getrandbits(self, k: int) -> int:
+            return (1 << k) - 1 if k < 2 else 2
+
+    queue = filled({"a.org": 1})
+    for priority in (3.0, 2.0):
+        queue.put("http://a.org/0", "a.org", priority, 0)
+    assert queue.sample(Last(), anyone) == "http://a.org/0"
+
+
+@pytest.mark.parametrize("rising", [0, 1])
+def test_rescoring_again_and_again_takes_no_more_memory(rising: int) -> None:
+    queue = filled({"a.org": 500, "b.org": 3})
+    rng = random.Random(1)
+    step = itertools.count()
+
+    def rescore(rounds: int) -> int:
+        for _ in range(rounds):
+            for number in range(500):
+                queue.put(f"http://a.org/{number}", "a.org", rising * next(step) + rng.random(), number)
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        once = rescore(5)
+        assert rescore(100) < 2 * once
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_priority_that_is_no_number_is_refused_without_naming_the_page() -> None:
+    queue = CandidateQueue(10)
+    with pytest.raises(ValueError, match=r"priority of a\.org order 4 is nan, expected a number"):
+        queue.put("http://a.org/?secret", "a.org", float("nan"), 4)
+    assert len(queue) == 0
+
+
+def test_a_limit_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="limit is 0, expected at least 1"):
+        CandidateQueue(0)
+
+
+def test_a_candidate_that_is_none_has_no_priority() -> None:
+    with pytest.raises(KeyError):
+        CandidateQueue(1).priority("http://a.org/")

@@ -1,0 +1,211 @@
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from models.url import MAX_LENGTH, canonical, for_log, host, identifier, tokens, without_query
+
+proven = settings(derandomize=True, deadline=None)
+
+SPELLINGS = """
+    http https : // / \\ .. . %2e %2F % %7e %c3%a9 %zz ? # @ [ ] ::1 :80 :443 example.org EXAMPLE é ß | " ' <
+    a b=1 & ; xn-- 0x7f.1 javascript: - _ ~
+"""
+PIECES = st.sampled_from(SPELLINGS.split()) | st.sampled_from("\u2028\t\n \0\ud800")
+URLISH = st.one_of(st.text(), st.lists(PIECES, max_size=20).map("".join))
+LIKELY = URLISH.map(lambda rest: "http://example.org/" + rest)
+
+
+@pytest.mark.parametrize(
+    ("written", "known_as"),
+    [
+        ("HTTP://EXAMPLE.ORG", "http://example.org/"),
+        ("http://example.org:80/", "http://example.org/"),
+        ("https://example.org:443/", "https://example.org/"),
+        ("https://example.org:80/", "https://example.org:80/"),
+        ("http://example.org./a", "http://example.org/a"),
+        ("http://bücher.example/", "http://xn--bcher-kva.example/"),
+        ("http://b%C3%BCcher.example/", "http://xn--bcher-kva.example/"),
+        ("http://example.org/a/./b/../c", "http://example.org/a/c"),
+        ("http://example.org/%2e%2E/a", "http://example.org/a"),
+        ("http://example.org/a?", "http://example.org/a"),
+        ("http://example.org/a?#b", "http://example.org/a"),
+        ("http://example.org/a#b?c", "http://example.org/a"),
+        ("http://example.org/?b=2&a=1&b=", "http://example.org/?b=2&a=1&b="),
+        ("http://example.org/%7euser/%c3%a9", "http://example.org/~user/%C3%A9"),
+        ("http://example.org/a%2fb", "http://example.org/a%2Fb"),
+        ("http://example.org/a%252Fb", "http://example.org/a%252Fb"),
+        ("http://example.org/100%", "http://example.org/100%25"),
+        ("http://example.org/%2%65", "http://example.org/%252e"),
+        ("http://example.org/a b|[c]?d=[e] f", "http://example.org/a%20b%7C%5Bc%5D?d=%5Be%5D%20f"),
+        ("http://example.org/é?é", "http://example.org/%C3%A9?%C3%A9"),
+        ("http://example.org//a//b", "http://example.org//a//b"),
+        ("  http:\\\\example.org\\a\n", "http://example.org/a"),
+        ("http://0x7f.1/", "http://127.0.0.1/"),
+        ("http://[::FFFF:1.2.3.4]:8080/", "http://[::ffff:102:304]:8080/"),
+        ("http://a_b.example/", "http://a_b.example/"),
+        ("http://@example.org/", "http://example.org/"),
+    ],
+)
+def test_each_spelling_of_a_page_has_one_canonical_form(written: str, known_as: str) -> None:
+    assert canonical(written) == known_as
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "page.html",
+        "//example.org/",
+        "http://",
+        "ftp://example.org/",
+        "mailto:someone@example.org",
+        "javascript:alert(1)",
+        "data:text/html,hello",
+        "error:invalid-request",
+        "example.org:443",
+        "http://user@example.org/",
+        "http://user:password@example.org/",
+        "http://:password@example.org/",
+        "http://a b/",
+        "http://a..b/",
+        "http://.example.org/",
+        "http://example.org../",
+        "http://a;b/",
+        "http://1.2.3.4.5/",
+        "http://example.org:99999/",
+        "http://[::1/",
+        "http://xn--a/",
+        f"http://{'a' * 64}.example/",
+        f"http://{'a.' * 127}example/",
+        f"http://example.org/{'a' * MAX_LENGTH}",
+        f"http://example.org/{'é' * 400}",
+        "http://example.org/\ud800",
+    ],
+)
+def test_what_is_not_a_crawlable_url_has_no_canonical_form(url: str) -> None:
+    assert canonical(url) is None
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        ("c", "http://example.org/a/c"),
+        ("./c/", "http://example.org/a/c/"),
+        ("../c", "http://example.org/c"),
+        ("../../../c", "http://example.org/c"),
+        ("/c", "http://example.org/c"),
+        ("\\c", "http://example.org/c"),
+        ("//other.example/c", "http://other.example/c"),
+        ("/\\other.example/c", "http://other.example/c"),
+        ("", "http://example.org/a/b?q=1/2"),
+        ("#top", "http://example.org/a/b?q=1/2"),
+        ("?r", "http://example.org/a/b?r"),
+        ("?", "http://example.org/a/b"),
+        ("  c\n", "http://example.org/a/c"),
+        ("h\nttps://other.example", "https://other.example/"),
+        ("http:c", "http://example.org/a/c"),
+        ("http:/c", "http://c/"),
+        ("https:c", "https://c/"),
+        ("c:d", None),
+        ("./c:d", "http://example.org/a/c:d"),
+        ("mailto:someone@example.org", None),
+        ("//user@other.example/", None),
+        ("//", None),
+    ],
+)
+def test_a_relative_link_is_joined_as_browsers_do(link: str, target: str | None) -> None:
+    assert canonical(link, "http://example.org/a/b?q=1/2") == target
+
+
+SEGMENT = st.sampled_from(["a", "b", "..", ".", "c.html", "d%20e"])
+
+
+@proven
+@given(st.lists(SEGMENT, max_size=6).map("/".join), st.sampled_from(["", "?q", "?q=/x/../y"]))
+def test_joining_agrees_with_rfc_3986_on_plain_paths(path: str, query: str) -> None:
+    base = "http://example.org/s/t/u?v"
+    assert canonical(path + query, base) == canonical(urljoin(base, path + query))
+    assert canonical(f"/{path}{query}", base) == canonical(urljoin(base, f"/{path}{query}"))
+
+
+@proven
+@given(LIKELY | URLISH, st.none() | LIKELY | URLISH)
+@example("x", "")
+@example("x", "http://example.org")
+@example("\ud800", "http://example.org/")
+@example("http://example.org/%" + "2" * 5, None)
+def test_hostile_urls_give_a_canonical_url_or_nothing(url: str, base: str | None) -> None:
+    found = canonical(url, base)
+    if found is None:
+        return
+    assert canonical(found) == found
+    assert found.isascii()
+    assert found.isprintable()
+    assert len(found) <= MAX_LENGTH
+    parts = urlsplit(found)
+    assert parts.scheme in ("http", "https")
+    assert parts.path.startswith("/")
+    assert not parts.fragment
+    assert parts.username is None
+    assert parts.netloc == host(found)
+    assert not {"#", "|", "[", "]", '"', " "} & set(found.split("/", 3)[3])
+
+
+@proven
+@given(LIKELY)
+def test_a_canonical_base_joined_with_nothing_is_itself(url: str) -> None:
+    base = canonical(url)
+    if base is not None:
+        assert canonical("", base) == base
+        assert canonical("#x", base) == base
+
+
+@pytest.mark.parametrize(
+    "url",
+    [" " * 1990 + "x", "%" * 2000, "http://" + "a" * 1990, "http://" + "a." * 990, "\\" * 2000, "../" * 600],
+)
+def test_adversarial_urls_end_at_once(url: str) -> None:
+    found = canonical(url, "http://example.org/a")
+    assert found is None or canonical(found) == found
+
+
+def test_the_host_carries_a_port_that_is_not_the_schemes_own() -> None:
+    assert host("http://example.org/") == "example.org"
+    assert host("https://example.org:8443/a:1/") == "example.org:8443"
+    assert host("http://[::1]:8080/") == "[::1]:8080"
+
+
+def test_identifiers_are_twelve_bytes_and_differ() -> None:
+    found = {identifier(f"http://example.org/{number}") for number in range(1000)}
+    assert len(found) == 1000
+    assert {len(each) for each in found} == {12}
+
+
+def test_tokens_are_cut_at_dots_and_slashes_alone() -> None:
+    assert tokens("http://www.Skyteam.example:8080/NBA/index.html?a=b.c") == {
+        *("www", "skyteam", "example:8080", "nba", "index", "html?a=b", "c")
+    }
+    assert tokens("https://example.org/") == {"example", "org"}
+
+
+def test_the_query_alone_is_dropped() -> None:
+    assert without_query("http://example.org/a?b?c") == "http://example.org/a"
+    assert without_query("http://example.org/a") == "http://example.org/a"
+
+
+@proven
+@given(URLISH | LIKELY)
+def test_what_is_logged_of_a_url_is_one_line_without_query_or_user(url: str) -> None:
+    written = for_log(url)
+    assert written.isascii()
+    assert written.isprintable()
+    assert len(written) <= 300
+    assert not set("?#") & set(written)
+
+
+def test_passwords_and_long_paths_are_not_logged() -> None:
+    assert for_log("https://me:secret@example.org/@a") == "https://example.org/@a"
+    assert for_log("http://example.org/a\r\nadmin logged in") == "http://example.org/a\\r\\nadmin logged in"
+    assert len(for_log("http://example.org/" + "a" * 5000)) == 300

@@ -1,0 +1,67 @@
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from models.words import MAX_LENGTH, folded, words
+
+
+def test_words_are_case_folded_in_order_and_repeated() -> None:
+    assert words("Dog DOG cat dog") == ["dog", "dog", "cat", "dog"]
+
+
+def test_sharp_s_folds_to_two_letters() -> None:
+    assert words("Straße STRASSE") == ["strasse", "strasse"]
+
+
+def test_composed_and_decomposed_letters_are_the_same_word() -> None:
+    assert words("cafe\u0301") == words("caf\u00e9") == ["café"]
+
+
+def test_single_ascii_letters_are_left_out_and_others_kept() -> None:
+    assert words("a é 7 日 x") == ["é", "7", "日"]
+
+
+def test_numbers_of_more_than_four_digits_are_left_out() -> None:
+    assert words("1999 19999 1999a") == ["1999", "1999a"]
+
+
+def test_words_of_more_than_forty_characters_are_left_out() -> None:
+    assert words("a" * 40 + " " + "b" * 41) == ["a" * 40]
+
+
+def test_underscore_hyphen_and_apostrophe_separate() -> None:
+    assert words("ab_cd ef-gh don't") == ["ab", "cd", "ef", "gh", "don"]
+
+
+def test_vowel_signs_belong_to_their_word() -> None:
+    assert words("हिन्दी भाषा") == ["हिन्दी", "भाषा"]
+
+
+def test_soft_hyphen_does_not_part_a_word() -> None:
+    assert words("co\u00adoperation") == ["cooperation"]
+
+
+def test_dash_among_ascii_words_changes_nothing_about_them() -> None:
+    plain = "The quick brown fox jumped over lazy dogs. " * 20
+    assert words(plain + "\u2014 " + plain) == words(plain) * 2
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.text())
+@example("İ ΐ ǰ ᾳ \u0345")
+def test_words_of_words_are_the_same_words(text: str) -> None:
+    found = words(text)
+    assert words(" ".join(found)) == found
+    assert all(0 < len(word) <= MAX_LENGTH for word in found)
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.text(min_size=1, max_size=30), max_size=40))
+def test_long_text_gives_the_words_of_its_lines(lines: list[str]) -> None:
+    # Text is taken in pieces that end at a space: joined by spaces, no word may be lost or made.
+    assert words(" ".join(lines)) == [word for line in lines for word in words(line)]
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.text())
+def test_folding_twice_is_folding_once(text: str) -> None:
+    assert folded(folded(text)) == folded(text)

@@ -1,0 +1,183 @@
+"""Settings from defaults, file, environment and command line."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.configuration import ConfigurationError, Loaded, assignment, keys, load
+from streams.settings import Settings
+
+
+def loaded(
+    tmp_path: Path,
+    file: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Loaded:
+    if file is not None:
+        (tmp_path / "scentline.toml").write_text(file, encoding="utf-8")
+    return load(overrides, environ=environ or {}, cwd=tmp_path)
+
+
+def complaint(
+    tmp_path: Path,
+    file: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        loaded(tmp_path, file, environ, overrides)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def test_without_sources_everything_is_the_default(tmp_path: Path) -> None:
+    result = loaded(tmp_path)
+    assert result.settings == Settings()
+    assert set(result.origins.values()) == {"default"}
+
+
+def test_each_source_wins_over_the_one_before(tmp_path: Path) -> None:
+    file = "[frontier]\nbudget = 1\nmax_depth = 2\nqueue = 3\n"
+    environ = {"SCENTLINE_FRONTIER__MAX_DEPTH": "20", "SCENTLINE_FRONTIER__QUEUE": "30"}
+    result = loaded(tmp_path, file, environ, {"frontier.queue": 300})
+    frontier = result.settings.frontier
+    assert (frontier.budget, frontier.max_depth, frontier.queue, frontier.parents) == (1, 20, 300, 32)
+    assert result.origins["frontier.budget"] == "scentline.toml"
+    assert result.origins["frontier.max_depth"] == "environment SCENTLINE_FRONTIER__MAX_DEPTH"
+    assert result.origins["frontier.queue"] == "command line"
+    assert result.origins["frontier.parents"] == "default"
+
+
+def test_a_named_file_takes_the_place_of_the_one_in_the_directory(tmp_path: Path) -> None:
+    (tmp_path / "scentline.toml").write_text("random_seed = 1")
+    other = tmp_path / "other.toml"
+    other.write_text("random_seed = 2")
+    result = load(config_file=other, environ={}, cwd=tmp_path)
+    assert result.settings.random_seed == 2
+    assert result.origins["random_seed"] == str(other)
+
+
+def test_a_named_file_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"absent\.toml: can't be read: No such file"):
+        load(config_file=tmp_path / "absent.toml", environ={}, cwd=tmp_path)
+
+
+def test_variables_without_the_prefix_are_left_alone(tmp_path: Path) -> None:
+    assert loaded(tmp_path, environ={"FRONTIER__BUDGET": "5", "HOME": "/"}).settings == Settings()
+
+
+def test_predicates_are_gathered_over_the_sources(tmp_path: Path) -> None:
+    file = "[predicates]\nscience = 'category(\"Science\")'\nmusic = 'old'\n"
+    result = loaded(tmp_path, file, overrides={"predicates.music": "new"})
+    assert result.settings.predicates == {"science": 'category("Science")', "music": "new"}
+    assert result.origins["predicates.science"] == "scentline.toml"
+    assert result.values()["predicates.music"] == "new"
+
+
+def test_the_broker_lies_in_the_data_directory_unless_it_is_given(tmp_path: Path) -> None:
+    assert loaded(tmp_path, overrides={"data": tmp_path}).settings.broker == f"embedded://{tmp_path}"
+    given_broker = {"data": tmp_path, "broker": "kafka://localhost:9092"}
+    assert loaded(tmp_path, overrides=given_broker).settings.broker == "kafka://localhost:9092"
+
+
+def test_text_is_read_as_the_key_takes_it(tmp_path: Path) -> None:
+    environ = {
+        "SCENTLINE_FETCH__ALLOW": "localhost, 127.0.0.1",
+        "SCENTLINE_FETCH__ROBOTS": "false",
+        "SCENTLINE_FETCH__PROXY": "",
+        "SCENTLINE_LEARN__WEIGHTS": "1,2,0.5,0",
+    }
+    result = loaded(tmp_path, "[fetch]\nproxy = 'http://localhost:3128'", environ).settings
+    assert result.fetch.allow == ("localhost", "127.0.0.1")
+    assert not result.fetch.robots
+    assert result.fetch.proxy is None
+    assert result.learn.weights == (1.0, 2.0, 0.5, 0.0)
+
+
+def test_a_wrong_key_is_named_with_its_origin_and_the_nearest_right_one(tmp_path: Path) -> None:
+    assert complaint(tmp_path, "[frontier]\nbudgte = 1") == (
+        "scentline.toml: there is no setting frontier.budgte; did you mean frontier.budget?"
+    )
+
+
+def test_a_wrong_variable_is_answered_with_the_nearest_variable(tmp_path: Path) -> None:
+    assert complaint(tmp_path, environ={"SCENTLINE_FRONTEIR__BUDGET": "1"}).endswith(
+        "did you mean SCENTLINE_FRONTIER__BUDGET?"
+    )
+
+
+def test_a_key_without_its_section_is_recognised(tmp_path: Path) -> None:
+    assert complaint(tmp_path, overrides={"budget": "1"}).endswith("did you mean frontier.budget?")
+
+
+def test_a_value_in_the_place_of_a_section_is_an_error(tmp_path: Path) -> None:
+    assert "there is no setting frontier;" in complaint(tmp_path, "frontier = 3")
+
+
+def test_a_wrong_value_is_named_with_key_origin_and_what_was_expected(tmp_path: Path) -> None:
+    environ = {"SCENTLINE_FRONTIER__BUDGET": "many"}
+    assert complaint(tmp_path, environ=environ) == (
+        "environment SCENTLINE_FRONTIER__BUDGET: frontier.budget can't be 'many': "
+        "expected a valid integer, unable to parse string as an integer"
+    )
+    assert "expected greater than or equal to 1" in complaint(tmp_path, "[browse]\nwindow = 0")
+    assert "'linkage', 'breadth-first' or 'random'" in complaint(
+        tmp_path, "", overrides={"frontier.policy": "best"}
+    )
+
+
+def test_a_wrong_value_among_several_is_blamed_on_its_own_source(tmp_path: Path) -> None:
+    text = complaint(tmp_path, "[browse]\nwindow = 1", {"SCENTLINE_FETCH__ALLOW": "a"}, {"data": 3})
+    assert text.startswith("command line: data can't be 3")
+
+
+def test_a_predicate_needs_a_plain_name(tmp_path: Path) -> None:
+    assert "predicates.a b" in complaint(tmp_path, '[predicates]\n"a b" = "x"')
+
+
+@pytest.mark.parametrize("content", [b"frontier = [", b"\xff\xfe = 1"])
+def test_a_file_that_is_not_toml_is_an_error(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "scentline.toml").write_bytes(content)
+    assert complaint(tmp_path).startswith("scentline.toml: is not TOML in UTF-8")
+
+
+def test_secrets_are_never_shown(tmp_path: Path) -> None:
+    result = loaded(
+        tmp_path,
+        environ={
+            "SCENTLINE_OBSERVE__USER_KEY": "hush",
+            "SCENTLINE_FETCH__PROXY": "http://me:hush@proxy:3128",
+        },
+    )
+    assert result.values()["observe.user_key"] == "set"
+    assert result.values()["fetch.proxy"] == "http://proxy:3128"
+    assert "hush" not in repr(result.settings.observe)
+    text = complaint(tmp_path, "[observe]\nuser_key = 987654")
+    assert "observe.user_key can't be the value given" in text
+    assert "987654" not in text
+
+
+def test_every_key_has_a_meaning() -> None:
+    assert [key for key, field in keys().items() if not field.description] == []
+
+
+@pytest.mark.parametrize("text", ["frontier.budget", "=1", ""])
+def test_an_assignment_needs_a_key_and_a_value(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="is not KEY=VALUE"):
+        assignment(text)
+
+
+@settings(derandomize=True, deadline=None)
+@given(key=st.text(max_size=60), value=st.text(max_size=200))
+def test_whatever_is_given_loads_or_is_one_bounded_line(key: str, value: str) -> None:
+    try:
+        load({key: value, "frontier.budget": value}, environ={}, cwd=Path("/nonexistent"))
+    except ConfigurationError as error:
+        assert str(error).isprintable()
+        assert len(str(error)) < 500

@@ -1,0 +1,224 @@
+"""The inbox counts every fact once, wherever the process dies."""
+
+import asyncio
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rocksdict import Options, Rdict
+
+from streams.inbox import MARK, Codec, LostShardError, Shard, commit
+from streams.outbox import PACK_FACTS, Message, Outbox
+from streams.records import Access, AccessPack, Decoder, Pack, encode
+from streams.tables import TablePartition
+from streams.transport.journal import Journal
+
+CHANGELOG = "rows-changelog"
+decode = Decoder[AccessPack](AccessPack)
+
+
+class Crash(Exception):
+    """The process dies here."""
+
+
+class Message_:
+    """An inbox message: acknowledged when its group is safe."""
+
+    def __init__(self, offset: int, acknowledged: set[int]) -> None:
+        self.offset = offset
+        self._acknowledged = acknowledged
+
+    def ack(self) -> None:
+        self._acknowledged.add(self.offset)
+
+
+class CrashingPublisher:
+    """A publisher on a journal that dies before, between or after its writes, when the fuse is burnt."""
+
+    def __init__(self, journal: Journal, fuse: Iterator[bool]) -> None:
+        self._journal = journal
+        self._fuse = fuse
+
+    def partitions(self, topic: str) -> int:
+        return self._journal.partitions(topic)
+
+    def _step(self) -> None:
+        if next(self._fuse, False):
+            raise Crash
+
+    async def send_all(self, entries: Any) -> None:
+        self._step()
+        # One by one: a broker may have some of them when the sender dies.
+        for entry in entries:
+            self._journal.append_all([entry], 0.0)
+            self._step()
+
+    async def append_batch(self, topic: str, partition: int, records: Any) -> int:
+        self._step()
+        base = self._journal.append_batch(topic, partition, records, 0.0)
+        self._step()
+        return base
+
+
+class World:
+    """A counting agent: it counts accesses by user and tells the count that each access led to."""
+
+    def __init__(self, directory: Path, inbox: list[bytes]) -> None:
+        self.journal = Journal.open(directory / "journal")
+        for topic, compacted in (("told", False), (CHANGELOG, True)):
+            self.journal.create_topic(topic, 1, retention=None, compacted=compacted)
+        self.db = Rdict(str(directory / "rows"), Options(raw_mode=True))
+        self.inbox = inbox
+        self.acknowledged: set[int] = set()
+
+    def close(self) -> None:
+        self.db.close()
+        self.journal.close()
+
+    def recover(self) -> Shard[int]:
+        """Bring the table up to its changelog, as Faust does after a crash, and open it."""
+        store = TablePartition(self.db)
+        raw = self.db.get(b"__faust\0offset__")
+        offset = int(raw) + 1 if raw is not None else 0
+        while entries := self.journal.read(CHANGELOG, 0, offset, 1000):
+            for entry in entries:
+                store.write({entry.key or b"": entry.value}, entry.offset)
+            offset = entries[-1].offset + 1
+        return Shard(0, "inbox/0", store, Codec[int](int), cached=2)
+
+    async def run(self, group: int, fuse: Iterator[bool]) -> None:
+        shard = self.recover()
+        publisher = CrashingPublisher(self.journal, fuse)
+        start = next((n for n in range(len(self.inbox)) if n not in self.acknowledged), len(self.inbox))
+        for offset in range(start, len(self.inbox)):
+            self.absorb(shard, offset)
+            if shard.size()[0] >= group:
+                await commit(shard, publisher, CHANGELOG, lambda: True)
+        await commit(shard, publisher, CHANGELOG, lambda: True)
+
+    def absorb(self, shard: Shard[int], offset: int) -> None:
+        if shard.fresh(offset):
+            for access in shard.accept(offset, decode(self.inbox[offset])):
+                key = access.user.encode()
+                count = (shard.get(key) or 0) + 1
+                shard.put(key, count)
+                shard.outbox.emit("told", 0, Access(access.user, access.url, float(count)))
+        shard.absorbed(Message_(offset, self.acknowledged))
+
+    def told(self) -> list[Access]:
+        """What a receiver of the emissions accepts."""
+        accepted: list[Access] = []
+        last = (-1, -1)
+        for entry in self.journal.read("told", 0, 0, 100_000):
+            for offset, index, fact in decode(entry.value or b"").facts:
+                if (offset, index) > last:
+                    last = (offset, index)
+                    accepted.append(fact)
+        return accepted
+
+    def counts(self) -> dict[bytes, int]:
+        shard = self.recover()
+        return {key: row for key, row in shard.scan(b"u")}
+
+
+def packed(messages: list[list[int]]) -> list[bytes]:
+    """Inbox messages of accesses by user number; origins count over all of them."""
+    origin = iter(range(10_000))
+    packs = [
+        Pack(source="log", facts=[(next(origin), 0, Access(f"u{user}", f"http://x/{user}", 0.0)) for user in m])
+        for m in messages
+    ]
+    return [encode(pack) for pack in packs]
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(
+    messages=st.lists(st.lists(st.integers(0, 5), max_size=4), max_size=12),
+    group=st.integers(1, 5),
+    fuses=st.lists(st.integers(0, 12), max_size=6),
+    repeated=st.booleans(),
+)
+def test_counts_and_emissions_are_those_of_a_run_without_a_crash(
+    messages: list[list[int]], group: int, fuses: list[int], repeated: bool
+) -> None:
+    expected = Counter(f"u{user}".encode() for message in messages for user in message)
+    inbox = packed(messages)
+    inbox = inbox * 2 if repeated else inbox
+    with tempfile.TemporaryDirectory() as directory:
+        world = World(Path(directory), inbox)
+        for fuse in fuses:
+            burning = iter([False] * fuse + [True])
+            try:
+                asyncio.run(world.run(group, burning))
+            except Crash:
+                continue
+        asyncio.run(world.run(group, iter(())))
+        assert world.counts() == expected
+        running: Counter[str] = Counter()
+        for access in world.told():
+            running[access.user] += 1
+            assert access.time == running[access.user]
+        assert {user.encode(): n for user, n in running.items()} == expected
+        assert world.acknowledged == set(range(len(inbox)))
+        world.close()
+
+
+def test_a_worker_that_lost_its_partition_writes_nothing(tmp_path: Path) -> None:
+    world = World(tmp_path, packed([[1, 2]]))
+    shard = world.recover()
+    world.absorb(shard, 0)
+    publisher = CrashingPublisher(world.journal, iter(()))
+    with pytest.raises(LostShardError, match="another owner"):
+        asyncio.run(commit(shard, publisher, CHANGELOG, lambda: False))
+    assert world.journal.end(CHANGELOG, 0) == 0
+    assert world.journal.end("told", 0) == 0
+    assert not world.acknowledged
+    world.close()
+
+
+def test_rows_are_seen_as_changed_while_their_group_is_open_flying_and_safe(tmp_path: Path) -> None:
+    world = World(tmp_path, [])
+    shard = world.recover()
+    shard.put(b"u1", 1)
+    assert shard.get(b"u1") == 1
+    shard.close_group()
+    assert shard.get(b"u1") == 1
+    shard.delete(b"u1")
+    assert shard.get(b"u1") is None
+    shard.close_group()
+    assert shard.get(b"u1") is None
+    world.close()
+
+
+def test_the_cache_is_bounded_and_evicted_rows_are_read_again(tmp_path: Path) -> None:
+    world = World(tmp_path, [])
+    shard = world.recover()
+    publisher = CrashingPublisher(world.journal, iter(()))
+    for number in range(10):
+        shard.put(b"u%d" % number, number)
+    asyncio.run(commit(shard, publisher, CHANGELOG, lambda: True))
+    assert [shard.get(b"u%d" % number) for number in range(10)] == list(range(10))
+    assert dict(shard.scan(b"u", b"u7")) == {b"u8": 8, b"u9": 9}
+    assert MARK not in dict(shard.scan(b"u"))
+    world.close()
+
+
+def test_an_outbox_splits_facts_into_packs_with_ascending_origins() -> None:
+    outbox = Outbox("pages/3")
+    for offset in (4, 7):
+        outbox.begin(offset)
+        for number in range(PACK_FACTS):
+            outbox.emit("accesses", 1, Access(f"u{number}", "http://x/", 0.0))
+    assert outbox
+    messages: list[Message] = outbox.take()
+    assert not outbox
+    facts = [fact for _, _, _, value in messages for fact in decode(value or b"").facts]
+    assert [len(decode(value or b"").facts) for _, _, _, value in messages] == [PACK_FACTS, PACK_FACTS]
+    origins = [(offset, index) for offset, index, _ in facts]
+    assert origins == sorted(set(origins))
+    assert {decode(value or b"").source for _, _, _, value in messages} == {"pages/3"}

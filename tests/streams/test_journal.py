@@ -1,0 +1,438 @@
+"""The embedded log keeps what it was given, in order, and whole through any crash."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.transport.compaction import COMPACT_AFTER, TOMBSTONE_SECONDS
+from streams.transport.database import JournalInUseError, JournalMissingError
+from streams.transport.journal import Journal, UnknownTopicError
+from streams.transport.publisher import JournalPublisher, Publisher
+
+KILLS = 6
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with Journal.open(tmp_path / "journal") as opened:
+        yield opened
+
+
+def offsets(journal: Journal, topic: str, partition: int = 0) -> list[int]:
+    return [entry.offset for entry in journal.read(topic, partition, 0, 1_000_000)]
+
+
+def state(journal: Journal, topic: str) -> dict[bytes | None, bytes | None]:
+    newest = {entry.key: entry.value for entry in journal.read(topic, 0, 0, 1_000_000)}
+    return {key: value for key, value in newest.items() if value is not None}
+
+
+def clean(journal: Journal, now: float, budget: int = 1000) -> None:
+    while journal.clean(now, budget):
+        pass
+
+
+# topics
+
+
+def test_creating_a_topic_twice_changes_nothing(journal: Journal) -> None:
+    journal.create_topic("t", 3, retention=5.0, compacted=False)
+    journal.create_topic("t", 3, retention=5.0, compacted=False)
+    assert journal.partitions("t") == 3
+    assert list(journal.topics()) == ["t"]
+
+
+def test_another_partition_count_is_refused_with_both_numbers(journal: Journal) -> None:
+    journal.create_topic("t", 3, retention=None, compacted=False)
+    with pytest.raises(ValueError, match=r"topic t: 4 partitions; expected 3"):
+        journal.create_topic("t", 4, retention=None, compacted=False)
+
+
+def test_an_unknown_topic_or_partition_is_named(journal: Journal) -> None:
+    journal.create_topic("pages", 2, retention=None, compacted=False)
+    with pytest.raises(UnknownTopicError, match=r"no topic nope; expected one of: pages"):
+        journal.append("nope", 0, None, b"", 0.0)
+    with pytest.raises(UnknownTopicError, match="no partition 2; expected 0 to 1"):
+        journal.read("pages", 2, 0, 1)
+
+
+# records
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.none() | st.binary(max_size=9), st.none() | st.binary(max_size=30)),
+        max_size=60,
+    ),
+    st.integers(1, 7),
+)
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_records_come_back_as_they_went_in(
+    tmp_path_factory: Any, records: list[tuple[int, bytes | None, bytes | None]], limit: int
+) -> None:
+    with Journal.open(tmp_path_factory.mktemp("j")) as journal:
+        journal.create_topic("t", 3, retention=None, compacted=False)
+        journal.append_all([("t", *record) for record in records], 2.5)
+        for partition in range(3):
+            read: list[tuple[bytes | None, bytes | None]] = []
+            while entries := journal.read("t", partition, len(read), limit):
+                assert [entry.offset for entry in entries] == list(range(len(read), len(read) + len(entries)))
+                assert {entry.timestamp for entry in entries} == {2.5}
+                read += [(entry.key, entry.value) for entry in entries]
+            assert read == [(key, value) for number, key, value in records if number == partition]
+            assert journal.end("t", partition) == len(read)
+
+
+def test_a_read_stops_once_it_has_its_bytes_and_always_gives_one_record(journal: Journal) -> None:
+    journal.create_topic("t", 1, retention=None, compacted=False)
+    journal.append_batch("t", 0, [(None, bytes(1000))] * 10, 0.0)
+    assert len(journal.read("t", 0, 0, 100, max_bytes=3500)) == 4
+    assert len(journal.read("t", 0, 0, 100, max_bytes=1)) == 1
+
+
+def test_a_batch_gives_the_offset_of_its_first_record(journal: Journal) -> None:
+    journal.create_topic("t", 1, retention=None, compacted=False)
+    assert journal.append_batch("t", 0, [(b"a", b"1"), (b"b", b"2")], 0.0) == 0
+    assert journal.append("t", 0, b"c", b"3", 0.0) == 2
+
+
+def test_everything_is_there_after_reopening(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        journal.create_topic("t", 2, retention=9.0, compacted=False)
+        journal.append_batch("t", 1, [(b"a", b"1"), (b"b", None)], 4.0)
+        journal.commit("group", {("t", 1): 1})
+    with Journal.open(tmp_path) as journal:
+        assert [entry[2:] for entry in journal.read("t", 1, 0, 9)] == [(b"a", b"1"), (b"b", None)]
+        assert (journal.end("t", 0), journal.end("t", 1)) == (0, 2)
+        assert journal.topics()["t"].retention == 9.0
+        assert journal.committed("group", "t", 1) == 1
+        assert journal.committed("group", "t", 0) is None
+        assert journal.committed("other", "t", 1) is None
+
+
+# waiting
+
+
+def test_every_waiter_is_woken_by_an_append_to_its_partition(journal: Journal) -> None:
+    journal.create_topic("t", 2, retention=None, compacted=False)
+
+    async def run() -> None:
+        waiters = [asyncio.ensure_future(journal.wait({("t", 0): 0, ("t", 1): 0})) for _ in range(3)]
+        other = asyncio.ensure_future(journal.wait({("t", 1): 0}))
+        await asyncio.sleep(0)
+        journal.append("t", 0, None, b"", 0.0)
+        await asyncio.gather(*waiters)
+        assert not other.done()
+        journal.append("t", 1, None, b"", 0.0)
+        await other
+
+    asyncio.run(run())
+
+
+def test_waiting_works_in_one_event_loop_after_another(journal: Journal) -> None:
+    journal.create_topic("t", 1, retention=None, compacted=False)
+
+    async def run() -> None:
+        waiter = asyncio.ensure_future(journal.wait({("t", 0): journal.end("t", 0)}))
+        await asyncio.sleep(0)
+        journal.append("t", 0, None, b"", 0.0)
+        await waiter
+
+    asyncio.run(run())
+    asyncio.run(run())
+
+
+def test_no_append_is_missed_between_reading_and_waiting(journal: Journal) -> None:
+    journal.create_topic("t", 1, retention=None, compacted=False)
+
+    async def follow(count: int) -> int:
+        position = 0
+        while position < count:
+            await journal.wait({("t", 0): position})
+            position += len(journal.read("t", 0, position, 3))
+        return position
+
+    async def run() -> None:
+        followers = [asyncio.ensure_future(follow(200)) for _ in range(2)]
+        for number in range(200):
+            journal.append("t", 0, None, b"", 0.0)
+            if number % 7 == 0:
+                await asyncio.sleep(0)
+        assert await asyncio.gather(*followers) == [200, 200]
+
+    asyncio.run(run())
+
+
+def test_an_abandoned_wait_leaves_nothing_behind(journal: Journal) -> None:
+    journal.create_topic("t", 1, retention=None, compacted=False)
+
+    async def run() -> None:
+        waiter = asyncio.ensure_future(journal.wait({("t", 0): 0}))
+        await asyncio.sleep(0)
+        waiter.cancel()
+        await asyncio.gather(waiter, return_exceptions=True)
+
+    asyncio.run(run())
+    assert not journal.waiters._waiting
+    journal.append("t", 0, None, b"", 0.0)
+
+
+# retention
+
+
+def test_retention_drops_what_is_older_and_keeps_offsets(journal: Journal) -> None:
+    journal.create_topic("t", 1, retention=10.0, compacted=False)
+    for second in range(30):
+        journal.append("t", 0, None, b"%d" % second, float(second))
+    clean(journal, now=35.0)
+    assert offsets(journal, "t") == [25, 26, 27, 28, 29]
+    assert (journal.start("t", 0), journal.end("t", 0)) == (25, 30)
+    clean(journal, now=100.0)
+    assert (journal.start("t", 0), journal.end("t", 0)) == (30, 30)
+    assert journal.append("t", 0, None, b"", 100.0) == 30
+
+
+def test_retention_keeps_what_a_group_has_yet_to_read(journal: Journal) -> None:
+    journal.create_topic("t", 2, retention=10.0, compacted=False)
+    for partition in range(2):
+        journal.append_batch("t", partition, [(None, b"")] * 9, 0.0)
+    journal.commit("slow", {("t", 0): 4})
+    journal.commit("fast", {("t", 0): 9})
+    clean(journal, now=100.0)
+    assert (journal.start("t", 0), journal.start("t", 1)) == (4, 9)
+
+
+def test_a_topic_without_retention_is_kept(journal: Journal) -> None:
+    journal.create_topic("t", 1, retention=None, compacted=False)
+    journal.append("t", 0, None, b"", 0.0)
+    clean(journal, now=1e9)
+    assert offsets(journal, "t") == [0]
+
+
+# compaction
+
+CHANGES = st.lists(
+    st.tuples(st.sampled_from([b"a", b"b", b"c", b"d"]), st.none() | st.binary(max_size=3)),
+    min_size=1,
+    max_size=50,
+)
+
+
+@given(st.lists(CHANGES, max_size=4), st.integers(1, 900))
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_compaction_keeps_the_newest_of_each_key_and_no_more(
+    tmp_path_factory: Any, rounds: list[list[tuple[bytes, bytes | None]]], budget: int
+) -> None:
+    with Journal.open(tmp_path_factory.mktemp("j")) as journal:
+        journal.create_topic("t", 1, retention=None, compacted=True)
+        newest: dict[bytes, bytes | None] = {}
+        for changes in rounds:
+            journal.append_batch("t", 0, changes * (COMPACT_AFTER // len(changes) + 1), 0.0)
+            newest.update(changes)
+            clean(journal, now=0.0, budget=budget)
+            kept = journal.read("t", 0, 0, 10_000)
+            assert len(kept) < len(newest) + COMPACT_AFTER
+            assert {entry.key: entry.value for entry in kept} == newest
+            assert journal.start("t", 0) == kept[0].offset
+        clean(journal, now=TOMBSTONE_SECONDS, budget=budget)
+        assert state(journal, "t") == {key: value for key, value in newest.items() if value is not None}
+
+
+def test_tombstones_go_an_hour_after_what_they_deleted(journal: Journal) -> None:
+    journal.create_topic("t", 1, retention=None, compacted=True)
+    journal.append_batch("t", 0, [(b"%d" % i, b"") for i in range(COMPACT_AFTER)], 0.0)
+    journal.append_batch("t", 0, [(b"%d" % i, None) for i in range(COMPACT_AFTER)], 10.0)
+    clean(journal, now=20.0)
+    assert offsets(journal, "t") == list(range(COMPACT_AFTER, 2 * COMPACT_AFTER))
+    clean(journal, now=10.0 + TOMBSTONE_SECONDS)
+    # the last record stays: whoever recovers a table reads up to it
+    assert offsets(journal, "t") == [2 * COMPACT_AFTER - 1]
+    assert journal.start("t", 0) == 2 * COMPACT_AFTER - 1
+
+
+def test_a_key_written_again_outlives_its_old_tombstone(journal: Journal) -> None:
+    journal.create_topic("t", 1, retention=None, compacted=True)
+    journal.append_batch("t", 0, [(b"a", None)] * COMPACT_AFTER, 0.0)
+    clean(journal, now=0.0)
+    journal.append_batch("t", 0, [(b"a", b"again")] * COMPACT_AFTER, 1.0)
+    clean(journal, now=2 * TOMBSTONE_SECONDS)
+    assert state(journal, "t") == {b"a": b"again"}
+
+
+def test_one_call_of_clean_is_bounded_and_a_restart_goes_on(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        journal.create_topic("t", 1, retention=None, compacted=True)
+        journal.append_batch("t", 0, [(b"a", b"%d" % i) for i in range(5 * COMPACT_AFTER)], 0.0)
+        assert journal.clean(0.0, budget=700) == 700
+        assert journal.start("t", 0) == 699
+    with Journal.open(tmp_path) as journal:
+        assert journal.start("t", 0) == 699
+        clean(journal, now=0.0)
+        assert state(journal, "t") == {b"a": b"%d" % (5 * COMPACT_AFTER - 1)}
+
+
+def test_a_compacted_topic_takes_no_record_without_a_key(journal: Journal) -> None:
+    journal.create_topic("t", 1, retention=None, compacted=True)
+    with pytest.raises(ValueError, match="compacted topic t: no key"):
+        journal.append("t", 0, None, b"x", 0.0)
+
+
+def test_a_topic_that_becomes_compacted_keeps_its_records_without_a_key(journal: Journal) -> None:
+    journal.create_topic("t", 1, retention=None, compacted=False)
+    journal.append_batch("t", 0, [(None, b"x")] + [(b"a", b"y")] * (COMPACT_AFTER - 1), 0.0)
+    journal.create_topic("t", 1, retention=None, compacted=True)
+    clean(journal, now=0.0)
+    assert offsets(journal, "t") == [0, COMPACT_AFTER - 1]
+
+
+# processes
+
+
+def test_one_process_shares_one_journal(tmp_path: Path) -> None:
+    first = Journal.open(tmp_path)
+    second = Journal.open(tmp_path / "." / "")
+    assert first is second
+    first.close()
+    second.create_topic("t", 1, retention=None, compacted=False)
+    second.close()
+    third = Journal.open(tmp_path)
+    assert third is not first
+    third.close()
+
+
+def python(script: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", textwrap.dedent(script), *arguments]
+
+
+WRITER = """
+    import json, random, sys
+    from pathlib import Path
+    from streams.transport.journal import Journal
+    journal = Journal.open(Path(sys.argv[1]))
+    for topic in ("a", "b", "table"):
+        journal.create_topic(topic, 2, retention=None, compacted=topic == "table")
+    rng = random.Random(int(sys.argv[2]))
+    batch = 0
+    while True:
+        batch += 1
+        name = f"{sys.argv[2]}.{batch}"
+        size = rng.randrange(1, 9)
+        value = lambda i: json.dumps([name, i, size]).encode()
+        journal.append_batch("a", rng.randrange(2), [(None, value(i)) for i in range(size)], 0.0)
+        journal.append_all([("ab"[i % 2], rng.randrange(2), None, value(i)) for i in range(size)], 0.0)
+        changes = [(b"count%d" % (i % 5), b"%d" % (batch * 10)) for i in range(100)]
+        journal.append_batch("table", 0, changes, 0.0)
+        journal.clean(0.0, budget=130)
+        print(batch, flush=True)
+"""
+
+
+def check_whole(journal: Journal) -> int:
+    """Every offset there, every batch whole; returns the number of records."""
+    seen: dict[str, list[int]] = {}
+    sizes: dict[str, int] = {}
+    for topic in ("a", "b"):
+        for partition in range(2):
+            entries = journal.read(topic, partition, 0, 1_000_000)
+            assert [entry.offset for entry in entries] == list(range(journal.end(topic, partition)))
+            for entry in entries:
+                assert entry.value is not None
+                name, index, size = json.loads(entry.value)
+                seen.setdefault(name, []).append(index)
+                sizes[name] = size
+    for name, indices in seen.items():
+        once, twice = list(range(sizes[name])), sorted(list(range(sizes[name])) * 2)
+        assert sorted(indices) in (once, twice), f"batch {name} is torn"
+    return sum(map(len, seen.values()))
+
+
+def test_a_writer_killed_again_and_again_leaves_no_gap_and_no_torn_batch(tmp_path: Path) -> None:
+    records = 0
+    for kill in range(KILLS):
+        with subprocess.Popen(
+            python(WRITER, str(tmp_path), str(kill)), stdout=subprocess.PIPE, text=True
+        ) as writer:
+            assert writer.stdout is not None
+            for line in writer.stdout:
+                if int(line) >= 20 * (kill + 1):
+                    break
+            writer.kill()
+        with Journal.open(tmp_path) as journal:
+            now = check_whole(journal)
+            assert now > records
+            records = now
+            values = set(state(journal, "table").values())
+            assert len(state(journal, "table")) == 5
+            assert len(values) == 1, "a batch of changes is torn"
+            assert len(journal.read("table", 0, 0, 1_000_000)) < 100 * 20 * KILLS
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Any]:
+    with subprocess.Popen(
+        python(WRITER, str(tmp_path / "journal"), "1"), stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+        process.kill()
+
+
+def test_a_second_process_is_told_that_the_journal_is_in_use(tmp_path: Path, writer: Any) -> None:
+    with pytest.raises(JournalInUseError, match=r"journal.*: another process writes to it; stop that one"):
+        Journal.open(tmp_path / "journal")
+    assert writer.poll() is None
+
+
+def test_a_reader_follows_the_writer_of_another_process(tmp_path: Path, writer: Any) -> None:
+    with Journal.open(tmp_path / "journal", read_only=True) as journal:
+        seen = journal.end("a", 0)
+        assert seen == len(journal.read("a", 0, 0, 1_000_000))
+        positions = {("a", 0): seen}
+        asyncio.run(asyncio.wait_for(journal.wait(positions), 60))
+        assert journal.end("a", 0) > seen
+        for _ in range(3):
+            journal.refresh()
+            check_whole(journal)
+            assert len(state(journal, "table")) == 5
+    assert writer.poll() is None
+
+
+def test_reading_a_journal_that_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(JournalMissingError, match="nothing there"):
+        Journal.open(tmp_path / "none", read_only=True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_reader_in_the_writers_process_gets_the_writer(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as writing, Journal.open(tmp_path, read_only=True) as reading:
+        assert writing is reading
+
+
+# publishing
+
+
+def test_the_publisher_writes_at_the_clocks_time(journal: Journal) -> None:
+    journal.create_topic("t", 2, retention=None, compacted=False)
+    publisher: Publisher = JournalPublisher(journal, clock=lambda: 12.0)
+
+    async def run() -> int:
+        await publisher.send_all([("t", 0, b"k", b"v"), ("t", 1, None, b"w")])
+        return await publisher.append_batch("t", 0, [(b"l", b"x"), (b"m", None)])
+
+    assert asyncio.run(run()) == 1
+    assert publisher.partitions("t") == 2
+    assert [entry[:4] for entry in journal.read("t", 0, 0, 9)] == [
+        (0, 12.0, b"k", b"v"),
+        (1, 12.0, b"l", b"x"),
+        (2, 12.0, b"m", None),
+    ]
