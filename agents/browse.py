@@ -15,7 +15,6 @@ from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import ACCESSES, SIGHTINGS
 
-
 USER_PREFIX = b"u"
 
 

@@ -10,15 +10,14 @@ from typing import Any
 
 import zstandard
 
+from agents.web.client import Client
+from agents.web.result import Fetched, Moved, Result
 from models.url import host
 from streams.dead_letters import bury
 from streams.outbox import Message, Outbox
 from streams.records import Decoder, Failed, FetchedPage, FetchOrder, Pack, RecordError, Redirected, encode
 from streams.runtime import Runtime
 from streams.topics import FETCHES, PAGES, SIGHTINGS
-
-from agents.web.client import Client
-from agents.web.result import Fetched, Moved, Result
 
 
 class FetchAgent:
@@ -84,7 +83,7 @@ class FetchAgent:
                 result.reason,
                 now,
                 result.retry_after,
-                result.overloaded,
+                result.retry_after is not None,
             )
         pack: Pack[Failed | Redirected] = Pack(facts=[(0, 0, fact)])
         partition = self._runtime.partition(SIGHTINGS, host(order.url))

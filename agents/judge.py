@@ -9,6 +9,9 @@ from typing import Any
 import msgspec
 import zstandard
 
+from agents.labels import Labels
+from agents.predicates import Predicates
+from agents.web.parse import parse
 from models.page import Link, Page
 from models.predicate import View
 from models.url import host, identifier
@@ -18,10 +21,6 @@ from streams.records import Decoder, Failed, FetchedPage, Judged, Linked, Outcom
 from streams.relay import Relay
 from streams.runtime import Runtime
 from streams.topics import OUTCOMES, PAGES, SIGHTINGS
-
-from agents.labels import Labels
-from agents.predicates import Predicates
-from agents.web.parse import parse
 
 
 class JudgeAgent:
@@ -39,7 +38,9 @@ class JudgeAgent:
     def handle(self, outbox: Outbox, message: Any) -> None:
         """Judge one page; raises `RecordError` for what is no page."""
         fetched = self._decode(message.value)
-        page = parse(fetched.order.url, self._body(fetched), fetched.headers.get("content-type"), self._settings)
+        page = parse(
+            fetched.order.url, self._body(fetched), fetched.headers.get("content-type"), self._settings
+        )
         if page.indexable:
             verdict = self.verdict(page)
             origin = f"{PAGES.name}/{message.partition}@{message.offset}"

@@ -6,14 +6,13 @@ reason only: a raw line names a user).
 
 from typing import Any
 
+from agents.observation.observer import Malformed, Observer
 from streams.dead_letters import bury
 from streams.outbox import Outbox
 from streams.records import Access
 from streams.relay import Relay
 from streams.runtime import Runtime
 from streams.topics import ACCESSES, PROXY_LOG
-
-from agents.observation.observer import Malformed, Observer
 
 
 class ObserveAgent:

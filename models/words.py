@@ -15,6 +15,8 @@ _PIECE = 200
 _ASCII = "".join(sign.lower() if sign.isalnum() else " " for sign in map(chr, range(128)))
 # Invisible inside a word: soft hyphen, zero-width non-joiner and joiner.
 _INVISIBLE = ("\u00ad", "\u200c", "\u200d")
+_INSIDE = rf"(?:[^\W_]|[{_MARKS}{''.join(_INVISIBLE)}])"
+_REST = re.compile(rf"(?<={_INSIDE}){_INSIDE}*")
 
 
 def words(text: str) -> list[str]:
@@ -34,6 +36,16 @@ def words(text: str) -> list[str]:
         or (MAX_DIGITS < len(run) <= MAX_LENGTH and not run.isdigit())
         or (len(run) == 1 and (run.isdigit() or not run.isascii()))
     ]
+
+
+def word_end(text: str, offset: int) -> int:
+    """Return the end of the word that ``offset`` stands in; ``offset`` itself between words.
+
+    >>> word_end("two words", 5), word_end("two words", 4)
+    (9, 4)
+    """
+    rest = _REST.match(text, offset)
+    return rest.end() if rest is not None else offset
 
 
 def folded(text: str) -> str:

@@ -6,18 +6,6 @@ from typing import Any
 
 import msgspec
 
-from models.counts import Counts
-from models.evaluate.recount import JudgedPage, recount
-from models.interest.features import BASE, TOKEN, WORD
-from models.url import host
-from streams.inbox import MARK, Mark
-from streams.records import Outcome
-from streams.settings import Settings
-from streams.tables import TablePartition, open_read_only
-from streams.topics import ACCESSES, EVIDENCE, OUTCOMES, SIGHTINGS
-from streams.transport.journal import Journal
-
-from agents.inspect.record import outcomes, users
 from agents.audit.report import AuditReport
 from agents.browse import USER_PREFIX, UserRow
 from agents.frontier.rows import (
@@ -28,7 +16,18 @@ from agents.frontier.rows import (
     PageRow,
 )
 from agents.harvest import PREDICATE_PREFIX, HarvestRow, HarvestTableRow
-from agents.learn.rows import FEATURE_PREFIX, TOTALS_KEY, FeatureRow, LearnRow, LearnTotals, feature_of
+from agents.inspect.record import outcomes, users
+from agents.learn.rows import FEATURE_PREFIX, TOTALS_KEY, FeatureRow, LearnRow, feature_of
+from models.counts import Counts
+from models.evaluate.recount import JudgedPage, recount
+from models.interest.features import BASE, TOKEN, WORD
+from models.url import host
+from streams.inbox import MARK, Mark
+from streams.records import Outcome
+from streams.settings import Settings
+from streams.tables import TablePartition, open_read_only
+from streams.topics import ACCESSES, EVIDENCE, OUTCOMES, SIGHTINGS
+from streams.transport.journal import Journal
 
 INBOXES = {"users": ACCESSES, "frontier": SIGHTINGS, "interests": EVIDENCE, "harvest": OUTCOMES}
 
@@ -112,9 +111,7 @@ def _at_most(state: dict[str, tuple[int, int]], counted: dict[str, tuple[int, in
     )
 
 
-def _check_harvest(
-    report: AuditReport, judged: Iterable[Outcome], parts: dict[int, TablePartition]
-) -> None:
+def _check_harvest(report: AuditReport, judged: Iterable[Outcome], parts: dict[int, TablePartition]) -> None:
     expected: dict[str, list[int]] = {}
     for outcome in judged:
         for name, hit in outcome.verdict.items():

@@ -5,7 +5,18 @@ import sys
 from collections.abc import Mapping, Sequence
 
 #: The modules that hold the commands, in the order of the help; importing one registers its commands.
-COMMANDS = ("crawl", "feed", "harvest", "matches", "explain", "audit", "serve_archive", "dead_letters", "topics", "config")
+COMMANDS = (
+    "crawl",
+    "feed",
+    "harvest",
+    "matches",
+    "explain",
+    "audit",
+    "serve_archive",
+    "dead_letters",
+    "topics",
+    "config",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

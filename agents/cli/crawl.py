@@ -15,7 +15,7 @@ INTERRUPTED = 130
 @app.command(
     epilog=examples(
         "crawl",
-        "scentline crawl --seed https://example.org/ --predicate 'crawlers=\"crawler\" and title(\"crawl*\")'",
+        'scentline crawl --seed https://example.org/ --predicate \'crawlers="crawler" and title("crawl*")\'',
         "scentline crawl --archive pages.warc.gz --log access.log.gz --labels topics.tsv.gz"
         " --predicate 'science=category(\"Science\")' --budget 1000",
     )
@@ -39,9 +39,7 @@ def crawl(
     labels: Annotated[
         Path | None, typer.Option(metavar="TSV", help="URL and category, for category(...).")
     ] = None,
-    policy: Annotated[
-        str | None, typer.Option(metavar="P", help="linkage, breadth-first or random.")
-    ] = None,
+    policy: Annotated[str | None, typer.Option(metavar="P", help="linkage, breadth-first or random.")] = None,
     budget: Annotated[int | None, typer.Option(metavar="N", help="Pages to judge in all.")] = None,
     random_seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of every random choice.")] = None,
     data: DataDirectory = None,

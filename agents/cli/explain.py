@@ -65,7 +65,9 @@ def describe(row: "PageRow") -> list[str]:
     lines = [row.url, f"state: {row.state}{f' ({row.reason})' if row.reason else ''}"]
     lines.append(f"known by: {', '.join(known)}; depth {row.depth}, discovered as number {row.discovered}")
     if row.verdict is not None:
-        lines.append("verdict: " + ", ".join(f"{name} {'yes' if hit else 'no'}" for name, hit in row.verdict.items()))
+        lines.append(
+            "verdict: " + ", ".join(f"{name} {'yes' if hit else 'no'}" for name, hit in row.verdict.items())
+        )
     if row.choice is not None:
         by = "chance" if row.choice.explored else f"policy {row.choice.policy}"
         lines.append(

@@ -1,12 +1,15 @@
 """``scentline matches``: the pages that satisfy a predicate."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from agents.cli.app import CommandError, app, examples
 from agents.cli.options import Assignments, ConfigFile, DataDirectory, load_settings
 from agents.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from streams.records import Outcome
 
 
 @app.command(epilog=examples("matches", "scentline matches science --format jsonl"))
@@ -25,7 +28,7 @@ def matches(
 
     settings = load_settings(config, assignments, {"data": data}).settings
     with Journal.open(settings.data / "journal", read_only=True) as journal:
-        found = {}
+        found: dict[str, Outcome] = {}
         known: set[str] = set()
         for outcome in outcomes(journal):
             known |= outcome.verdict.keys()

@@ -7,11 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from models.predicate import parse
-from models.url import canonical
-from streams.configuration import ConfigurationError
-from streams.settings import Settings
-
 from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
 from agents.crawl.status import Status
@@ -19,6 +14,10 @@ from agents.crawl.view import reporter
 from agents.observation.observer import Observer
 from agents.observation.pseudonym import user_key
 from agents.offline.process import ServerProcess
+from models.predicate import parse
+from models.url import canonical
+from streams.configuration import ConfigurationError
+from streams.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
         with reporter(sys.stderr) as report:
             status, interrupted = asyncio.run(run_crawl(settings, observer, seeds, options.logs, report))
     if options.as_json:
-        print(json.dumps(summary(status, settings.frontier.policy)))  # noqa: T201
+        print(json.dumps(summary(status, settings.frontier.policy)))
     return interrupted
 
 

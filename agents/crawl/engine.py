@@ -12,18 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-
-from models.url import host
-from streams.app import create_app
 from streams.broadcast import Broadcast
-from streams.logging import EventLog
-from streams.records import Decoder, Interest, Pack, PredicateDefinition, Seeded, encode
-from streams.runtime import Runtime, every
-from streams.settings import Settings
-from streams.stateful import Stateful
-from streams.topics import ACCESSES, INTERESTS, PREDICATES, SIGHTINGS
-from streams.transport.journal import Journal
-from streams.transport.publisher import JournalPublisher
 
 from agents.browse import BrowseAgent
 from agents.crawl.feeder import backlog_of, feed
@@ -38,6 +27,15 @@ from agents.observation.observer import Observer
 from agents.observe import ObserveAgent
 from agents.predicates import Predicates
 from agents.web.client import Client
+from models.url import host
+from streams.app import create_app
+from streams.logging import EventLog
+from streams.records import Decoder, Interest, Pack, PredicateDefinition, Seeded, encode
+from streams.runtime import Runtime, every
+from streams.settings import Settings
+from streams.stateful import Stateful
+from streams.topics import INTERESTS, PREDICATES, SIGHTINGS
+from streams.transport.publisher import JournalPublisher
 
 log = EventLog("crawl")
 

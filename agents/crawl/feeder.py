@@ -4,15 +4,14 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from agents.observation.logfile import LogFile, fingerprint
+from agents.observation.observer import Observer
+from agents.observation.packing import Batch, packs
 from streams.logging import EventLog
 from streams.records import encode
 from streams.topics import ACCESSES, DEAD_LETTERS
 from streams.transport.journal import Journal
 from streams.transport.publisher import Publisher
-
-from agents.observation.logfile import LogFile, fingerprint
-from agents.observation.observer import Observer
-from agents.observation.packing import Batch, packs
 
 #: Packs of accesses that may wait for the browse agent before the feeder waits for it.
 BACKLOG = 20

@@ -3,13 +3,12 @@
 import asyncio
 import time
 
-from streams.settings import Settings
-from streams.transport.publisher import JournalPublisher
-
 from agents.crawl.feeder import feed
 from agents.crawl.journal import open_journal
 from agents.observation.observer import Observer
 from agents.observation.pseudonym import user_key
+from streams.settings import Settings
+from streams.transport.publisher import JournalPublisher
 
 
 def feed_alone(settings: Settings, source: str) -> Observer:

@@ -14,9 +14,7 @@ def open_journal(settings: Settings) -> Journal:
     try:
         for topic in TOPICS:
             partitions = settings.streams.partitions if topic.shards else 1
-            journal.create_topic(
-                topic.name, partitions, retention=topic.retention, compacted=topic.compacted
-            )
+            journal.create_topic(topic.name, partitions, retention=topic.retention, compacted=topic.compacted)
         for table in TABLES:
             journal.create_topic(
                 changelog_of(APP_ID, table), settings.streams.partitions, retention=None, compacted=True

@@ -4,11 +4,10 @@ import asyncio
 import signal
 from collections.abc import Callable, Sequence
 
-from streams.settings import Settings
-
 from agents.crawl.engine import Engine
 from agents.crawl.status import Meter, Status
 from agents.observation.observer import Observer
+from streams.settings import Settings
 
 #: Seconds between two reports of where the crawl stands.
 REPORT_SECONDS = 0.5

@@ -3,11 +3,10 @@
 from itertools import islice
 from random import Random
 
-from streams.records import Access
-from streams.settings import Settings
-
 from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
+from streams.records import Access
+from streams.settings import Settings
 
 SEEDS = 10
 #: Accepted accesses among whose pages the seeds are drawn.

@@ -4,9 +4,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from models.harvest import RANDOM, Harvest
-
 from agents.crawl.engine import Engine
+from models.harvest import RANDOM, Harvest
 
 
 @dataclass(frozen=True)
@@ -59,8 +58,7 @@ class Meter:
             candidates=totals.discovered - closed,
             in_flight=len(engine.frontier.candidates.flights),
             predicates={
-                name: predicate_status(engine.harvest.states(name))
-                for name in engine.predicates.definitions
+                name: predicate_status(engine.harvest.states(name)) for name in engine.predicates.definitions
             },
         )
 

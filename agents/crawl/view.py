@@ -10,11 +10,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from streams.logging import printable
-
 from agents.crawl.engine import Engine
 from agents.crawl.run import Report
 from agents.crawl.status import Status
+from streams.logging import printable
 
 #: Seconds between two plain lines.
 LINE_SECONDS = 5.0

@@ -5,8 +5,13 @@ host); writes `evidence`, `fetches` and, for other partitions, `sightings`.
 """
 
 import asyncio
+from contextlib import suppress
 from random import Random
 
+from agents.frontier.book import Book, FrontierShard, totals_of
+from agents.frontier.candidates import Candidates
+from agents.frontier.rows import Choice, FrontierRow, PageRow, TotalsRow, page_key
+from agents.frontier.scoring import Scorer
 from models.frontier.fairness import FairShare
 from models.frontier.politeness import HostClocks
 from models.frontier.window import window
@@ -26,11 +31,6 @@ from streams.records import (
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import EVIDENCE, FETCHES, SIGHTINGS
-
-from agents.frontier.book import Book, FrontierShard, totals_of
-from agents.frontier.candidates import Candidates
-from agents.frontier.rows import Choice, FrontierRow, PageRow, TotalsRow, page_key
-from agents.frontier.scoring import Scorer
 
 #: Hosts whose clocks are kept.
 CLOCKS = 100_000
@@ -128,10 +128,8 @@ class FrontierAgent:
     async def run(self) -> None:
         """Choose whenever something changed, and now and then; never returns."""
         while True:
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), IDLE_SECONDS)
-            except TimeoutError:
-                pass
             self._wake.clear()
             await self._hear_of_verdicts()
             now = self.runtime.clock()

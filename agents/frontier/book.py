@@ -8,6 +8,20 @@ judged after one of its link targets, the target's evidence is corrected (`model
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from agents.frontier.rows import (
+    OPEN,
+    PAGE_PREFIX,
+    TOTALS_KEY,
+    FrontierRow,
+    HostRow,
+    PageRow,
+    ParentRow,
+    State,
+    TotalsRow,
+    host_key,
+    page_key,
+    parent_key,
+)
 from models.interest.contribution import correction, features_of, link_features
 from models.interest.features import link
 from models.interest.parents import kept
@@ -27,21 +41,6 @@ from streams.records import (
 )
 from streams.settings import FrontierSettings
 from streams.topics import EVIDENCE, SIGHTINGS, partition_of
-
-from agents.frontier.rows import (
-    OPEN,
-    PAGE_PREFIX,
-    TOTALS_KEY,
-    FrontierRow,
-    HostRow,
-    PageRow,
-    ParentRow,
-    State,
-    TotalsRow,
-    host_key,
-    page_key,
-    parent_key,
-)
 
 FrontierShard = Shard[FrontierRow]
 
@@ -284,4 +283,3 @@ def totals_of(shard: FrontierShard) -> TotalsRow:
     """Return the partition's totals."""
     row = shard.get(TOTALS_KEY)
     return row if isinstance(row, TotalsRow) else TotalsRow()
-

@@ -6,15 +6,14 @@ from heapq import heappop, heappush
 from itertools import islice
 from random import Random
 
+from agents.frontier.book import FrontierShard
+from agents.frontier.rows import OPEN, PAGE_PREFIX, FrontierRow, HostRow, PageRow, host_key, page_key
+from agents.frontier.scoring import Scorer, highest
 from models.frontier.politeness import HostClocks
 from models.frontier.queue import CandidateQueue
 from models.url import host
 from streams.settings import FrontierSettings
 from streams.topics import partition_of
-
-from agents.frontier.book import FrontierShard
-from agents.frontier.rows import OPEN, PAGE_PREFIX, FrontierRow, HostRow, PageRow, host_key, page_key
-from agents.frontier.scoring import Scorer, highest
 
 #: Rows looked at by one step of the sweep that scores everything anew, a little at a time.
 SWEPT = 200
@@ -34,7 +33,9 @@ class Candidates:
     Only on disk are those that a full queue evicted: the sweep brings them back when there is room.
     """
 
-    def __init__(self, settings: FrontierSettings, scorer: Scorer, clocks: HostClocks, random: Random) -> None:
+    def __init__(
+        self, settings: FrontierSettings, scorer: Scorer, clocks: HostClocks, random: Random
+    ) -> None:
         self.settings = settings
         self.scorer = scorer
         self.clocks = clocks
@@ -99,7 +100,7 @@ class Candidates:
                 self.offer(shard, row, now)
 
     def offer(self, shard: FrontierShard, row: PageRow, now: float) -> None:
-        """Put an open URL in the queues, or where it has to wait; a priority below the threshold sets it aside."""
+        """Put an open URL in the queues, or where it has to wait; one below the threshold is set aside."""
         if row.not_before > now:
             self._withdraw(row.url)
             heappush(self._waiting, (row.not_before, row.url))

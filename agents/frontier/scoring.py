@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable
 
+from agents.frontier.book import FrontierShard
+from agents.frontier.rows import PageRow, ParentRow, parent_key
 from models.interest.linkage import Evidence, score
 from models.interest.weights import Weights
 from models.url import tokens
 from streams.records import Interest
 from streams.settings import LearnSettings
-
-from agents.frontier.book import FrontierShard
-from agents.frontier.rows import PageRow, ParentRow, parent_key
 
 #: Linking pages whose significant words are kept in memory for each predicate.
 CACHED_PARENTS = 50_000

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import msgspec
 
+from agents.frontier.rows import FrontierRow, PageRow, page_key
+from agents.frontier.scoring import Scorer
+from agents.learn.rows import FeatureRow, LearnRow, feature_key
 from models.interest.content import union
 from models.interest.features import BASE, link, token, word
 from models.interest.linkage import Contribution, contributions
@@ -15,10 +18,6 @@ from streams.records import Interest
 from streams.settings import Settings
 from streams.tables import TablePartition, open_read_only
 from streams.topics import partition_of
-
-from agents.frontier.rows import FrontierRow, PageRow, page_key
-from agents.frontier.scoring import Scorer
-from agents.learn.rows import FeatureRow, LearnRow, feature_key
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,7 @@ def explain(settings: Settings, url: str) -> Explanation | None:
     scorer = Scorer(settings.learn)
     found = {}
     for predicate in sorted(learned.counts(BASE)):
-        scorer.weights[predicate] = Weights(
-            predicate, settings.learn.t, settings.learn.significance, drift=0
-        )
+        scorer.weights[predicate] = Weights(predicate, settings.learn.t, settings.learn.significance, drift=0)
         evidence = scorer.evidence(shard, row, predicate, whole=True)
         features = [BASE, link(predicate, True), link(predicate, False)]
         features += [token(name) for name in tokens(url)]

@@ -4,14 +4,13 @@ from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 
+from agents.browse import UserRow
+from agents.harvest import read_outcome
 from models.crowd.window import Visit, insert
 from streams.records import Access, AccessPack, Decoder, HarvestPoint, Outcome
 from streams.topics import ACCESSES, HARVEST, OUTCOMES
 from streams.transport.journal import Journal
 from streams.transport.layout import Entry
-
-from agents.browse import UserRow
-from agents.harvest import read_outcome
 
 READ_AT_ONCE = 1_000
 
@@ -49,11 +48,13 @@ async def follow_points(journal: Journal, follow: bool) -> AsyncIterator[Harvest
         for partition in range(journal.partitions(HARVEST.name))
     }
     while True:
-        for topic, partition in offsets:
-            while found := journal.read(topic, partition, offsets[topic, partition], READ_AT_ONCE):
-                offsets[topic, partition] = found[-1].offset + 1
+        for (topic, partition), start in tuple(offsets.items()):
+            offset = start
+            while found := journal.read(topic, partition, offset, READ_AT_ONCE):
+                offset = found[-1].offset + 1
                 for entry in found:
                     yield _point.decode(entry.value or b"")
+            offsets[topic, partition] = offset
         if not follow:
             return
         await journal.wait(offsets)

@@ -8,16 +8,15 @@ before the group is committed, and groups may be long, which saves writes of wor
 
 import asyncio
 
+from agents.learn.news import News
+from agents.learn.rows import FeatureRow, LearnRow, LearnTotals, feature_key
+from agents.learn.store import FeatureStore, LearnShard, learn_totals
 from models.interest.features import BASE
 from streams.inbox import Shard
 from streams.records import Count, Decoder, EvidencePack, Interest, encode
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import EVIDENCE, INTERESTS
-
-from agents.learn.news import News
-from agents.learn.rows import FeatureRow, LearnRow, LearnTotals, feature_key
-from agents.learn.store import FeatureStore, LearnShard, learn_totals
 
 #: Seconds over which a commit group of counts gathers.
 GROUP_SECONDS = 1.0

@@ -2,10 +2,6 @@
 
 from itertools import islice
 
-from models.interest.features import TOKEN, WORD
-from streams.inbox import Shard
-from streams.records import Count
-
 from agents.learn.rows import (
     FEATURE_PREFIX,
     TOTALS_KEY,
@@ -15,6 +11,9 @@ from agents.learn.rows import (
     feature_key,
     feature_of,
 )
+from models.interest.features import TOKEN, WORD
+from streams.inbox import Shard
+from streams.records import Count
 
 LearnShard = Shard[LearnRow]
 

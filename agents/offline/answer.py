@@ -51,10 +51,7 @@ def end_to_end(headers: Iterable[tuple[str, str]]) -> Headers:
     """
     given = list(headers)
     named = {
-        name.strip().lower()
-        for key, value in given
-        if key.lower() == "connection"
-        for name in value.split(",")
+        name.strip().lower() for key, value in given if key.lower() == "connection" for name in value.split(",")
     }
     dropped = _NOT_FORWARDED | named
     kept = [(name, value) for name, value in given if name.lower() not in dropped and _sound(name, value)]

@@ -101,9 +101,7 @@ class ServerProcess:
                 records, _, path = rest.partition(" ")
                 progress(Path(path), int(records))
         status = self._child.wait()
-        raise ServerProcessError(
-            f"the offline web ended with status {status} before it served: {self._said()}"
-        )
+        raise ServerProcessError(f"the offline web ended with status {status} before it served: {self._said()}")
 
     def _pass_on_warnings(self) -> None:
         for line in self._said().splitlines():

@@ -78,8 +78,8 @@ def decode(body: bytes, content_type: str | None) -> str:
 
     The encoding is, in this order: a byte order mark's, the one ``content_type`` (the HTTP header) declares,
     the one a ``meta`` element in the first 2,048 bytes declares, UTF-8, a guess from the first 4,096 bytes
-    with something beyond ASCII in them. A declaration that does not fit the bytes is passed over, unless it
-    fits nearly all of them; what can't be decoded becomes U+FFFD.
+    with something beyond ASCII in them. What does not fit the bytes is passed over, unless nothing fits
+    them all and this fits nearly all; what can't be decoded becomes U+FFFD.
 
     >>> decode(b"caf\xe9", "text/html; charset=ISO-8859-1")
     'café'
@@ -92,7 +92,9 @@ def decode(body: bytes, content_type: str | None) -> str:
         try:
             return body.decode(codec)
         except UnicodeDecodeError:
-            text = body.decode(codec, "replace")
+            continue
+    for codec in (*declared, "utf-8"):
+        text = body.decode(codec, "replace")
         if _nearly_fits(text, body):
             return text
     return body.decode(_guess(body), "replace")

@@ -1,6 +1,5 @@
 """From the bytes of a page to a Page: title, text, words, links with the words in and around them."""
 
-import re
 from collections.abc import Iterable
 from itertools import islice
 
@@ -8,7 +7,7 @@ from agents.web.decode import decode
 from agents.web.markup import MAX_TEXT, MAX_TITLE, Anchor, read
 from models.page import Link, Page
 from models.url import canonical
-from models.words import words
+from models.words import word_end, words
 from streams.settings import JudgeSettings
 
 MAX_ANCHOR = 32
@@ -18,7 +17,6 @@ ANCHORS_PER_LINK = 10
 _HTML = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
 _UNKNOWN = frozenset({"", "application/octet-stream", "application/x-unknown"})
 _SNIFFED = 512
-_REST_OF_WORD = re.compile(r"[^\W_]{0,40}")
 
 
 def parse(url: str, body: bytes, content_type: str | None, limits: JudgeSettings) -> Page:
@@ -64,28 +62,21 @@ class _Reading:
 
     def __init__(self, text: str, anchors: Iterable[Anchor]) -> None:
         self.words: list[str] = []
-        self._text = text
         self._index: dict[int, int] = {}
         places = {offset for anchor in anchors for offset in (anchor.start, anchor.end)}
         done = 0
         for offset in sorted(places):
-            end = max(done, self._word_end(offset))
-            self.words += words(text[done:end])
+            if offset > done:
+                # Where a word goes on behind a link, <a>link</a>s, it belongs to the link as a whole.
+                end = word_end(text, offset)
+                self.words += words(text[done:end])
+                done = end
             self._index[offset] = len(self.words)
-            done = end
         self.words += words(text[done:])
 
     def span(self, anchor: Anchor) -> tuple[int, int]:
         """Return where the anchor's words begin and end."""
         return self._index[anchor.start], self._index[anchor.end]
-
-    def _word_end(self, offset: int) -> int:
-        """Return ``offset``, or the end of the word it stands in: ``<a>link</a>s`` is one word."""
-        if offset and self._text[offset - 1 : offset].isalnum():
-            rest = _REST_OF_WORD.match(self._text, offset)
-            assert rest is not None
-            return rest.end()
-        return offset
 
 
 def _links(

@@ -21,7 +21,7 @@ MAX_BYTES = 500 * 1024
 
 _UNREACHABLE_SECONDS = 300.0
 _MAX_SITES = 10_000
-_MAX_CHARACTERS = 16_000_000
+_MAX_CHARACTERS = 8_000_000
 _THREAD_CHARACTERS = 50_000
 _AGENT = re.compile(r"\s*user[\s-]?\s*agent\s*[:\s]\s*(\*(?![^\s#])|[^\s*/(;,#]*)", re.IGNORECASE)
 
@@ -66,7 +66,7 @@ class _Site:
 class Robots:
     """Decides by robots.txt; concurrent askers wait for the same fetch, and the answer is kept.
 
-    Kept are at most 10,000 sites and 16 million characters of rules; the least recently asked go first.
+    Kept are at most 10,000 sites and 8 million characters of rules; the least recently asked go first.
     ``clock`` returns seconds since the epoch.
     """
 
@@ -97,8 +97,8 @@ class Robots:
         return Decision(False, site.crawl_delay, forbidden)
 
     def _failure(self, error: FetchError, expires: float) -> Failure:
-        if error.kind != "retry":
-            return error.failure()  # the page's own address would be refused as well
+        if error.kind == "refused":
+            return error.failure()
         wait = max(expires - self._clock(), 0.0)
         return Failure("retry", f"robots.txt {error.reason}", wait)
 
@@ -128,8 +128,13 @@ class Robots:
 
     async def _text(self, url: str) -> str:
         """Return the robots.txt; an empty one if there is none."""
-        for _ in range(self._redirects + 1):
-            status, target, body = await self._ask(url)
+        for hop in range(self._redirects + 1):
+            try:
+                status, target, body = await self._ask(url)
+            except FetchError as error:
+                if hop == 0 and error.reason.partition(" ")[0] in ("address", "url"):
+                    raise  # what is wrong with the site's own is wrong with all its pages
+                raise FetchError("retry", error.reason) from error
             if status >= 500 or status == 429:
                 raise FetchError("retry", f"status {status}")
             if status == 200:

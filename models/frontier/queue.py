@@ -93,9 +93,7 @@ class CandidateQueue:
         When there are more than ``limit``, the worst tenth leaves at once, perhaps with this one.
         """
         if math.isnan(priority):
-            raise ValueError(
-                f"candidate queue: the priority of {host} order {order} is nan, expected a number"
-            )
+            raise ValueError(f"candidate queue: the priority of {host} order {order} is nan, expected a number")
         item = (-priority, order, url, host)
         known = self._live.get(url)
         if known is not None:
@@ -167,9 +165,7 @@ class CandidateQueue:
         self._compact(lane)
         return rng.choice(lane.heap)[2]
 
-    def _take(
-        self, count: int, ready: Callable[[str], bool], chosen: list[_Item], opened: list[_Lane]
-    ) -> None:
+    def _take(self, count: int, ready: Callable[[str], bool], chosen: list[_Item], opened: list[_Lane]) -> None:
         """Move the best items from their heaps to ``chosen``, and the hosts met from ``_tops`` to ``opened``.
 
         Taken out and put back rather than looked at in place, so that every stale item met is met once: the
@@ -183,10 +179,14 @@ class CandidateQueue:
                 lane = lanes.get(top[3])
                 if lane is None or lane.top is not top:
                     continue
+                self._drop_stale(lane.heap)
+                if lane.heap[0] is not top:
+                    lane.top = lane.heap[0]
+                    heappush(tops, lane.top)
+                    continue
                 opened.append(lane)
                 if ready(top[3]):
-                    self._drop_stale(lane.heap)
-                    heappush(heads, lane.heap[0])
+                    heappush(heads, top)
             if not heads:
                 return
             item = heads[0]

@@ -15,8 +15,10 @@ from streams.transport.journal import Journal
 from streams.transport.layout import Entry
 from streams.transport.waiting import finish
 
-#: What one poll takes at most, shared by the partitions that have records; each gives at least one.
+#: What one poll takes at most, shared by the partitions that have records; each gives at least one. The records
+#: fit in what is left of an agent's buffer when Faust calls it full, a fifth: else one agent blocks all.
 POLL_RECORDS = 400
+POLL_BUFFER_SHARE = 8
 POLL_BYTES = 8 * 1024 * 1024
 
 #: Retention and compaction are looked after this often, in steps with pauses between them.
@@ -79,7 +81,8 @@ class Consumer(FaustConsumer):
         if self._assigned:
             await self.on_partitions_revoked(set(self._assigned))
         self._assigned = assigned
-        self._positions = {tp: self._positions.get(tp, self._journal.start(*tp)) for tp in assigned}
+        # Faust resumes partitions before it seeks: nothing may be read of one that has no position yet
+        self._positions = {}
         assign_everything(self.app.assignor, counts)
         self._generation += 1
         # Faust drops events of another generation without a word
@@ -130,15 +133,16 @@ class Consumer(FaustConsumer):
             await self.seek(tp, offset)
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
-        """Go on from what the group committed, else from the start."""
-        group = self.app.conf.id
-        committed = {
-            tp: max(self._journal.start(*tp), self._journal.committed(group, *tp) or 0)
-            for tp in self._assigned
-        }
-        self._positions.update(committed)
+        """Go on from what the group committed, else from the start; a changelog from where it stands."""
+        positions = {tp: self._resumption(tp) for tp in self._assigned}
+        self._positions.update(positions)
         self._stop_idling()
-        return committed
+        return positions
+
+    def _resumption(self, tp: TP) -> int:
+        if tp in self._positions and self._is_changelog_tp(tp):
+            return self._positions[tp]
+        return max(self._journal.start(*tp), self._journal.committed(self.app.conf.id, *tp) or 0)
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
         self._journal.commit(self.app.conf.id, offsets)
@@ -165,14 +169,15 @@ class Consumer(FaustConsumer):
 
     def _ready(self, active: Iterable[TP]) -> list[TP]:
         positions, end = self._positions, self._journal.end
-        return [tp for tp in active if end(*tp) > positions[tp]]
+        return [tp for tp in active if tp in positions and end(*tp) > positions[tp]]
 
     def _poll(self, ready: Sequence[TP]) -> dict[TP, list[Entry]]:
+        limit = min(POLL_RECORDS, self.app.conf.stream_buffer_maxsize // POLL_BUFFER_SHARE)
         records: dict[TP, list[Entry]] = {}
         for tp in ready:
             topic, partition = tp
             entries = self._journal.read(
-                topic, partition, self._positions[tp], 1 + POLL_RECORDS // len(ready), POLL_BYTES // len(ready)
+                topic, partition, self._positions[tp], 1 + limit // len(ready), POLL_BYTES // len(ready)
             )
             if entries:
                 records[tp] = entries

@@ -72,9 +72,7 @@ def encode_record(timestamp: float, key: bytes | None, value: bytes | None) -> b
     >>> decode_record(7, encode_record(1.5, b"k", None))
     Entry(offset=7, timestamp=1.5, key=b'k', value=None)
     """
-    header = _HEADER.pack(
-        timestamp, _NONE if key is None else len(key), _NONE if value is None else len(value)
-    )
+    header = _HEADER.pack(timestamp, _NONE if key is None else len(key), _NONE if value is None else len(value))
     return b"".join((header, key or b"", value or b""))
 
 

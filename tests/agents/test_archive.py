@@ -141,9 +141,7 @@ def test_other_records_and_targets_are_passed_over(tmp_path: Path) -> None:
     http = "application/http; msgtype=response"
     records = [
         warc_record("warcinfo", "a.warc.gz", "application/warc-fields", b"software: test\r\n"),
-        warc_record(
-            "response", "dns:a.example", "text/dns", b"20240101\r\na.example. 300 IN A 192.0.2.1\r\n"
-        ),
+        warc_record("response", "dns:a.example", "text/dns", b"20240101\r\na.example. 300 IN A 192.0.2.1\r\n"),
         warc_record("request", "http://a.example/asked", http, b"GET /asked HTTP/1.1\r\n\r\n"),
         warc_record("response", "<http://a.example/>", http, b"HTTP/1.1 200 OK\r\n\r\n<p>x"),
         warc_record("revisit", "http://a.example/", http, b"HTTP/1.1 200 OK\r\n\r\n"),
@@ -248,9 +246,7 @@ def test_crawled_over_http_the_pages_are_those_that_warcio_reads(name: str) -> N
                 missing = await client.get(f"{next(iter(expected))}/no/such/page")
                 assert missing.status_code == 404
                 found = {url: await client.get(url) for url in expected}
-        return {
-            url: (got.status_code, got.headers["Content-Type"], got.content) for url, got in found.items()
-        }
+        return {url: (got.status_code, got.headers["Content-Type"], got.content) for url, got in found.items()}
 
     assert asyncio.run(run()) == expected
 

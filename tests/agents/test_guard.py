@@ -211,7 +211,7 @@ def test_robots_txt_that_redirects_inside_is_not_followed() -> None:
                 Client(settings(robots=True), lambda: 0.0) as client,
             ):
                 result = await client.fetch(outer.origin + "/page")
-            assert result == Failure("refused", "address 127.0.0.2")
+            assert result == Failure("retry", "robots.txt address 127.0.0.2", 300.0)
             assert outer.targets() == ["/robots.txt"]
             assert inner.connections == 0
 

@@ -34,9 +34,7 @@ def echo(url: str, headers: Mapping[str, str]) -> Answer:
         raise RuntimeError("broken")
     if url.endswith("/untyped"):
         return Answer(200, (("X-Kind", "untyped"),), b"\x00\x01")
-    return Answer(
-        200, (("Content-Type", "text/html; charset=utf-8"), ("X-A", "1"), ("X-A", "2")), url.encode()
-    )
+    return Answer(200, (("Content-Type", "text/html; charset=utf-8"), ("X-A", "1"), ("X-A", "2")), url.encode())
 
 
 async def raw(url: str, request: bytes) -> bytes:

@@ -92,6 +92,7 @@ def test_no_robots_txt_allows_everything(status: int) -> None:
         (RobotsAnswer(503, None, b""), "robots.txt status 503"),
         (RobotsAnswer(429, None, b""), "robots.txt status 429"),
         (FetchError("retry", "timeout"), "robots.txt timeout"),
+        (FetchError("refused", "content encoding"), "robots.txt content encoding"),
     ],
 )
 def test_a_robots_txt_that_cannot_be_had_allows_nothing_for_now(

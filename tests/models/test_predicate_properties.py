@@ -65,9 +65,9 @@ def naive(node: Node, view: View) -> bool:
         case Not(operand):
             return not naive(operand, view)
         case And(operands):
-            return all([naive(operand, view) for operand in operands])
+            return all(naive(operand, view) for operand in operands)
         case Or(operands):
-            return any([naive(operand, view) for operand in operands])
+            return any(naive(operand, view) for operand in operands)
         case Keyword(wanted):
             return consecutive(wanted, words(view.title)) or consecutive(wanted, words(view.text))
         case Title(patterns):

@@ -22,11 +22,11 @@ CHANGELOG = "rows-changelog"
 decode = Decoder[AccessPack](AccessPack)
 
 
-class Crash(Exception):
+class CrashError(Exception):
     """The process dies here."""
 
 
-class Message_:
+class InboxMessage:
     """An inbox message: acknowledged when its group is safe."""
 
     def __init__(self, offset: int, acknowledged: set[int]) -> None:
@@ -49,7 +49,7 @@ class CrashingPublisher:
 
     def _step(self) -> None:
         if next(self._fuse, False):
-            raise Crash
+            raise CrashError
 
     async def send_all(self, entries: Any) -> None:
         self._step()
@@ -108,7 +108,7 @@ class World:
                 count = (shard.get(key) or 0) + 1
                 shard.put(key, count)
                 shard.outbox.emit("told", 0, Access(access.user, access.url, float(count)))
-        shard.absorbed(Message_(offset, self.acknowledged))
+        shard.absorbed(InboxMessage(offset, self.acknowledged))
 
     def told(self) -> list[Access]:
         """What a receiver of the emissions accepts."""
@@ -123,14 +123,16 @@ class World:
 
     def counts(self) -> dict[bytes, int]:
         shard = self.recover()
-        return {key: row for key, row in shard.scan(b"u")}
+        return dict(shard.scan(b"u"))
 
 
 def packed(messages: list[list[int]]) -> list[bytes]:
     """Inbox messages of accesses by user number; origins count over all of them."""
     origin = iter(range(10_000))
     packs = [
-        Pack(source="log", facts=[(next(origin), 0, Access(f"u{user}", f"http://x/{user}", 0.0)) for user in m])
+        Pack(
+            source="log", facts=[(next(origin), 0, Access(f"u{user}", f"http://x/{user}", 0.0)) for user in m]
+        )
         for m in messages
     ]
     return [encode(pack) for pack in packs]
@@ -155,7 +157,7 @@ def test_counts_and_emissions_are_those_of_a_run_without_a_crash(
             burning = iter([False] * fuse + [True])
             try:
                 asyncio.run(world.run(group, burning))
-            except Crash:
+            except CrashError:
                 continue
         asyncio.run(world.run(group, iter(())))
         assert world.counts() == expected

@@ -75,7 +75,7 @@ def test_an_unknown_topic_or_partition_is_named(journal: Journal) -> None:
     ),
     st.integers(1, 7),
 )
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=20)
 def test_records_come_back_as_they_went_in(
     tmp_path_factory: Any, records: list[tuple[int, bytes | None, bytes | None]], limit: int
 ) -> None:
@@ -228,7 +228,7 @@ CHANGES = st.lists(
 
 
 @given(st.lists(CHANGES, max_size=4), st.integers(1, 900))
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=20)
 def test_compaction_keeps_the_newest_of_each_key_and_no_more(
     tmp_path_factory: Any, rounds: list[list[tuple[bytes, bytes | None]]], budget: int
 ) -> None:

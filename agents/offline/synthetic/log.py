@@ -19,6 +19,7 @@ START = 1_704_700_800.0
 
 _BETWEEN_SESSIONS = 1800.0
 _BETWEEN_PAGES = 25.0
+_REDIRECT = 0.2
 _LOGO_AGAIN, _SEARCH, _TUNNEL, _MALFORMED = 0.2, 0.03, 0.02, 0.004
 
 _Event = tuple[float, int, str]
@@ -33,8 +34,10 @@ def write_log(seed: int, plan: Plan, linker: Linker, users: Sequence[User], acce
     heapq.heapify(due)
     while due and proxy.views < accesses:
         time, number = heapq.heappop(due)
+        redirected = False
         for url, met in browse(rng, plan, linker, users[number]):
-            time += rng.expovariate(1 / _BETWEEN_PAGES) if met != "moved" else 0.2
+            time += _REDIRECT if redirected else rng.expovariate(1 / _BETWEEN_PAGES)
+            redirected = met == "moved"
             proxy.request(time, users[number].address, url, met)
             if proxy.views == accesses:
                 break
@@ -52,13 +55,14 @@ class _Proxy:
         self.events: list[_Event] = []
         self.views = 0
         self._rng = rng
+        self._plan = plan
         self._hosts = {site.host: number for number, site in enumerate(plan.sites)}
         self._seen: set[tuple[str, str]] = set()
 
     def request(self, time: float, client: str, url: str, met: Met) -> None:
         """Log a request for a page, and what the browser asks for on its account."""
         if met == "moved":
-            self._log(time, client, url, status=301, size=310, content_type="text/plain")
+            self._log(time, client, url, status=self._plan.moved[url][0], size=310, content_type="text/plain")
         elif met == "missing":
             self._log(time, client, url, status=404, size=290, content_type="text/plain")
         else:
@@ -128,5 +132,5 @@ def _damaged(rng: random.Random, line: str) -> str:
     if kind == 0:
         return line[: rng.randint(5, 40)]
     if kind == 1:
-        return line.replace(" ", "", 3)
+        return line.replace(" ", "")
     return "2024/01/08 09:00:00| WARNING: disk is full" if kind == 2 else "\x00\x00\x16\x03\x01"

@@ -91,9 +91,7 @@ def _plan_site(
             hub = _add(plan, f"{root}/{path}", "hub", number, section, topic, None, title)
             plan.hubs[number, section].append(hub)
         for _ in range(size):
-            _plan_article(
-                plan, rng, number, section, topic if rng.random() < _ON_TOPIC else rng.choice(topics)
-            )
+            _plan_article(plan, rng, number, section, topic if rng.random() < _ON_TOPIC else rng.choice(topics))
         for _ in range(_PRIVATE_OF_SECTION if site.robots else 0):
             subtopic = _subtopic(rng, topic)
             title = _title(rng, topic, subtopic)

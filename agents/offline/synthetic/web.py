@@ -95,8 +95,12 @@ class SyntheticWeb:
             return Answer(status, (*answer.headers, ("Location", to.url)), answer.body)
         return _file(parts.path, site)
 
+    def planned(self, url: str) -> PlannedPage | None:
+        """Return what is planned at a canonical URL; None where there is no page or a copy of one."""
+        return self._plan.by_url.get(url)
+
     def links(self, url: str) -> list[Hyperlink]:
-        """Return the links of the page at a canonical URL; KeyError where there is none."""
+        """Return the links of the page at a canonical URL; KeyError where none is planned."""
         return self._linker.links(self._plan.by_url[url])
 
     def labels(self) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,94 @@
+import gzip
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from agents.labels import LabelsError, load
+from tests.shared import shared
+
+
+def written(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def test_categories_of_all_lines_of_a_url_with_those_above_them(tmp_path: Path) -> None:
+    labels = load(written(tmp_path / "l.tsv", "http://a.org/\tA.B\n\nhttp://a.org/\tC\nhttp://b.org/\tA\n"))
+    assert labels.categories("http://a.org/") == {"A", "A.B", "C"}
+    assert labels.categories("http://b.org/") == {"A"}
+    assert len(labels) == 2
+
+
+def test_unknown_url_has_no_category(tmp_path: Path) -> None:
+    assert load(written(tmp_path / "l.tsv", "")).categories("http://a.org/") == frozenset()
+
+
+def test_urls_are_made_canonical(tmp_path: Path) -> None:
+    labels = load(written(tmp_path / "l.tsv", "HTTP://A.org:80/x/../é#top\tA\r\n"))
+    assert labels.categories("http://a.org/%C3%A9") == {"A"}
+
+
+def test_urls_that_no_crawler_fetches_are_skipped_and_counted(tmp_path: Path) -> None:
+    labels = load(written(tmp_path / "l.tsv", "ftp://a.org/\tA\nhttp://a.org/\tA\n"))
+    assert (len(labels), labels.skipped) == (1, 1)
+
+
+def test_pages_with_the_same_categories_share_one_set(tmp_path: Path) -> None:
+    lines = "".join(f"http://a.org/{page}\tA.B\nhttp://a.org/{page}\tC\n" for page in range(10))
+    labels = load(written(tmp_path / "l.tsv", lines))
+    assert len({id(labels.categories(f"http://a.org/{page}")) for page in range(10)}) == 1
+
+
+def test_gzip_is_read_by_its_suffix(tmp_path: Path) -> None:
+    labels = load(written(tmp_path / "l.tsv.gz", gzip.compress(b"http://a.org/\tA\n")))
+    assert labels.categories("http://a.org/") == {"A"}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("http://a.org/ A", "no tab"),
+        ("http://a.org/\t", "single dots"),
+        ("http://a.org/\tA..B", "single dots"),
+        (b"http://a.org/\t\xff", "can't decode"),
+        ("http://a.org/\t" + "A" * 5000, "at most 4000 bytes"),
+    ],
+)
+def test_wrong_line_is_an_error_that_names_file_and_line(
+    tmp_path: Path, line: str | bytes, reason: str
+) -> None:
+    body = line.encode() if isinstance(line, str) else line
+    path = written(tmp_path / "l.tsv", b"http://a.org/\tA\n\n" + body + b"\n")
+    with pytest.raises(LabelsError, match="line 3: ") as caught:
+        load(path)
+    assert reason in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert len(str(caught.value)) < 300 + len(str(path))
+
+
+def test_unreadable_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    for path in (
+        tmp_path / "absent.tsv",
+        written(tmp_path / "plain.gz", "http://a.org/\tA\n"),
+        written(tmp_path / "cut.gz", gzip.compress(b"http://a.org/\tA\n")[:-6]),
+        written(tmp_path / "broken.gz", gzip.compress(b"http://a.org/\tA\n")[:10] + b"\xff" * 40),
+    ):
+        with pytest.raises(LabelsError) as caught:
+            load(path)
+        assert path.name in str(caught.value)
+
+
+def test_science_pages_of_the_real_labels() -> None:
+    path = shared("wikispeedia/topics.tsv.gz")
+    labels = load(path)
+    categories = defaultdict(set)
+    for line in gzip.decompress(path.read_bytes()).decode().splitlines():
+        url, category = line.split("\t")
+        categories[url].add(category)
+    science = [
+        url for url, found in categories.items() if any(f"{name}.".startswith("Science.") for name in found)
+    ]
+    assert len(labels) == len(categories) == 4002
+    assert sum("Science" in labels.categories(url) for url in categories) == len(science) == 1105
+    assert labels.skipped == 0

@@ -1,0 +1,457 @@
+"""Real Faust apps run on the embedded transport, stop, are killed, and go on."""
+
+import asyncio
+import logging
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import tomllib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import faust
+import pytest
+from faust.transport.drivers import TRANSPORTS
+from faust.types import TP
+
+from streams.topics import partition_of
+from streams.transport import embedded
+from streams.transport.compaction import COMPACT_AFTER
+from streams.transport.journal import Journal
+
+ID = "app"
+LIMIT = 60.0
+
+
+def build(directory: Path, **options: Any) -> faust.App:
+    embedded.register()
+    settings = {
+        "broker": f"embedded://{directory}",
+        "store": "rocksdb://",
+        "datadir": str(directory),
+        "web_enabled": False,
+        "autodiscover": False,
+        "topic_partitions": 2,
+        "topic_replication_factor": 1,
+        "broker_commit_interval": 0.1,
+        "stream_wait_empty": False,
+        "key_serializer": "raw",
+        "value_serializer": "raw",
+    }
+    return faust.App(ID, **(settings | options))
+
+
+def source(app: faust.App, name: str = "events", partitions: int = 2) -> Any:
+    return app.topic(name, key_type=bytes, value_type=bytes, partitions=partitions)
+
+
+@asynccontextmanager
+async def running(app: faust.App) -> AsyncIterator[faust.App]:
+    app.finalize()
+    await asyncio.wait_for(app.start(), LIMIT)
+    try:
+        yield app
+    finally:
+        await asyncio.wait_for(app.stop(), LIMIT)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async def wait() -> None:
+        while True:
+            if condition():
+                return
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(wait(), LIMIT)
+
+
+def run(work: Callable[[Journal], Awaitable[None]], directory: Path) -> None:
+    async def with_journal() -> None:
+        with Journal.open(directory / "journal") as journal:
+            for topic in ("events", "others"):
+                journal.create_topic(topic, 2, retention=None, compacted=False)
+            await work(journal)
+
+    asyncio.run(with_journal())
+
+
+def put(journal: Journal, *values: str, partition: int = 0, topic: str = "events") -> None:
+    journal.append_batch(topic, partition, [(value.encode(), value.encode()) for value in values], 1.0)
+
+
+def committed(journal: Journal, partition: int = 0) -> int | None:
+    return journal.committed(ID, "events", partition)
+
+
+def collect(app: faust.App, name: str = "events") -> list[str]:
+    """Declare an agent that gathers what it reads."""
+    seen: list[str] = []
+
+    async def gather(stream: Any) -> None:
+        async for value in stream:
+            note(value.decode())
+
+    note = seen.append
+    app.agent(source(app, name), name=f"collect-{name}")(gather)
+
+    return seen
+
+
+def count(app: faust.App) -> Any:
+    """Declare an agent that counts keys in a table."""
+    table = app.Table(
+        "counts", partitions=2, key_type=bytes, value_type=int, default=int, options={"driver": "rocksdict"}
+    )
+
+    async def tally(stream: Any) -> None:
+        async for event in stream.events():
+            table[event.key] += 1
+
+    app.agent(source(app), name="count")(tally)
+
+    return table
+
+
+# reading and going on
+
+
+def test_an_agent_reads_what_is_there_and_what_comes_and_a_restart_goes_on(tmp_path: Path) -> None:
+    async def work(journal: Journal) -> None:
+        put(journal, "a", "b")
+        app = build(tmp_path)
+        seen = collect(app)
+        async with running(app):
+            put(journal, "c", partition=1)
+            await until(lambda: len(seen) == 3)
+        assert sorted(seen) == ["a", "b", "c"]
+        assert (committed(journal, 0), committed(journal, 1)) == (2, 1)
+        put(journal, "d")
+        app = build(tmp_path)
+        again = collect(app)
+        async with running(app):
+            await until(lambda: len(again) == 1)
+        assert again == ["d"]
+
+    run(work, tmp_path)
+
+
+def test_only_what_is_acknowledged_is_committed(tmp_path: Path) -> None:
+    async def work(journal: Journal) -> None:
+        put(journal, *"abcdef")
+        app = build(tmp_path)
+        seen: list[str] = []
+
+        async def some(stream: Any) -> None:
+            async for event in stream.noack().events():
+                seen.append(event.value.decode())
+                if event.value in (b"a", b"b", b"e"):
+                    event.ack()
+
+        app.agent(source(app), name="some")(some)
+
+        async with running(app):
+            await until(lambda: len(seen) == 6 and committed(journal) == 2)
+        assert committed(journal) == 2
+        app = build(tmp_path)
+        again = collect(app)
+        async with running(app):
+            await until(lambda: len(again) == 4)
+        assert again == list("cdef")
+
+    run(work, tmp_path)
+
+
+def test_what_retention_took_before_it_was_read_is_passed_over(tmp_path: Path) -> None:
+    async def work(journal: Journal) -> None:
+        journal.create_topic("events", 2, retention=10.0, compacted=False)
+        put(journal, *"abc")
+        journal.clean(100.0)
+        journal.append("events", 0, None, b"d", 100.0)
+        app = build(tmp_path)
+        seen = collect(app)
+        async with running(app):
+            await until(lambda: committed(journal) == 4)
+        assert seen == ["d"]
+
+    run(work, tmp_path)
+
+
+def test_a_full_partition_does_not_hold_up_the_others_and_nothing_of_it_is_lost(tmp_path: Path) -> None:
+    async def work(journal: Journal) -> None:
+        app = build(tmp_path, stream_buffer_maxsize=16)
+        others = collect(app, "others")
+        seen: list[str] = []
+        released = asyncio.Event()
+
+        async def slow(stream: Any) -> None:
+            async for value in stream:
+                await released.wait()
+                seen.append(value.decode())
+
+        app.agent(source(app), name="slow")(slow)
+
+        numbers = [str(number) for number in range(300)]
+        async with running(app):
+            put(journal, *numbers[:100])
+            await until(lambda: TP("events", 0) in app.consumer._buffered_partitions)
+            put(journal, *numbers[100:])
+            put(journal, "x", topic="others")
+            await until(lambda: others == ["x"])
+            assert seen == []
+            released.set()
+            await until(lambda: len(seen) == 300)
+        assert seen == numbers
+
+    run(work, tmp_path)
+
+
+def test_a_long_backlog_of_one_partition_leaves_room_for_another(tmp_path: Path) -> None:
+    async def work(journal: Journal) -> None:
+        put(journal, *map(str, range(5000)))
+        put(journal, "x", partition=1)
+        app = build(tmp_path)
+        seen = collect(app)
+        async with running(app):
+            await until(lambda: len(seen) == 5001)
+        assert seen.index("x") < 10
+
+    run(work, tmp_path)
+
+
+def test_an_idle_app_waits_and_does_not_poll(tmp_path: Path) -> None:
+    async def work(journal: Journal) -> None:
+        app = build(tmp_path)
+        seen = collect(app)
+        async with running(app):
+            consumer, polls = app.consumer, 0
+            ready = consumer._ready
+
+            def counted(active: Any) -> Any:
+                nonlocal polls
+                polls += 1
+                return ready(active)
+
+            consumer._ready = counted
+            put(journal, "a")
+            await until(lambda: seen == ["a"])
+            await asyncio.sleep(0.2)
+            assert polls < 10
+
+    run(work, tmp_path)
+
+
+# tables
+
+
+def test_a_table_goes_on_after_a_restart(tmp_path: Path) -> None:
+    async def work(journal: Journal) -> None:
+        for expected in (2, 4):
+            app = build(tmp_path)
+            table = count(app)
+            async with running(app):
+                put(journal, "a", "b", "a")
+                await until(lambda table=table, expected=expected: table[b"a"] == expected)  # type: ignore[misc]
+        assert journal.topics()[f"{ID}-counts-changelog"].compacted
+
+    run(work, tmp_path)
+
+
+def test_a_lost_table_is_rebuilt_from_its_compacted_changelog(tmp_path: Path) -> None:
+    async def work(journal: Journal) -> None:
+        changelog = f"{ID}-counts-changelog"
+        app = build(tmp_path)
+        table = count(app)
+        total = 2 * COMPACT_AFTER
+        async with running(app):
+            put(journal, "a", "b", *["c"] * total)
+            await until(lambda: table[b"c"] == total)
+            # the transport compacts by itself
+            await until(lambda: journal.end(changelog, 0) - len(journal.read(changelog, 0, 0, 9999)) > 900)
+        shutil.rmtree(tmp_path / "v1" / "tables")
+        app = build(tmp_path)
+        table = count(app)
+        async with running(app):
+            assert {key: table[key] for key in (b"a", b"b", b"c")} == {b"a": 1, b"b": 1, b"c": total}
+            put(journal, "d")
+            await until(lambda: table[b"d"] == 1)
+            # Faust resumed the partitions before it sought: the first records were read again
+            assert {key: table[key] for key in (b"a", b"b", b"c")} == {b"a": 1, b"b": 1, b"c": total}
+
+    run(work, tmp_path)
+
+
+COUNTING = """
+    import asyncio, sys
+    from pathlib import Path
+    from tests.streams.test_embedded_transport import build, count, running
+
+    async def main():
+        app = build(Path(sys.argv[1]))
+        count(app)
+        async with running(app):
+            print("ready", flush=True)
+            await asyncio.Event().wait()
+
+    asyncio.run(main())
+"""
+
+
+def test_killed_at_any_time_it_goes_on_and_loses_nothing(tmp_path: Path) -> None:
+    keys = [b"%d" % (number % 7) for number in range(6000)]
+    for kill in range(3):
+        with Journal.open(tmp_path / "journal") as journal:
+            journal.create_topic("events", 2, retention=None, compacted=False)
+            journal.append_all([("events", partition_of(key, 2), key, b"") for key in keys], 1.0)
+        command = [sys.executable, "-c", textwrap.dedent(COUNTING), str(tmp_path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            with Journal.open(tmp_path / "journal", read_only=True) as reading:
+                changelog, before = f"{ID}-counts-changelog", 0
+                while before < 300 * (kill + 1):
+                    reading.refresh()
+                    before = sum(reading.end(changelog, partition) for partition in range(2))
+            child.kill()
+        assert child.returncode == -signal.SIGKILL
+
+    async def work(journal: Journal) -> None:
+        app = build(tmp_path)
+        table = count(app)
+        async with running(app):
+            ends = [journal.end("events", partition) for partition in range(2)]
+            await until(lambda: [committed(journal, partition) for partition in range(2)] == ends)
+            for key in set(keys):  # Faust's own tables count at least once
+                assert table[key] >= 3 * keys.count(key)
+
+    run(work, tmp_path)
+
+
+# regressions: what went wrong without a word
+
+
+def test_subscribing_does_not_wait_for_the_assignment_that_waits_for_it(tmp_path: Path) -> None:
+    async def work(journal: Journal) -> None:
+        app = build(tmp_path)
+        collect(app)
+        async with running(app):  # it never came up
+            assert app.consumer.assignment() == {TP("events", 0), TP("events", 1)} | {
+                tp for tp in app.consumer.assignment() if tp.topic.endswith("leader")
+            }
+
+    run(work, tmp_path)
+
+
+def test_events_carry_the_generation_they_were_read_in(tmp_path: Path) -> None:
+    async def work(journal: Journal) -> None:
+        put(journal, "a")
+        app = build(tmp_path)
+        generations: list[int] = []
+        keep = generations.append
+
+        async def note(stream: Any) -> None:
+            async for event in stream.events():
+                keep(event.message.generation_id)
+
+        app.agent(source(app), name="generations")(note)
+
+        async with running(app):
+            await until(lambda: len(generations) == 1)  # they were dropped in silence
+            assert generations == [app.consumer_generation_id] == [1]
+
+    run(work, tmp_path)
+
+
+def test_a_rebalance_is_announced_before_it_is_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def work(journal: Journal) -> None:
+        app = build(tmp_path)
+        collect(app)
+        async with running(app):
+            await until(lambda: not app.rebalancing)
+            assert app.rebalancing_count == 1
+
+    with caplog.at_level(logging.WARNING):
+        run(work, tmp_path)
+    assert [r.getMessage() for r in caplog.records if r.name.startswith(("faust", "streams", "mode"))] == []
+
+
+def test_a_new_topic_is_taken_in_and_what_was_not_acknowledged_comes_again(tmp_path: Path) -> None:
+    async def work(journal: Journal) -> None:
+        put(journal, *"abc")
+        app = build(tmp_path)
+        seen: list[str] = []
+
+        async def first(stream: Any) -> None:
+            async for event in stream.noack().events():
+                seen.append(event.value.decode())
+                if len(seen) != 2:
+                    event.ack()
+
+        app.agent(source(app), name="first")(first)
+
+        async with running(app):
+            await until(lambda: len(seen) == 3 and committed(journal) == 1)
+            names = {tp.topic for tp in app.consumer.assignment()}
+            await app.consumer.subscribe(names | {"others"})
+            await until(lambda: committed(journal) == 3)
+            assert seen == list("abcbc")
+            assert app.consumer_generation_id == 2
+            assert TP("others", 1) in app.consumer.assignment()
+
+    run(work, tmp_path)
+
+
+# topics and messages
+
+
+def test_sending_partitions_by_key_as_everything_else_does(tmp_path: Path) -> None:
+    async def work(journal: Journal) -> None:
+        app = build(tmp_path)
+        seen = collect(app)
+        topic = source(app)
+        async with running(app):
+            for number in range(20):
+                await topic.send(key=b"%d" % number, value=b"v")
+            await until(lambda: len(seen) == 20)
+            for partition in range(2):
+                for entry in journal.read("events", partition, 0, 99):
+                    assert entry.key is not None
+                    assert partition_of(entry.key, 2) == partition
+            assert app.producer.key_partition("events", b"7") == TP("events", partition_of(b"7", 2))
+            assert app.consumer.key_partition("events", b"7") == partition_of(b"7", 2)
+
+    run(work, tmp_path)
+
+
+def test_a_declared_topic_keeps_its_retention_and_an_open_declaration_changes_nothing(tmp_path: Path) -> None:
+    async def work(journal: Journal) -> None:
+        app = build(tmp_path)
+        collect(app)
+        async with running(app):
+            await app.topic("kept", partitions=3, retention=60.0).declare()
+            await app.topic("kept", partitions=3).declare()
+            meta = journal.topics()["kept"]
+            assert (meta.partitions, meta.retention, meta.compacted) == (3, 60.0, False)
+            with pytest.raises(ValueError, match="topic kept: 4 partitions; expected 3"):
+                await app.topic("kept", partitions=4).declare()
+
+    run(work, tmp_path)
+
+
+@pytest.mark.parametrize("broker", ["embedded://relative/x", "embedded://", "embedded:///"])
+def test_a_broker_url_without_an_absolute_directory_is_refused(broker: str) -> None:
+    embedded.register()
+    with pytest.raises(ValueError, match="expected embedded:///ABSOLUTE/DIRECTORY"):
+        faust.App(ID, broker=broker, autodiscover=False).transport  # noqa: B018 the transport is made on access
+
+
+def test_faust_finds_the_transport_by_its_scheme() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    declared = project["project"]["entry-points"]["faust.transports"]["embedded"]
+    assert EntryPoint("embedded", declared, "faust.transports").load() is embedded.Transport
+    embedded.register()
+    assert TRANSPORTS.by_url("embedded:///x") is embedded.Transport
