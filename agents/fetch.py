@@ -30,7 +30,7 @@ class FetchAgent:
         self._slots = asyncio.Semaphore(runtime.settings.fetch.connections)
         self._compress = zstandard.ZstdCompressor(level=1)
         self.bytes = 0
-        runtime.app.agent(runtime.channel(FETCHES), name="fetch")(self._run)
+        runtime.app.agent(runtime.channel(FETCHES), name="fetch")(runtime.guarded(self._run))
 
     async def _run(self, stream: Any) -> None:
         async for event in stream.noack().events():

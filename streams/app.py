@@ -23,5 +23,7 @@ def create_app(settings: Settings) -> faust.App:
         broker_commit_interval=settings.streams.commit_seconds,
         # A group that is not committed comes again: nobody has to wait for it at a stop or a rebalance.
         stream_wait_empty=False,
+        # Counted in messages, and one may be a page of megabytes.
+        stream_buffer_maxsize=256,
         stream_recovery_delay=0.0,
     )

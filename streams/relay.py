@@ -31,7 +31,7 @@ class Relay:
         self._events: list[Any] = []
         self._timer: asyncio.TimerHandle | None = None
         self._lock = asyncio.Lock()
-        runtime.app.agent(runtime.channel(topic), name=name)(self._run)
+        runtime.app.agent(runtime.channel(topic), name=name)(runtime.guarded(self._run))
 
     async def _run(self, stream: Any) -> None:
         async for event in stream.noack().events():

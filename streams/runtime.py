@@ -13,6 +13,10 @@ from streams.topics import Topic, partition_of
 from streams.transport.publisher import Publisher
 
 
+#: An agent's body: it reads its stream without end.
+Work = Callable[[Any], Coroutine[Any, Any, None]]
+
+
 @dataclass
 class Runtime:
     """What every agent is given.
@@ -41,6 +45,21 @@ class Runtime:
             value_serializer="raw",
             partitions=self.publisher.partitions(topic.name),
         )
+
+    def guarded(self, work: Work) -> Work:
+        """Return an agent's body that ends the program where it raises.
+
+        Faust would log the error and go on with the next message, past one that was never absorbed.
+        """
+
+        async def run(stream: Any) -> None:
+            try:
+                await work(stream)
+            except Exception as error:
+                self.fail(error)
+                await asyncio.Event().wait()  # until the app stops: nothing more is absorbed
+
+        return run
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run ``work`` beside the agents; an error in it ends the program."""

@@ -63,7 +63,7 @@ class Stateful(Generic[Row]):
         )
         self._changelog = changelog_of(app.conf.id, table)
         self._generation = -1
-        app.agent(runtime.channel(topic), name=f"{table}-inbox")(self._run)
+        app.agent(runtime.channel(topic), name=f"{table}-inbox")(runtime.guarded(self._run))
         app.on_rebalance_complete.connect(self._recovered)
 
     # partitions

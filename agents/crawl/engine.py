@@ -205,5 +205,5 @@ class Engine:
     async def settle(self) -> None:
         """Wait until what was fetched has been counted everywhere."""
         await self.stop_feeding()
-        while not self.caught_up and self.failure is None:
+        while not self.caught_up and not self.stopped.is_set():
             await asyncio.sleep(WAIT_SECONDS)

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from agents.crawl.engine import Engine
 from agents.crawl.status import Meter, Status
@@ -36,10 +37,9 @@ async def run_crawl(
             engine.start_feeding(logs)
         while not engine.stopped.is_set() and not engine.finished:
             report(engine, meter.status())
-            try:
-                await asyncio.wait_for(_finished(engine), REPORT_SECONDS)
-            except TimeoutError:
-                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(REPORT_SECONDS):
+                    await _finished(engine)
         if not interrupted and engine.failure is None:
             await engine.settle()
         status = meter.status()

@@ -129,7 +129,9 @@ class FrontierAgent:
         """Choose whenever something changed, and now and then; never returns."""
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), IDLE_SECONDS)
+                # Not wait_for: before Python 3.12 it may swallow a cancellation.
+                async with asyncio.timeout(IDLE_SECONDS):
+                    await self._wake.wait()
             self._wake.clear()
             await self._hear_of_verdicts()
             now = self.runtime.clock()
@@ -143,14 +145,11 @@ class FrontierAgent:
 
     async def _hear_of_verdicts(self) -> None:
         """Wait a moment until the learner has published what the last verdicts taught."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + self.settings.settle_seconds
-        while self.scorer.judged < self.totals().judged and loop.time() < deadline:
-            self._heard.clear()
-            try:
-                await asyncio.wait_for(self._heard.wait(), deadline - loop.time())
-            except TimeoutError:
-                return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.settle_seconds):
+                while self.scorer.judged < self.totals().judged:
+                    self._heard.clear()
+                    await self._heard.wait()
 
     def _choose(self, now: float) -> list[FrontierShard]:
         changed: dict[int, FrontierShard] = {}

@@ -49,7 +49,7 @@ ANCHORS = 32
 #: Link positions around a judged link target within which others are scored anew.
 NEAR = 4
 #: Candidates at most that one verdict has scored anew because they are near.
-NEAR_AT_MOST = 64
+NEAR_AT_MOST = 30
 
 
 class Book:
@@ -94,10 +94,13 @@ class Book:
     def _visited(self, shard: FrontierShard, sighting: Visited) -> None:
         # One step from a user counts as one link from a seed.
         key, row = self._page(shard, sighting.url, 1)
+        fresh = not row.visits
         row.visits += 1
         if sighting.user not in row.visitors:
             row.visitors = sorted((*row.visitors, sighting.user))[: self._settings.visitors]
-        self._keep(shard, key, row)
+        shard.put(key, row)
+        if fresh and row.state in OPEN:  # no score depends on how often a page was visited
+            self.touched.add(key)
 
     def _page(self, shard: FrontierShard, url: str, depth: int | None = None) -> tuple[bytes, PageRow]:
         """Return the URL's row, a new one where it was unknown; ``depth`` is one way that leads to it."""
@@ -163,6 +166,8 @@ class Book:
 
     def _correct(self, shard: FrontierShard, before: list[bytes], row: PageRow) -> None:
         assert row.verdict is not None
+        if row.parents == before:
+            return
         added, removed = correction(self._words(shard, before), self._words(shard, row.parents))
         self._count(shard, added, row.verdict)
         self._count(shard, removed, row.verdict, -1)

@@ -182,12 +182,20 @@ class Candidates:
             for url in top:
                 found = self.find(url)
                 if found is not None:
-                    self.offer(*found, now)
+                    self._reprice(*found, predicate)
             best = queue.best(1, ready)
             # Scoring anew may have set aside all that was looked at, while worse ones wait behind.
             if best or not top:
                 return best[0] if best else None
         return None
+
+    def _reprice(self, shard: FrontierShard, row: PageRow, predicate: str) -> None:
+        """Score a queued candidate anew for one predicate."""
+        priority = row.priorities[predicate] = self.priority(shard, row, predicate)
+        if row.seed or priority >= self.settings.threshold:
+            self.queues[predicate].put(row.url, host(row.url), priority, row.discovered)
+        else:
+            self.queues[predicate].discard(row.url)
 
     def take(self, row: PageRow, predicate: str, lease: float, now: float) -> None:
         """Take a URL out of the queues: its fetch is ordered."""

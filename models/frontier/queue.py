@@ -19,11 +19,15 @@ _DRAWS = 16
 
 @dataclass(slots=True)
 class _Lane:
-    """One host's candidates; ``top`` is its entry among the hosts, never worse than its best candidate."""
+    """One host's candidates.
 
-    top: _Item
+    ``top`` is the host's valid entry among the hosts, never worse than its best candidate; None while the host
+    has none, so that an older entry of the same item does not count.
+    """
+
     heap: list[_Item] = field(default_factory=list)
     size: int = 0
+    top: _Item | None = None
 
 
 class CandidateQueue:
@@ -104,10 +108,10 @@ class CandidateQueue:
                 known = None
         lane = self._lanes.get(host)
         if lane is None:
-            lane = self._lanes[host] = _Lane(item)
-            self._raise_top(lane, item)
-        elif item < lane.top:
-            self._raise_top(lane, item)
+            lane = self._lanes[host] = _Lane()
+        if lane.top is None or item < lane.top:
+            lane.top = item
+            self._push_top(item)
         self._live[url] = item
         heappush(lane.heap, item)
         if order >= self._next_order:
@@ -184,6 +188,7 @@ class CandidateQueue:
                     lane.top = lane.heap[0]
                     heappush(tops, lane.top)
                     continue
+                lane.top = None
                 opened.append(lane)
                 if ready(top[3]):
                     heappush(heads, top)
@@ -203,11 +208,10 @@ class CandidateQueue:
         while heap and live.get(heap[0][2]) is not heap[0]:
             heappop(heap)
 
-    def _raise_top(self, lane: _Lane, item: _Item) -> None:
-        lane.top = item
+    def _push_top(self, item: _Item) -> None:
         heappush(self._tops, item)
         if len(self._tops) > 2 * len(self._lanes) + _SLACK:
-            self._tops = [lane.top for lane in self._lanes.values()]
+            self._tops = [lane.top for lane in self._lanes.values() if lane.top is not None]
             heapify(self._tops)
 
     def _compact(self, lane: _Lane) -> None:

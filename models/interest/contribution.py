@@ -42,5 +42,15 @@ def correction(
 
     It equals the `difference` of the two `features_of`, without naming the features that stay.
     """
-    added, removed = difference(union(before), union(after))
+    old, new = list(before), list(after)
+    added = _beyond([words for words in new if words not in old], old)
+    removed = _beyond([words for words in old if words not in new], new)
     return frozenset(map(word, added)), frozenset(map(word, removed))
+
+
+def _beyond(parts: list[frozenset[str]], others: list[frozenset[str]]) -> frozenset[str]:
+    """Return the words of ``parts`` that none of ``others`` has: they are few, so the rest is not united."""
+    left = union(parts)
+    for words in others:
+        left -= words
+    return frozenset(left)

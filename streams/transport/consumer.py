@@ -159,7 +159,8 @@ class Consumer(FaustConsumer):
             # every buffer is full: Faust's own consumer sleeps a second here
             await self._idle(active, timeout)
             return {}, active
-        return await super()._wait_next_records(timeout)  # type: ignore[no-any-return] # faust is untyped here
+        found: tuple[Any, Any] = await super()._wait_next_records(timeout)
+        return found
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Mapping[TP, list[Entry]]:
         active = self._assigned if active_partitions is None else active_partitions

@@ -57,7 +57,9 @@ class Producer(FaustProducer):
         transactional_id: str | None = None,
     ) -> Awaitable[RecordMetadata]:
         """Append the message; return its place, as a future that is done."""
-        return done_future(await self.send_and_wait(topic, key, value, partition, timestamp, headers))  # type: ignore[no-any-return] # mode is untyped here
+        place = await self.send_and_wait(topic, key, value, partition, timestamp, headers)
+        sent: Awaitable[RecordMetadata] = done_future(place)
+        return sent
 
     async def send_and_wait(
         self,

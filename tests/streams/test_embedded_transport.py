@@ -10,6 +10,7 @@ import textwrap
 import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -249,13 +250,16 @@ def test_an_idle_app_waits_and_does_not_poll(tmp_path: Path) -> None:
 
 
 def test_a_table_goes_on_after_a_restart(tmp_path: Path) -> None:
+    def counted(table: Any, expected: int) -> bool:
+        return bool(table[b"a"] == expected)
+
     async def work(journal: Journal) -> None:
         for expected in (2, 4):
             app = build(tmp_path)
             table = count(app)
             async with running(app):
                 put(journal, "a", "b", "a")
-                await until(lambda table=table, expected=expected: table[b"a"] == expected)  # type: ignore[misc]
+                await until(partial(counted, table, expected))
         assert journal.topics()[f"{ID}-counts-changelog"].compacted
 
     run(work, tmp_path)
