@@ -62,9 +62,7 @@ class JudgeAgent:
         view = View(page.url, page.title, page.text, categories)
         return {name: predicate.evaluate(view) for name, predicate in self._predicates.active.items()}
 
-    def _report(
-        self, outbox: Outbox, fetched: FetchedPage, page: Page, verdict: Verdict, origin: str
-    ) -> None:
+    def _report(self, outbox: Outbox, fetched: FetchedPage, page: Page, verdict: Verdict, origin: str) -> None:
         order = fetched.order
         outcome = Outcome(
             url=order.url,

@@ -101,9 +101,7 @@ def assignment(text: str) -> tuple[str, str]:
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise ConfigurationError(
-            f"command line: {_quoted(text)} is not KEY=VALUE, such as frontier.budget=100"
-        )
+        raise ConfigurationError(f"command line: {_quoted(text)} is not KEY=VALUE, such as frontier.budget=100")
     return key.strip(), value
 
 

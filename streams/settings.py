@@ -72,6 +72,9 @@ class FrontierSettings(Section):
     threshold: float = Field(
         -1000.0, description="Priority (sum of log interest ratios) below which a candidate is left aside."
     )
+    even: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.2, description="Part of the fetches that goes by shares alone; the rest goes to what finds more."
+    )
     explore: Share = Field(0.01, description="Share of the fetches that chance alone chooses.")
     window_share: Share = Field(0.05, description="Pages in flight, as a share of the pages judged so far.")
     window_max: Count = Field(16, description="Pages in flight at most.")
@@ -110,9 +113,7 @@ class FetchSettings(Section):
     user_agent: str = Field(
         "Scentline/0.1 (+https://example.org/scentline)", description="User-Agent; name a contact."
     )
-    proxy: str | None = Field(
-        None, description="Forward proxy for every fetch, such as http://localhost:3128."
-    )
+    proxy: str | None = Field(None, description="Forward proxy for every fetch, such as http://localhost:3128.")
     delay_seconds: Annotated[float, Field(ge=0)] = Field(
         1.0, description="Least time between two fetches of a host."
     )

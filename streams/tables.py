@@ -15,6 +15,10 @@ OPTIONS: dict[str, Any] = {
 }
 
 
+class TableMissingError(FileNotFoundError):
+    """There is no table to read."""
+
+
 class TablePartition:
     """One partition's database; rows and the changelog offset they stand at are written together."""
 
@@ -49,12 +53,12 @@ class TablePartition:
 def open_read_only(data: Path, table: str) -> dict[int, TablePartition]:
     """Open every partition of a table under the data directory for reading, beside a running writer.
 
-    Raises `FileNotFoundError` when there is no such table.
+    Raises `TableMissingError` when there is no such table.
     """
     directory = data / "v1" / "tables"
     paths = sorted(directory.glob(f"{table}-*.db"))
     if not paths:
-        raise FileNotFoundError(f"reading the table {table}: nothing in {directory}; expected a crawl's data")
+        raise TableMissingError(f"reading the table {table}: nothing in {directory}; expected a crawl's data")
     return {
         int(path.stem.rpartition("-")[2]): TablePartition(
             Rdict(str(path), Options(raw_mode=True), access_type=AccessType.read_only())

@@ -36,7 +36,7 @@ def audit(settings: Settings) -> AuditReport:
     """Recount the crawl in ``settings.data`` and compare.
 
     ``settings`` must bound in-links and windows as the crawl's did. Raises `JournalMissingError` or
-    `FileNotFoundError` where there is no crawl.
+    `TableMissingError` where there is no crawl.
     """
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         report = AuditReport()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 #: The modules that hold the commands, in the order of the help; importing one registers its commands.
 COMMANDS = (
+    "demo",
     "crawl",
     "feed",
     "harvest",

@@ -27,22 +27,36 @@ def examples(command: str, *lines: str) -> str:
 
 
 def complaint(error: Exception) -> str | None:
-    """Return the line that says what is wrong, or None for an error that only a traceback explains."""
+    """Return what is wrong, or None for an error that only a traceback explains.
+
+    It is one line; below that of a predicate's error stands a caret under the column.
+    """
+    from models.predicate import PredicateError
     from streams.logging import printable
 
-    return printable(str(error), limit=2000) if isinstance(error, _mendable()) else None
+    if not isinstance(error, _mendable()):
+        return None
+    text = str(error)
+    lines = text.split("\n") if isinstance(error, PredicateError) else [text]
+    return "\n".join(printable(line, limit=2000) for line in lines)
 
 
 def _mendable() -> tuple[type[Exception], ...]:
     # Imported when an error has come, so that a command that goes well does not wait for all of them.
+    from agents.demo.place import OccupiedError
+    from agents.labels import LabelsError
+    from agents.observation.logfile import LogFileError
+    from agents.offline.process import ServerProcessError
     from agents.offline.warc import ArchiveError
+    from models.accesslog.recognise import LogFormatError
     from models.predicate import PredicateError
     from streams.configuration import ConfigurationError
+    from streams.tables import TableMissingError
     from streams.transport.database import JournalInUseError, JournalMissingError
 
     return (
-        ArchiveError, CommandError, ConfigurationError, JournalInUseError, JournalMissingError,
-        PredicateError,
+        ArchiveError, CommandError, ConfigurationError, JournalInUseError, JournalMissingError, LabelsError,
+        LogFileError, LogFormatError, OccupiedError, PredicateError, ServerProcessError, TableMissingError,
     )  # fmt: skip
 
 

@@ -79,9 +79,7 @@ def describe(row: "PageRow") -> list[str]:
     elif row.state == "aside":
         lines.append("not fetched: its priority is below frontier.threshold")
     if row.priorities:
-        lines.append(
-            "priority: " + ", ".join(f"{name} {value:+.2f}" for name, value in row.priorities.items())
-        )
+        lines.append("priority: " + ", ".join(f"{name} {value:+.2f}" for name, value in row.priorities.items()))
     return lines
 
 

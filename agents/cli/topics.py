@@ -10,9 +10,7 @@ topics = typer.Typer(no_args_is_help=True)
 app.add_typer(topics, name="topics", help="Look at the topics that messages travel on.")
 
 
-@topics.command(
-    "list", epilog=examples("topics list", "scentline topics list", "scentline topics list --json")
-)
+@topics.command("list", epilog=examples("topics list", "scentline topics list", "scentline topics list --json"))
 def show(file: ConfigFile = None, assignments: Assignments = None, as_json: AsJson = False) -> None:
     """Print every topic: its partitions, key and record, how long it is kept, who writes and who reads."""
     from streams.topics import TOPICS, Topic

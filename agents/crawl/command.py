@@ -11,6 +11,7 @@ from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
 from agents.crawl.status import Status
 from agents.crawl.view import reporter
+from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
 from agents.observation.pseudonym import user_key
 from agents.offline.process import ServerProcess
@@ -41,6 +42,7 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
         )
     for expression in settings.predicates.values():
         parse(expression)
+    _check_files(options)
     seeds = _seeds(settings, options)
     with ExitStack() as resources:
         if options.archives:
@@ -54,6 +56,15 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
     if options.as_json:
         print(json.dumps(summary(status, settings.frontier.policy)))
     return interrupted
+
+
+def _check_files(options: CrawlOptions) -> None:
+    for path in options.archives:
+        if not path.is_file():
+            raise ConfigurationError(f"--archive {path}: there is no such file")
+    for source in options.logs:
+        if source != "-":
+            LogFile(source).close()
 
 
 def _seeds(settings: Settings, options: CrawlOptions) -> list[str]:

@@ -28,23 +28,33 @@ def reporter(out: TextIO) -> Iterator[Report]:
         with Live(console=Console(file=out), transient=False, refresh_per_second=4) as live:
             yield lambda engine, status: live.update(live_view(engine, status))
     else:
-        yield Lines(out)
+        lines = Lines(out)
+        yield lines
+        lines.finish()
 
 
 class Lines:
-    """Writes a plain line every few seconds."""
+    """Writes a plain line every few seconds, and where the crawl stood at its end."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._last = float("-inf")
+        self._unwritten: Status | None = None
 
     def __call__(self, engine: Engine, status: Status) -> None:
         """Write a line if it is time."""
+        self._unwritten = status
         now = time.monotonic()
         if now - self._last >= LINE_SECONDS:
             self._last = now
-            self._out.write(line(status) + "\n")
+            self.finish()
+
+    def finish(self) -> None:
+        """Write the newest status unless it has been written."""
+        if self._unwritten is not None:
+            self._out.write(line(self._unwritten) + "\n")
             self._out.flush()
+            self._unwritten = None
 
 
 def line(status: Status) -> str:

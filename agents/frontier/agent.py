@@ -12,8 +12,8 @@ from agents.frontier.book import Book, FrontierShard, totals_of
 from agents.frontier.candidates import Candidates
 from agents.frontier.rows import Choice, FrontierRow, PageRow, TotalsRow, page_key
 from agents.frontier.scoring import Scorer
-from models.frontier.fairness import FairShare
 from models.frontier.politeness import HostClocks
+from models.frontier.turns import Turns
 from models.frontier.window import window
 from models.url import host
 from streams.inbox import Shard
@@ -52,7 +52,7 @@ class FrontierAgent:
         clocks = HostClocks(runtime.settings.fetch.delay_seconds, CLOCKS)
         random = Random(runtime.settings.random_seed)
         self.candidates = Candidates(self.settings, self.scorer, clocks, random)
-        self.fair = FairShare({})
+        self.turns = Turns(self.settings.even)
         self.dry = False
         self._wake = asyncio.Event()
         self._heard = asyncio.Event()
@@ -61,9 +61,7 @@ class FrontierAgent:
         self._partitions = publisher.partitions(SIGHTINGS.name)
         self.book = Book(self.settings, publisher.partitions(EVIDENCE.name), self._partitions)
         decode = Decoder[SightingPack](SightingPack)
-        self.inbox: Stateful[FrontierRow] = Stateful(
-            runtime, SIGHTINGS, "frontier", FrontierRow, decode, self
-        )
+        self.inbox: Stateful[FrontierRow] = Stateful(runtime, SIGHTINGS, "frontier", FrontierRow, decode, self)
 
     # what others publish
 
@@ -79,7 +77,7 @@ class FrontierAgent:
             self.candidates.add_predicate(definition.name)
             for shard in self.candidates.shards.values():
                 self.candidates.open(shard, self._partitions, self.runtime.clock())
-        self.fair.set_share(definition.name, definition.share)
+        self.turns.set_share(definition.name, definition.share)
         self._wake.set()
 
     # the inbox
@@ -109,8 +107,10 @@ class FrontierAgent:
         touched, self.book.touched = self.book.touched, set()
         ended, self.book.ended = self.book.ended, []
         for sighting in ended:
-            self.candidates.land(sighting.url, now)
+            flight = self.candidates.land(sighting.url, now)
             self._learn_host(sighting, now)
+            if flight is not None and not flight.explored and isinstance(sighting, Judged):
+                self.turns.brought(flight.predicate, sighting.verdict.get(flight.predicate, False))
         self.candidates.refresh(shard, touched, now)
         self.dry = False
 
@@ -155,21 +155,20 @@ class FrontierAgent:
         changed: dict[int, FrontierShard] = {}
         judged = self.totals().judged
         room = window(judged, self.settings.window_share, self.settings.window_max)
-        eligible = set(self.candidates.queues)
-        while eligible and self._within_budget(judged):
-            eligible = {name for name in eligible if self.candidates.in_flight(name) < room}
-            predicate = self.fair.next(eligible)
+        names = set(self.candidates.queues)
+        while names and len(self.candidates.flights) < room and self._within_budget(judged):
+            predicate = self.turns.next(names)
             if predicate is None:
                 break
             picked = self.candidates.pick(predicate, now)
             if picked is None:
-                eligible.discard(predicate)
+                names.discard(predicate)
                 continue
             shard, row, explored, probability = picked
             priority = row.priorities.get(predicate, 0.0)
             choice = Choice(predicate, self.settings.policy, explored, probability, priority, now)
             self._order(shard, row, choice, now)
-            self.fair.charge(predicate)
+            self.turns.charge(predicate)
             changed[shard.partition] = shard
         return list(changed.values())
 
@@ -182,7 +181,7 @@ class FrontierAgent:
         row.lease = now + self.settings.lease_seconds
         row.choice = choice
         shard.put(page_key(row.url), row)
-        self.candidates.take(row, choice.predicate, row.lease, now)
+        self.candidates.take(row, choice, now)
         order = FetchOrder(
             url=row.url,
             order=row.attempts,

@@ -55,9 +55,7 @@ NEAR_AT_MOST = 30
 class Book:
     """Keeps the rows. ``touched`` gathers the pages to be scored anew, ``ended`` the fetches that ended."""
 
-    def __init__(
-        self, settings: FrontierSettings, evidence_partitions: int, sighting_partitions: int
-    ) -> None:
+    def __init__(self, settings: FrontierSettings, evidence_partitions: int, sighting_partitions: int) -> None:
         self._settings = settings
         self._evidence_partitions = evidence_partitions
         self._sighting_partitions = sighting_partitions

@@ -7,7 +7,16 @@ from itertools import islice
 from random import Random
 
 from agents.frontier.book import FrontierShard
-from agents.frontier.rows import OPEN, PAGE_PREFIX, FrontierRow, HostRow, PageRow, host_key, page_key
+from agents.frontier.rows import (
+    OPEN,
+    PAGE_PREFIX,
+    Choice,
+    FrontierRow,
+    HostRow,
+    PageRow,
+    host_key,
+    page_key,
+)
 from agents.frontier.scoring import Scorer, highest
 from models.frontier.politeness import HostClocks
 from models.frontier.queue import CandidateQueue
@@ -25,6 +34,7 @@ class Flight:
 
     predicate: str
     lease: float
+    explored: bool
 
 
 class Candidates:
@@ -33,9 +43,7 @@ class Candidates:
     Only on disk are those that a full queue evicted: the sweep brings them back when there is room.
     """
 
-    def __init__(
-        self, settings: FrontierSettings, scorer: Scorer, clocks: HostClocks, random: Random
-    ) -> None:
+    def __init__(self, settings: FrontierSettings, scorer: Scorer, clocks: HostClocks, random: Random) -> None:
         self.settings = settings
         self.scorer = scorer
         self.clocks = clocks
@@ -66,7 +74,7 @@ class Candidates:
         if not isinstance(row, PageRow):
             return
         if row.state == "leased" and row.choice is not None:
-            self.flights[row.url] = Flight(row.choice.predicate, row.lease)
+            self.flights[row.url] = Flight(row.choice.predicate, row.lease, row.choice.explored)
             self.clocks.started(host(row.url), now)
         elif row.state in OPEN:
             self.offer(shard, row, now)
@@ -197,24 +205,22 @@ class Candidates:
         else:
             self.queues[predicate].discard(row.url)
 
-    def take(self, row: PageRow, predicate: str, lease: float, now: float) -> None:
+    def take(self, row: PageRow, choice: Choice, now: float) -> None:
         """Take a URL out of the queues: its fetch is ordered."""
         self._withdraw(row.url)
-        self.flights[row.url] = Flight(predicate, lease)
+        self.flights[row.url] = Flight(choice.predicate, row.lease, choice.explored)
         self.clocks.started(host(row.url), now)
 
-    def land(self, url: str, now: float) -> None:
-        """Note that a fetch ended, however it did."""
-        if self.flights.pop(url, None) is not None:
+    def land(self, url: str, now: float) -> Flight | None:
+        """Note that a fetch ended, however it did; return what it was, None where it was not waited for."""
+        flight = self.flights.pop(url, None)
+        if flight is not None:
             self.clocks.finished(host(url), now)
+        return flight
 
     def overdue(self, now: float) -> list[str]:
         """Return the URLs whose leases ran out."""
         return [url for url, flight in self.flights.items() if flight.lease <= now]
-
-    def in_flight(self, predicate: str) -> int:
-        """Return the number of fetches ordered for a predicate."""
-        return sum(flight.predicate == predicate for flight in self.flights.values())
 
     def __len__(self) -> int:
         return max((len(queue) for queue in self.queues.values()), default=0) + len(self._waiting)

@@ -11,7 +11,6 @@ from agents.learn.rows import FeatureRow, LearnRow, feature_key
 from models.interest.content import union
 from models.interest.features import BASE, link, token, word
 from models.interest.linkage import Contribution, contributions
-from models.interest.weights import Weights
 from models.url import host, tokens
 from streams.inbox import Codec, Shard
 from streams.records import Interest
@@ -41,14 +40,14 @@ def explain(settings: Settings, url: str) -> Explanation | None:
     scorer = Scorer(settings.learn)
     found = {}
     for predicate in sorted(learned.counts(BASE)):
-        scorer.weights[predicate] = Weights(predicate, settings.learn.t, settings.learn.significance, drift=0)
-        evidence = scorer.evidence(shard, row, predicate, whole=True)
+        scorer.add_predicate(predicate, drift=0)
+        evidence = scorer.evidence(shard, row, predicate)
         features = [BASE, link(predicate, True), link(predicate, False)]
         features += [token(name) for name in tokens(url)]
         features += [word(name) for name in union(evidence.parents)]
         for feature in features:
             scorer.learn(Interest(feature=feature, counts=learned.counts(feature)))
-        found[predicate] = contributions(evidence, scorer.weights[predicate])
+        found[predicate] = contributions(evidence, scorer.weights(predicate))
     return Explanation(row, found)
 
 

@@ -41,9 +41,7 @@ class News:
             if satisfying <= 0 or (last is None and not hits and pages * satisfying < MISSED_HITS * judged):
                 continue
             ratio = shrunk_log_ratio(pages, hits, satisfying / judged)
-            if abs(ratio - (last or 0.0)) > self._threshold and (
-                last is not None or abs(ratio) > self._least
-            ):
+            if abs(ratio - (last or 0.0)) > self._threshold and (last is not None or abs(ratio) > self._least):
                 moved = True
         if moved:
             self._told[feature] = {

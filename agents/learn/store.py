@@ -1,5 +1,6 @@
 """The bounded store of counts: adds evidence, forgets the rarest features first."""
 
+from dataclasses import dataclass
 from itertools import islice
 
 from agents.learn.rows import (
@@ -21,18 +22,25 @@ LearnShard = Shard[LearnRow]
 LOOKED_AT = 2_000
 
 
+@dataclass
+class _Round:
+    """How far a shard's rows were looked through, and up to how many pages a feature is forgotten."""
+
+    level: int = 1
+    cursor: bytes | None = None
+
+
 class FeatureStore:
-    """Counts features in a shard, at most about ``limit`` of them.
+    """Counts features in shards, at most about ``limit`` of them in each.
 
     While there are more, each message also looks through a few rows and forgets words and URL tokens seen on
-    no more pages than the level of this round; the next round's level is one higher. The base and the link
-    features are never forgotten.
+    no more pages than the level of this round: 1 in the first, one higher in each that follows until there is
+    room again. The base and the link features are never forgotten.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._level = 1
-        self._cursor: bytes | None = None
+        self._rounds: dict[int, _Round] = {}
 
     def add(self, shard: LearnShard, count: Count) -> None:
         """Add one count of features."""
@@ -48,9 +56,9 @@ class FeatureStore:
                 cell = row.counts.get(predicate)
                 if cell is None:
                     cell = row.counts[predicate] = [0, 0]
-                cell[0] += times
-                if satisfied:
-                    cell[1] += times
+                # What is taken back may have been counted before the feature was forgotten.
+                cell[0] = max(0, cell[0] + times)
+                cell[1] = min(cell[0], max(0, cell[1] + times * satisfied))
             shard.put(key, row)
         if fresh:
             totals = learn_totals(shard)
@@ -60,16 +68,18 @@ class FeatureStore:
     def forget(self, shard: LearnShard) -> list[str]:
         """Forget some of the rarest features if there are too many; return which."""
         totals = learn_totals(shard)
+        current = self._rounds.setdefault(shard.partition, _Round())
         if totals.features <= self._limit:
+            current.level = 1
             return []
         rare: list[bytes] = []
         key = None
-        for key, row in islice(shard.scan(FEATURE_PREFIX, self._cursor), LOOKED_AT):
-            if isinstance(row, FeatureRow) and row.pages <= self._level and _forgettable(key):
+        for key, row in islice(shard.scan(FEATURE_PREFIX, current.cursor), LOOKED_AT):
+            if isinstance(row, FeatureRow) and row.pages <= current.level and _forgettable(key):
                 rare.append(key)
-        self._cursor = key
+        current.cursor = key
         if key is None:
-            self._level += 1
+            current.level += 1
         for gone in rare:
             shard.delete(gone)
         totals.features -= len(rare)

@@ -1,5 +1,7 @@
 """Significant interest ratios of one kind of feature (words or URL tokens), ready for summing."""
 
+from collections.abc import Collection
+
 from models.interest.ratio import Base, Denominator, significant_log
 
 
@@ -11,7 +13,7 @@ class RatioTable:
     the last `work_out`.
     """
 
-    __slots__ = ("_denominator", "_memory", "_t", "base", "counts", "logs", "significant")
+    __slots__ = ("_changes", "_denominator", "_memory", "_t", "base", "counts", "logs", "significant")
 
     def __init__(self, t: float, denominator: Denominator) -> None:
         self.counts: dict[str, tuple[int, int]] = {}
@@ -21,6 +23,7 @@ class RatioTable:
         self._denominator: Denominator = denominator
         self.base = Base()
         self._memory: dict[tuple[int, int], float] = {}
+        self._changes: set[str] | None = set()
 
     def put(self, name: str, pages: int, hits: int) -> bool:
         """Set a feature's counts (no pages forget it); return whether `significant` changed."""
@@ -30,6 +33,8 @@ class RatioTable:
         else:
             self.counts[name] = count = (pages, hits)
             log = self._log(count)
+        if self._changes is not None:
+            self._changes.add(name)
         known = name in self.significant
         if log:
             self.logs[name] = log
@@ -46,6 +51,14 @@ class RatioTable:
         log = self._log
         self.logs = {name: found for name, count in self.counts.items() if (found := log(count))}
         self.significant = set(self.logs)
+        self._changes = None
+
+    def take_changes(self) -> Collection[str] | None:
+        """Return the names whose logs may have changed since the last call, None where all may have."""
+        changes = self._changes
+        if changes is None or changes:
+            self._changes = set()
+        return changes
 
     def _log(self, count: tuple[int, int]) -> float:
         # Thousands of words share the same small counts.

@@ -63,6 +63,11 @@ class Weights:
         self._stale = False
         self._version += 1
 
+    def bring_up(self) -> None:
+        """Take the ratios anew if the base rate has moved too far since they were last taken."""
+        if self._stale:
+            self.refresh()
+
     @property
     def version(self) -> int:
         """A number that changes whenever the set of significant words may have changed."""
@@ -99,8 +104,7 @@ class Weights:
         return siblings.sibling_log(visited, satisfying, self.base)
 
     def _fresh(self) -> "Weights":
-        if self._stale:
-            self.refresh()
+        self.bring_up()
         return self
 
     def _moved(self) -> bool:

@@ -1,0 +1,133 @@
+"""``scentline demo``: the main job on a synthetic web, in about a minute."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agents.cli.app import app, examples
+from agents.cli.crawl import INTERRUPTED
+from agents.cli.options import AsJson
+from agents.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from agents.demo.place import Place
+    from agents.demo.run import Comparison
+
+
+@app.command(epilog=examples("demo", "scentline demo", "scentline demo --out /tmp/demo --random-seed 3 --json"))
+def demo(
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where to put the files; an earlier demo there is replaced.")
+    ] = Path("demo"),
+    budget: Annotated[int, typer.Option(min=1, metavar="N", help="Pages that each crawl judges.")] = 1500,
+    random_seed: Annotated[int, typer.Option(metavar="N", help="Seed of the web and of every choice.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Crawl a synthetic web twice, breadth-first and learning from links, and compare; about a minute.
+
+    Nothing is asked of the internet: the web is generated and served on this machine.
+    """
+    import shlex
+    import time
+
+    from agents.demo.place import Place
+    from agents.demo.run import run_demo
+    from streams.logging import configure
+    from streams.settings import LogSettings
+
+    configure(LogSettings(level="warning"))
+    started = time.monotonic()
+    place = Place(out)
+    try:
+        comparison = run_demo(place, random_seed, budget, typer.echo)
+    except KeyboardInterrupt:
+        comparison = None
+    if comparison is None:
+        typer.echo("\nInterrupted. The next demo with the same --out starts anew.", err=True)
+        raise typer.Exit(INTERRUPTED)
+    _print_rates(comparison)
+    _print_files(place)
+    _print_next(comparison, shlex.quote(str(place.data("linkage"))))
+    if as_json:
+        print_json(_figures(comparison, place, time.monotonic() - started))
+
+
+def _print_rates(comparison: "Comparison") -> None:
+    from agents.demo.run import BASELINE, LEARNED, PREDICATES
+
+    def cells(policy: str, name: str) -> str:
+        curve = comparison.crawls[policy].curves[name]
+        return f"{curve.rate:.1%} ({curve.found} of {len(curve.hits)})"
+
+    typer.echo("\nHarvest rate: the share of the pages fetched that satisfy a predicate.")
+    print_table(
+        ("predicate", "looks for", BASELINE, LEARNED, "ratio"),
+        (
+            (name, text, cells(BASELINE, name), cells(LEARNED, name), _times(comparison.ratio(name)))
+            for name, text in PREDICATES.items()
+        ),
+    )
+
+
+def _times(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.1f}"
+
+
+def _print_files(place: "Place") -> None:
+    typer.echo("\nFiles:")
+    width = max(len(str(path)) for path, _ in _files(place))
+    for path, what in _files(place):
+        typer.echo(f"  {path!s:{width}}  {what}")
+
+
+def _files(place: "Place") -> list[tuple[Path, str]]:
+    from agents.demo.run import BASELINE, LEARNED
+
+    return [
+        (place.picture, "harvest rate against pages fetched"),
+        (place.log, "the log that both crawls read"),
+        (place.labels, "the category of each page"),
+        (place.config, "the settings of both crawls"),
+        (place.data(BASELINE), "everything that the first crawl kept"),
+        (place.data(LEARNED), "everything that the second crawl kept"),
+    ]
+
+
+def _print_next(comparison: "Comparison", data: str) -> None:
+    """Print commands to try; ``data`` is the learned crawl's directory, quoted for a shell."""
+    typer.echo("\nTry next:")
+    for what, command in (
+        ("the pages found", f"scentline matches sports --data {data}"),
+        ("why a page was fetched", f"scentline explain {comparison.found()} --data {data}"),
+        ("recount every statistic", f"scentline audit --data {data}"),
+        (
+            "crawl a site of your own",
+            'scentline crawl --seed https://YOUR.SITE/ --predicate \'mine="a phrase" or title("word*")\' '
+            "--budget 200",
+        ),
+    ):
+        typer.echo(f"  # {what}\n  {command}")
+
+
+def _figures(comparison: "Comparison", place: "Place", seconds: float) -> dict[str, object]:
+    from agents.demo.run import PREDICATES
+
+    return {
+        "seconds": round(seconds, 1),
+        "crawls": {
+            policy: {
+                "fetched": len(crawled.pages),
+                "seconds": round(crawled.seconds, 1),
+                "predicates": {
+                    name: {"hits": curve.found, "harvest_rate": round(curve.rate, 4)}
+                    for name, curve in crawled.curves.items()
+                },
+            }
+            for policy, crawled in comparison.crawls.items()
+        },
+        "ratios": {
+            name: None if (ratio := comparison.ratio(name)) is None else round(ratio, 2) for name in PREDICATES
+        },
+        "files": [str(path) for path, _ in _files(place)],
+    }

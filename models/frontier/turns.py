@@ -1,0 +1,74 @@
+"""Whose turn it is to have a page fetched: by share, and by what a predicate's fetches have brought lately."""
+
+from collections.abc import Collection
+
+from models.frontier.fairness import FairShare
+
+#: Fetches of a predicate over which its yield is remembered: each one before counts that much less.
+MEMORY = 100.0
+#: Fetches at a yield of one half that every predicate is taken to have behind it.
+PRIOR_FETCHES = 2.0
+
+
+class Turns:
+    """Weighted-fair turns between predicates, some even by their shares, the others by their yields.
+
+    A predicate with hardly a page left to find would spend half of all fetches on nothing if turns went by
+    shares alone. So ``even`` of the turns go by the shares; the rest go by share times yield, the part of a
+    predicate's own fetches that lately satisfied it. Nobody gets less than ``even`` of its share.
+
+    >>> turns = Turns(even=0.2)
+    >>> for name in ("science", "music"):
+    ...     turns.set_share(name, 1.0)
+    >>> for hit in (True, True, True, False):
+    ...     turns.brought("science", hit)
+    ...     turns.brought("music", False)
+    >>> [round(turns.weight(name), 2) for name in ("science", "music")]
+    [0.74, 0.26]
+    """
+
+    def __init__(self, even: float) -> None:
+        if not 0 < even <= 1:
+            raise ValueError(f"turns: {even} of them even, expected more than 0 and at most 1")
+        self._even = even
+        self._fair = FairShare({})
+        self._shares: dict[str, float] = {}
+        self._fetches: dict[str, float] = {}
+        self._hits: dict[str, float] = {}
+
+    def set_share(self, name: str, share: float) -> None:
+        """Add a predicate, or change its share; ValueError when it is not positive and finite."""
+        self._fair.set_share(name, share)
+        self._shares[name] = share
+        self._fetches.setdefault(name, 0.0)
+        self._hits.setdefault(name, 0.0)
+        self._weigh()
+
+    def brought(self, name: str, hit: bool) -> None:
+        """Note whether a page fetched for a predicate satisfied it."""
+        if name in self._shares:
+            kept = 1.0 - 1.0 / MEMORY
+            self._fetches[name] = kept * self._fetches[name] + 1.0
+            self._hits[name] = kept * self._hits[name] + hit
+            self._weigh()
+
+    def next(self, eligible: Collection[str]) -> str | None:
+        """Return who has the next turn among those eligible; None when none of them is known."""
+        return self._fair.next(eligible)
+
+    def charge(self, name: str) -> None:
+        """Count one turn taken."""
+        self._fair.charge(name)
+
+    def weight(self, name: str) -> float:
+        """Return the part of the turns that a predicate gets while all are eligible."""
+        earned = self._shares[name] * self._yield(name)
+        total = sum(share * self._yield(other) for other, share in self._shares.items())
+        return self._even * self._shares[name] / sum(self._shares.values()) + (1 - self._even) * earned / total
+
+    def _yield(self, name: str) -> float:
+        return (self._hits[name] + PRIOR_FETCHES / 2) / (self._fetches[name] + PRIOR_FETCHES)
+
+    def _weigh(self) -> None:
+        for name in self._shares:
+            self._fair.set_share(name, self.weight(name))

@@ -1,0 +1,355 @@
+"""The candidates in memory: what is offered, what waits, what is chosen, and that nothing is lost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from agents.frontier.book import Book, FrontierShard
+from agents.frontier.candidates import Candidates
+from agents.frontier.rows import Choice, FrontierRow, HostRow, PageRow, host_key, page_key
+from agents.frontier.scoring import Scorer
+from models.frontier.politeness import HostClocks
+from models.interest.features import BASE, token
+from models.url import host
+from streams.records import Failed, Interest, Judged, Seeded, Visited
+from streams.settings import FrontierSettings, LearnSettings
+from streams.topics import SIGHTINGS, partition_of
+from tests.agents.shards import Disk, disk, take_in, write
+
+NOW = 1000.0
+
+
+class Front:
+    """Candidates of one or more shards on disk, and what the agent does between inbox and choice."""
+
+    def __init__(self, rows: Disk, partitions: int = 1, delay: float = 0.0, **changed: Any) -> None:
+        self.settings = FrontierSettings(**{"explore": 0.0} | changed)
+        self.scorer = Scorer(LearnSettings())
+        self.candidates = Candidates(self.settings, self.scorer, HostClocks(delay, 1000), Random(1))
+        self.book = Book(self.settings, 1, partitions)
+        self.shards: list[FrontierShard] = [
+            rows.shard(FrontierRow, SIGHTINGS, number) for number in range(partitions)
+        ]
+        for shard in self.shards:
+            self.candidates.open(shard, partitions, NOW)
+
+    def follow(self, *predicates: str) -> None:
+        for predicate in predicates:
+            self.candidates.add_predicate(predicate)
+
+    def shard(self, url: str) -> FrontierShard:
+        return self.shards[partition_of(host(url), len(self.shards))]
+
+    def sight(self, *facts: Any, now: float = NOW) -> None:
+        """Absorb facts, write them and score what they touched."""
+        for shard in self.shards:
+            take_in(shard, self.book, *(fact for fact in facts if self.shard(fact.url) is shard))
+            touched, self.book.touched = self.book.touched, set()
+            write(shard)
+            self.candidates.refresh(shard, touched, now)
+
+    def page(self, url: str) -> PageRow:
+        row = self.shard(url).get(page_key(url))
+        assert isinstance(row, PageRow)
+        return row
+
+    def choose(self, predicate: str = "p", now: float = NOW, lease: float = 60.0) -> str | None:
+        """Choose and order a fetch; return its URL."""
+        picked = self.candidates.pick(predicate, now)
+        if picked is None:
+            return None
+        shard, row, explored, probability = picked
+        row.state, row.lease = "leased", now + lease
+        row.choice = Choice(predicate, self.settings.policy, explored, probability, 0.0, now)
+        row.attempts += 1
+        shard.put(page_key(row.url), row)
+        self.candidates.take(row, row.choice, now)
+        return row.url
+
+    def choices(self, predicate: str = "p", now: float = NOW) -> list[str]:
+        """Choose until there is nothing to choose."""
+        found: list[str] = []
+        while (url := self.choose(predicate, now)) is not None:
+            found.append(url)
+        return found
+
+    def sweep(self, steps: int = 100) -> int:
+        """Sweep a round; return its steps."""
+        return next(step for step in range(1, steps) if self.candidates.sweep(NOW))
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[Disk]:
+    with disk(tmp_path) as opened:
+        yield opened
+
+
+def urls(count: int, hosts: int = 1) -> list[str]:
+    return [f"http://h{number % hosts}.org/{number}" for number in range(count)]
+
+
+def like(front: Front, *tokens: str, predicate: str = "p") -> None:
+    """Teach that pages with these URL tokens satisfy the predicate, each more than the one before."""
+    front.scorer.learn(Interest(feature=BASE, counts={predicate: (1000, 100)}))
+    for place, name in enumerate(tokens):
+        front.scorer.learn(Interest(feature=token(name), counts={predicate: (100, 40 + 20 * place)}))
+
+
+# offers
+
+
+def test_a_sighted_url_is_a_candidate_for_every_predicate(rows: Disk) -> None:
+    front = Front(rows)
+    front.follow("p", "q")
+    front.sight(Seeded("http://a.org/"), Visited("http://b.org/", "u", 1.0))
+    assert [set(queue) for queue in front.candidates.queues.values()] == [
+        {"http://a.org/", "http://b.org/"}
+    ] * 2
+
+
+def test_the_best_candidate_is_chosen_first_each_predicate_by_its_own_scores(rows: Disk) -> None:
+    front = Front(rows)
+    front.follow("p", "q")
+    like(front, "good", "better")
+    like(front, "better", "good", predicate="q")
+    front.sight(
+        *(Visited(f"http://a.org/{name}/{n}", "u", 1.0) for name in ("x", "good", "better") for n in "12")
+    )
+    chosen = [front.choose(predicate) for predicate in "pqpqpq"]
+    assert chosen == [
+        f"http://a.org/{path}" for path in ("better/1", "good/1", "better/2", "good/2", "x/1", "x/2")
+    ]
+    assert front.choose("p") is None
+    assert front.candidates.in_flight("p") == front.candidates.in_flight("q") == 3
+
+
+def test_what_was_learned_since_a_candidate_was_offered_counts_at_the_choice(rows: Disk) -> None:
+    front = Front(rows)
+    front.follow("p")
+    front.sight(Visited("http://a.org/x", "u", 1.0), Visited("http://a.org/good", "u", 1.0))
+    like(front, "good")
+    assert front.choose() == "http://a.org/good"
+
+
+def test_breadth_first_takes_the_least_depth_and_then_the_first_discovered(rows: Disk) -> None:
+    front = Front(rows, policy="breadth-first")
+    front.follow("p")
+    like(front, "good")
+    front.sight(Visited("http://a.org/good", "u", 1.0), Seeded("http://a.org/2"), Seeded("http://a.org/1"))
+    assert front.choices() == ["http://a.org/2", "http://a.org/1", "http://a.org/good"]
+
+
+def test_candidates_below_the_threshold_are_set_aside_until_more_is_known_and_seeds_are_not(rows: Disk) -> None:
+    front = Front(rows, threshold=0.5)
+    front.follow("p")
+    like(front, "good")
+    front.sight(
+        Seeded("http://a.org/seed"), *(Visited(f"http://a.org/{path}", "u", 1.0) for path in ("good", "x"))
+    )
+    assert front.page("http://a.org/x").state == "aside"
+    assert front.choices() == ["http://a.org/good", "http://a.org/seed"]
+    like(front, "good", "x")
+    front.sweep()
+    assert front.choices() == ["http://a.org/x"]
+
+
+def test_a_host_gets_no_more_fetches_than_its_budget(rows: Disk) -> None:
+    front = Front(rows, host_budget=3)
+    front.follow("p")
+    front.sight(*map(Seeded, urls(20, hosts=2)))
+    chosen = front.choices()
+    front.sweep()
+    chosen += front.choices()
+    assert sorted(map(host, chosen)) == ["h0.org"] * 3 + ["h1.org"] * 3
+
+
+def test_judged_pages_count_against_the_budget_of_their_host_and_failed_ones_do_not(rows: Disk) -> None:
+    front = Front(rows, host_budget=2)
+    front.follow("p")
+    front.shards[0].put(host_key("h0.org"), HostRow(1))
+    front.sight(*map(Seeded, urls(3)))
+    first = front.choose()
+    assert first is not None
+    front.sight(Failed(first, 1, "gone", "404", NOW))
+    front.candidates.land(first, NOW)
+    front.sweep()
+    second = front.choose()
+    assert second is not None
+    front.sight(Judged(second, {"p": True}, NOW))
+    front.candidates.land(second, NOW)
+    front.sweep()
+    assert front.choices() == []
+
+
+def test_a_page_deeper_than_the_limit_is_no_candidate_until_a_shorter_way_is_found(rows: Disk) -> None:
+    front = Front(rows, max_depth=1)
+    front.follow("p")
+    front.sight(Visited("http://a.org/", "u", 1.0))
+    row = front.page("http://a.org/")
+    row.depth = 2
+    front.candidates.offer(front.shards[0], row, NOW)
+    assert front.choices() == []
+    row.depth = 1
+    front.candidates.offer(front.shards[0], row, NOW)
+    assert front.choices() == ["http://a.org/"]
+
+
+# waiting and flying
+
+
+def test_a_url_waits_for_its_retry_and_is_then_chosen_again(rows: Disk) -> None:
+    front = Front(rows, retry_seconds=10.0)
+    front.follow("p")
+    front.sight(Seeded("http://a.org/"))
+    assert front.choose() == "http://a.org/"
+    front.sight(Failed("http://a.org/", 1, "retry", "timeout", NOW))
+    front.candidates.land("http://a.org/", NOW)
+    assert front.choose() is None
+    assert front.candidates.next_wake == NOW + 10.0
+    front.candidates.wake(NOW + 9.9)
+    assert front.choose(now=NOW + 9.9) is None
+    front.candidates.wake(NOW + 10.0)
+    assert front.candidates.next_wake is None
+    assert front.choose(now=NOW + 10.0) == "http://a.org/"
+
+
+def test_a_url_that_waits_waits_once_however_often_it_is_looked_at(rows: Disk) -> None:
+    front = Front(rows)
+    front.follow("p")
+    front.sight(Seeded("http://a.org/"))
+    front.choose()
+    front.sight(Failed("http://a.org/", 1, "retry", "timeout", NOW))
+    front.candidates.land("http://a.org/", NOW)
+    for _ in range(5):
+        front.sweep()
+    assert len(front.candidates) == 1
+
+
+def test_a_host_with_a_delay_is_asked_for_one_page_at_a_time(rows: Disk) -> None:
+    front = Front(rows, delay=1.0)
+    front.follow("p")
+    front.sight(*map(Seeded, urls(4, hosts=2)))
+    assert sorted(map(host, front.choices())) == ["h0.org", "h1.org"]
+    for url in list(front.candidates.flights):
+        front.candidates.land(url, NOW + 0.5)
+    assert front.choices(now=NOW + 0.9) == []
+    assert len(front.choices(now=NOW + 1.0)) == 2
+
+
+def test_a_lease_that_ran_out_is_overdue(rows: Disk) -> None:
+    front = Front(rows)
+    front.follow("p")
+    front.sight(*map(Seeded, urls(2)))
+    first = front.choose(lease=10.0)
+    front.choose(lease=20.0)
+    assert front.candidates.overdue(NOW + 9.9) == []
+    assert front.candidates.overdue(NOW + 10.0) == [first]
+
+
+def test_a_page_whose_verdict_came_while_it_was_queued_is_not_chosen(rows: Disk) -> None:
+    front = Front(rows)
+    front.follow("p")
+    front.sight(*map(Seeded, urls(2)))
+    front.sight(Judged(urls(2)[0], {"p": True}, NOW))
+    assert front.choices() == [urls(2)[1]]
+
+
+def test_reopened_shards_offer_what_is_open_and_wait_for_what_is_in_flight(rows: Disk) -> None:
+    front = Front(rows)
+    front.follow("p")
+    front.sight(*map(Seeded, urls(3)), Judged(urls(4)[3], {"p": True}, NOW))
+    flying = front.choose()
+    write(front.shards[0])
+    again = Front(rows)
+    again.follow("p")
+    again.candidates.open(again.shards[0], 1, NOW)
+    assert set(again.candidates.flights) == {flying}
+    assert again.candidates.in_flight("p") == 1
+    assert set(again.choices()) == set(urls(3)) - {flying}
+
+
+def test_a_predicate_that_comes_while_pages_are_in_flight_holds_no_host_back(rows: Disk) -> None:
+    front = Front(rows, delay=1.0)
+    front.follow("p")
+    front.sight(*map(Seeded, urls(2)))
+    flying = front.choose()
+    assert flying is not None
+    front.follow("q")
+    front.candidates.open(front.shards[0], 1, NOW)
+    front.candidates.land(flying, NOW)
+    assert front.choose("q", now=NOW + 2.0) is not None
+
+
+def test_a_shard_that_is_given_away_leaves_nothing_behind(rows: Disk) -> None:
+    front = Front(rows, partitions=3)
+    front.follow("p")
+    front.sight(*map(Seeded, urls(30, hosts=10)))
+    front.choose()
+    gone = front.shards[0]
+    front.candidates.close(gone)
+    left = {url for url in urls(30, hosts=10) if front.shard(url) is not gone}
+    assert set(front.candidates.flights) | set(front.choices()) <= left
+    assert front.candidates.find(next(iter(set(urls(30, hosts=10)) - left))) is None
+
+
+# bounds
+
+
+def test_candidates_that_a_full_queue_evicted_are_all_fetched_in_the_end(rows: Disk) -> None:
+    front = Front(rows, queue=5)
+    front.follow("p", "q")
+    front.sight(*map(Seeded, urls(50, hosts=7)))
+    assert max(len(queue) for queue in front.candidates.queues.values()) <= 5
+    chosen: list[str] = []
+    for _ in range(50):
+        chosen += front.choices("p")
+        front.sweep()
+        chosen += front.choices("q")
+        front.sweep()
+    assert sorted(chosen) == sorted(urls(50, hosts=7))
+
+
+def test_a_sweep_ends_when_each_shard_was_gone_through_once(rows: Disk) -> None:
+    front = Front(rows, partitions=3)
+    front.follow("p")
+    found = [f"http://h{number % 40}.org/{number}" for number in range(2500)]
+    front.sight(*map(Seeded, found))
+    most = max(sum(front.shard(url) is shard for url in found) for shard in front.shards)
+    assert front.sweep(steps=1000) <= most // 200 + 1
+
+
+# chance
+
+
+def test_the_probability_of_an_explored_choice_is_recorded(rows: Disk) -> None:
+    front = Front(rows, policy="random")
+    front.follow("p")
+    front.sight(*map(Seeded, urls(8)))
+    picked = front.candidates.pick("p", NOW)
+    assert picked is not None
+    assert picked[2:] == (True, 1 / 8)
+
+
+def test_an_explored_choice_is_as_likely_as_those_of_the_hosts_that_may_be_asked_make_it(rows: Disk) -> None:
+    front = Front(rows, delay=1.0, policy="random")
+    front.follow("p")
+    front.sight(*map(Seeded, urls(8, hosts=2)))
+    front.choose()
+    picked = front.candidates.pick("p", NOW)
+    assert picked is not None
+    assert picked[2:] == (True, 1 / 4)
+
+
+def test_about_the_set_share_of_the_choices_is_left_to_chance(rows: Disk) -> None:
+    front = Front(rows, explore=0.25)
+    front.follow("p")
+    front.sight(*map(Seeded, urls(100)))
+    picks = [front.candidates.pick("p", NOW) for _ in range(1000)]
+    explored = [picked[3] for picked in picks if picked is not None and picked[2]]
+    best = {picked[1].url for picked in picks if picked is not None and not picked[2]}
+    assert 200 < len(explored) < 300
+    assert set(explored) == {0.25 / 100}
+    assert best == {urls(1)[0]}

@@ -1,0 +1,291 @@
+"""The learner: its counts are exact, forgetting begins with the rarest, and what it tells is enough to know."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.learn.news import News, shrunk_log_ratio
+from agents.learn.rows import FEATURE_PREFIX, FeatureRow, LearnRow, feature_key, feature_of
+from agents.learn.store import FeatureStore, LearnShard, learn_totals
+from models.counts import Counts
+from models.interest.features import BASE
+from models.interest.weights import Weights
+from streams.records import Count, Pack
+from streams.topics import EVIDENCE
+from tests.agents.shards import Disk, disk, write
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[Disk]:
+    with disk(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def one_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disk]:
+    with disk(tmp_path_factory.mktemp("learn")) as opened:
+        yield opened
+
+
+def a_shard(rows: Disk, partition: int = 0) -> LearnShard:
+    return rows.shard(LearnRow, EVIDENCE, partition)
+
+
+class Learner:
+    """A store on a shard, as the agent uses it: it may forget after each fact."""
+
+    def __init__(self, shard: LearnShard, limit: int = 1000) -> None:
+        self.shard = shard
+        self.store = FeatureStore(limit)
+        self.forgotten: list[str] = []
+
+    def add(self, *facts: Count) -> None:
+        pack: Pack[Count] = Pack(facts=[(0, 0, fact) for fact in facts])
+        for fact in self.shard.accept(self.shard.mark.offset + 1, pack):
+            self.store.add(self.shard, fact)
+            self.forgotten += self.store.forget(self.shard)
+        write(self.shard)
+
+    def cells(self) -> dict[str, dict[str, list[int]]]:
+        found = {}
+        for key, row in self.shard.scan(FEATURE_PREFIX):
+            assert isinstance(row, FeatureRow)
+            cells = {name: cell for name, cell in row.counts.items() if any(cell)}
+            if cells:
+                found[feature_of(key)] = cells
+        return found
+
+
+def cells_of(counts: Counts) -> dict[str, dict[str, list[int]]]:
+    cells: dict[str, dict[str, list[int]]] = {}
+    for feature, predicate, pages, hits in counts.items():
+        cells.setdefault(feature, {})[predicate] = [pages, hits]
+    return cells
+
+
+def seen(pages: int, *features: str, hit: bool = False) -> list[Count]:
+    return [Count(features, {"p": hit})] * pages
+
+
+# counting
+
+FACTS = st.builds(
+    Count,
+    st.lists(st.sampled_from(["", "w:a", "w:b", "t:a", "l:p:1"]), unique=True, max_size=4).map(tuple),
+    st.dictionaries(st.sampled_from("pq"), st.booleans(), min_size=1),
+    st.integers(1, 3),
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(facts=st.lists(FACTS, max_size=20), taken_back=st.lists(st.integers(0, 19), unique=True))
+def test_the_counts_of_any_evidence_are_exact(
+    one_disk: Disk, facts: list[Count], taken_back: list[int]
+) -> None:
+    evidence = facts + [
+        Count(facts[n].features, facts[n].verdict, -facts[n].times) for n in taken_back if n < len(facts)
+    ]
+    shard = a_shard(one_disk)
+    for key, _ in list(shard.store.scan(b"")):
+        shard.delete(key)
+    write(shard)
+    learner = Learner(shard)
+    learner.add(*evidence)
+    expected = Counts()
+    for fact in evidence:
+        expected.add(fact.features, fact.verdict, fact.times)
+    assert learner.cells() == cells_of(expected)
+    assert learn_totals(shard).features == len({name for fact in evidence for name in fact.features})
+
+
+# forgetting
+
+
+def test_nothing_is_forgotten_while_there_is_room(rows: Disk) -> None:
+    learner = Learner(a_shard(rows), limit=10)
+    learner.add(*seen(1, *(f"w:{n}" for n in range(10))), *seen(1, "w:0"))
+    assert learner.forgotten == []
+    assert learn_totals(learner.shard).forgotten == 0
+
+
+def test_the_rarest_features_are_forgotten_first_and_reported(rows: Disk) -> None:
+    learner = Learner(a_shard(rows), limit=20)
+    common = [f"w:common{n}" for n in range(15)]
+    for _ in range(5):
+        learner.add(*seen(1, *common))
+    for number in range(200):
+        learner.add(*seen(1, f"t:rare{number}"))
+    assert set(common) <= learner.cells().keys()
+    assert len(learner.cells()) <= 25
+    assert all(name.startswith("t:rare") for name in learner.forgotten)
+    totals = learn_totals(learner.shard)
+    assert totals.forgotten == len(learner.forgotten) > 150
+    assert totals.features == len(learner.cells())
+
+
+def test_the_base_and_the_links_are_never_forgotten(rows: Disk) -> None:
+    learner = Learner(a_shard(rows), limit=1)
+    learner.add(*seen(1, BASE, "l:p:0", "l:p:1"))
+    for number in range(20):
+        learner.add(*seen(1, f"w:{number}"))
+    assert {BASE, "l:p:0", "l:p:1"} <= learner.cells().keys()
+
+
+def test_each_of_several_partitions_keeps_within_the_limit(rows: Disk) -> None:
+    shards = [a_shard(rows, partition) for partition in range(3)]
+    store = FeatureStore(20)
+    for number in range(400):
+        for shard in shards:
+            store.add(shard, Count((f"w:{number}",), {"p": False}))
+            store.forget(shard)
+            write(shard)
+    assert [learn_totals(shard).features <= 40 for shard in shards] == [True] * 3
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(facts=st.lists(FACTS, min_size=1, max_size=12), seed=st.integers(0, 1000))
+def test_what_is_taken_back_of_a_forgotten_feature_leaves_no_more_than_was_counted(
+    one_disk: Disk, facts: list[Count], seed: int
+) -> None:
+    shard = a_shard(one_disk)
+    for key, _ in list(shard.store.scan(b"")):
+        shard.delete(key)
+    write(shard)
+    random = Random(seed)
+    store, expected = FeatureStore(1000), Counts()
+    open_facts: list[Count] = []
+    for fact in facts:
+        if open_facts and random.random() < 0.5:
+            taken = open_facts.pop(random.randrange(len(open_facts)))
+            back = Count(taken.features, taken.verdict, -taken.times)
+        else:
+            open_facts.append(fact)
+            back = fact
+        store.add(shard, back)
+        expected.add(back.features, back.verdict, back.times)
+        if random.random() < 0.3:
+            shard.delete(feature_key("w:a"))
+        row = shard.get(feature_key("w:a"))
+        for name, (pages, hits) in row.counts.items() if isinstance(row, FeatureRow) else ():
+            most_pages, most_hits = expected.get("w:a", name)
+            assert 0 <= pages <= most_pages
+            assert 0 <= hits <= min(pages, most_hits)
+
+
+# news
+
+BASE_COUNTS = {"p": [1000, 100]}
+
+
+def test_a_first_hit_is_news_at_once_and_a_first_miss_is_not() -> None:
+    news = News(0.1, 1000)
+    assert news.worth("w:hit", {"p": [1, 1]}, BASE_COUNTS)
+    assert not news.worth("w:miss", {"p": [1, 0]}, BASE_COUNTS)
+    assert not news.worth("w:miss", {"p": [19, 0]}, BASE_COUNTS)
+    assert news.worth("w:miss", {"p": [20, 0]}, BASE_COUNTS)
+
+
+def test_the_base_and_the_links_are_always_news() -> None:
+    news = News(0.1, 1000)
+    assert all(news.worth(name, {"p": [1, 0]}, {}) for name in (BASE, "l:p:0", "l:p:1") for _ in range(2))
+
+
+def test_a_small_move_is_no_news_until_small_moves_add_up() -> None:
+    news = News(0.1, 1000)
+    told = [pages for pages in range(100, 200) if news.worth("w:a", {"p": [pages, 50]}, BASE_COUNTS)]
+    assert told[0] == 100
+    ratios = [shrunk_log_ratio(pages, 50, 0.1) for pages in told]
+    assert all(0.1 < before - after < 0.12 for before, after in pairwise(ratios))
+    assert 4 <= len(told) <= 8
+
+
+def test_each_predicate_makes_news_and_one_without_a_hit_yet_makes_none() -> None:
+    news = News(0.1, 1000)
+    base = {"p": [1000, 100], "q": [1000, 100], "none": [1000, 0]}
+    assert not news.worth("w:a", {"none": [500, 0]}, base)
+    assert news.worth("w:a", {"p": [10, 5], "none": [500, 0]}, base)
+    assert news.worth("w:a", {"p": [10, 5], "q": [10, 5], "none": [500, 0]}, base)
+    assert not news.worth("w:a", {"p": [10, 5], "q": [10, 5], "none": [900, 0]}, base)
+
+
+def test_beyond_the_limit_the_features_of_least_effect_are_withdrawn() -> None:
+    news = News(0.1, 100)
+    for number in range(101):
+        assert news.worth(f"w:{number}", {"p": [200 + number, 150]}, BASE_COUNTS)
+    gone = news.withdrawn()
+    assert gone == [f"w:{number}" for number in range(100, 90, -1)]
+    assert news.withdrawn() == []
+    assert not news.worth("w:weak", {"p": [310, 150]}, BASE_COUNTS), "of less effect than what was withdrawn"
+    assert news.worth("w:strong", {"p": [150, 150]}, BASE_COUNTS)
+    assert not news.forget("w:100")
+    assert news.forget("w:strong")
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(pages=st.integers(0, 50), hits=st.integers(0, 50), told=st.booleans())
+def test_any_counts_can_be_weighed(pages: int, hits: int, told: bool) -> None:
+    news = News(0.1, 100)
+    if told:
+        news.worth("w:a", {"p": [10, 5]}, BASE_COUNTS)
+    news.worth("w:a", {"p": [pages, min(pages, hits)]}, BASE_COUNTS)
+
+
+# what a frontier knows of it
+
+
+def published(evidence: Iterable[Count], news: News) -> tuple[dict[str, tuple[int, int]], Counts]:
+    """Return the counts a frontier knows in the end, and the true ones."""
+    told: dict[str, tuple[int, int]] = {}
+    counts = Counts()
+    for fact in evidence:
+        counts.add(fact.features, fact.verdict, fact.times)
+        base = {"p": list(counts.get(BASE, "p"))}
+        for feature in fact.features:
+            if news.worth(feature, {"p": list(counts.get(feature, "p"))}, base):
+                told[feature] = counts.get(feature, "p")
+        for feature in news.withdrawn():
+            del told[feature]
+    return told, counts
+
+
+def crawl(random: Random, pages: int, rates: Mapping[str, float]) -> list[Count]:
+    """Evidence of pages under words that each raise the chance of a hit by their own rate."""
+    evidence = []
+    for _ in range(pages):
+        words = random.sample(sorted(rates), 4)
+        hit = random.random() < max(rates[word] for word in words)
+        evidence.append(Count((BASE, *words), {"p": hit}))
+    return evidence
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_frontier_knows_every_weight_to_about_the_threshold(seed: int) -> None:
+    random = Random(seed)
+    rates = {f"w:{number}": random.choice([0.0, 0.05, 0.3, 0.8]) for number in range(30)}
+    threshold = 0.1
+    told, counts = published(crawl(random, 400, rates), News(threshold, 1000))
+    pages, hits = counts.get(BASE, "p")
+    rate = hits / pages
+    assert told[BASE] == (pages, hits)
+    known_weights, true_weights = Weights("p", drift=0), Weights("p", drift=0)
+    for feature in (BASE, *rates):
+        true = counts.get(feature, "p")
+        true_weights.update(feature, *true)
+        known_weights.update(feature, *told.get(feature, (0, 0)))
+        if feature == BASE:
+            continue
+        if feature not in told:
+            assert true[1] == 0, "a hit is told at once"
+            continue
+        moved = abs(shrunk_log_ratio(*told[feature], rate) - shrunk_log_ratio(*true, rate))
+        assert moved <= threshold + 0.05
+    for feature in rates:
+        words = [frozenset({feature[2:]})]
+        known, true_log = known_weights.content_log(words), true_weights.content_log(words)
+        if known and true_log:  # both significant
+            assert abs(known - true_log) < 2 * threshold

@@ -1,0 +1,63 @@
+"""Turns follow shares and yields, and nobody starves."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.frontier.turns import Turns
+
+
+def played(even: float, rates: dict[str, float], shares: dict[str, float], turns: int) -> Counter[str]:
+    game = Turns(even)
+    for name, share in shares.items():
+        game.set_share(name, share)
+    random = Random(1)
+    got: Counter[str] = Counter()
+    for _ in range(turns):
+        name = game.next(shares)
+        assert name is not None
+        game.charge(name)
+        game.brought(name, random.random() < rates[name])
+        got[name] += 1
+    return got
+
+
+def test_all_even_turns_follow_the_shares_alone() -> None:
+    got = played(1.0, {"a": 0.9, "b": 0.0}, {"a": 1.0, "b": 3.0}, 400)
+    assert got == {"a": 100, "b": 300}
+
+
+def test_a_predicate_that_finds_more_gets_more_turns() -> None:
+    got = played(0.2, {"science": 0.7, "music": 0.1}, {"science": 1.0, "music": 1.0}, 1000)
+    assert 750 < got["science"] < 900
+
+
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(
+    rates=st.lists(st.floats(0, 1), min_size=2, max_size=5),
+    even=st.floats(0.1, 1),
+)
+def test_nobody_gets_less_than_the_even_part_of_its_share(rates: list[float], even: float) -> None:
+    names = {f"p{number}": rate for number, rate in enumerate(rates)}
+    turns = 500
+    got = played(even, names, dict.fromkeys(names, 1.0), turns)
+    for name in names:
+        assert got[name] >= int(turns * even / len(names)) - 2
+
+
+def test_weights_add_up_to_one_and_unknown_predicates_are_passed_over() -> None:
+    game = Turns(0.3)
+    for name in ("a", "b", "c"):
+        game.set_share(name, 2.0)
+    game.brought("gone", True)
+    game.brought("a", True)
+    assert sum(game.weight(name) for name in ("a", "b", "c")) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("even", [0.0, -1.0, 1.5])
+def test_an_even_part_outside_its_range_is_refused(even: float) -> None:
+    with pytest.raises(ValueError, match="expected more than 0"):
+        Turns(even)
