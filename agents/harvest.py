@@ -10,7 +10,7 @@ import msgspec
 from models.harvest import Harvest
 from models.url import identifier
 from streams.inbox import Shard
-from streams.records import HarvestPoint, Outcome, Pack, RecordError
+from streams.records import VERSION, HarvestPoint, Outcome, Pack, RecordError
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import HARVEST, OUTCOMES
@@ -39,6 +39,8 @@ def read_outcome(value: bytes) -> Pack[Outcome]:
     """Return an outcome as a pack of one fact, with its page's place as origin."""
     try:
         outcome = _outcome.decode(value)
+        if outcome.version != VERSION:
+            raise RecordError(f"not an Outcome: unknown version {outcome.version}, expected {VERSION}")
         source, _, offset = outcome.origin.rpartition("@")
         return Pack(source=source, facts=[(int(offset), 0, outcome)])
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:

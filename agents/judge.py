@@ -49,10 +49,12 @@ class JudgeAgent:
             self._refuse(outbox, fetched)
 
     def _body(self, fetched: FetchedPage) -> bytes:
+        most = self._runtime.settings.fetch.max_bytes
         try:
-            return self._decompress.decompress(
-                fetched.body, max_output_size=self._runtime.settings.fetch.max_bytes
-            )
+            # A size that the body states is what the decompressor makes room for, whatever the limit.
+            if zstandard.frame_content_size(fetched.body) > most:
+                raise RecordError(f"not a FetchedPage: its body has more than {most} bytes")
+            return self._decompress.decompress(fetched.body, max_output_size=most)
         except zstandard.ZstdError as error:
             raise RecordError(f"not a FetchedPage: its body can't be decompressed: {error}") from error
 

@@ -25,7 +25,8 @@ class ObserveAgent:
 
     def handle(self, outbox: Outbox, message: Any) -> None:
         """Observe one line."""
-        seen = self.observer.observe(message.value)
+        # A shipper may send an empty message, which is no line.
+        seen = self.observer.observe(message.value or b"")
         if isinstance(seen, Access):
             outbox.emit(ACCESSES.name, self._runtime.partition(ACCESSES, seen.user), seen)
         elif isinstance(seen, Malformed):

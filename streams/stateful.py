@@ -105,7 +105,12 @@ class Stateful(Generic[Row]):
             shard = self.shards.get(message.partition)
             if shard is None:
                 continue  # between two owners: it comes again, to whoever owns the partition then
-            self._absorb(shard, message.offset, event.value, event)
+            try:
+                self._absorb(shard, message.offset, event.value, event)
+            except Exception:
+                # Half of a message: nothing of the open group may be written, by the last flush least of all.
+                del self.shards[message.partition]
+                raise
             messages, rows = shard.size()
             if messages >= self._limits.group_messages or rows >= self._limits.group_rows:
                 await self.commit(shard)

@@ -139,7 +139,8 @@ def _check_pages(
 ) -> None:
     pages = {row.url: row for _, row in _rows(parts, PAGE_PREFIX, FrontierRow) if isinstance(row, PageRow)}
     links = _in_links(judged.values())
-    for url in judged.keys() | visits.keys() | links.keys():
+    known = {url for url, row in pages.items() if row.verdict is not None or row.visits or row.links}
+    for url in known | judged.keys() | visits.keys() | links.keys():
         row = pages.get(url)
         if row is None:
             report.lose(url)

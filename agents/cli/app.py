@@ -12,6 +12,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
+#: What a shell reports of a process that SIGINT ended.
+INTERRUPTED = 130
+
 #: The examples in each command's help, by the command's full name; tests run them.
 EXAMPLES: dict[str, tuple[str, ...]] = {}
 

@@ -5,17 +5,14 @@ from typing import Annotated
 
 import typer
 
-from agents.cli.app import CommandError, app, examples
+from agents.cli.app import INTERRUPTED, CommandError, app, examples
 from agents.cli.options import Assignments, ConfigFile, DataDirectory, load_settings
-
-#: What a shell reports of a process that SIGINT ended.
-INTERRUPTED = 130
 
 
 @app.command(
     epilog=examples(
         "crawl",
-        'scentline crawl --seed https://example.org/ --predicate \'crawlers="crawler" and title("crawl*")\'',
+        'scentline crawl --seed http://example.org/ --predicate \'crawlers="crawler" and title("crawl*")\'',
         "scentline crawl --archive pages.warc.gz --log access.log.gz --labels topics.tsv.gz"
         " --predicate 'science=category(\"Science\")' --budget 1000",
     )

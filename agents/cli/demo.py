@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.cli.app import app, examples
-from agents.cli.crawl import INTERRUPTED
+from agents.cli.app import INTERRUPTED, app, examples
 from agents.cli.options import AsJson
 from agents.cli.output import print_json, print_table
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from agents.demo.run import Comparison
 
 
-@app.command(epilog=examples("demo", "scentline demo", "scentline demo --out /tmp/demo --random-seed 3 --json"))
+@app.command(epilog=examples("demo", "scentline demo", "scentline demo --out short --budget 300 --json"))
 def demo(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Where to put the files; an earlier demo there is replaced.")

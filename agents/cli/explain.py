@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from agents.inspect.explain import Explanation
 
 
-@app.command(epilog=examples("explain", "scentline explain http://s.wikispeedia.test/wp/Science"))
+@app.command(
+    epilog=examples(
+        "explain", "scentline explain http://example.org/", "scentline explain http://example.org/ --json"
+    )
+)
 def explain(
     url: Annotated[str, typer.Argument(metavar="URL", help="A page that the crawl may have met.")],
     features: Annotated[int, typer.Option(min=0, help="Features shown for each predicate.")] = 12,

@@ -9,7 +9,9 @@ from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, l
 from agents.cli.output import print_json
 
 
-@app.command(epilog=examples("feed", "scentline feed access.log.gz --json", "zcat *.gz | scentline feed -"))
+@app.command(
+    epilog=examples("feed", "scentline feed access.log.gz --json", "zcat logs/*.gz | scentline feed -")
+)
 def feed(
     source: Annotated[str, typer.Argument(metavar="FILE|-", help="A log, gzip or not; - is standard input.")],
     form: Annotated[

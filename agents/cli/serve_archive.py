@@ -10,7 +10,7 @@ from agents.cli.app import CommandError, app, examples
 
 @app.command(
     "serve-archive",
-    epilog=examples("serve-archive", "scentline serve-archive pages.warc.gz --port 8080 --log access.log"),
+    epilog=examples("serve-archive", "scentline serve-archive pages.warc.gz --log served.log"),
 )
 def serve_archive(
     paths: Annotated[list[Path], typer.Argument(metavar="PAGES.warc.gz...", help="WARC files.")],

@@ -40,8 +40,11 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
         raise ConfigurationError(
             "a crawl needs at least one predicate, such as --predicate 'news=title(\"news\")'"
         )
-    for expression in settings.predicates.values():
-        parse(expression)
+    for name, expression in settings.predicates.items():
+        if parse(expression).categories and not settings.judge.labels:
+            raise ConfigurationError(
+                f"predicate {name} asks for a category: give --labels TSV, which tells them"
+            )
     _check_files(options)
     seeds = _seeds(settings, options)
     with ExitStack() as resources:

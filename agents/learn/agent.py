@@ -65,6 +65,8 @@ class LearnAgent:
         """Take in the base rates: they are counted in one partition and needed in all."""
         if interest.feature == BASE:
             self._base = {name: list(cell) for name, cell in interest.counts.items()}
+            if self._changed:
+                self._wake.set()
 
     async def run(self) -> None:
         """Publish whenever something changed: at once while few pages are judged, a little later then."""
@@ -86,8 +88,12 @@ class LearnAgent:
         messages = []
         for feature, shard in changed.items():
             row = shard.get(feature_key(feature))
-            if isinstance(row, FeatureRow) and self._news.worth(feature, row.counts, self._base):
+            if not isinstance(row, FeatureRow):
+                continue
+            if self._news.worth(feature, row.counts, self._base):
                 messages.append(self._message(feature, row.counts))
+            elif self._news.undecided(row.counts, self._base):
+                self._changed.setdefault(feature, shard)
         messages += [self._message(feature, None) for feature in (*gone, *self._news.withdrawn())]
         if base_shard is not None:
             # Last, so that who has heard of a page's verdict has heard of its features too.

@@ -6,6 +6,9 @@ from models.frontier.fairness import FairShare
 
 #: Fetches of a predicate over which its yield is remembered: each one before counts that much less.
 MEMORY = 100.0
+#: How sharply turns follow yields: predicates that find about as much get about as many turns, one that finds
+#: half as much a sixteenth.
+SHARPNESS = 4
 #: Fetches at a yield of one half that every predicate is taken to have behind it.
 PRIOR_FETCHES = 2.0
 
@@ -14,8 +17,8 @@ class Turns:
     """Weighted-fair turns between predicates, some even by their shares, the others by their yields.
 
     A predicate with hardly a page left to find would spend half of all fetches on nothing if turns went by
-    shares alone. So ``even`` of the turns go by the shares; the rest go by share times yield, the part of a
-    predicate's own fetches that lately satisfied it. Nobody gets less than ``even`` of its share.
+    shares alone. So ``even`` of the turns go by the shares; the rest go by share times a power of the yield,
+    the part of a predicate's own fetches that lately satisfied it. Nobody gets less than ``even`` of its share.
 
     >>> turns = Turns(even=0.2)
     >>> for name in ("science", "music"):
@@ -24,7 +27,7 @@ class Turns:
     ...     turns.brought("science", hit)
     ...     turns.brought("music", False)
     >>> [round(turns.weight(name), 2) for name in ("science", "music")]
-    [0.74, 0.26]
+    [0.9, 0.1]
     """
 
     def __init__(self, even: float) -> None:
@@ -62,12 +65,13 @@ class Turns:
 
     def weight(self, name: str) -> float:
         """Return the part of the turns that a predicate gets while all are eligible."""
-        earned = self._shares[name] * self._yield(name)
-        total = sum(share * self._yield(other) for other, share in self._shares.items())
+        earned = self._shares[name] * self._worth(name)
+        total = sum(share * self._worth(other) for other, share in self._shares.items())
         return self._even * self._shares[name] / sum(self._shares.values()) + (1 - self._even) * earned / total
 
-    def _yield(self, name: str) -> float:
-        return (self._hits[name] + PRIOR_FETCHES / 2) / (self._fetches[name] + PRIOR_FETCHES)
+    def _worth(self, name: str) -> float:
+        part: float = (self._hits[name] + PRIOR_FETCHES / 2) / (self._fetches[name] + PRIOR_FETCHES)
+        return part**SHARPNESS
 
     def _weigh(self) -> None:
         for name in self._shares:

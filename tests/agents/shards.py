@@ -7,16 +7,22 @@ from typing import Any, TypeVar
 
 from rocksdict import Options, Rdict
 
+from agents.crawl.journal import open_journal
+from streams.app import create_app
 from streams.inbox import Codec, Shard
 from streams.outbox import Message
-from streams.records import Decoder, EvidencePack, Pack, SightingPack
+from streams.records import AccessPack, Decoder, EvidencePack, Pack, SightingPack
+from streams.runtime import Runtime
+from streams.settings import Settings
 from streams.tables import TablePartition
-from streams.topics import EVIDENCE, SIGHTINGS, Topic
+from streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic
+from streams.transport.publisher import JournalPublisher
 
 Row = TypeVar("Row")
 
 _DECODERS: dict[str, Decoder[Pack[Any]]] = {
     SIGHTINGS.name: Decoder[Pack[Any]](SightingPack),
+    ACCESSES.name: Decoder[Pack[Any]](AccessPack),
     EVIDENCE.name: Decoder[Pack[Any]](EvidencePack),
 }
 
@@ -78,3 +84,15 @@ def emitted(messages: Iterable[Message], topic: Topic) -> list[tuple[int, Any]]:
         if name == topic.name
         for _, _, fact in decode(value or b"").facts
     ]
+
+
+@contextmanager
+def a_runtime(settings: Settings, now: float = 1000.0) -> Iterator[Runtime]:
+    """Give a runtime on the real journal of the settings' data directory; its app is never started."""
+
+    def fail(error: BaseException) -> None:
+        raise error
+
+    with open_journal(settings) as journal:
+        publisher = JournalPublisher(journal, lambda: now)
+        yield Runtime(create_app(settings), settings, publisher, fail, lambda: now)

@@ -1,5 +1,6 @@
 """The candidates in memory: what is offered, what waits, what is chosen, and that nothing is lost."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agents.frontier.agent import FrontierAgent
 from agents.frontier.book import Book, FrontierShard
 from agents.frontier.candidates import Candidates
 from agents.frontier.rows import Choice, FrontierRow, HostRow, PageRow, host_key, page_key
@@ -14,10 +16,10 @@ from agents.frontier.scoring import Scorer
 from models.frontier.politeness import HostClocks
 from models.interest.features import BASE, token
 from models.url import host
-from streams.records import Failed, Interest, Judged, Seeded, Visited
-from streams.settings import FrontierSettings, LearnSettings
+from streams.records import Failed, Interest, Judged, PredicateDefinition, Seeded, Visited
+from streams.settings import FrontierSettings, LearnSettings, Settings
 from streams.topics import SIGHTINGS, partition_of
-from tests.agents.shards import Disk, disk, take_in, write
+from tests.agents.shards import Disk, a_runtime, disk, take_in, write
 
 NOW = 1000.0
 
@@ -123,7 +125,7 @@ def test_the_best_candidate_is_chosen_first_each_predicate_by_its_own_scores(row
         f"http://a.org/{path}" for path in ("better/1", "good/1", "better/2", "good/2", "x/1", "x/2")
     ]
     assert front.choose("p") is None
-    assert front.candidates.in_flight("p") == front.candidates.in_flight("q") == 3
+    assert [flight.predicate for flight in front.candidates.flights.values()] == list("pqpqpq")
 
 
 def test_what_was_learned_since_a_candidate_was_offered_counts_at_the_choice(rows: Disk) -> None:
@@ -208,11 +210,12 @@ def test_a_url_waits_for_its_retry_and_is_then_chosen_again(rows: Disk) -> None:
     front.sight(Failed("http://a.org/", 1, "retry", "timeout", NOW))
     front.candidates.land("http://a.org/", NOW)
     assert front.choose() is None
-    assert front.candidates.next_wake == NOW + 10.0
+    wakes = [front.candidates.next_wake]
     front.candidates.wake(NOW + 9.9)
     assert front.choose(now=NOW + 9.9) is None
     front.candidates.wake(NOW + 10.0)
-    assert front.candidates.next_wake is None
+    wakes.append(front.candidates.next_wake)
+    assert wakes == [NOW + 10.0, None]
     assert front.choose(now=NOW + 10.0) == "http://a.org/"
 
 
@@ -267,7 +270,7 @@ def test_reopened_shards_offer_what_is_open_and_wait_for_what_is_in_flight(rows:
     again.follow("p")
     again.candidates.open(again.shards[0], 1, NOW)
     assert set(again.candidates.flights) == {flying}
-    assert again.candidates.in_flight("p") == 1
+    assert [flight.predicate for flight in again.candidates.flights.values()] == ["p"]
     assert set(again.choices()) == set(urls(3)) - {flying}
 
 
@@ -353,3 +356,64 @@ def test_about_the_set_share_of_the_choices_is_left_to_chance(rows: Disk) -> Non
     assert 200 < len(explored) < 300
     assert set(explored) == {0.25 / 100}
     assert best == {urls(1)[0]}
+
+
+# the agent, which keeps several shards
+
+
+@pytest.fixture
+def agent(rows: Disk, tmp_path: Path) -> Iterator[FrontierAgent]:
+    values = {"data": tmp_path / "data", "streams": {"partitions": 3}, "frontier": {"attempts": 4}}
+    with a_runtime(Settings.model_validate(values), NOW) as runtime:
+        agent = FrontierAgent(runtime)
+        agent.heard_predicate(PredicateDefinition(name="p", expression='"p"'))
+        for partition in range(3):
+            shard = rows.shard(FrontierRow, SIGHTINGS, partition)
+            agent.inbox.shards[partition] = shard
+            agent.opened(shard)
+        yield agent
+
+
+def sight(agent: FrontierAgent, *facts: Any) -> None:
+    """Have the agent absorb facts in several shards, whose groups then end one after the other."""
+    for fact in facts:
+        agent.absorb(agent.candidates.shards[partition_of(host(fact.url), 3)], fact)
+    for shard in agent.candidates.shards.values():
+        write(shard)
+        agent.committed(shard)
+
+
+def end_leases(agent: FrontierAgent, now: float) -> None:
+    async def end() -> None:
+        agent._end_leases(now)
+
+    asyncio.run(end())
+
+
+def test_what_one_shards_group_touched_is_offered_when_another_shards_group_ends_first(
+    agent: FrontierAgent,
+) -> None:
+    found = urls(30, hosts=10)
+    sight(agent, *map(Seeded, found))
+    assert set(agent.candidates.queues["p"]) == set(found)
+
+
+def test_a_late_answer_to_an_order_leaves_the_next_one_in_flight(agent: FrontierAgent) -> None:
+    (url,) = urls(1)
+    sight(agent, Seeded(url))
+    assert agent._choose(NOW)
+    end_leases(agent, NOW + 1000.0)
+    assert not agent.candidates.flights
+    assert agent._choose(NOW + 1000.0)
+    sight(agent, Failed(url, 1, "retry", "timeout", NOW))
+    assert set(agent.candidates.flights) == {url}, "the second order's lease must still run out"
+    assert not agent.finished
+
+
+def test_a_page_answered_after_its_lease_ran_out_is_not_ordered_again(agent: FrontierAgent) -> None:
+    (url,) = urls(1)
+    sight(agent, Seeded(url))
+    assert agent._choose(NOW)
+    end_leases(agent, NOW + 1000.0)
+    sight(agent, Judged(url, {"p": True}, NOW))
+    assert not agent._choose(NOW + 1000.0)

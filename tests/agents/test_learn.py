@@ -288,4 +288,4 @@ def test_a_frontier_knows_every_weight_to_about_the_threshold(seed: int) -> None
         words = [frozenset({feature[2:]})]
         known, true_log = known_weights.content_log(words), true_weights.content_log(words)
         if known and true_log:  # both significant
-            assert abs(known - true_log) < 2 * threshold
+            assert abs(known - true_log) < 3 * threshold

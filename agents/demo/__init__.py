@@ -1,0 +1,1 @@
+"""The demo: two crawls of one synthetic web, side by side, and the picture of what learning was worth."""

@@ -1,0 +1,102 @@
+"""The browse agent: each access becomes one sighting, however late or often its line comes."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.browse import USER_PREFIX, BrowseAgent, UserRow
+from models.crowd.window import Visit
+from streams.inbox import Shard
+from streams.records import Access, Visited
+from streams.settings import Settings
+from streams.topics import ACCESSES, SIGHTINGS, partition_of
+from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disk]:
+    with disk(tmp_path_factory.mktemp("users")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseAgent]:
+    data = tmp_path_factory.mktemp("data")
+    settings = Settings.model_validate({"data": data, "browse": {"window": 3}, "streams": {"partitions": 3}})
+    with a_runtime(settings) as runtime:
+        yield BrowseAgent(runtime)
+
+
+@pytest.fixture
+def shard(rows: Disk) -> Shard[UserRow]:
+    return empty(rows)
+
+
+def empty(rows: Disk) -> Shard[UserRow]:
+    shard: Shard[UserRow] = rows.shard(UserRow, ACCESSES)
+    for key, _ in shard.store.scan(b""):
+        shard.delete(key)
+    write(shard)
+    return shard
+
+
+def access(time: float, page: int = 0, user: str = "u") -> Access:
+    return Access(user, f"http://h{page}.org/{page}", time)
+
+
+def row(shard: Shard[UserRow], user: str = "u") -> UserRow:
+    found = shard.get(USER_PREFIX + user.encode())
+    assert found is not None
+    return found
+
+
+def test_an_access_is_told_to_the_partition_of_its_host(shard: Shard[UserRow], agent: BrowseAgent) -> None:
+    messages = take_in(shard, agent, *(access(float(page), page) for page in range(6)))
+    told = emitted(messages, SIGHTINGS)
+    expected = [Visited(f"http://h{page}.org/{page}", "u", float(page)) for page in range(6)]
+    assert sorted((fact for _, fact in told), key=lambda fact: fact.time) == expected
+    assert all(partition == partition_of(f"h{fact.time:.0f}.org", 3) for partition, fact in told)
+
+
+def test_a_line_that_comes_again_is_told_once(shard: Shard[UserRow], agent: BrowseAgent) -> None:
+    first = take_in(shard, agent, access(1.0), access(1.0), access(2.0))
+    again = take_in(shard, agent, access(2.0), access(1.0))
+    assert len(emitted(first, SIGHTINGS)) == 2
+    assert not again
+    assert row(shard).accesses == 2
+
+
+def test_a_late_line_takes_its_place_in_the_users_window(shard: Shard[UserRow], agent: BrowseAgent) -> None:
+    messages = take_in(shard, agent, access(3.0), access(1.0), access(2.0))
+    assert len(emitted(messages, SIGHTINGS)) == 3
+    assert [visit.time for visit in row(shard).window] == [1.0, 2.0, 3.0]
+
+
+def test_users_are_kept_apart(shard: Shard[UserRow], agent: BrowseAgent) -> None:
+    messages = take_in(shard, agent, access(1.0, user="u"), access(1.0, user="v"))
+    assert len(emitted(messages, SIGHTINGS)) == 2
+    assert [row(shard, user).accesses for user in "uv"] == [1, 1]
+
+
+def test_the_window_is_bounded_and_all_accesses_are_counted(shard: Shard[UserRow], agent: BrowseAgent) -> None:
+    take_in(shard, agent, *(access(float(time)) for time in range(10)))
+    assert row(shard).accesses == 10
+    assert row(shard).window == [Visit(float(time), "http://h0.org/0") for time in (7, 8, 9)]
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=12))
+def test_the_lines_of_a_short_time_count_once_in_any_order_and_across_restarts(
+    rows: Disk, agent: BrowseAgent, lines: list[tuple[int, int]]
+) -> None:
+    # Three instants and one page for each user: the window holds all that is distinct.
+    empty(rows)
+    told: list[tuple[float, str]] = []
+    for time, user in lines:
+        shard: Shard[UserRow] = rows.shard(UserRow, ACCESSES)
+        messages = take_in(shard, agent, access(float(time), user=f"u{user}"))
+        told += [(fact.time, fact.user) for _, fact in emitted(messages, SIGHTINGS)]
+        write(shard)
+    assert sorted(told) == sorted({(float(time), f"u{user}") for time, user in lines})

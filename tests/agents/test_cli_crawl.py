@@ -1,0 +1,319 @@
+"""The commands around a crawl: crawling, reading what it left, feeding, auditing, and what goes wrong."""
+
+import json
+import shutil
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from rocksdict import Options, Rdict
+
+from agents.frontier.rows import HOST_PREFIX, PAGE_PREFIX, FrontierRow, HostRow, PageRow
+from agents.inspect.record import outcomes
+from agents.offline.process import ServerProcess
+from agents.offline.synthetic.web import SyntheticWeb
+from streams.records import Outcome
+from streams.tables import open_read_only
+from streams.transport.journal import Journal
+from tests.agents.commands import complaint, last_line, printed, running, scentline, wait_until
+
+BUDGET = 60
+SIZE = (7, 6, 40, 4)  # seed, sites, pages a site, topics
+PREDICATES = (
+    "--predicate", 'sports=category("Sports")',
+    "--predicate", 'hockey=category("Sports") and "hockey"',
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Crawl:
+    """A finished crawl: where it was run, with which variables, what it printed."""
+
+    cwd: Path
+    variables: dict[str, str]
+    out: str
+    err: str
+    command: tuple[str, ...]
+
+    def read(self, *arguments: str) -> str:
+        return printed(self.cwd, *arguments, "--data", "data")
+
+    def outcomes(self) -> list[Outcome]:
+        return outcomes_of(self.cwd / "data")
+
+    def pages(self) -> list[PageRow]:
+        return pages_of(self.cwd / "data")
+
+
+def outcomes_of(data: Path) -> list[Outcome]:
+    with Journal.open(data / "journal", read_only=True) as journal:
+        return list(outcomes(journal))
+
+
+def pages_of(data: Path) -> list[PageRow]:
+    decode = msgspec.msgpack.Decoder(FrontierRow).decode
+    rows = (
+        decode(raw) for part in open_read_only(data, "frontier").values() for _, raw in part.scan(PAGE_PREFIX)
+    )
+    return [row for row in rows if isinstance(row, PageRow)]
+
+
+def judged_so_far(data: Path) -> int:
+    return len(outcomes_of(data)) if (data / "journal" / "CURRENT").exists() else 0
+
+
+@pytest.fixture(scope="module")
+def web() -> SyntheticWeb:
+    return SyntheticWeb(*SIZE)
+
+
+@pytest.fixture(scope="module")
+def variables() -> Iterator[dict[str, str]]:
+    with ServerProcess.synthetic(*SIZE) as server:
+        yield {"SCENTLINE_FETCH__PROXY": server.url, "SCENTLINE_FETCH__DELAY_SECONDS": "0"}
+
+
+@pytest.fixture(scope="module")
+def files(web: SyntheticWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory with the web's access log and labels."""
+    directory = tmp_path_factory.mktemp("files")
+    (directory / "access.log").write_text("".join(f"{line}\n" for line in web.access_log(5, 200)))
+    (directory / "labels.tsv").write_text("".join(f"{url}\t{name}\n" for url, name in web.labels()))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def crawl(variables: dict[str, str], files: Path) -> Crawl:
+    command = (
+        "crawl", "--log", "access.log", "--labels", "labels.tsv", *PREDICATES, "--data", "data",
+        "--budget", str(BUDGET), "--set", "frontier.explore=0.2", "--json",
+    )  # fmt: skip
+    run = scentline(files, *command, **variables)
+    assert run.returncode == 0, run.stderr
+    return Crawl(files, variables, run.stdout, run.stderr, command)
+
+
+def test_a_crawl_ends_with_its_figures_as_json(crawl: Crawl) -> None:
+    assert crawl.out.count("\n") == 1
+    summary = last_line(crawl.out)
+    assert list(summary) == [
+        "fetched", "failed", "seconds", "pages_per_second", "policy", "candidates", "predicates",
+    ]  # fmt: skip
+    assert summary["fetched"] == len(crawl.outcomes()) >= BUDGET
+    assert summary["policy"] == "linkage"
+    assert summary["candidates"] == sum(row.state in ("candidate", "aside", "leased") for row in crawl.pages())
+    assert set(summary["predicates"]) == {"sports", "hockey"}
+    for name, figures in summary["predicates"].items():
+        assert list(figures) == ["hits", "judged", "harvest_rate", "lift"]
+        assert figures["hits"] == sum(outcome.verdict[name] for outcome in crawl.outcomes())
+        assert figures["judged"] == summary["fetched"]
+        assert figures["harvest_rate"] == pytest.approx(figures["hits"] / figures["judged"], abs=1e-4)
+
+
+def test_a_crawl_in_a_pipe_says_where_it_stands_in_plain_lines(crawl: Crawl) -> None:
+    lines = crawl.err.splitlines()
+    assert f"  {last_line(crawl.out)['fetched']} pages (" in lines[-1]
+    assert "\x1b" not in crawl.err
+
+
+def test_the_crawl_without_seeds_starts_at_pages_of_the_log(crawl: Crawl) -> None:
+    seeds = [row.url for row in crawl.pages() if row.seed]
+    log = (crawl.cwd / "access.log").read_text()
+    assert len(seeds) == 10
+    assert all(f"GET {url} " in log for url in seeds)
+
+
+def test_the_same_command_does_nothing_more_once_the_budget_is_spent(crawl: Crawl, tmp_path: Path) -> None:
+    shutil.copytree(crawl.cwd, tmp_path, dirs_exist_ok=True)
+    before = len(outcomes_of(tmp_path / "data"))
+    again = printed(tmp_path, *crawl.command, **crawl.variables)
+    assert last_line(again)["fetched"] == len(outcomes_of(tmp_path / "data")) == before
+
+
+def test_harvest_prints_the_newest_point_of_each_predicate(crawl: Crawl) -> None:
+    lines = [line.split("\t") for line in crawl.read("harvest").splitlines()]
+    assert lines[0] == ["predicate", "pages", "hits", "harvest rate", "lately", "lift"]
+    summary = last_line(crawl.out)["predicates"]
+    found = {name: (int(pages), int(hits)) for name, pages, hits, *_ in lines[1:]}
+    assert found == {name: (figures["judged"], figures["hits"]) for name, figures in summary.items()}
+
+
+def test_harvest_writes_every_point_as_json(crawl: Crawl) -> None:
+    points = [json.loads(line) for line in crawl.read("harvest", "--json").splitlines()]
+    assert {point["predicate"] for point in points} == {"sports", "hockey"}
+    for name in ("sports", "hockey"):
+        pages = [point["pages"] for point in points if point["predicate"] == name]
+        assert pages == sorted(pages)
+
+
+def test_matches_are_the_pages_that_satisfy_the_predicate(crawl: Crawl) -> None:
+    lines = [json.loads(line) for line in crawl.read("matches", "hockey", "--format", "jsonl").splitlines()]
+    assert {line["url"] for line in lines} == {row.url for row in crawl.outcomes() if row.verdict["hockey"]}
+    assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
+    assert set(lines[0]) == {"url", "title", "time", "depth"}
+    table = crawl.read("matches", "hockey").splitlines()
+    assert [line.split("\t")[0] for line in table] == ["url", *(line["url"] for line in lines)]
+
+
+def test_matches_of_an_unknown_predicate_names_the_known(crawl: Crawl) -> None:
+    said = complaint(crawl.cwd, "matches", "hokey", "--data", "data")
+    assert said == "no predicate 'hokey'; expected one of hockey, sports"
+
+
+def test_explain_says_why_a_page_was_fetched(crawl: Crawl) -> None:
+    page = next(row for row in reversed(crawl.outcomes()) if row.depth > 0 and not row.explored)
+    text = crawl.read("explain", page.url)
+    assert text.startswith(f"{page.url}\nstate: judged\n")
+    assert f"fetched for {page.predicate} by policy linkage" in text
+    known: dict[str, Any] = json.loads(crawl.read("explain", page.url, "--json"))
+    assert (known["url"], known["state"], known["verdict"]) == (page.url, "judged", page.verdict)
+    assert known["choice"]["predicate"] == page.predicate
+    assert set(known["features"]) == {"sports", "hockey"}
+    for entry in known["features"]["sports"]:
+        assert 0 <= entry["hits"] <= entry["pages"]
+
+
+def test_explain_says_why_a_candidate_was_not_fetched(crawl: Crawl) -> None:
+    candidate = next(row for row in crawl.pages() if row.state == "candidate")
+    text = crawl.read("explain", candidate.url)
+    assert "state: candidate\n" in text
+    assert "not fetched: others had a higher priority" in text
+    assert json.loads(crawl.read("explain", candidate.url, "--json"))["choice"] is None
+
+
+def test_explain_of_a_url_that_was_never_met_is_an_error(crawl: Crawl) -> None:
+    said = complaint(crawl.cwd, "explain", "http://nowhere.test/", "--data", "data")
+    assert said == "http://nowhere.test/: the crawl in data has never met this URL"
+
+
+def test_the_audit_of_a_finished_crawl_is_clean(crawl: Crawl) -> None:
+    report = last_line(crawl.read("audit", "--json"))
+    assert report["judged"] == len(crawl.outcomes())
+    assert report["rows"] > report["judged"]
+    assert [report[name] for name in ("judged_twice", "lost", "differences", "behind")] == [0, 0, 0, 0]
+
+
+def test_the_audit_finds_a_planted_difference(crawl: Crawl, tmp_path: Path) -> None:
+    shutil.copytree(crawl.cwd / "data", tmp_path / "data")
+    table = Rdict(str(tmp_path / "data" / "v1" / "tables" / "frontier-0.db"), Options(raw_mode=True))
+    key, raw = next(iter(table.items(from_key=HOST_PREFIX)))
+    row = msgspec.msgpack.decode(raw, type=FrontierRow)
+    assert isinstance(row, HostRow)
+    row.judged += 1
+    table[key] = msgspec.msgpack.encode(row)
+    table.close()
+    run = scentline(tmp_path, "audit", "--data", "data", "--json")
+    assert run.returncode == 1
+    report = last_line(run.stdout)
+    assert (report["differences"], report["lost"], report["judged_twice"]) == (1, 0, 0)
+    host = key.removeprefix(HOST_PREFIX).decode()
+    assert run.stderr == f"host {host}: the state has {row.judged}, the recount {row.judged - 1}\n"
+
+
+def test_the_figures_of_feed_add_up_to_the_lines(tmp_path: Path, web: SyntheticWeb) -> None:
+    lines = [*web.access_log(3, 50), "damaged", "\x00\x01 not a line either"]
+    (tmp_path / "access.log").write_text("".join(f"{line}\n" for line in lines))
+    fed = last_line(printed(tmp_path, "feed", "access.log", "--json"))
+    assert set(fed) == {"accepted", "filtered", "malformed"}
+    assert fed["accepted"] + sum(fed["filtered"].values()) + fed["malformed"] == len(lines)
+    assert fed["malformed"] >= 2
+    letters = printed(tmp_path, "dead-letters", "--json").splitlines()
+    assert len(letters) == fed["malformed"]
+    assert json.loads(letters[-1])["offset"] == len(lines)
+
+
+def test_a_log_fed_twice_counts_once(crawl: Crawl, tmp_path: Path) -> None:
+    for name in ("access.log", "labels.tsv"):
+        shutil.copy(crawl.cwd / name, tmp_path)
+    fed = [last_line(printed(tmp_path, "feed", "access.log", "--data", "data", "--json")) for _ in range(2)]
+    assert fed[0] == fed[1]
+    printed(tmp_path, *crawl.command, "--budget", "5", **crawl.variables)
+    report = last_line(printed(tmp_path, "audit", "--data", "data", "--json"))
+    assert (report["differences"], report["lost"], report["behind"]) == (0, 0, 0)
+    assert sum(row.visits for row in pages_of(tmp_path / "data")) == fed[0]["accepted"]
+
+
+def test_feeding_a_directory_that_a_crawl_uses_is_an_error(crawl: Crawl) -> None:
+    endless = (*crawl.command, "--data", "busy", "--budget", "0", "--set", "fetch.delay_seconds=1")
+    with running(crawl.cwd, *endless, **crawl.variables | SLOW) as process:
+        wait_until(lambda: judged_so_far(crawl.cwd / "busy") > 0, process)
+        said = complaint(crawl.cwd, "feed", "access.log", "--data", "busy")
+    assert "another process writes to it" in said
+
+
+#: Each host is asked about three times a second: slow enough to be interrupted on the way.
+SLOW = {"SCENTLINE_FETCH__DELAY_SECONDS": "0.3"}
+
+
+def test_ctrl_c_ends_a_crawl_with_its_figures_and_the_same_command_goes_on(crawl: Crawl) -> None:
+    command = (*crawl.command, "--data", "interrupted")
+    data = crawl.cwd / "interrupted"
+    with running(crawl.cwd, *command, **crawl.variables | SLOW) as process:
+        wait_until(lambda: judged_so_far(data) >= 5, process)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert 5 <= last_line(out)["fetched"] < BUDGET
+    ended = last_line(printed(crawl.cwd, *command, **crawl.variables | SLOW))
+    assert ended["fetched"] >= BUDGET
+    report = last_line(printed(crawl.cwd, "audit", "--data", "interrupted", "--json"))
+    assert report["judged"] == ended["fetched"]
+    assert (report["differences"], report["lost"], report["judged_twice"]) == (0, 0, 0)
+
+
+SEED = ("--seed", "http://a.test/")
+WORD = ("--predicate", 'a="word"')
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (SEED, "a crawl needs at least one predicate"),
+        (WORD, "a crawl needs somewhere to start"),
+        ((*WORD, "--seed", "ftp://a.test/"), "--seed 'ftp://a.test/' can't be crawled; expected an http"),
+        ((*SEED, "--predicate", "word"), "--predicate 'word': expected NAME=EXPR"),
+        ((*SEED, "--predicate", 'a b="word"'), "predicates.a b can't be"),
+        ((*SEED, "--predicate", 'a=category("A")'), "predicate a asks for a category: give --labels"),
+        ((*SEED, *WORD, "--archive", "no.warc.gz"), "--archive no.warc.gz: there is no such file"),
+        ((*SEED, *WORD, "--log", "no.log"), "log no.log can't be opened: No such file"),
+        ((*WORD, "--log", "no.log"), "log no.log can't be opened: No such file"),
+        ((*SEED, *WORD, "--labels", "no.tsv"), "labels no.tsv: expected a readable TSV file"),
+        ((*SEED, *WORD, "--policy", "magic"), "frontier.policy can't be 'magic': expected 'linkage'"),
+        ((*SEED, *WORD, "--set", "frontier.budgte=1"), "did you mean frontier.budget?"),
+    ],
+)
+def test_a_wrong_option_is_one_line_and_status_2(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    line = complaint(tmp_path, "crawl", *options)
+    assert said in line
+    assert "\n" not in line
+
+
+def test_an_archive_that_is_none_is_one_line_and_status_2(tmp_path: Path) -> None:
+    (tmp_path / "pages.warc").write_text("hello")
+    line = complaint(tmp_path, "crawl", *SEED, *WORD, "--archive", "pages.warc")
+    assert "pages.warc" in line
+    assert "\n" not in line
+
+
+def test_a_mistyped_predicate_is_pointed_at(tmp_path: Path) -> None:
+    lines = complaint(tmp_path, "crawl", *SEED, "--predicate", 'a=title("x") an "word"').split("\n")
+    assert lines[0].startswith('predicate title("x") an "word": column 12: expected "and"')
+    assert lines[1][lines[2].index("^") :] == 'an "word"'
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("explain", "http://a.test/"), ("audit",), ("matches", "a"), ("harvest",), ("dead-letters",)],
+)
+def test_reading_where_nothing_was_crawled_is_one_line_and_status_2(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    line = complaint(tmp_path, *command, "--data", "nowhere")
+    assert "nowhere" in line
+    assert "expected" in line
+    assert "\n" not in line

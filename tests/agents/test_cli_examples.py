@@ -1,0 +1,138 @@
+"""Each command's help has examples, and each of them works as it stands."""
+
+import gzip
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import typer
+
+from agents.cli import load_commands
+from agents.cli.app import app
+from agents.offline.process import ServerProcess
+from agents.offline.synthetic.web import SyntheticWeb
+from tests.agents.commands import SECONDS, environment, last_line, printed, running, wait_until
+from tests.agents.test_archive import write
+
+EXAMPLES = load_commands()
+#: Those that run until they are stopped, or too long for a test.
+STOPPED = {"scentline demo", "scentline serve-archive pages.warc.gz --log served.log"}
+LINES = [line for lines in EXAMPLES.values() for line in lines if line not in STOPPED]
+
+HOME = b'<title>Example</title><p>About <a href="/crawlers">a crawler</a> and <a href="/tea">tea</a>.'
+PAGES = {
+    "http://example.org/": HOME,
+    "http://example.org/crawlers": b"<title>Crawling the web</title><p>A crawler follows links.",
+    "http://example.org/tea": b"<title>Tea</title><p>Pour it hot.",
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory that holds what the examples name, a crawl's data among it."""
+    directory = tmp_path_factory.mktemp("files")
+    web = SyntheticWeb(3, 6, 20, 4)
+    _record(directory / "pages.warc.gz", web)
+    log = "".join(f"{line}\n" for line in web.access_log(5, 100)).encode()
+    (directory / "access.log.gz").write_bytes(gzip.compress(log))
+    (directory / "logs").mkdir()
+    shutil.copy(directory / "access.log.gz", directory / "logs" / "monday.gz")
+    labels = "".join(f"{url}\t{category}\n" for url, category in web.labels()).encode()
+    (directory / "topics.tsv.gz").write_bytes(gzip.compress(labels))
+    command = directory / "bin" / "scentline"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from agents.cli import main; main()" "$@"\n')
+    command.chmod(0o755)
+    printed(
+        directory, "crawl", "--archive", "pages.warc.gz", "--log", "access.log.gz", "--labels", "topics.tsv.gz",
+        "--seed", "http://example.org/", "--predicate", 'science=category("Science")', "--budget", "30",
+    )  # fmt: skip
+    return directory
+
+
+def _record(path: Path, web: SyntheticWeb) -> None:
+    """Write what the web answers, and the pages of example.org, as a WARC file."""
+    answers = {url: web.answer(url, {}) for url, _ in web.labels()}
+    records = [(url, "200 OK", list(answer.headers), answer.body) for url, answer in answers.items()]
+    records += [(url, "200 OK", [("Content-Type", "text/html")], body) for url, body in PAGES.items()]
+    write(path, *records)
+
+
+@pytest.fixture(scope="module")
+def proxy(files: Path) -> Iterator[str]:
+    with ServerProcess.archive([files / "pages.warc.gz"]) as server:
+        yield server.url
+
+
+@pytest.fixture
+def cwd(files: Path, tmp_path: Path) -> Path:
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def _commands(group: typer.core.TyperGroup, above: str = "") -> Iterator[str]:
+    for name, command in group.commands.items():
+        if isinstance(command, typer.core.TyperGroup):
+            yield from _commands(command, f"{above}{name} ")
+        else:
+            yield above + name
+
+
+def test_every_command_has_examples_in_its_help(tmp_path: Path) -> None:
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    assert set(EXAMPLES) == {"", *_commands(group)}
+    for command, lines in EXAMPLES.items():
+        help_text = printed(tmp_path, *command.split(), "--help", COLUMNS="300")
+        for line in lines:
+            assert line in help_text
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_an_example_works_as_it_stands(cwd: Path, proxy: str, line: str) -> None:
+    if line.startswith("scentline crawl"):
+        shutil.rmtree(cwd / "scentline-data")
+    # example.org is the archive's: the open web is not asked.
+    variables = environment(SCENTLINE_FETCH__PROXY=proxy, PATH=f"{cwd / 'bin'}:{os.environ['PATH']}")
+    run = subprocess.run(
+        ["sh", "-c", line], cwd=cwd, env=variables, capture_output=True, text=True, check=False, timeout=SECONDS
+    )
+    assert run.returncode == 0, run.stderr
+    assert "error" not in run.stderr
+    assert run.stdout or line.startswith("scentline crawl")
+    if "json" in line:
+        assert json.loads(run.stdout.splitlines()[-1])
+
+
+def test_the_crawl_of_the_examples_finds_what_it_looks_for(cwd: Path, proxy: str) -> None:
+    shutil.rmtree(cwd / "scentline-data")
+    first = shlex.split(EXAMPLES["crawl"][0])[1:]
+    out = printed(cwd, *first, "--json", SCENTLINE_FETCH__PROXY=proxy)
+    assert last_line(out)["predicates"]["crawlers"]["hits"] == 1
+
+
+def test_the_server_of_the_examples_answers_until_it_is_stopped(cwd: Path) -> None:
+    (line,) = EXAMPLES["serve-archive"]
+    with running(cwd, *shlex.split(line)[1:]) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        with httpx.Client(proxy=url) as client:
+            assert client.get("http://example.org/").content == HOME
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 0
+    assert "http://example.org/" in (cwd / "served.log").read_text()
+
+
+def test_the_demo_of_the_examples_starts_and_stops(cwd: Path) -> None:
+    with running(cwd, *shlex.split(EXAMPLES["demo"][0])[1:]) as process:
+        wait_until((cwd / "demo" / "breadth-first" / "journal" / "CURRENT").exists, process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 130

@@ -1,0 +1,192 @@
+"""The judge: what it says of a page, to whom, and what it does with what is no page."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+import zstandard
+
+from agents.judge import JudgeAgent
+from agents.predicates import Predicates
+from models.url import host, identifier
+from streams.outbox import Message, Outbox
+from streams.records import (
+    Failed,
+    FetchedPage,
+    FetchOrder,
+    Judged,
+    Linked,
+    Outcome,
+    PredicateDefinition,
+    RecordError,
+    encode,
+)
+from streams.runtime import Runtime
+from streams.settings import Settings
+from streams.topics import OUTCOMES, PAGES, SIGHTINGS, partition_of
+from tests.agents.shards import a_runtime, emitted
+
+URL = "http://a.org/skiing"
+HTML = b"""<html><head><title>Skiing in the Alps</title></head><body>Snow and
+<a href="/snow">more snow</a> <a href="http://b.org/">b</a> <a href="http://c.org/">c</a> <a href="http://d.org/">d</a>
+<a href="http://a.org/skiing">here</a> <a href="http://b.org/#top">b again</a></body></html>"""
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[Runtime]:
+    settings = Settings.model_validate(
+        {"data": tmp_path, "streams": {"partitions": 3}, "fetch": {"max_bytes": 100_000}}
+    )
+    with a_runtime(settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+def judge(runtime: Runtime) -> JudgeAgent:
+    predicates = Predicates()
+    for name, expression in (("alps", '"alps"'), ("sea", '"sea"')):
+        definition = PredicateDefinition(name=name, expression=expression)
+        predicates.hear(name.encode(), msgspec.json.encode(definition))
+    return JudgeAgent(runtime, predicates, None)
+
+
+def a_page(body: bytes = HTML, content_type: str = "text/html", raw: bytes | None = None) -> FetchedPage:
+    order = FetchOrder(
+        url=URL,
+        order=2,
+        predicate="alps",
+        policy="linkage",
+        explored=True,
+        probability=0.25,
+        priority=1.5,
+        depth=3,
+        lease=9e9,
+    )
+    compressed = zstandard.ZstdCompressor().compress(body) if raw is None else raw
+    return FetchedPage(
+        order=order,
+        status=200,
+        headers={"content-type": content_type},
+        body=compressed,
+        time=50.0,
+        elapsed=0.1,
+        crawl_delay=2.0,
+    )
+
+
+def judged(judge: JudgeAgent, page: FetchedPage | bytes) -> list[Message]:
+    outbox = Outbox(f"{PAGES.name}/1")
+    outbox.begin(7)
+    value = encode(page) if isinstance(page, FetchedPage) else page
+    judge.handle(outbox, SimpleNamespace(value=value, partition=1, offset=7))
+    return outbox.take()
+
+
+def the_outcome(messages: list[Message]) -> Message:
+    (message,) = [message for message in messages if message[0] == OUTCOMES.name]
+    return message
+
+
+def test_an_outcome_says_what_was_found_and_why_the_page_was_fetched(judge: JudgeAgent) -> None:
+    topic, partition, key, value = the_outcome(judged(judge, a_page()))
+    assert (topic, partition, key) == ("outcomes", partition_of(URL, 3), URL.encode())
+    read: dict[str, Any] = json.loads(value or b"")
+    expected = {
+        "version": 1,
+        "url": URL,
+        "time": 50.0,
+        "title": "Skiing in the Alps",
+        "verdict": {"alps": True, "sea": False},
+        "predicate": "alps",
+        "policy": "linkage",
+        "explored": True,
+        "probability": 0.25,
+        "priority": 1.5,
+        "depth": 3,
+        "origin": "pages/1@7",
+    }
+    assert {name: read[name] for name in expected} == expected
+    assert read.keys() == expected.keys() | {"words", "links"}
+    assert set(read["words"]) >= {"skiing", "alps", "snow"}
+    assert [link[0] for link in read["links"]] == [
+        "http://a.org/snow",
+        "http://b.org/",
+        "http://c.org/",
+        "http://d.org/",
+    ]
+
+
+def test_each_partition_hears_of_its_own_links_and_of_who_else_has_some(judge: JudgeAgent) -> None:
+    messages = judged(judge, a_page())
+    outcome = msgspec.json.decode(the_outcome(messages)[3] or b"", type=Outcome)
+    linked = [(partition, fact) for partition, fact in emitted(messages, SIGHTINGS) if isinstance(fact, Linked)]
+    assert len(linked) > 1
+    partitions = tuple(sorted(partition for partition, _ in linked))
+    for partition, fact in linked:
+        assert {partition_of(host(link.url), 3) for link in fact.links} == {partition}
+        assert (fact.page, fact.url, fact.depth) == (identifier(URL), URL, 3)
+        assert (fact.verdict, fact.words, fact.partitions) == (outcome.verdict, outcome.words, partitions)
+    told = sorted((link for _, fact in linked for link in fact.links), key=lambda link: link.position)
+    assert tuple(told) == outcome.links
+
+
+def test_the_verdict_goes_to_the_partition_of_the_pages_host(judge: JudgeAgent) -> None:
+    facts = emitted(judged(judge, a_page()), SIGHTINGS)
+    verdicts = [(partition, fact) for partition, fact in facts if isinstance(fact, Judged)]
+    assert verdicts == [(partition_of("a.org", 3), Judged(URL, {"alps": True, "sea": False}, 50.0, 2.0))]
+
+
+def test_the_same_page_judged_again_is_reported_in_the_same_bytes(judge: JudgeAgent) -> None:
+    assert judged(judge, a_page()) == judged(judge, a_page())
+
+
+def test_a_page_that_asks_not_to_be_indexed_is_refused_and_teaches_nothing(judge: JudgeAgent) -> None:
+    page = a_page(b'<meta name="robots" content="noindex"><p>alps <a href="/x">x</a>')
+    messages = judged(judge, page)
+    ((partition, fact),) = emitted(messages, SIGHTINGS)
+    assert {message[0] for message in messages} == {SIGHTINGS.name}
+    assert partition == partition_of("a.org", 3)
+    assert isinstance(fact, Failed)
+    assert (fact.url, fact.order, fact.kind, fact.time) == (URL, 2, "refused", 50.0)
+
+
+def test_an_empty_page_is_judged(judge: JudgeAgent) -> None:
+    outcome = msgspec.json.decode(the_outcome(judged(judge, a_page(b"")))[3] or b"", type=Outcome)
+    assert outcome.verdict == {"alps": False, "sea": False}
+    assert (outcome.words, outcome.links) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("page", "why"),
+    [
+        (b"not a record", "not a FetchedPage"),
+        (b"", "not a FetchedPage"),
+        (encode(a_page()).replace(b"\x01", b"\x09", 1), "unknown version 9, expected 1"),
+        (a_page(raw=b"not compressed"), "can't be decompressed"),
+        (a_page(raw=zstandard.ZstdCompressor().compress(b"x" * 5000)[:-3]), "can't be decompressed"),
+    ],
+)
+def test_what_can_t_be_read_is_no_page_and_the_reason_says_why(
+    judge: JudgeAgent, page: FetchedPage | bytes, why: str
+) -> None:
+    with pytest.raises(RecordError, match=why):
+        judged(judge, page)
+
+
+def bombs() -> Iterator[bytes]:
+    """Bodies of a few kilobytes that grow to 64 MB: the size stated, and not."""
+    body = b"<p>snow " * 8_000_000
+    yield zstandard.ZstdCompressor().compress(body)
+    stream = zstandard.ZstdCompressor().compressobj()
+    yield stream.compress(body) + stream.flush()
+
+
+@pytest.mark.parametrize("bomb", list(bombs()), ids=["stated", "unstated"])
+def test_a_body_that_grows_beyond_the_limit_is_refused(judge: JudgeAgent, bomb: bytes) -> None:
+    assert len(bomb) < 100_000
+    with pytest.raises(RecordError, match="body"):
+        judged(judge, a_page(raw=bomb))

@@ -1,0 +1,76 @@
+"""The observe agent: lines become accesses; a line that can't be read leaves its place, not its content."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from agents.observation.observer import Observer
+from agents.observe import ObserveAgent
+from streams.outbox import Message, Outbox
+from streams.records import Access, DeadLetter, Decoder
+from streams.runtime import Runtime
+from streams.settings import Settings
+from streams.topics import ACCESSES, DEAD_LETTERS, partition_of
+from tests.agents.shards import a_runtime, emitted
+
+LINE = b"1700000000.123 10 10.0.0.7 TCP_MISS/200 512 GET http://a.org/page?q=1 alice DIRECT/- text/html"
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[Runtime]:
+    with a_runtime(Settings.model_validate({"data": tmp_path, "streams": {"partitions": 3}})) as opened:
+        yield opened
+
+
+@pytest.fixture
+def agent(runtime: Runtime) -> ObserveAgent:
+    return ObserveAgent(runtime, Observer(runtime.settings.observe, b"key"))
+
+
+def observed(agent: ObserveAgent, line: bytes | None, offset: int = 5) -> list[Message]:
+    outbox = Outbox("proxy-log/2")
+    outbox.begin(offset)
+    agent.handle(outbox, SimpleNamespace(value=line, partition=2, offset=offset))
+    return outbox.take()
+
+
+def letter(messages: list[Message]) -> DeadLetter:
+    ((topic, _, _, value),) = messages
+    assert topic == DEAD_LETTERS.name
+    return Decoder[DeadLetter](DeadLetter)(value or b"")
+
+
+def test_a_line_becomes_an_access_in_the_partition_of_its_user(agent: ObserveAgent) -> None:
+    ((partition, access),) = emitted(observed(agent, LINE), ACCESSES)
+    assert isinstance(access, Access)
+    assert (access.url, access.time) == ("http://a.org/page?q=1", 1700000000.123)
+    assert partition == partition_of(access.user, 3)
+    assert "alice" not in access.user
+
+
+def test_a_line_observed_again_is_the_same_access(agent: ObserveAgent) -> None:
+    assert observed(agent, LINE) == observed(agent, LINE)
+
+
+def test_what_is_no_page_view_is_counted_and_not_told(agent: ObserveAgent) -> None:
+    assert observed(agent, LINE.replace(b"GET", b"POST")) == []
+    assert agent.observer.filtered == {"method": 1}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"alice secret http://a.org/?token=secret", b"", None, b"\xff\xfe\x00secret", b"secret " * 10_000],
+    ids=["words", "empty", "null", "bytes", "long"],
+)
+def test_a_malformed_line_is_buried_with_its_place_and_reason_and_without_its_content(
+    agent: ObserveAgent, line: bytes | None
+) -> None:
+    found = letter(observed(agent, line, offset=9))
+    assert (found.topic, found.partition, found.offset, found.time) == ("proxy-log", 2, 9, 1000.0)
+    assert found.reason
+    assert found.value == b""
+    assert "secret" not in found.reason
+    assert "alice" not in found.reason
+    assert agent.observer.malformed == 1

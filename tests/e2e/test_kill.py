@@ -1,0 +1,173 @@
+"""A crawl that is killed again and again loses nothing and counts nothing twice."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+
+from agents.frontier.rows import FrontierRow, PageRow
+from agents.offline.process import ServerProcess
+from agents.offline.synthetic.web import SyntheticWeb
+from models.url import host
+from streams.records import FetchOrder, encode
+from streams.tables import open_read_only
+from streams.topics import EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS, partition_of
+from streams.transport.database import JournalMissingError
+from streams.transport.journal import Journal, UnknownTopicError
+
+WEB = (5, 4, 60, 4)  # seed, sites, pages a site, topics
+#: Seconds after which a process that neither ends nor gets on has failed.
+PATIENCE = 60.0
+COMMAND = (sys.executable, "-c", "from agents.cli import main; main()")
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[str]:
+    with ServerProcess.synthetic(*WEB) as server:
+        yield server.url
+
+
+class Crawl:
+    """The same command each time, on the same data."""
+
+    def __init__(self, directory: Path, proxy: str, budget: int, options: Sequence[str]) -> None:
+        web = SyntheticWeb(*WEB)
+        self.directory = directory
+        self.data = directory / "data"
+        self.budget = budget
+        self.options = options
+        log = directory / "access.log"
+        log.write_text("\n".join(web.access_log(users=20, accesses=400)) + "\n")
+        labels = directory / "labels.tsv"
+        labels.write_text("".join(f"{url}\t{category}\n" for url, category in web.labels()))
+        topics = sorted(web.facts().pages)
+        self.arguments = (
+            "crawl",
+            *(option for seed in web.seeds(2) for option in ("--seed", seed)),
+            *("--log", str(log), "--labels", str(labels), "--budget", str(budget), "--json"),
+            *(option for topic in topics[:2] for option in ("--predicate", f'{topic}=category("{topic}")')),
+            *("--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0"),
+        )
+
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [*COMMAND, *(arguments or self.arguments), "--data", str(self.data), *self.options],
+            cwd=self.directory,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "SCENTLINE_OBSERVE__USER_KEY": "the same each time"},
+        )
+
+    def finish(self, *arguments: str) -> dict[str, object]:
+        """Run a command to its end; return its last line of JSON."""
+        with self.start(*arguments) as process:
+            try:
+                out, err = process.communicate(timeout=PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        assert process.returncode == 0, err
+        found: dict[str, object] = json.loads(out.splitlines()[-1])
+        return found
+
+    def written(self, topic: str) -> int:
+        """Return how many records a topic has had."""
+        try:
+            with Journal.open(self.data / "journal", read_only=True) as journal:
+                return sum(journal.end(topic, partition) for partition in range(journal.partitions(topic)))
+        except (JournalMissingError, UnknownTopicError):
+            return 0
+
+    def kill_after(self, topic: str, records: int) -> bool:
+        """Start, and kill when a topic has that many new records; return whether it still ran then."""
+        before = self.written(topic)
+        deadline = time.monotonic() + PATIENCE
+        with self.start() as process:
+            try:
+                while process.poll() is None and self.written(topic) < before + records:
+                    assert time.monotonic() < deadline, f"no {records} new records in {topic}"
+            finally:
+                ended = process.poll() is not None
+                process.kill()
+                process.communicate()
+        return not ended
+
+    def leave_orders(self, count: int) -> None:
+        """Put orders into the log whose rows were not written: what a crash between the two leaves."""
+        decode = msgspec.msgpack.Decoder(FrontierRow).decode
+        found = (
+            decode(raw) for part in open_read_only(self.data, "frontier").values() for _, raw in part.scan(b"p")
+        )
+        rows = islice((row for row in found if isinstance(row, PageRow) and row.state == "candidate"), count)
+        orders = [
+            FetchOrder(
+                url=row.url,
+                order=row.attempts + 1,
+                predicate=next(iter(row.priorities), "none"),
+                policy="linkage",
+                explored=False,
+                probability=1.0,
+                priority=0.0,
+                depth=row.depth,
+                lease=time.time() + 120.0,
+            )
+            for row in rows
+        ]
+        assert len(orders) == count
+        with Journal.open(self.data / "journal") as journal:
+            partitions = journal.partitions(FETCHES.name)
+            places = [(FETCHES.name, partition_of(host(order.url), partitions)) for order in orders]
+            entries = [(*place, None, encode(order)) for place, order in zip(places, orders, strict=True)]
+            journal.append_all(entries, time.time())
+
+
+def kill_again_and_again(crawl: Crawl, kills: int, random: Random) -> None:
+    topics = {SIGHTINGS: 40, EVIDENCE: 20, FETCHES: 20, PAGES: 20, OUTCOMES: 20}
+    for _ in range(kills):
+        topic = random.choice(list(topics))
+        assert crawl.kill_after(topic.name, random.randint(1, topics[topic])), "it ended before it was killed"
+    assert crawl.finish()["fetched"] == crawl.budget
+    check(crawl)
+
+
+def check(crawl: Crawl) -> None:
+    report = crawl.finish("audit", "--json")
+    assert report["rows"]
+    found = {name: report[name] for name in ("judged", "judged_twice", "lost", "differences", "behind")}
+    assert found == {
+        "judged": crawl.budget,
+        "judged_twice": 0,
+        "lost": 0,
+        "differences": 0,
+        "behind": 0,
+    }, report["examples"]
+
+
+def test_a_crawl_that_is_killed_five_times_counts_every_page_once(tmp_path: Path, proxy: str) -> None:
+    kill_again_and_again(Crawl(tmp_path, proxy, 150, ()), kills=5, random=Random(1))
+
+
+def test_a_crawl_on_three_partitions_that_is_killed_twice_counts_every_page_once(
+    tmp_path: Path, proxy: str
+) -> None:
+    crawl = Crawl(tmp_path, proxy, 80, ("--set", "streams.partitions=3"))
+    kill_again_and_again(crawl, kills=2, random=Random(2))
+
+
+def test_orders_that_a_crash_left_without_their_rows_are_answered_and_counted_once(
+    tmp_path: Path, proxy: str
+) -> None:
+    crawl = Crawl(tmp_path, proxy, 60, ())
+    assert crawl.kill_after(OUTCOMES.name, 20)
+    crawl.leave_orders(15)
+    assert crawl.finish()["fetched"] == crawl.budget
+    check(crawl)

@@ -1,0 +1,77 @@
+"""A stateful agent's inbox: what a handler that raises leaves behind."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from streams.inbox import Shard
+from streams.records import Access, AccessPack, Decoder, Pack, encode
+from streams.runtime import Runtime
+from streams.settings import Settings
+from streams.stateful import Stateful
+from streams.topics import ACCESSES
+from tests.agents.shards import a_runtime, disk
+
+
+class Raising:
+    """A handler that counts accesses and can't bear one of them."""
+
+    def opened(self, shard: Shard[int]) -> None: ...
+
+    def closed(self, shard: Shard[int]) -> None: ...
+
+    def committed(self, shard: Shard[int]) -> None: ...
+
+    def absorb(self, shard: Shard[int], fact: Any) -> None:
+        if fact.user == "bad":
+            raise ValueError("a bad user")
+        shard.put(fact.user.encode(), (shard.get(fact.user.encode()) or 0) + 1)
+
+
+class Messages:
+    """A stream of inbox messages, as Faust gives it."""
+
+    def __init__(self, *values: bytes) -> None:
+        self.values = values
+
+    def noack(self) -> "Messages":
+        return self
+
+    async def events(self) -> AsyncIterator[Any]:
+        for offset, value in enumerate(self.values):
+            message = SimpleNamespace(partition=0, offset=offset)
+            yield SimpleNamespace(message=message, value=value, ack=lambda: None)
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[Runtime]:
+    with a_runtime(Settings(data=tmp_path)) as opened:
+        yield opened
+
+
+def test_a_message_that_was_half_absorbed_is_not_written_by_the_last_flush(
+    runtime: Runtime, tmp_path: Path
+) -> None:
+    inbox: Stateful[int] = Stateful(
+        runtime, ACCESSES, "users", int, Decoder[AccessPack](AccessPack), Raising(), group_seconds=60.0
+    )
+    pack: Pack[Access] = Pack(
+        facts=[(0, n, Access(user, "http://a.org/", 0.0)) for n, user in enumerate(("good", "bad", "good"))]
+    )
+
+    async def run() -> None:
+        with pytest.raises(ValueError, match="a bad user"):
+            await inbox._run(Messages(encode(pack)))
+        await inbox.flush()
+
+    with disk(tmp_path) as rows:
+        shard = rows.shard(int, ACCESSES)
+        inbox.shards[0] = shard
+        inbox._generation = runtime.app.consumer_generation_id
+        asyncio.run(run())
+        assert shard.store.get(b"good") is None
+        assert rows.shard(int, ACCESSES).mark.offset == -1
