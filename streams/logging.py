@@ -87,6 +87,8 @@ def configure(settings: LogSettings) -> None:
     root.setLevel(max(level, logging.WARNING))
     for name in (ROOT, "streams", "agents"):
         logging.getLogger(name).setLevel(level)
+    # The parts of the transport are Faust services, which tell of their every start and stop.
+    logging.getLogger("streams.transport").setLevel(max(level, logging.WARNING))
     # Its services are Faust's, and report each start and stop.
     logging.getLogger("streams.transport").setLevel(max(level, logging.WARNING))
     logging.captureWarnings(True)

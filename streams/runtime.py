@@ -12,7 +12,6 @@ from streams.settings import Settings
 from streams.topics import Topic, partition_of
 from streams.transport.publisher import Publisher
 
-
 #: An agent's body: it reads its stream without end.
 Work = Callable[[Any], Coroutine[Any, Any, None]]
 

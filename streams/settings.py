@@ -73,7 +73,7 @@ class FrontierSettings(Section):
         -1000.0, description="Priority (sum of log interest ratios) below which a candidate is left aside."
     )
     even: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.2, description="Part of the fetches that goes by shares alone; the rest goes to what finds more."
+        0.3, description="Part of the fetches that goes by shares alone; the rest goes to what finds more."
     )
     explore: Share = Field(0.01, description="Share of the fetches that chance alone chooses.")
     window_share: Share = Field(0.05, description="Pages in flight, as a share of the pages judged so far.")

@@ -86,9 +86,7 @@ def test_imports_go_from_agents_to_streams_to_models_only(path: Path) -> None:
     assert imports_forbidden(tree, path.relative_to(ROOT).parts[0]) == []
 
 
-@pytest.mark.parametrize(
-    "path", [file for file in FILES if file.is_relative_to(ROOT / "models")], ids=relative
-)
+@pytest.mark.parametrize("path", [file for file in FILES if file.is_relative_to(ROOT / "models")], ids=relative)
 def test_models_read_no_clock_no_chance_and_no_file(path: Path) -> None:
     assert impure_calls(ast.parse(path.read_text(encoding="utf-8"))) == []
 

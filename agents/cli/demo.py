@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agents.demo.run import Comparison
 
 
-@app.command(epilog=examples("demo", "scentline demo", "scentline demo --out short --budget 300 --json"))
+@app.command(epilog=examples("demo", "scentline demo", "scentline demo --out short --budget 200 --json"))
 def demo(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Where to put the files; an earlier demo there is replaced.")

@@ -13,7 +13,7 @@ from agents.crawl.status import Status
 from agents.crawl.view import reporter
 from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
-from agents.observation.pseudonym import user_key
+from agents.observation.pseudonym import KEY_FILE, user_key
 from agents.offline.process import ServerProcess
 from models.predicate import parse
 from models.url import canonical
@@ -53,7 +53,7 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
             fetch = settings.fetch.model_copy(update={"proxy": server.url})
             settings = settings.model_copy(update={"fetch": fetch})
         settings.data.mkdir(parents=True, exist_ok=True)
-        observer = Observer(settings.observe, user_key(settings.observe))
+        observer = Observer(settings.observe, user_key(settings.observe, settings.data / KEY_FILE))
         with reporter(sys.stderr) as report:
             status, interrupted = asyncio.run(run_crawl(settings, observer, seeds, options.logs, report))
     if options.as_json:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from streams.broadcast import Broadcast
 
 from agents.browse import BrowseAgent
 from agents.crawl.feeder import backlog_of, feed
@@ -29,6 +28,7 @@ from agents.predicates import Predicates
 from agents.web.client import Client
 from models.url import host
 from streams.app import create_app
+from streams.broadcast import Broadcast
 from streams.logging import EventLog
 from streams.records import Decoder, Interest, Pack, PredicateDefinition, Seeded, encode
 from streams.runtime import Runtime, every

@@ -1,9 +1,10 @@
 """Feeding a log into a crawl that runs: line by line, no faster than it is taken in."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 
+from agents.observation.live import live_lines
 from agents.observation.logfile import LogFile, fingerprint
 from agents.observation.observer import Observer
 from agents.observation.packing import Batch, packs
@@ -25,7 +26,6 @@ async def feed(
     observer: Observer,
     publisher: Publisher,
     backlog: Callable[[], int],
-    progress: Callable[[LogFile], None] = lambda _: None,
 ) -> None:
     """Send a log's accesses to the browse agent and its malformed lines to the dead letters.
 
@@ -40,12 +40,17 @@ async def feed(
         observer.recognise(lines.sample)
         name = fingerprint(lines.sample[0])
         partitions = publisher.partitions(ACCESSES.name)
-        for batch in packs(observer, lines, partitions, name, name=lines.name):
-            while backlog() > BACKLOG:
-                await asyncio.sleep(WAIT_SECONDS)
-            await publisher.send_all(messages_of(batch))
-            progress(lines)
-            await asyncio.sleep(0)
+        async for chunk in live_lines(lines) if source == "-" else all_lines(lines):
+            for batch in packs(observer, chunk, partitions, name, name=lines.name):
+                while backlog() > BACKLOG:
+                    await asyncio.sleep(WAIT_SECONDS)
+                await publisher.send_all(messages_of(batch))
+                await asyncio.sleep(0)
+
+
+async def all_lines(lines: LogFile) -> AsyncIterator[Iterable[tuple[int, bytes]]]:
+    """Yield the lines of a file, which never keep a reader waiting, as one chunk."""
+    yield lines
 
 
 def messages_of(batch: Batch) -> list[tuple[str, int, bytes | None, bytes | None]]:

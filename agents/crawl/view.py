@@ -87,8 +87,8 @@ def live_view(engine: Engine, status: Status) -> Group:
             f"{predicate.recent_rate:.1%}",
             lift,
         )
-    matches = Text("\n").join(
-        Text(f"{name}  {printable(title or url)}  {printable(url)}", overflow="ellipsis", no_wrap=True)
+    matches = Text("\n", overflow="ellipsis", no_wrap=True).join(
+        Text(f"{name}  {printable(title or url)}  {printable(url)}")
         for name, url, title in reversed(engine.harvest.matches[-MATCHES:])
     )
     return Group(head, table, Text(), matches)

@@ -58,7 +58,15 @@ def _line(panel: "Axes", curve: Curve, colour: str) -> None:
 
 def _note(panel: "Axes", height: float, text: str, colour: str) -> None:
     panel.text(
-        1, height, text, transform=panel.transAxes, ha="right", va="top", color=colour, fontweight="bold"
+        1,
+        height,
+        text,
+        transform=panel.transAxes,
+        ha="right",
+        va="top",
+        color=colour,
+        fontweight="bold",
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
     )
 
 

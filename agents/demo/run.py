@@ -14,7 +14,7 @@ from agents.demo.curve import Curve, curves, judged
 from agents.demo.lift import draw
 from agents.demo.place import Place
 from agents.observation.observer import Observer
-from agents.observation.pseudonym import user_key
+from agents.observation.pseudonym import KEY_FILE, user_key
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from streams.configuration import load
@@ -138,7 +138,7 @@ def _crawl(settings: Settings, place: Place) -> Crawled | None:
     settings.data.mkdir()
     started = time.monotonic()
     seeds = seeds_of_log(str(place.log), settings)
-    observer = Observer(settings.observe, user_key(settings.observe))
+    observer = Observer(settings.observe, user_key(settings.observe, settings.data / KEY_FILE))
     with reporter(sys.stderr) as report:
         _, interrupted = asyncio.run(run_crawl(settings, observer, seeds, [str(place.log)], report))
     if interrupted:

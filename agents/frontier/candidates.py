@@ -26,6 +26,8 @@ from streams.topics import partition_of
 
 #: Rows looked at by one step of the sweep that scores everything anew, a little at a time.
 SWEPT = 200
+#: How full a queue that evicted may be for the sweep to bring others back.
+SWEPT_FULL = 0.95
 
 
 @dataclass(frozen=True)
@@ -227,17 +229,27 @@ class Candidates:
 
     # sweep
 
+    def _room(self, url: str) -> bool:
+        """Return whether a candidate is in a queue, or would not push another one out of all of them."""
+        return any(
+            url in queue or queue.floor is None or len(queue) < SWEPT_FULL * self.settings.queue
+            for queue in self.queues.values()
+        )
+
     def sweep(self, now: float) -> bool:
         """Score the next few rows of each shard anew; return whether that ended a round of all of them.
 
         Evicted candidates come back this way.
         """
         ended = True
+        if all(cursor is None for cursor in self._cursors.values()):
+            for queue in self.queues.values():
+                queue.reset_floor()
         for partition, shard in self.shards.items():
             rows = islice(shard.scan(PAGE_PREFIX, self._cursors[partition]), SWEPT)
             self._cursors[partition] = None
             for number, (key, row) in enumerate(rows, 1):
-                if isinstance(row, PageRow) and row.state in ("candidate", "aside"):
+                if isinstance(row, PageRow) and row.state in ("candidate", "aside") and self._room(row.url):
                     self.offer(shard, row, now)
                 if number == SWEPT:
                     self._cursors[partition] = key

@@ -3,15 +3,14 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from agents.frontier.book import FrontierShard
+from agents.frontier.rows import PageRow, ParentRow, parent_key
 from models.interest.linkage import Evidence
 from models.interest.masks import UNSEEN, Mask, WordMasks
 from models.interest.weights import Weights
 from models.url import tokens
 from streams.records import Interest
 from streams.settings import LearnSettings
-
-from agents.frontier.book import FrontierShard
-from agents.frontier.rows import PageRow, ParentRow, parent_key
 
 #: Bytes of linking pages' masks kept in memory for each predicate, roughly.
 CACHED_BYTES = 200_000_000

@@ -4,26 +4,43 @@ import hmac
 import logging
 import secrets
 from functools import lru_cache
+from pathlib import Path
 
 from streams.settings import ObserveSettings
 
 _log = logging.getLogger(__name__)
 _REMEMBERED = 65_536
 _DIGITS = 16
+_KEY_BYTES = 32
+
+#: The file in a data directory that holds a random key.
+KEY_FILE = "user-key"
 
 
-def user_key(settings: ObserveSettings) -> bytes:
+def user_key(settings: ObserveSettings, kept: Path) -> bytes:
     """Return the key of the pseudonyms from the settings, or else a random one, with a warning.
 
-    An empty key counts as none: pseudonyms made with it could be undone by anyone.
+    An empty key counts as none: pseudonyms made with it could be undone by anyone. The random key is kept in
+    the file ``kept``, for its owner only: a crawl that goes on must call its users by the same names, or it
+    would count their accesses again.
     """
     if settings.user_key is not None and settings.user_key.get_secret_value():
         return settings.user_key.get_secret_value().encode()
     _log.warning(
         "observe: no key for the users' pseudonyms (observe.user_key, SCENTLINE_OBSERVE__USER_KEY): using a "
-        "random one, so that this run's users will not be recognised by the next"
+        "random one, kept beside the crawl's data in %s; who has both can undo the pseudonyms",
+        kept.name,
     )
-    return secrets.token_bytes(32)
+    if kept.exists():
+        return kept.read_bytes()
+    key = secrets.token_bytes(_KEY_BYTES)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    # Written whole under another name first: a key cut short by a crash would be another key.
+    fresh = kept.with_suffix(".new")
+    fresh.touch(mode=0o600)
+    fresh.write_bytes(key)
+    fresh.replace(kept)
+    return key
 
 
 class Pseudonyms:

@@ -52,7 +52,6 @@ class CandidateQueue:
         self._live: dict[str, _Item] = {}
         self._lanes: dict[str, _Lane] = {}
         self._tops: list[_Item] = []
-        self._next_order = 0
         self._evicted = 0
         self._floor: float | None = None
 
@@ -64,11 +63,6 @@ class CandidateQueue:
 
     def __contains__(self, url: object) -> bool:
         return url in self._live
-
-    @property
-    def next_order(self) -> int:
-        """The discovery number after the largest one put so far."""
-        return self._next_order
 
     @property
     def floor(self) -> float | None:
@@ -114,8 +108,6 @@ class CandidateQueue:
             self._push_top(item)
         self._live[url] = item
         heappush(lane.heap, item)
-        if order >= self._next_order:
-            self._next_order = order + 1
         if known is None:
             lane.size += 1
             if len(self._live) > self._limit:

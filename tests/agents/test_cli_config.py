@@ -91,9 +91,7 @@ def test_a_wrong_setting_ends_as_one_line_and_status_2(tmp_path: Path) -> None:
     assert complaint(tmp_path, "config", "show", "--set", "frontier.budgte=1") == (
         "command line: there is no setting frontier.budgte; did you mean frontier.budget?"
     )
-    assert "frontier.budget can't be 'x'" in complaint(
-        tmp_path, "topics", "list", "--set", "frontier.budget=x"
-    )
+    assert "frontier.budget can't be 'x'" in complaint(tmp_path, "topics", "list", "--set", "frontier.budget=x")
 
 
 def test_topics_list_prints_the_topology(tmp_path: Path) -> None:
@@ -136,9 +134,7 @@ def test_dead_letters_without_a_crawl_say_where_they_looked(tmp_path: Path) -> N
 
 
 def test_dead_letters_of_a_broker_elsewhere_are_refused(tmp_path: Path) -> None:
-    assert "embedded log only" in complaint(
-        tmp_path, "dead-letters", "--set", "broker=kafka://localhost:9092"
-    )
+    assert "embedded log only" in complaint(tmp_path, "dead-letters", "--set", "broker=kafka://localhost:9092")
 
 
 def test_help_imports_nothing_slow(tmp_path: Path) -> None:

@@ -91,9 +91,7 @@ def test_requests_name_the_crawler_and_carry_no_cookies() -> None:
         assert "cookie" not in request.headers
 
 
-@pytest.mark.parametrize(
-    "path", ["/a%28b%29", "/%27?q=a+b%2B%20c", "/%7Ca'b(c)", "//a//?b=%5B", "/%E2%82%AC"]
-)
+@pytest.mark.parametrize("path", ["/a%28b%29", "/%27?q=a+b%2B%20c", "/%7Ca'b(c)", "//a//?b=%5B", "/%E2%82%AC"])
 def test_a_url_is_asked_for_as_it_is_spelled(path: str) -> None:
     result, server = fetch(fixed(b"x"), path)
     assert isinstance(result, Fetched)
@@ -149,9 +147,7 @@ def test_what_is_not_html_or_text_is_refused_unread(kind: str) -> None:
     assert failure(fixed(b"x" * 100, content_type=kind)) == Failure("refused", reason)
 
 
-@pytest.mark.parametrize(
-    "kind", ["text/html;charset=utf-8", "Text/Plain", "application/xhtml+xml", "", "html"]
-)
+@pytest.mark.parametrize("kind", ["text/html;charset=utf-8", "Text/Plain", "application/xhtml+xml", "", "html"])
 def test_html_text_and_what_has_no_type_is_read(kind: str) -> None:
     assert page(fixed(b"x", content_type=kind)).body == b"x"
 

@@ -213,6 +213,21 @@ def test_each_predicate_makes_news_and_one_without_a_hit_yet_makes_none() -> Non
     assert not news.worth("w:a", {"p": [10, 5], "q": [10, 5], "none": [900, 0]}, base)
 
 
+def test_hits_that_the_base_does_not_know_of_yet_are_kept_for_when_it_does() -> None:
+    news = News(0.1, 1000)
+    counts = {"p": [1, 1], "q": [1, 0]}
+    assert not news.worth("w:a", counts, {})
+    assert news.undecided(counts, {})
+    assert news.undecided(counts, {"p": [5, 0], "q": [5, 1]})
+    assert not news.undecided(counts, {"p": [5, 1]})
+
+
+def test_a_move_of_the_base_alone_is_no_news() -> None:
+    news = News(0.1, 1000)
+    assert news.worth("w:a", {"p": [100, 50]}, {"p": [1000, 100]})
+    assert not news.worth("w:a", {"p": [100, 50]}, {"p": [1000, 300]})
+
+
 def test_beyond_the_limit_the_features_of_least_effect_are_withdrawn() -> None:
     news = News(0.1, 100)
     for number in range(101):

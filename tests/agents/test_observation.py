@@ -1,6 +1,7 @@
 import hashlib
 import hmac
 import logging
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
@@ -67,9 +68,7 @@ def test_the_query_is_dropped_by_setting_from_url_and_referrer() -> None:
     assert (found.url, found.referrer) == ("https://example.org/a", "http://example.org/s")
 
 
-@pytest.mark.parametrize(
-    "referrer", ["-", "", "android-app://example", "nonsense", "http://user@example.org/"]
-)
+@pytest.mark.parametrize("referrer", ["-", "", "android-app://example", "nonsense", "http://user@example.org/"])
 def test_a_referrer_that_is_no_crawlable_url_is_none(referrer: str) -> None:
     assert access(combined(referrer=referrer)).referrer is None
 
@@ -176,19 +175,25 @@ def test_pseudonyms_are_stable_under_one_key_and_differ_under_another() -> None:
     assert len({pseudonyms.of(f"192.0.2.{number}") for number in range(1000)}) == 1000
 
 
-def test_the_users_key_comes_from_the_settings_in_silence(caplog: pytest.LogCaptureFixture) -> None:
-    assert user_key(ObserveSettings(user_key=SecretStr("secret"))) == b"secret"
+def test_the_users_key_comes_from_the_settings_in_silence(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert user_key(ObserveSettings(user_key=SecretStr("secret")), tmp_path / "key") == b"secret"
     assert not caplog.records
+    assert not (tmp_path / "key").exists()
 
 
 @pytest.mark.parametrize("configured", [None, SecretStr("")])
 def test_without_a_key_a_random_one_is_used_with_a_warning(
-    configured: SecretStr | None, caplog: pytest.LogCaptureFixture
+    configured: SecretStr | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = ObserveSettings(user_key=configured)
     with caplog.at_level(logging.WARNING):
-        first, second = user_key(settings), user_key(settings)
+        first, second = user_key(settings, tmp_path / "a"), user_key(settings, tmp_path / "b")
+        again = user_key(settings, tmp_path / "a")
     assert len(first) == 32
     assert first != second
+    assert again == first, "a crawl that goes on must call its users by the same names"
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
     assert "observe.user_key" in caplog.text
     assert first.hex() not in caplog.text

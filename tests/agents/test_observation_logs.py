@@ -172,8 +172,7 @@ def test_packs_hold_each_users_accesses_in_its_partition_with_ascending_origins(
     assert [sum(len(pack.facts) for pack in batch.packs.values()) for batch in batches] == [30, 29, 30, 10]
     assert batches[-1].line == len(mixed)
     assert (
-        Decoder[Pack[Access]](Pack[Access])(encode(batches[0].packs[partition]))
-        == batches[0].packs[partition]
+        Decoder[Pack[Access]](Pack[Access])(encode(batches[0].packs[partition])) == batches[0].packs[partition]
     )
 
 

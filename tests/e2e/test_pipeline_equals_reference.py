@@ -14,15 +14,18 @@ from agents.audit.audit import audit, cells_of
 from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
 from agents.frontier.rows import page_key
-from agents.inspect.record import outcomes
+from agents.inspect.record import entries, outcomes
+from agents.learn.news import shrunk_log_ratio
 from agents.learn.rows import FEATURE_PREFIX, FeatureRow, LearnRow, feature_of
 from agents.observation.observer import Observer
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from models.evaluate.reference import ReferenceCrawler
-from streams.records import Outcome
+from models.interest.features import BASE, TOKEN, WORD
+from streams.records import Decoder, Interest, Outcome
 from streams.settings import Settings
 from streams.tables import open_read_only
+from streams.topics import INTERESTS
 from streams.transport.journal import Journal
 from tests.shared import shared
 
@@ -95,6 +98,33 @@ def reference(settings: Settings, pages: Iterable[Outcome]) -> ReferenceCrawler:
     return crawler
 
 
+def told(settings: Settings) -> dict[str, dict[str, tuple[int, int]]]:
+    """Return what the frontiers have heard of each feature in the end."""
+    decode = Decoder[Interest](Interest)
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
+        for partition in range(journal.partitions(INTERESTS.name)):
+            for entry in entries(journal, INTERESTS.name, partition):
+                assert entry.key is not None
+                found[entry.key.decode()] = decode(entry.value).counts if entry.value else {}
+    return found
+
+
+def check_told(settings: Settings) -> None:
+    """Check that base and links were told exactly and everything else to about the threshold."""
+    cells, heard = learned(settings), told(settings)
+    rates = {name: hits / pages for name, (pages, hits) in cells[BASE].items()}
+    for feature, counts in cells.items():
+        if feature[:2] not in (WORD, TOKEN):
+            assert heard[feature] == counts
+            continue
+        for name, rate in rates.items():
+            known, true = heard.get(feature, {}).get(name, (0, 0)), counts.get(name, (0, 0))
+            if rate and (feature in heard or true[1]):
+                moved = shrunk_log_ratio(*known, rate) - shrunk_log_ratio(*true, rate)
+                assert abs(moved) <= settings.learn.threshold + 0.05
+
+
 def check(settings: Settings, judged: int) -> None:
     pages = judged_pages(settings)
     assert len({page.url for page in pages}) == judged
@@ -103,6 +133,7 @@ def check(settings: Settings, judged: int) -> None:
     assert learned(settings) == expected
     assert any(feature.startswith("w:") for feature in expected)
     assert any(feature.startswith("l:") for feature in expected)
+    check_told(settings)
     report = audit(settings)
     assert report.clean, report.examples
     assert (report.judged, report.behind) == (judged, 0)

@@ -17,11 +17,11 @@ def played(even: float, rates: dict[str, float], shares: dict[str, float], turns
     random = Random(1)
     got: Counter[str] = Counter()
     for _ in range(turns):
-        name = game.next(shares)
-        assert name is not None
-        game.charge(name)
-        game.brought(name, random.random() < rates[name])
-        got[name] += 1
+        turn = game.next(shares)
+        assert turn is not None
+        game.charge(turn)
+        game.brought(turn, random.random() < rates[turn])
+        got[turn] += 1
     return got
 
 

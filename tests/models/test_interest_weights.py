@@ -14,9 +14,7 @@ COUNTS = st.integers(0, 60).flatmap(lambda pages: st.tuples(st.just(pages), st.i
 UPDATES = st.lists(st.tuples(st.sampled_from(["", "w:a", "w:b", "w:c", "t:a", "t:b"]), COUNTS), max_size=20)
 
 
-def expected(
-    counts: dict[str, tuple[int, int]], kind: str, base: Base, test: Denominator
-) -> dict[str, float]:
+def expected(counts: dict[str, tuple[int, int]], kind: str, base: Base, test: Denominator) -> dict[str, float]:
     logs = {
         name[2:]: significant_log(*count, base, denominator=test)
         for name, count in counts.items()

@@ -130,9 +130,7 @@ def packed(messages: list[list[int]]) -> list[bytes]:
     """Inbox messages of accesses by user number; origins count over all of them."""
     origin = iter(range(10_000))
     packs = [
-        Pack(
-            source="log", facts=[(next(origin), 0, Access(f"u{user}", f"http://x/{user}", 0.0)) for user in m]
-        )
+        Pack(source="log", facts=[(next(origin), 0, Access(f"u{user}", f"http://x/{user}", 0.0)) for user in m])
         for m in messages
     ]
     return [encode(pack) for pack in packs]
