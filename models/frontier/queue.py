@@ -52,7 +52,6 @@ class CandidateQueue:
         self._live: dict[str, _Item] = {}
         self._lanes: dict[str, _Lane] = {}
         self._tops: list[_Item] = []
-        self._evicted = 0
         self._floor: float | None = None
 
     def __len__(self) -> int:
@@ -75,11 +74,6 @@ class CandidateQueue:
     def reset_floor(self) -> None:
         """Forget what was evicted: to be called when the evicted candidates were looked at again."""
         self._floor = None
-
-    def drain_evicted(self) -> int:
-        """Return how many candidates were evicted since the last call."""
-        count, self._evicted = self._evicted, 0
-        return count
 
     def priority(self, url: str) -> float:
         """Return the priority of a candidate; KeyError when it is not one."""
@@ -218,6 +212,5 @@ class CandidateQueue:
         worst = sorted(item for item in self._live.values() if item[0] >= cut)[-count:]
         for _, _, url, _ in worst:
             self.discard(url)
-        self._evicted += count
         highest = -worst[0][0]
         self._floor = highest if self._floor is None else max(self._floor, highest)

@@ -226,12 +226,15 @@ def test_the_figures_of_feed_add_up_to_the_lines(tmp_path: Path, web: SyntheticW
     assert json.loads(letters[-1])["offset"] == len(lines)
 
 
-def test_a_log_fed_twice_counts_once(crawl: Crawl, tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["a key", ""], ids=["key", "no key"])
+def test_a_log_fed_twice_counts_once(crawl: Crawl, tmp_path: Path, key: str) -> None:
     for name in ("access.log", "labels.tsv"):
         shutil.copy(crawl.cwd / name, tmp_path)
-    fed = [last_line(printed(tmp_path, "feed", "access.log", "--data", "data", "--json")) for _ in range(2)]
+    variables = crawl.variables | {"SCENTLINE_OBSERVE__USER_KEY": key}
+    feed = ("feed", "access.log", "--data", "data", "--json")
+    fed = [last_line(printed(tmp_path, *feed, **variables)) for _ in range(2)]
     assert fed[0] == fed[1]
-    printed(tmp_path, *crawl.command, "--budget", "5", **crawl.variables)
+    printed(tmp_path, *crawl.command, "--budget", "5", **variables)
     report = last_line(printed(tmp_path, "audit", "--data", "data", "--json"))
     assert (report["differences"], report["lost"], report["behind"]) == (0, 0, 0)
     assert sum(row.visits for row in pages_of(tmp_path / "data")) == fed[0]["accepted"]

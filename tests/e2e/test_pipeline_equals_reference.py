@@ -122,7 +122,7 @@ def check_told(settings: Settings) -> None:
             known, true = heard.get(feature, {}).get(name, (0, 0)), counts.get(name, (0, 0))
             if rate and (feature in heard or true[1]):
                 moved = shrunk_log_ratio(*known, rate) - shrunk_log_ratio(*true, rate)
-                assert abs(moved) <= settings.learn.threshold + 0.05
+                assert abs(moved) <= settings.learn.threshold + 0.05, (feature, name, known, true, rate)
 
 
 def check(settings: Settings, judged: int) -> None:
