@@ -56,10 +56,12 @@ def _mendable() -> tuple[type[Exception], ...]:
     from streams.configuration import ConfigurationError
     from streams.tables import TableMissingError
     from streams.transport.database import JournalInUseError, JournalMissingError
+    from streams.transport.journal import UnknownTopicError
 
     return (
         ArchiveError, CommandError, ConfigurationError, JournalInUseError, JournalMissingError, LabelsError,
         LogFileError, LogFormatError, OccupiedError, PredicateError, ServerProcessError, TableMissingError,
+        UnknownTopicError,
     )  # fmt: skip
 
 

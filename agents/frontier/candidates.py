@@ -26,6 +26,8 @@ from streams.topics import partition_of
 
 #: Rows looked at by one step of the sweep that scores everything anew, a little at a time.
 SWEPT = 200
+#: Where breadth-first puts URLs that no fetched page links to.
+UNLINKED_DEPTH = 1e9
 #: How full a queue that evicted may be for the sweep to bring others back.
 SWEPT_FULL = 0.95
 
@@ -132,7 +134,10 @@ class Candidates:
         """Return a candidate's priority under the policy; chance and breadth-first have none but order."""
         if self.settings.policy == "linkage":
             return self.scorer.priority(shard, row, predicate)
-        return -float(row.depth) if self.settings.policy == "breadth-first" else 0.0
+        if self.settings.policy == "breadth-first":
+            # What is known from the log alone is at no distance from the seeds: it comes last.
+            return -float(row.depth) if row.seed or row.links else -UNLINKED_DEPTH
+        return 0.0
 
     def _allowed(self, shard: FrontierShard, row: PageRow) -> bool:
         if self.settings.max_depth and row.depth > self.settings.max_depth:

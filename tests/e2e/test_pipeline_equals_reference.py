@@ -111,18 +111,20 @@ def told(settings: Settings) -> dict[str, dict[str, tuple[int, int]]]:
 
 
 def check_told(settings: Settings) -> None:
-    """Check that base and links were told exactly and everything else to about the threshold."""
+    """Check that base and links were told exactly and whatever else was told to about the threshold."""
     cells, heard = learned(settings), told(settings)
     rates = {name: hits / pages for name, (pages, hits) in cells[BASE].items()}
     for feature, counts in cells.items():
         if feature[:2] not in (WORD, TOKEN):
             assert heard[feature] == counts
             continue
+        if feature not in heard:
+            continue  # at its default when it last changed: the base may have moved since
         for name, rate in rates.items():
-            known, true = heard.get(feature, {}).get(name, (0, 0)), counts.get(name, (0, 0))
-            if rate and (feature in heard or true[1]):
+            known, true = heard[feature].get(name, (0, 0)), counts.get(name, (0, 0))
+            if rate:
                 moved = shrunk_log_ratio(*known, rate) - shrunk_log_ratio(*true, rate)
-                assert abs(moved) <= settings.learn.threshold + 0.05, (feature, name, known, true, rate)
+                assert abs(moved) <= settings.learn.threshold + 0.05, feature
 
 
 def check(settings: Settings, judged: int) -> None:
