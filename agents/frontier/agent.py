@@ -10,7 +10,7 @@ from random import Random
 
 from agents.frontier.book import Book, FrontierShard, totals_of
 from agents.frontier.candidates import Candidates
-from agents.frontier.rows import Choice, FrontierRow, PageRow, TotalsRow, page_key
+from agents.frontier.rows import TOTALS_KEY, Choice, FrontierRow, PageRow, TotalsRow, page_key
 from agents.frontier.scoring import Scorer
 from models.frontier.politeness import HostClocks
 from models.frontier.turns import Turns
@@ -94,21 +94,21 @@ class FrontierAgent:
     def absorb(self, shard: FrontierShard, fact: object) -> None:
         """Change rows and emit evidence for one sighting; candidates are scored when the message is done."""
         self.book.absorb(shard, fact)
-        if len(self.book.touched) >= self.settings.queue:
-            self._settle_touched(shard)
 
     def committed(self, shard: Shard[FrontierRow]) -> None:
         """Score what the group touched, and choose again."""
-        self._settle_touched(shard)
+        self._settle(shard)
         self._wake.set()
 
-    def _settle_touched(self, shard: FrontierShard) -> None:
+    def _settle(self, shard: FrontierShard) -> None:
         now = self.runtime.clock()
-        touched, self.book.touched = self.book.touched, set()
+        touched = self.book.touched.pop(shard.partition, set())
         ended, self.book.ended = self.book.ended, []
         for sighting in ended:
             flight = self.candidates.land(sighting.url, now)
             self._learn_host(sighting, now)
+            if isinstance(sighting, Judged):
+                self.candidates.settled(sighting.url)
             if flight is not None and not flight.explored and isinstance(sighting, Judged):
                 self.turns.brought(flight.predicate, sighting.verdict.get(flight.predicate, False))
         self.candidates.refresh(shard, touched, now)
@@ -212,8 +212,8 @@ class FrontierAgent:
                 self.candidates.offer(shard, row, now)
             else:
                 totals = totals_of(shard)
-                totals.given_up += 1
-                shard.put(b"t", totals)
+                totals.count(row.state, 1)
+                shard.put(TOTALS_KEY, totals)
             self.inbox.commit_soon(shard)
 
     def _look_for_more(self, now: float) -> None:

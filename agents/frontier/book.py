@@ -5,6 +5,7 @@ repeated sighting repeats its evidence. All counts are functions of the set of j
 judged after one of its link targets, the target's evidence is corrected (`models.interest.contribution`).
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -53,13 +54,13 @@ NEAR_AT_MOST = 30
 
 
 class Book:
-    """Keeps the rows. ``touched`` gathers the pages to be scored anew, ``ended`` the fetches that ended."""
+    """Keeps the rows. ``touched`` gathers, by partition, the pages to be scored anew, ``ended`` what ended."""
 
     def __init__(self, settings: FrontierSettings, evidence_partitions: int, sighting_partitions: int) -> None:
         self._settings = settings
         self._evidence_partitions = evidence_partitions
         self._sighting_partitions = sighting_partitions
-        self.touched: set[bytes] = set()
+        self.touched: dict[int, set[bytes]] = defaultdict(set)
         self.ended: list[Judged | Failed | Redirected] = []
         self._absorbers: dict[type, Callable[[FrontierShard, Any], None]] = {
             Seeded: self._seeded,
@@ -98,7 +99,7 @@ class Book:
             row.visitors = sorted((*row.visitors, sighting.user))[: self._settings.visitors]
         shard.put(key, row)
         if fresh and row.state in OPEN:  # no score depends on how often a page was visited
-            self.touched.add(key)
+            self.touched[shard.partition].add(key)
 
     def _page(self, shard: FrontierShard, url: str, depth: int | None = None) -> tuple[bytes, PageRow]:
         """Return the URL's row, a new one where it was unknown; ``depth`` is one way that leads to it."""
@@ -116,7 +117,7 @@ class Book:
     def _keep(self, shard: FrontierShard, key: bytes, row: PageRow) -> None:
         shard.put(key, row)
         if row.state in OPEN:
-            self.touched.add(key)
+            self.touched[shard.partition].add(key)
 
     # links
 
@@ -182,7 +183,7 @@ class Book:
     def _judged(self, shard: FrontierShard, sighting: Judged) -> None:
         self.ended.append(sighting)
         key, row = self._page(shard, sighting.url)
-        if row.state == "judged":
+        if row.verdict is not None:
             return
         self._close(shard, key, row, "judged")
         row.verdict = sighting.verdict
@@ -221,7 +222,7 @@ class Book:
             at = next((position for target, position in targets if target == page), None)
             for target, position in targets:
                 if at is not None and target != page and abs(position - at) <= NEAR and found < NEAR_AT_MOST:
-                    self.touched.add(PAGE_PREFIX + target)
+                    self.touched[shard.partition].add(PAGE_PREFIX + target)
                     found += 1
 
     def _count_host(self, shard: FrontierShard, url: str) -> None:
@@ -234,10 +235,10 @@ class Book:
     # fetches that brought no page
 
     def _failed(self, shard: FrontierShard, sighting: Failed) -> None:
-        self.ended.append(sighting)
         key, row = self._page(shard, sighting.url)
         if row.state != "leased" or row.attempts != sighting.order:
-            return
+            return  # the order was taken back, and perhaps given again
+        self.ended.append(sighting)
         row.reason = sighting.reason
         if sighting.kind == "retry" and row.attempts < self._settings.attempts:
             wait = self._settings.retry_seconds * 2 ** (row.attempts - 1)
@@ -249,10 +250,10 @@ class Book:
             self._close(shard, key, row, "given up" if sighting.kind == "retry" else kind)
 
     def _redirected(self, shard: FrontierShard, sighting: Redirected) -> None:
-        self.ended.append(sighting)
         key, row = self._page(shard, sighting.url)
         if row.state != "leased" or row.attempts != sighting.order:
-            return
+            return  # the order was taken back, and perhaps given again
+        self.ended.append(sighting)
         row.reason = f"redirects to {sighting.target}"
         self._close(shard, key, row, "moved")
         heir = Inherited(sighting.target, row.depth, row.priorities)
@@ -260,13 +261,14 @@ class Book:
         shard.outbox.emit(SIGHTINGS.name, partition, heir)
 
     def _close(self, shard: FrontierShard, key: bytes, row: PageRow, state: State) -> None:
+        totals = totals_of(shard)
+        if row.state not in OPEN:  # given up, and judged after all
+            totals.count(row.state, -1)
+        totals.count(state, 1)
+        shard.put(TOTALS_KEY, totals)
         row.state = state
         row.lease = 0.0
         shard.put(key, row)
-        totals = totals_of(shard)
-        name = state.replace(" ", "_")
-        setattr(totals, name, getattr(totals, name) + 1)
-        shard.put(TOTALS_KEY, totals)
 
     # evidence
 

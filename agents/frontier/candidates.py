@@ -1,6 +1,6 @@
 """The candidates in memory: a queue for each predicate, those that wait for a retry, those being fetched."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
@@ -8,6 +8,7 @@ from random import Random
 
 from agents.frontier.book import FrontierShard
 from agents.frontier.rows import (
+    CHOOSABLE,
     OPEN,
     PAGE_PREFIX,
     Choice,
@@ -57,7 +58,9 @@ class Candidates:
         self.flights: dict[str, Flight] = {}
         self._partitions = 1
         self._waiting: list[tuple[float, str]] = []
-        self._cursors: dict[int, bytes | None] = {}
+        self._until: dict[str, float] = {}
+        self._unswept: list[int] = []
+        self._cursor: bytes | None = None
 
     def add_predicate(self, name: str) -> None:
         """Start keeping a queue for a predicate."""
@@ -70,7 +73,6 @@ class Candidates:
         """Take up a shard: every open URL in it is offered anew."""
         self._partitions = partitions
         self.shards[shard.partition] = shard
-        self._cursors[shard.partition] = None
         for _, row in shard.scan(PAGE_PREFIX):
             self._take_up(shard, row, now)
 
@@ -78,15 +80,13 @@ class Candidates:
         if not isinstance(row, PageRow):
             return
         if row.state == "leased" and row.choice is not None:
-            self.flights[row.url] = Flight(row.choice.predicate, row.lease, row.choice.explored)
-            self.clocks.started(host(row.url), now)
+            self._fly(row, row.choice, now)
         elif row.state in OPEN:
             self.offer(shard, row, now)
 
     def close(self, shard: FrontierShard) -> None:
         """Forget a shard that another worker has now."""
         self.shards.pop(shard.partition, None)
-        self._cursors.pop(shard.partition, None)
         for url in [url for url in self.flights if self._partition(url) == shard.partition]:
             del self.flights[url]
         for queue in self.queues.values():
@@ -108,20 +108,22 @@ class Candidates:
         """Score rows anew and put them where they belong."""
         for key in keys:
             row = shard.get(key)
-            if isinstance(row, PageRow) and row.state in OPEN and row.state != "leased":
+            if isinstance(row, PageRow) and row.state in CHOOSABLE:
                 self.offer(shard, row, now)
 
     def offer(self, shard: FrontierShard, row: PageRow, now: float) -> None:
         """Put an open URL in the queues, or where it has to wait; one below the threshold is set aside."""
         if row.not_before > now:
             self._withdraw(row.url)
-            heappush(self._waiting, (row.not_before, row.url))
+            if self._until.get(row.url) != row.not_before:
+                self._until[row.url] = row.not_before
+                heappush(self._waiting, (row.not_before, row.url))
             return
         if not self._allowed(shard, row):
             self._withdraw(row.url)
             return
         row.priorities = {name: self.priority(shard, row, name) for name in self.queues}
-        kept = row.seed or highest(row.priorities.values()) >= self.settings.threshold
+        kept = self._kept(row, highest(row.priorities.values()))
         row.state = "candidate" if kept else "aside"
         if not kept:
             self._withdraw(row.url)
@@ -138,6 +140,10 @@ class Candidates:
             # What is known from the log alone is at no distance from the seeds: it comes last.
             return -float(row.depth) if row.seed or row.links else -UNLINKED_DEPTH
         return 0.0
+
+    def _kept(self, row: PageRow, priority: float) -> bool:
+        """Return whether a candidate is worth keeping (ExpandList in Aggarwal 2004, Figure 1)."""
+        return row.seed or self.settings.policy != "linkage" or priority >= self.settings.threshold
 
     def _allowed(self, shard: FrontierShard, row: PageRow) -> bool:
         if self.settings.max_depth and row.depth > self.settings.max_depth:
@@ -157,9 +163,11 @@ class Candidates:
     def wake(self, now: float) -> None:
         """Offer the URLs whose wait for a retry is over."""
         while self._waiting and self._waiting[0][0] <= now:
-            _, url = heappop(self._waiting)
+            time, url = heappop(self._waiting)
+            if self._until.get(url) == time:
+                del self._until[url]
             found = self.find(url)
-            if found is not None and found[1].state in OPEN and found[1].state != "leased":
+            if found is not None and found[1].state in CHOOSABLE:
                 self.offer(*found, now)
 
     @property
@@ -177,21 +185,23 @@ class Candidates:
         """
         queue = self.queues[predicate]
         explore = 1.0 if self.settings.policy == "random" else self.settings.explore
-        if self.random.random() < explore:
-            url = queue.sample(self.random, lambda name: self.clocks.ready(name, now))
-            probability = explore / max(1, len(queue))
-            explored = True
-        else:
-            url = self._best(queue, predicate, now)
-            probability = 1.0 - explore
-            explored = False
-        found = self.find(url) if url is not None else None
-        return (*found, explored, probability) if found is not None else None
+        explored = self.random.random() < explore
 
-    def _best(self, queue: CandidateQueue, predicate: str, now: float) -> str | None:
         def ready(name: str) -> bool:
             return self.clocks.ready(name, now)
 
+        while True:
+            drawn_from = queue.count(ready) if explored else 1
+            url = queue.sample(self.random, ready) if explored else self._best(queue, predicate, ready)
+            if url is None:
+                return None
+            found = self.find(url)
+            if found is not None and found[1].state in CHOOSABLE and self._allowed(*found):
+                probability = explore / drawn_from if explored else 1.0 - explore
+                return (*found, explored, probability)
+            self._withdraw(url)  # its host's budget was spent since it came in
+
+    def _best(self, queue: CandidateQueue, predicate: str, ready: Callable[[str], bool]) -> str | None:
         for _ in range(self.settings.rescored):
             top = queue.best(self.settings.rescored, ready)
             for url in top:
@@ -207,7 +217,7 @@ class Candidates:
     def _reprice(self, shard: FrontierShard, row: PageRow, predicate: str) -> None:
         """Score a queued candidate anew for one predicate."""
         priority = row.priorities[predicate] = self.priority(shard, row, predicate)
-        if row.seed or priority >= self.settings.threshold:
+        if self._kept(row, priority):
             self.queues[predicate].put(row.url, host(row.url), priority, row.discovered)
         else:
             self.queues[predicate].discard(row.url)
@@ -215,15 +225,23 @@ class Candidates:
     def take(self, row: PageRow, choice: Choice, now: float) -> None:
         """Take a URL out of the queues: its fetch is ordered."""
         self._withdraw(row.url)
+        self._fly(row, choice, now)
+
+    def _fly(self, row: PageRow, choice: Choice, now: float) -> None:
+        if row.url not in self.flights:
+            self.clocks.started(host(row.url), now)
         self.flights[row.url] = Flight(choice.predicate, row.lease, choice.explored)
-        self.clocks.started(host(row.url), now)
 
     def land(self, url: str, now: float) -> Flight | None:
-        """Note that a fetch ended, however it did; return what it was, None where it was not waited for."""
+        """Note that a fetch ended; return what it was, None where it was not waited for."""
         flight = self.flights.pop(url, None)
         if flight is not None:
             self.clocks.finished(host(url), now)
         return flight
+
+    def settled(self, url: str) -> None:
+        """Note that a URL is not to be fetched any more."""
+        self._withdraw(url)
 
     def overdue(self, now: float) -> list[str]:
         """Return the URLs whose leases ran out."""
@@ -242,21 +260,28 @@ class Candidates:
         )
 
     def sweep(self, now: float) -> bool:
-        """Score the next few rows of each shard anew; return whether that ended a round of all of them.
+        """Score the next few rows anew, shard by shard; return whether that ended a round of all of them.
 
         Evicted candidates come back this way.
         """
-        ended = True
-        if all(cursor is None for cursor in self._cursors.values()):
+        if not self._unswept:
+            self._unswept = list(self.shards)
             for queue in self.queues.values():
                 queue.reset_floor()
-        for partition, shard in self.shards.items():
-            rows = islice(shard.scan(PAGE_PREFIX, self._cursors[partition]), SWEPT)
-            self._cursors[partition] = None
-            for number, (key, row) in enumerate(rows, 1):
-                if isinstance(row, PageRow) and row.state in ("candidate", "aside") and self._room(row.url):
+        looked_at = 0
+        while self._unswept and looked_at < SWEPT:
+            looked_at += self._sweep_shard(self.shards.get(self._unswept[0]), SWEPT - looked_at, now)
+        return not self._unswept
+
+    def _sweep_shard(self, shard: FrontierShard | None, rows: int, now: float) -> int:
+        looked_at = 0
+        if shard is not None:
+            for key, row in islice(shard.scan(PAGE_PREFIX, self._cursor), rows):
+                looked_at += 1
+                self._cursor = key
+                if isinstance(row, PageRow) and row.state in CHOOSABLE and self._room(row.url):
                     self.offer(shard, row, now)
-                if number == SWEPT:
-                    self._cursors[partition] = key
-                    ended = False
-        return ended
+        if looked_at < rows:
+            self._cursor = None
+            del self._unswept[0]
+        return looked_at

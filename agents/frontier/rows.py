@@ -17,6 +17,9 @@ State: TypeAlias = Literal["candidate", "aside", "leased", "judged", "gone", "re
 #: States in which a URL may still be fetched.
 OPEN: frozenset[State] = frozenset({"candidate", "aside", "leased"})
 
+#: States in which a URL may be chosen.
+CHOOSABLE: frozenset[State] = frozenset({"candidate", "aside"})
+
 TOTALS_KEY = b"t"
 
 
@@ -89,6 +92,11 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
     refused: int = 0
     moved: int = 0
     given_up: int = 0
+
+    def count(self, state: State, number: int) -> None:
+        """Count URLs that came to a state that is an end."""
+        name = state.replace(" ", "_")
+        setattr(self, name, getattr(self, name) + number)
 
     @property
     def failed(self) -> int:

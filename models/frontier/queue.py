@@ -138,6 +138,10 @@ class CandidateQueue:
                 heappush(self._tops, lane.top)
         return [item[2] for item in chosen]
 
+    def count(self, ready: Callable[[str], bool]) -> int:
+        """Return the number of candidates of ready hosts: how many `sample` draws from."""
+        return sum(lane.size for host, lane in self._lanes.items() if ready(host))
+
     def sample(self, rng: Random, ready: Callable[[str], bool]) -> str | None:
         """Return a candidate drawn uniformly among all those of ready hosts; None when there is none.
 

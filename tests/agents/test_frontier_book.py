@@ -86,7 +86,7 @@ def test_urls_are_discovered_once_and_numbered(rows: Disk) -> None:
     take_in(shard, book, Seeded(url(1)), Seeded(url(2)), Seeded(url(1)), Visited(url(2), "u", 1.0))
     assert [page(shard, url(n)).discovered for n in (1, 2)] == [0, 1]
     assert totals_of(shard).discovered == 2
-    assert book.touched == {page_key(url(1)), page_key(url(2))}
+    assert book.touched[0] == {page_key(url(1)), page_key(url(2))}
 
 
 def test_a_seed_has_depth_0_a_visited_page_1_and_a_linked_one_more_than_its_source(rows: Disk) -> None:
@@ -131,7 +131,7 @@ def test_linked_pages_are_candidates_with_their_in_links_by_verdict(rows: Disk) 
     assert row.links == {"p": [2, 1], "q": [1, 0]}
     assert sorted(row.parents) == sorted([identifier(url(1)), identifier(url(2))])
     assert row.anchors == ["anchor", "to0"]
-    assert page_key(url(3)) in book.touched
+    assert page_key(url(3)) in book.touched[0]
 
 
 def test_a_page_that_links_to_itself_says_nothing_of_itself(rows: Disk) -> None:
@@ -216,7 +216,7 @@ def test_candidates_linked_near_a_judged_page_are_scored_anew(rows: Disk) -> Non
     take_in(shard, book, linked(url(1), targets, YES))
     book.touched.clear()
     take_in(shard, book, Judged(targets[10], YES, 1.0))
-    assert book.touched == {page_key(target) for target in (*targets[6:10], *targets[11:15])}
+    assert book.touched[0] == {page_key(target) for target in (*targets[6:10], *targets[11:15])}
 
 
 # fetches that brought no page
