@@ -27,6 +27,12 @@ def audit(
         typer.echo(example, err=True)
     if report.behind:
         typer.echo(f"{report.behind} messages wait to be absorbed: continue the crawl first", err=True)
+    if report.forgotten:
+        typer.echo(
+            f"{report.forgotten} rare features were forgotten for want of room: words and URL tokens are "
+            "compared as far as they are kept",
+            err=True,
+        )
     if as_json:
         print_json(report.as_dict())
     else:

@@ -63,8 +63,8 @@ def crawl(
         if not equals or not expression.strip():
             raise CommandError(f"--predicate {text!r}: expected NAME=EXPR, such as news='title(\"news\")'")
         options[f"predicates.{name.strip()}"] = expression
-    if archives:
-        options |= {"fetch.delay_seconds": 0.0}
+    if archives and not any(text.startswith("fetch.delay_seconds") for text in assignments or ()):
+        options["fetch.delay_seconds"] = 0.0
     settings = load_settings(config, assignments, options).settings
     interrupted = run(
         settings,

@@ -6,6 +6,7 @@ import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_bytes
 
 from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
@@ -53,7 +54,9 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
             fetch = settings.fetch.model_copy(update={"proxy": server.url})
             settings = settings.model_copy(update={"fetch": fetch})
         settings.data.mkdir(parents=True, exist_ok=True)
-        observer = Observer(settings.observe, user_key(settings.observe, settings.data / KEY_FILE))
+        # Without a log there are no users to name.
+        key = user_key(settings.observe, settings.data / KEY_FILE) if options.logs else token_bytes(32)
+        observer = Observer(settings.observe, key)
         with reporter(sys.stderr) as report:
             status, interrupted = asyncio.run(run_crawl(settings, observer, seeds, options.logs, report))
     if options.as_json:

@@ -6,8 +6,8 @@ is finished, and that the first error that must not be passed over ends it.
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from agents.crawl.journal import open_journal
 from agents.fetch import FetchAgent
 from agents.frontier.agent import FrontierAgent
 from agents.harvest import HarvestAgent
+from agents.inspect.record import entries
 from agents.judge import JudgeAgent
 from agents.labels import load as load_labels
 from agents.learn.agent import LearnAgent
@@ -27,14 +28,23 @@ from agents.observe import ObserveAgent
 from agents.predicates import Predicates
 from agents.web.client import Client
 from models.url import host
-from streams.app import create_app
+from streams.app import APP_ID, create_app
 from streams.broadcast import Broadcast
 from streams.logging import EventLog
-from streams.records import Decoder, Interest, Pack, PredicateDefinition, Seeded, encode
+from streams.records import (
+    Decoder,
+    FetchOrder,
+    Interest,
+    Pack,
+    PredicateDefinition,
+    RecordError,
+    Seeded,
+    encode,
+)
 from streams.runtime import Runtime, every
 from streams.settings import Settings
 from streams.stateful import Stateful
-from streams.topics import INTERESTS, PREDICATES, SIGHTINGS
+from streams.topics import FETCHES, INTERESTS, PREDICATES, SIGHTINGS
 from streams.transport.publisher import JournalPublisher
 
 log = EventLog("crawl")
@@ -89,9 +99,19 @@ class Engine:
         app.finalize()
         await app.start()
         self._resources.push_async_callback(self._stop)
+        for order in self._unanswered_orders():
+            self.frontier.expect(order)
         self.runtime.spawn(self.frontier.run())
         self.runtime.spawn(self.learn.run())
         self.runtime.spawn(every(settings.harvest.interval_seconds, self.harvest.tell))
+
+    def _unanswered_orders(self) -> Iterator[FetchOrder]:
+        decode = Decoder[FetchOrder](FetchOrder)
+        for partition in range(self.journal.partitions(FETCHES.name)):
+            done = self.journal.committed(APP_ID, FETCHES.name, partition)
+            for entry in entries(self.journal, FETCHES.name, partition, done):
+                with suppress(RecordError):  # the fetch agent sends it to the dead letters
+                    yield decode(entry.value or b"")
 
     async def _announce_predicates(self) -> None:
         for name, expression in self.settings.predicates.items():

@@ -10,7 +10,7 @@ from random import Random
 
 from agents.frontier.book import Book, FrontierShard, totals_of
 from agents.frontier.candidates import Candidates
-from agents.frontier.rows import TOTALS_KEY, Choice, FrontierRow, PageRow, TotalsRow, page_key
+from agents.frontier.rows import CHOOSABLE, OPEN, TOTALS_KEY, Choice, FrontierRow, PageRow, TotalsRow, page_key
 from agents.frontier.scoring import Scorer
 from models.frontier.politeness import HostClocks
 from models.frontier.turns import Turns
@@ -109,10 +109,18 @@ class FrontierAgent:
             self._learn_host(sighting, now)
             if isinstance(sighting, Judged):
                 self.candidates.settled(sighting.url)
+            elif isinstance(sighting, Failed):
+                self._tell_of_seeds(sighting)
             if flight is not None and not flight.explored and isinstance(sighting, Judged):
                 self.turns.brought(flight.predicate, sighting.verdict.get(flight.predicate, False))
         self.candidates.refresh(shard, touched, now)
         self.dry = False
+
+    def _tell_of_seeds(self, failed: Failed) -> None:
+        """Say so where a seed came to nothing: a crawl without its seeds would end without a word."""
+        found = self.candidates.find(failed.url)
+        if found is not None and found[1].seed and found[1].state not in OPEN:
+            log.warning("a seed could not be fetched", url=failed.url, reason=failed.reason)
 
     def _learn_host(self, sighting: object, now: float) -> None:
         clocks = self.candidates.clocks
@@ -195,6 +203,23 @@ class FrontierAgent:
         )
         partition = self.runtime.partition(FETCHES, host(row.url))
         shard.outbox.send(FETCHES.name, partition, None, encode(order))
+
+    def expect(self, order: FetchOrder) -> None:
+        """Take note of an order that was sent although the death of this process kept it out of the row."""
+        now = self.runtime.clock()
+        found = self.candidates.find(order.url)
+        if found is None or found[1].state not in CHOOSABLE or order.lease < now:
+            return
+        shard, row = found
+        row.state = "leased"
+        row.attempts = order.order
+        row.lease = order.lease
+        row.choice = Choice(
+            order.predicate, order.policy, order.explored, order.probability, order.priority, now
+        )
+        shard.put(page_key(row.url), row)
+        self.candidates.take(row, row.choice, now)
+        self.inbox.commit_soon(shard)
 
     def _end_leases(self, now: float) -> None:
         """Take back the URLs whose fetch was never answered."""

@@ -17,9 +17,9 @@ READ_AT_ONCE = 1_000
 _point = msgspec.json.Decoder(HarvestPoint)
 
 
-def entries(journal: Journal, topic: str, partition: int) -> Iterator[Entry]:
-    """Yield a partition's records from its start."""
-    offset = journal.start(topic, partition)
+def entries(journal: Journal, topic: str, partition: int, start: int | None = None) -> Iterator[Entry]:
+    """Yield a partition's records, from ``start`` or else from its first."""
+    offset = journal.start(topic, partition) if start is None else start
     while found := journal.read(topic, partition, offset, READ_AT_ONCE):
         yield from found
         offset = found[-1].offset + 1

@@ -13,6 +13,7 @@ from agents.learn.rows import FeatureRow, LearnRow, LearnTotals, feature_key
 from agents.learn.store import FeatureStore, LearnShard, learn_totals
 from models.interest.features import BASE
 from streams.inbox import Shard
+from streams.logging import EventLog
 from streams.records import Count, Decoder, EvidencePack, Interest, encode
 from streams.runtime import Runtime
 from streams.stateful import Stateful
@@ -20,6 +21,9 @@ from streams.topics import EVIDENCE, INTERESTS
 
 #: Seconds over which a commit group of counts gathers.
 GROUP_SECONDS = 1.0
+
+
+log = EventLog("learn")
 
 
 class LearnAgent:
@@ -34,6 +38,7 @@ class LearnAgent:
         self._gone: list[str] = []
         self._base: dict[str, list[int]] = {}
         self._wake = asyncio.Event()
+        self._reported = 0
         self.inbox: Stateful[LearnRow] = Stateful(
             runtime, EVIDENCE, "interests", LearnRow, Decoder[EvidencePack](EvidencePack), self, GROUP_SECONDS
         )
@@ -59,7 +64,11 @@ class LearnAgent:
         self._wake.set()
 
     def committed(self, shard: Shard[LearnRow]) -> None:
-        """Nothing waits for a commit: publication is ahead of it."""
+        """Report what was forgotten; publication does not wait for a commit, it is ahead of it."""
+        totals = self.totals()
+        if totals.forgotten > self._reported:
+            self._reported = totals.forgotten
+            log.warning("rare features forgotten", forgotten=totals.forgotten, features=totals.features)
 
     def heard_base(self, interest: Interest) -> None:
         """Take in the base rates: they are counted in one partition and needed in all."""
