@@ -1,0 +1,216 @@
+"""The pages that people read first say what is there: files, names, topics, bounds, commands, links."""
+
+import ast
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+import typer.core
+
+from agents.cli import load_commands
+from agents.cli.app import app
+from models.predicate import parse
+from streams.configuration import assignment, keys, load
+from streams.topics import TOPICS
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+PAPERS = sorted((ROOT / "docs" / "papers").glob("*.md"))
+PAGES = [README, ARCHITECTURE, ROOT / "docs" / "predicates.md", *PAPERS]
+SOURCES = [path for package in ("models", "streams", "agents") for path in (ROOT / package).rglob("*.py")]
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"`([^`]+)`")
+_PATH = re.compile(r"(?:models|streams|agents|tests|docs|bench|deploy|\.ci)/[\w./-]*[\w/]")
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def prose(page: Path) -> str:
+    """Return a page without its blocks of code."""
+    return _FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [text for name, text in _FENCE.findall(page.read_text(encoding="utf-8")) if name == language]
+
+
+def names(page: Path) -> list[str]:
+    """Return what stands in a page between backquotes, on one line each."""
+    return [" ".join(name.split()) for name in _CODE.findall(prose(page))]
+
+
+def files_in(text: str) -> list[str]:
+    return [name for code in _CODE.findall(text) for name in _PATH.findall(code)]
+
+
+def table(page: Path, heading: str) -> list[list[str]]:
+    """Return the cells of the rows of the first table below a heading."""
+    below = page.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line for line in below.splitlines() if line.startswith("|")]
+    return [[cell.strip(" `") for cell in row.strip("|").split(" | ")] for row in rows[2:]]
+
+
+def steps() -> list[str]:
+    """Return the numbered steps of the walk."""
+    return re.split(r"^\d+\. ", prose(ARCHITECTURE).partition("\n## Topics\n")[0], flags=re.MULTILINE)[1:]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    found = files_in(prose(page))
+    assert found
+    assert [name for name in found if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    targets = [target for target in _LINK.findall(prose(page)) if "://" not in target]
+    assert [target for target in targets if not (page.parent / target.partition("#")[0]).exists()] == []
+
+
+def test_every_step_of_the_walk_names_a_file() -> None:
+    assert len(steps()) > 15
+    assert [step for step in steps() if not files_in(step)] == []
+
+
+def test_the_steps_of_the_walk_are_numbered_in_order() -> None:
+    numbers = [int(number) for number in re.findall(r"^(\d+)\. ", prose(ARCHITECTURE), flags=re.MULTILINE)]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_the_walk_meets_every_agent() -> None:
+    modules = [*(ROOT / "agents").glob("*.py"), *(ROOT / "agents").glob("*/agent.py")]
+    documented = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in modules)
+    agents = [found[1] for text in documented if (found := re.match(r"The (\w+) agent\b", text))]
+    assert len(agents) == 7
+    walk = " ".join(steps())
+    assert [agent for agent in agents if f"**{agent}**" not in walk] == []
+
+
+def test_the_table_of_topics_is_the_topology() -> None:
+    assert [row[0] for row in table(ARCHITECTURE, "Topics")] == [topic.name for topic in TOPICS]
+
+
+def test_the_walk_meets_every_topic() -> None:
+    walk = " ".join(steps())
+    assert [topic.name for topic in TOPICS if f"`{topic.name}`" not in walk] == []
+
+
+def test_the_table_of_bounds_has_the_defaults() -> None:
+    rows = table(ARCHITECTURE, "What is bounded, and where")
+    known = keys()
+    assert len(rows) > 10
+    assert {row[0]: row[1] for row in rows} == {row[0]: str(known[row[0]].default) for row in rows}
+
+
+def _members(sources: list[Path]) -> Iterator[str]:
+    """Yield what is defined at the top of modules, and "Class.member" for what classes define or annotate."""
+    for path in sources:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node.name
+            elif isinstance(node, ast.ClassDef):
+                yield node.name
+                for inner in node.body:
+                    if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+                        yield f"{node.name}.{inner.name}"
+                    elif isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
+                        yield f"{node.name}.{inner.target.id}"
+
+
+@pytest.mark.parametrize("page", [ARCHITECTURE, *PAPERS], ids=lambda page: page.name)
+def test_every_class_method_and_setting_that_a_page_names_is_there(page: Path) -> None:
+    members = {*_members(SOURCES), *keys()}
+    dotted = re.compile(r"[A-Za-z_]\w*\.[a-z]\w*")
+    foreign = {"asyncio.wait_for", "asyncio.timeout"}
+    asked = [
+        name for name in names(page) if dotted.fullmatch(name) or re.fullmatch(r"_?[A-Z]\w*[a-z]\w*", name)
+    ]
+    asked = [name for name in asked if name not in foreign and name != "README.md"]
+    assert len(asked) > 5
+    assert [name for name in asked if name not in members] == []
+
+
+def commands() -> list[str]:
+    """Return every command line of the README: those in its blocks, and those within a sentence."""
+    found = []
+    for block in blocks(README, "sh"):
+        lines = block.replace("\\\n", " ").splitlines()
+        found += [shlex.join(shlex.split(line, comments=True)) for line in lines]
+    found += [name for page in PAGES for name in names(page)]
+    return [line for line in found if line.startswith("scentline ")]
+
+
+def parsed(line: str) -> dict[str, object]:
+    """Return the options that a command line gives; raises for a command or an option that is none."""
+    load_commands()
+    command = typer.main.get_command(app)
+    context: typer.Context | None = None
+    arguments = shlex.split(line)[1:]
+    while isinstance(command, typer.core.TyperGroup):
+        context = typer.Context(command, info_name=command.name, parent=context)
+        _, found, arguments = command.resolve_command(context, arguments)
+        assert found is not None, line
+        command = found
+    return dict(command.make_context(command.name, arguments, parent=context).params)
+
+
+@pytest.mark.parametrize("line", sorted(set(commands())))
+def test_every_command_that_a_page_shows_is_one(line: str) -> None:
+    options = parsed(line)
+    settings = options.get("assignments")
+    assert isinstance(settings, list | tuple | None)
+    load(dict(assignment(text) for text in settings or ()), environ={}, cwd=ROOT)
+    predicates = options.get("predicates")
+    assert isinstance(predicates, list | tuple | None)
+    for text in predicates or ():
+        assert parse(text.partition("=")[2])
+
+
+def test_a_command_or_an_option_that_does_not_exist_is_found_out() -> None:
+    for line in ("scentline crowl", "scentline crawl --sed http://example.org/", "scentline config list"):
+        with pytest.raises(Exception, match=r"No such (command|option)"):
+            parsed(line)
+
+
+def test_every_option_that_the_readme_shows_in_a_sentence_is_one() -> None:
+    load_commands()
+    shown = {name.split()[0] for name in names(README) if name.startswith("--")}
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    known = {option for command in group.commands.values() for part in command.params for option in part.opts}
+    assert shown
+    assert shown <= known
+    assigned = [name.partition(" ")[2] for name in names(README) if name.startswith("--set ")]
+    load(dict(assignment(shlex.split(text)[0]) for text in assigned), environ={}, cwd=ROOT)
+
+
+def test_the_settings_that_the_readme_shows_are_settings() -> None:
+    (text,) = blocks(README, "toml")
+    given = tomllib.loads(text)
+    for expression in given["predicates"].values():
+        assert parse(expression)
+    flat = {
+        f"{name}.{key}": value
+        for name, section in given.items()
+        if isinstance(section, dict)
+        for key, value in section.items()
+    }
+    assert load({"data": given["data"], **flat}, environ={}, cwd=ROOT).settings.predicates
+
+
+def test_the_makefile_has_every_target_that_the_readme_shows() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    text = README.read_text(encoding="utf-8")
+    targets = set(re.findall(r"(?:^|`)make (\w+)", text, flags=re.MULTILINE))
+    assert {"demo", "test"} <= targets
+    assert [target for target in targets if not re.search(rf"^{target}:", makefile, flags=re.MULTILINE)] == []
+
+
+def test_the_picture_is_small() -> None:
+    assert (ROOT / "docs" / "images" / "lift.png").stat().st_size < 150_000
