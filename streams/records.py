@@ -224,7 +224,8 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
 class HarvestPoint(msgspec.Struct, kw_only=True):
     """One point of a predicate's harvest-rate stream (JSON); counts are totals up to ``time``.
 
-    ``window_pages`` pages back the rate was ``rate_by_pages``; ``window_seconds`` back ``rate_by_time``.
+    ``rate_by_pages`` is the rate of the last pages, ``rate_by_time`` that of the last seconds: as many as
+    `HarvestSettings` says.
     ``lift`` is the harvest rate over that of randomly explored pages, null until one was explored.
     ``policies`` maps a policy ("random" for explored pages) to its pages and hits.
     """

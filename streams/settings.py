@@ -29,9 +29,8 @@ class StreamSettings(Section):
     group_messages: Count = Field(256, description="Messages that end a commit group.")
     group_rows: Count = Field(20_000, description="Changed rows that end a commit group.")
     group_seconds: Positive = Field(0.005, description="Seconds after which a commit group ends.")
-    cached_rows: Count = Field(100_000, description="Decoded rows that a table partition keeps in memory.")
+    cached_rows: Count = Field(20_000, description="Decoded rows that a table partition keeps in memory.")
     commit_seconds: Positive = Field(0.5, description="Seconds between commits of consumed offsets.")
-    retention_seconds: Positive = Field(300.0, description="Seconds between sweeps that drop old messages.")
 
 
 class LogSettings(Section):
@@ -100,8 +99,10 @@ class LearnSettings(Section):
     weights: tuple[float, float, float, float] = Field(
         (1.0, 1.0, 1.0, 1.0), description="Weights of the logs of content, URL tokens, links and siblings."
     )
-    features: Count = Field(1_000_000, description="Features counted; beyond it the rarest are forgotten.")
-    published: Count = Field(200_000, description="Features published for each predicate.")
+    features: Count = Field(
+        1_000_000, description="Features counted in each partition; beyond it the rarest are forgotten."
+    )
+    published: Count = Field(200_000, description="Features published at a time.")
     threshold: Positive = Field(0.1, description="Move of a log ratio that is published.")
     eager_pages: Count = Field(200, description="Judged pages up to which every move is published at once.")
     interval_seconds: Positive = Field(0.1, description="Least time between two publications of a feature.")
@@ -131,7 +132,7 @@ class JudgeSettings(Section):
     """Reading pages."""
 
     labels: str | None = Field(None, description="TSV file of url and category for the judge of categories.")
-    words: Count = Field(400, description="Distinct words used of a page.")
+    words: Count = Field(200, description="Distinct words used of a page.")
     links: Count = Field(2000, description="Links used of a page.")
     context: Annotated[int, Field(ge=0)] = Field(8, description="Words around a link that are kept.")
 

@@ -35,7 +35,7 @@ PROXY_LOG = Topic(
 )  # fmt: skip
 ACCESSES = Topic(
     "accesses", "user", "Pack[Access]",
-    writers=("observe", "feed"), readers=("browse", "audit"),
+    writers=("observe", "feed", "crawl"), readers=("browse", "audit"),
 )  # fmt: skip
 SIGHTINGS = Topic(
     "sightings", "host of the URL", "Pack[Sighting]",
@@ -59,7 +59,8 @@ EVIDENCE = Topic(
 )  # fmt: skip
 INTERESTS = Topic(
     "interests", "feature", "Interest",
-    writers=("learn",), readers=("frontier (every worker reads all of it)",), retention=None, compacted=True,
+    writers=("learn",), readers=("frontier", "learn (every worker reads all of it)"),
+    retention=None, compacted=True,
 )  # fmt: skip
 HARVEST = Topic(
     "harvest", "predicate", "HarvestPoint (JSON)",
@@ -67,7 +68,7 @@ HARVEST = Topic(
 )  # fmt: skip
 PREDICATES = Topic(
     "predicates", "name", "PredicateDefinition (JSON)",
-    writers=("crawl",), readers=("judge", "frontier", "harvest (every worker reads all of it)"),
+    writers=("crawl",), readers=("judge", "frontier (every worker reads all of it)"),
     retention=None, compacted=True, shards=False,
 )  # fmt: skip
 DEAD_LETTERS = Topic(

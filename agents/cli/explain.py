@@ -9,7 +9,6 @@ from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, l
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.frontier.rows import PageRow
     from agents.inspect.explain import Explanation
 
 
@@ -41,7 +40,7 @@ def explain(
     if as_json:
         _print_as_json(found, features)
         return
-    for line in describe(found.row):
+    for line in describe(found, settings.frontier.threshold):
         typer.echo(line)
     for predicate, entries in found.contributions.items():
         typer.echo(f"\n{predicate}: {len(entries)} features known")
@@ -61,8 +60,9 @@ def explain(
         )
 
 
-def describe(row: "PageRow") -> list[str]:
-    """Return what a row says, line by line."""
+def describe(found: "Explanation", threshold: float) -> list[str]:
+    """Return what a row says, line by line; candidates below ``threshold`` are not kept."""
+    row = found.row
     known = [f"in-links of {max((k for k, _ in row.links.values()), default=0)} judged pages"]
     known += [f"{row.visits} visits"] if row.visits else []
     known += ["a seed"] if row.seed else []
@@ -78,12 +78,13 @@ def describe(row: "PageRow") -> list[str]:
             f"fetched for {row.choice.predicate} by {by}, priority {row.choice.priority:.2f}, "
             f"probability {row.choice.probability:.3g}, attempt {row.attempts}"
         )
-    elif row.state == "candidate":
-        lines.append("not fetched: others had a higher priority, or its host could not be asked yet")
-    elif row.state == "aside":
+    elif max(found.priorities.values(), default=threshold) < threshold and not row.seed:
         lines.append("not fetched: its priority is below frontier.threshold")
-    if row.priorities:
-        lines.append("priority: " + ", ".join(f"{name} {value:+.2f}" for name, value in row.priorities.items()))
+    elif row.state in ("candidate", "aside"):
+        lines.append("not fetched: others had a higher priority, or its host could not be asked yet")
+    if found.priorities:
+        now = (f"{name} {value:+.2f}" for name, value in found.priorities.items())
+        lines.append(f"priority by what is known now: {', '.join(now)}")
     return lines
 
 
@@ -101,7 +102,7 @@ def _print_as_json(found: "Explanation", features: int) -> None:
         "links": row.links,
         "verdict": row.verdict,
         "attempts": row.attempts,
-        "priorities": row.priorities,
+        "priorities": found.priorities,
         "choice": msgspec.structs.asdict(row.choice) if row.choice is not None else None,
         "features": {
             name: [msgspec.structs.asdict(entry) for entry in entries[:features]]

@@ -41,11 +41,8 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
         raise ConfigurationError(
             "a crawl needs at least one predicate, such as --predicate 'news=title(\"news\")'"
         )
-    for name, expression in settings.predicates.items():
-        if parse(expression).categories and not settings.judge.labels:
-            raise ConfigurationError(
-                f"predicate {name} asks for a category: give --labels TSV, which tells them"
-            )
+    for expression in settings.predicates.values():
+        parse(expression)
     _check_files(options)
     seeds = _seeds(settings, options)
     with ExitStack() as resources:

@@ -30,6 +30,7 @@ from agents.web.client import Client
 from models.url import host
 from streams.app import APP_ID, create_app
 from streams.broadcast import Broadcast
+from streams.configuration import ConfigurationError
 from streams.logging import EventLog
 from streams.records import (
     Decoder,
@@ -142,6 +143,18 @@ class Engine:
             broadcast = Broadcast(self.journal, topic.name, hear, self._fail)
             await broadcast.start()
             self._resources.push_async_callback(broadcast.stop)
+        self._check_judges()
+
+    def _check_judges(self) -> None:
+        """Raise where a predicate, of this run or one before, asks for categories that nobody tells."""
+        for name, predicate in self.predicates.active.items():
+            if predicate.categories and not self.settings.judge.labels:
+                raise ConfigurationError(
+                    f"predicate {name} asks for a category: give --labels TSV, which tells them"
+                )
+        earlier = sorted(set(self.predicates.active) - set(self.settings.predicates))
+        if earlier:
+            log.info("predicates of earlier runs are followed too", predicates=", ".join(earlier))
 
     async def _stop(self) -> None:
         await self.stop_feeding()

@@ -1,25 +1,45 @@
 """The embedded log of a crawl's data directory, with every topic made."""
 
 from streams.app import APP_ID
+from streams.configuration import ConfigurationError
 from streams.settings import Settings
 from streams.topics import TOPICS, changelog_of
 from streams.transport.journal import Journal
 
-TABLES = {"users": "accesses", "frontier": "sightings", "interests": "evidence", "harvest": "outcomes"}
+#: The tables of the stateful agents.
+TABLES = ("users", "frontier", "interests", "harvest")
 
 
 def open_journal(settings: Settings) -> Journal:
-    """Open the data directory's journal for writing and make the topics that are missing."""
+    """Open the data directory's journal for writing and make the topics that are missing.
+
+    Raises `ConfigurationError` where the settings ask for another log than the one embedded there, or for
+    another number of partitions than it has.
+    """
+    embedded = f"embedded://{settings.data.absolute()}"
+    if settings.broker != embedded:
+        raise ConfigurationError(
+            f"broker is {settings.broker}; expected {embedded}, the embedded log of the data directory"
+        )
     journal = Journal.open(settings.data / "journal")
     try:
-        for topic in TOPICS:
-            partitions = settings.streams.partitions if topic.shards else 1
-            journal.create_topic(topic.name, partitions, retention=topic.retention, compacted=topic.compacted)
-        for table in TABLES:
-            journal.create_topic(
-                changelog_of(APP_ID, table), settings.streams.partitions, retention=None, compacted=True
-            )
+        _make_topics(journal, settings.streams.partitions)
+    except ValueError as error:
+        journal.close()
+        raise ConfigurationError(f"streams.partitions: {error}") from error
     except BaseException:
         journal.close()
         raise
     return journal
+
+
+def _make_topics(journal: Journal, partitions: int) -> None:
+    for topic in TOPICS:
+        journal.create_topic(
+            topic.name,
+            partitions if topic.shards else 1,
+            retention=topic.retention,
+            compacted=topic.compacted,
+        )
+    for table in TABLES:
+        journal.create_topic(changelog_of(APP_ID, table), partitions, retention=None, compacted=True)

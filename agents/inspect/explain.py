@@ -21,9 +21,10 @@ from streams.topics import partition_of
 
 @dataclass(frozen=True)
 class Explanation:
-    """A URL's row, and for each predicate what speaks for and against it, the largest effect first."""
+    """A URL's row, and for each predicate its priority now and what makes it, the largest effect first."""
 
     row: PageRow
+    priorities: dict[str, float]
     contributions: dict[str, list[Contribution]]
 
 
@@ -38,7 +39,8 @@ def explain(settings: Settings, url: str) -> Explanation | None:
         return None
     learned = _Learned(settings.data)
     scorer = Scorer(settings.learn)
-    found = {}
+    found: dict[str, list[Contribution]] = {}
+    priorities: dict[str, float] = {}
     for predicate in sorted(learned.counts(BASE)):
         scorer.add_predicate(predicate, drift=0)
         evidence = scorer.evidence(shard, row, predicate)
@@ -48,7 +50,8 @@ def explain(settings: Settings, url: str) -> Explanation | None:
         for feature in features:
             scorer.learn(Interest(feature=feature, counts=learned.counts(feature)))
         found[predicate] = contributions(evidence, scorer.weights(predicate))
-    return Explanation(row, found)
+        priorities[predicate] = scorer.priority(shard, row, predicate)
+    return Explanation(row, priorities, found)
 
 
 class _Learned:
