@@ -1,11 +1,24 @@
 """The predicates in force, as every worker hears of them on the `predicates` topic."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from models.predicate import Predicate, parse
+from streams.configuration import ConfigurationError
 from streams.records import PredicateDefinition
+from streams.settings import JudgeSettings
 
 _decoder = msgspec.json.Decoder(PredicateDefinition)
+
+
+def check_judges(predicates: Mapping[str, Predicate], settings: JudgeSettings) -> None:
+    """Raise `ConfigurationError` for a predicate that asks for categories where no judge tells them."""
+    for name, predicate in predicates.items():
+        if predicate.categories and not settings.labels:
+            raise ConfigurationError(
+                f"predicate {name} asks for a category: give --labels TSV, which tells them"
+            )
 
 
 class Predicates:

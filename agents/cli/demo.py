@@ -1,5 +1,7 @@
 """``scentline demo``: the main job on a synthetic web, in about a minute."""
 
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -96,17 +98,26 @@ def _files(place: "Place") -> list[tuple[Path, str]]:
 def _print_next(comparison: "Comparison", data: str) -> None:
     """Print commands to try; ``data`` is the learned crawl's directory, quoted for a shell."""
     typer.echo("\nTry next:")
+    called = _called()
     for what, command in (
-        ("the pages found", f"scentline matches sports --data {data}"),
-        ("why a page was fetched", f"scentline explain {comparison.found()} --data {data}"),
-        ("recount every statistic", f"scentline audit --data {data}"),
+        ("the pages found", f"{called} matches sports --data {data}"),
+        ("why a page was fetched", f"{called} explain {comparison.found()} --data {data}"),
+        ("recount every statistic", f"{called} audit --data {data}"),
         (
             "crawl a site of your own",
-            'scentline crawl --seed https://YOUR.SITE/ --predicate \'mine="a phrase" or title("word*")\' '
+            f'{called} crawl --seed https://YOUR.SITE/ --predicate \'mine="a phrase" or title("word*")\' '
             "--budget 200",
         ),
     ):
         typer.echo(f"  # {what}\n  {command}")
+
+
+def _called() -> str:
+    """Return how the command is called from here: by its name where a shell finds it, else by its path."""
+    program = Path(sys.argv[0])
+    if shutil.which("scentline") or program.name != "scentline":
+        return "scentline"
+    return str(program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program)
 
 
 def _figures(comparison: "Comparison", place: "Place", seconds: float) -> dict[str, object]:

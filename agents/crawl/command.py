@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_bytes
 
+from agents.crawl.policy import keep_policy
 from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
 from agents.crawl.status import Status
@@ -16,6 +17,7 @@ from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
 from agents.observation.pseudonym import KEY_FILE, user_key
 from agents.offline.process import ServerProcess
+from agents.predicates import check_judges
 from models.predicate import parse
 from models.url import canonical
 from streams.configuration import ConfigurationError
@@ -41,8 +43,8 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
         raise ConfigurationError(
             "a crawl needs at least one predicate, such as --predicate 'news=title(\"news\")'"
         )
-    for expression in settings.predicates.values():
-        parse(expression)
+    predicates = {name: parse(expression) for name, expression in settings.predicates.items()}
+    check_judges(predicates, settings.judge)
     _check_files(options)
     seeds = _seeds(settings, options)
     with ExitStack() as resources:
@@ -50,7 +52,7 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
             server = resources.enter_context(ServerProcess.archive(options.archives))
             fetch = settings.fetch.model_copy(update={"proxy": server.url})
             settings = settings.model_copy(update={"fetch": fetch})
-        settings.data.mkdir(parents=True, exist_ok=True)
+        keep_policy(settings.data, settings.frontier.policy)
         # Without a log there are no users to name.
         key = user_key(settings.observe, settings.data / KEY_FILE) if options.logs else token_bytes(32)
         observer = Observer(settings.observe, key)

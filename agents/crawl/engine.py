@@ -25,12 +25,11 @@ from agents.labels import load as load_labels
 from agents.learn.agent import LearnAgent
 from agents.observation.observer import Observer
 from agents.observe import ObserveAgent
-from agents.predicates import Predicates
+from agents.predicates import Predicates, check_judges
 from agents.web.client import Client
 from models.url import host
 from streams.app import APP_ID, create_app
 from streams.broadcast import Broadcast
-from streams.configuration import ConfigurationError
 from streams.logging import EventLog
 from streams.records import (
     Decoder,
@@ -147,11 +146,7 @@ class Engine:
 
     def _check_judges(self) -> None:
         """Raise where a predicate, of this run or one before, asks for categories that nobody tells."""
-        for name, predicate in self.predicates.active.items():
-            if predicate.categories and not self.settings.judge.labels:
-                raise ConfigurationError(
-                    f"predicate {name} asks for a category: give --labels TSV, which tells them"
-                )
+        check_judges(self.predicates.active, self.settings.judge)
         earlier = sorted(set(self.predicates.active) - set(self.settings.predicates))
         if earlier:
             log.info("predicates of earlier runs are followed too", predicates=", ".join(earlier))

@@ -139,6 +139,13 @@ def test_the_same_command_does_nothing_more_once_the_budget_is_spent(crawl: Craw
     assert last_line(again)["fetched"] == len(outcomes_of(tmp_path / "data")) == before
 
 
+def test_another_policy_asks_for_data_of_its_own(crawl: Crawl, tmp_path: Path) -> None:
+    shutil.copytree(crawl.cwd, tmp_path, dirs_exist_ok=True)
+    line = complaint(tmp_path, *crawl.command, "--policy", "breadth-first", **crawl.variables)
+    assert "data holds a crawl with the policy linkage" in line
+    assert "--data of its own" in line
+
+
 def test_harvest_prints_the_newest_point_of_each_predicate(crawl: Crawl) -> None:
     lines = [line.split("\t") for line in crawl.read("harvest").splitlines()]
     assert lines[0] == ["predicate", "pages", "hits", "harvest rate", "lately", "lift"]
