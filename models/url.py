@@ -27,7 +27,6 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.?)", re.DOTALL)
 _SPACE = "".join(map(chr, range(0x21)))
 _BREAKS = re.compile(r"[\t\n\r]")
 _USERINFO = re.compile(r"(?<=[/\\]{2})[^/\\]*@")
-_LOGGED = 300
 
 
 def canonical(url: str, base: str | None = None) -> str | None:
@@ -99,18 +98,6 @@ def without_query(url: str) -> str:
     'http://example.org/a'
     """
     return url.partition("?")[0]
-
-
-def for_log(url: str) -> str:
-    """Return what a program's log may hold of any URL: one printable line of at most 300 characters.
-
-    User information, query string and fragment are left out.
-
-    >>> for_log("http://me:secret@example.org/a?token=1#x")
-    'http://example.org/a'
-    """
-    plain = _USERINFO.sub("", re.split("[?#]", url[:MAX_LENGTH], maxsplit=1)[0], count=1)
-    return ascii(plain)[1:-1][:_LOGGED]
 
 
 def _repaired(match: re.Match[str]) -> str:

@@ -36,6 +36,8 @@ from streams.topics import EVIDENCE, FETCHES, SIGHTINGS
 CLOCKS = 100_000
 #: Seconds between two looks at leases and retries when nothing else happens.
 IDLE_SECONDS = 0.25
+#: Seconds between two looks at least, so that a full window does not make it turn round and round.
+SHORT_SECONDS = 0.02
 #: Choices between two steps of the sweep.
 CHOICES_A_SWEEP = 20
 
@@ -135,10 +137,11 @@ class FrontierAgent:
 
     async def run(self) -> None:
         """Choose whenever something changed, and now and then; never returns."""
+        pause = 0.0
         while True:
             with suppress(TimeoutError):
                 # Not wait_for: before Python 3.12 it may swallow a cancellation.
-                async with asyncio.timeout(IDLE_SECONDS):
+                async with asyncio.timeout(pause):
                     await self._wake.wait()
             self._wake.clear()
             await self._hear_of_verdicts()
@@ -150,6 +153,7 @@ class FrontierAgent:
                 await self.inbox.commit(shard)
             if not changed:
                 self._look_for_more(now)
+            pause = min(IDLE_SECONDS, max(SHORT_SECONDS, self.candidates.next_ready(now) - now))
 
     async def _hear_of_verdicts(self) -> None:
         """Wait a moment until the learner has published what the last verdicts taught."""

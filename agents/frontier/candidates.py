@@ -1,5 +1,6 @@
 """The candidates in memory: a queue for each predicate, those that wait for a retry, those being fetched."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -174,6 +175,15 @@ class Candidates:
     def next_wake(self) -> float | None:
         """When the next wait for a retry ends."""
         return self._waiting[0][0] if self._waiting else None
+
+    def next_ready(self, now: float) -> float:
+        """Return when a host with candidates may be asked, or a wait for a retry ends; infinity for never."""
+        times = [self._waiting[0][0]] if self._waiting else []
+        for queue in self.queues.values():
+            ready = self.clocks.next_ready(queue.hosts(), now)
+            if ready is not None:
+                times.append(ready)
+        return min(times, default=math.inf)
 
     # choice
 

@@ -1,7 +1,7 @@
 """The candidates of one predicate that are in memory, best first among the hosts that may be asked now."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from random import Random
@@ -137,6 +137,10 @@ class CandidateQueue:
                 lane.top = lane.heap[0]
                 heappush(self._tops, lane.top)
         return [item[2] for item in chosen]
+
+    def hosts(self) -> Iterable[str]:
+        """Return the hosts that have candidates."""
+        return self._lanes.keys()
 
     def count(self, ready: Callable[[str], bool]) -> int:
         """Return the number of candidates of ready hosts: how many `sample` draws from."""

@@ -30,17 +30,12 @@ def link_features(verdict: Verdict) -> frozenset[str]:
     return frozenset(link(predicate, holds) for predicate, holds in verdict.items())
 
 
-def difference(before: frozenset[str], after: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return (added, removed): what ``after`` has and ``before`` had not, and the reverse."""
-    return after - before, before - after
-
-
 def correction(
     before: Iterable[frozenset[str]], after: Iterable[frozenset[str]]
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the word features (added, removed) of a judged page whose in-linking pages' words changed.
 
-    It equals the `difference` of the two `features_of`, without naming the features that stay.
+    It equals the difference of the two `features_of`, without naming the features that stay.
     """
     old, new = list(before), list(after)
     added = _beyond([words for words in new if words not in old], old)

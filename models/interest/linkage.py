@@ -20,7 +20,7 @@ EQUAL: Factors = (1.0, 1.0, 1.0, 1.0)
 class Evidence(msgspec.Struct, frozen=True):
     """What is known of a candidate for one predicate.
 
-    ``parents`` are the word sets of its kept in-linking pages, whole or cut down by `Weights.significant`,
+    ``parents`` are the word sets of its kept in-linking pages, whole or cut down to those that are significant,
     and ``tokens`` the tokens of its URL. Of its ``k`` judged in-linking pages ``m`` satisfy the predicate,
     and of its ``v`` distinct visited siblings ``s`` do.
     """

@@ -33,7 +33,6 @@ class WordMasks:
     >>> table = RatioTable(2.0, "binomial")
     >>> table.work_out(Base(100, 10))
     >>> table.put("ski", 20, 14)
-    True
     >>> masks = WordMasks(table)
     >>> mask = masks.mask(frozenset({"ski", "snow"}))
     >>> round(masks.log([mask.bits]), 3) == round(table.logs["ski"], 3)

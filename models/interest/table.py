@@ -25,8 +25,8 @@ class RatioTable:
         self._memory: dict[tuple[int, int], float] = {}
         self._changes: set[str] | None = set()
 
-    def put(self, name: str, pages: int, hits: int) -> bool:
-        """Set a feature's counts (no pages forget it); return whether `significant` changed."""
+    def put(self, name: str, pages: int, hits: int) -> None:
+        """Set a feature's counts; no pages forget it."""
         if pages <= 0:
             self.counts.pop(name, None)
             log = 0.0
@@ -42,7 +42,6 @@ class RatioTable:
         elif known:
             del self.logs[name]
             self.significant.remove(name)
-        return known != bool(log)
 
     def work_out(self, base: Base) -> None:
         """Take all ratios anew, against ``base``."""

@@ -34,13 +34,12 @@ class Weights:
         self._tokens = RatioTable(t, denominator)
         self._taken = Base()
         self._stale = False
-        self._version = 0
 
     def update(self, feature: str, pages: int, hits: int) -> None:
         """Set the counts of a feature under this predicate; links of other predicates are passed over."""
         kind = feature[:2]
         if kind == WORD:
-            self._version += self._words.put(feature[2:], pages, hits)
+            self._words.put(feature[2:], pages, hits)
         elif kind == TOKEN:
             self._tokens.put(feature[2:], pages, hits)
         elif feature == BASE:
@@ -61,17 +60,11 @@ class Weights:
         self._tokens.work_out(self.base)
         self._taken = self.base
         self._stale = False
-        self._version += 1
 
     def bring_up(self) -> None:
         """Take the ratios anew if the base rate has moved too far since they were last taken."""
         if self._stale:
             self.refresh()
-
-    @property
-    def version(self) -> int:
-        """A number that changes whenever the set of significant words may have changed."""
-        return self._fresh()._version
 
     @property
     def words(self) -> RatioTable:
@@ -83,12 +76,8 @@ class Weights:
         """URL tokens: counts, and the logs of significant ratios."""
         return self._fresh()._tokens
 
-    def significant(self, words: frozenset[str]) -> frozenset[str]:
-        """Return the words that weigh anything; the same while `version` is the same."""
-        return words & self.words.significant
-
     def content_log(self, parents: Iterable[frozenset[str]]) -> float:
-        """Return log I_c(C) of the in-linking pages' words, whole or cut down by `significant`."""
+        """Return log I_c(C) of the in-linking pages' words."""
         return content.content_log(parents, self.words)
 
     def token_log(self, tokens_of_url: AbstractSet[str]) -> float:

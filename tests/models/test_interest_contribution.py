@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.interest.contribution import correction, difference, features_of, link_features
+from models.interest.contribution import correction, features_of, link_features
 
 WORDS = st.lists(st.frozensets(st.sampled_from("abcdef")), max_size=4)
 
@@ -16,14 +16,11 @@ def test_a_link_counts_under_each_predicate_its_source_was_judged_by() -> None:
     assert link_features({}) == frozenset()
 
 
-def test_difference_is_what_came_and_what_went() -> None:
-    assert difference(frozenset("ab"), frozenset("bc")) == (frozenset("c"), frozenset("a"))
-
-
 @settings(derandomize=True, deadline=None)
 @given(WORDS, WORDS)
 def test_a_correction_is_the_difference_of_the_features(
     before: list[frozenset[str]], after: list[frozenset[str]]
 ) -> None:
     url = "http://example.org/"
-    assert correction(before, after) == difference(features_of(url, before), features_of(url, after))
+    old, new = features_of(url, before), features_of(url, after)
+    assert correction(before, after) == (new - old, old - new)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from models.url import MAX_LENGTH, canonical, for_log, host, identifier, tokens, without_query
+from models.url import MAX_LENGTH, canonical, host, identifier, tokens, without_query
 
 proven = settings(derandomize=True, deadline=None)
 
@@ -193,19 +193,3 @@ def test_tokens_are_cut_at_dots_and_slashes_alone() -> None:
 def test_the_query_alone_is_dropped() -> None:
     assert without_query("http://example.org/a?b?c") == "http://example.org/a"
     assert without_query("http://example.org/a") == "http://example.org/a"
-
-
-@proven
-@given(URLISH | LIKELY)
-def test_what_is_logged_of_a_url_is_one_line_without_query_or_user(url: str) -> None:
-    written = for_log(url)
-    assert written.isascii()
-    assert written.isprintable()
-    assert len(written) <= 300
-    assert not set("?#") & set(written)
-
-
-def test_passwords_and_long_paths_are_not_logged() -> None:
-    assert for_log("https://me:secret@example.org/@a") == "https://example.org/@a"
-    assert for_log("http://example.org/a\r\nadmin logged in") == "http://example.org/a\\r\\nadmin logged in"
-    assert len(for_log("http://example.org/" + "a" * 5000)) == 300
