@@ -23,6 +23,7 @@ from agents.inspect.record import entries
 from agents.judge import JudgeAgent
 from agents.labels import load as load_labels
 from agents.learn.agent import LearnAgent
+from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
 from agents.observe import ObserveAgent
 from agents.predicates import Predicates, check_judges
@@ -62,6 +63,7 @@ class Engine:
         self.failure: BaseException | None = None
         self.stopped = asyncio.Event()
         self.feeding = False
+        self.log_read: float | None = None
         self._resources = AsyncExitStack()
         self._feeder: asyncio.Task[None] | None = None
 
@@ -183,7 +185,7 @@ class Engine:
         async def work() -> None:
             try:
                 for source in sources:
-                    await feed(source, self.observer, self.runtime.publisher, self._backlog)
+                    await feed(source, self.observer, self.runtime.publisher, self._backlog, self._read)
             finally:
                 self.feeding = False
 
@@ -195,6 +197,9 @@ class Engine:
         if self._feeder is not None:
             self._feeder.cancel()
             await asyncio.gather(self._feeder, return_exceptions=True)
+
+    def _read(self, source: LogFile) -> None:
+        self.log_read = source.consumed / source.size if source.size else None
 
     def _backlog(self) -> int:
         def absorbed(partition: int) -> int:

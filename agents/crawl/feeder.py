@@ -26,11 +26,13 @@ async def feed(
     observer: Observer,
     publisher: Publisher,
     backlog: Callable[[], int],
+    progress: Callable[[LogFile], None],
 ) -> None:
     """Send a log's accesses to the browse agent and its malformed lines to the dead letters.
 
-    ``backlog`` returns the packs that wait to be absorbed. A log that was fed before, as far as it was, is
-    recognised by its fingerprint and line numbers: its lines are not counted again.
+    ``backlog`` returns the packs that wait to be absorbed; ``progress`` is shown the log now and then. A log
+    that was fed before, as far as it was, is recognised by its fingerprint and line numbers: its lines are not
+    counted again.
     Raises `LogFileError` where the log can't be read (to its end), `LogFormatError` for an unknown format.
     """
     with LogFile(source) as lines:
@@ -45,6 +47,7 @@ async def feed(
                 while backlog() > BACKLOG:
                     await asyncio.sleep(WAIT_SECONDS)
                 await publisher.send_all(messages_of(batch))
+                progress(lines)
                 await asyncio.sleep(0)
 
 

@@ -21,7 +21,10 @@ class PredicateStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """A crawl's figures; ``fetched`` counts over all runs of the crawl, ``run_fetched`` in this one."""
+    """A crawl's figures; ``fetched`` counts over all runs of the crawl, ``run_fetched`` in this one.
+
+    ``log_read`` is the part of the log that was read, None while no log is being fed or its size is not known.
+    """
 
     fetched: int
     run_fetched: int
@@ -29,6 +32,7 @@ class Status:
     seconds: float
     candidates: int
     in_flight: int
+    log_read: float | None
     predicates: dict[str, PredicateStatus]
 
     @property
@@ -57,6 +61,7 @@ class Meter:
             seconds=time.monotonic() - self._started,
             candidates=totals.discovered - closed,
             in_flight=len(engine.frontier.candidates.flights),
+            log_read=engine.log_read if engine.feeding else None,
             predicates={
                 name: predicate_status(engine.harvest.states(name)) for name in engine.predicates.definitions
             },

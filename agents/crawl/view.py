@@ -65,15 +65,21 @@ def line(status: Status) -> str:
     )
     return (
         f"{status.seconds:6.1f} s  {status.fetched} pages ({status.pages_per_second:.1f}/s), "
-        f"{status.failed} failed, {status.candidates} candidates; {rates}"
+        f"{status.failed} failed, {status.candidates} candidates{log_read(status)}; {rates}"
     )
+
+
+def log_read(status: Status) -> str:
+    """Return how much of the log was read, while it is."""
+    return "" if status.log_read is None else f", {status.log_read:.0%} of the log read"
 
 
 def live_view(engine: Engine, status: Status) -> Group:
     """Return the live view: a head line, the predicates, the newest matches."""
     head = Text(
         f"{status.fetched} pages  {status.pages_per_second:.1f}/s  {status.failed} failed  "
-        f"{status.candidates} candidates  {status.in_flight} in flight  {status.seconds:.0f} s",
+        f"{status.candidates} candidates{log_read(status)}  {status.in_flight} in flight  "
+        f"{status.seconds:.0f} s",
         style="bold",
     )
     table = Table("predicate", "hits", "judged", "harvest rate", "lately", "lift", box=None)
