@@ -19,6 +19,9 @@ from streams.records import Decoder, Failed, FetchedPage, FetchOrder, Pack, Reco
 from streams.runtime import Runtime
 from streams.topics import FETCHES, PAGES, SIGHTINGS
 
+#: Failures by which a whole host asks to be left alone for a while.
+OVERLOADED = frozenset({"status 429", "status 503"})
+
 
 class FetchAgent:
     """Fetches several pages at once, at most as many as there are connections."""
@@ -29,7 +32,6 @@ class FetchAgent:
         self._decode = Decoder[FetchOrder](FetchOrder)
         self._slots = asyncio.Semaphore(runtime.settings.fetch.connections)
         self._compress = zstandard.ZstdCompressor(level=1)
-        self.bytes = 0
         runtime.app.agent(runtime.channel(FETCHES), name="fetch")(runtime.guarded(self._run))
 
     async def _run(self, stream: Any) -> None:
@@ -60,7 +62,6 @@ class FetchAgent:
     def _message(self, order: FetchOrder, result: Result) -> Message:
         now = self._runtime.clock()
         if isinstance(result, Fetched):
-            self.bytes += len(result.body)
             page = FetchedPage(
                 order=order,
                 status=result.status,
@@ -83,7 +84,7 @@ class FetchAgent:
                 result.reason,
                 now,
                 result.retry_after,
-                result.retry_after is not None,
+                result.reason in OVERLOADED,
             )
         pack: Pack[Failed | Redirected] = Pack(facts=[(0, 0, fact)])
         partition = self._runtime.partition(SIGHTINGS, host(order.url))

@@ -122,7 +122,8 @@ class FrontierAgent:
         """Say so where a seed came to nothing: a crawl without its seeds would end without a word."""
         found = self.candidates.find(failed.url)
         if found is not None and found[1].seed and found[1].state not in OPEN:
-            log.warning("a seed could not be fetched", url=failed.url, reason=failed.reason)
+            advice = "name it in fetch.allow" if failed.reason.startswith("address") else "look at it"
+            log.warning("a seed could not be fetched", url=failed.url, reason=failed.reason, advice=advice)
 
     def _learn_host(self, sighting: object, now: float) -> None:
         clocks = self.candidates.clocks

@@ -1,0 +1,123 @@
+"""The fetch agent turns orders into pages, failures and redirects, and acknowledges what the log has."""
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import zstandard
+
+from agents.fetch import FetchAgent
+from agents.web.client import Client
+from streams.records import (
+    DeadLetter,
+    Decoder,
+    Failed,
+    FetchedPage,
+    FetchOrder,
+    Redirected,
+    SightingPack,
+    encode,
+)
+from streams.settings import Settings
+from streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS
+from tests.agents.loopback import Answer, fixed, serving
+from tests.agents.shards import a_runtime
+
+NOW = 1000.0
+
+
+@dataclass
+class Event:
+    """A message of the topic of orders, as the agent's stream hands it over."""
+
+    value: bytes
+    acknowledged: list[bool] = field(default_factory=list)
+    message: Any = field(default_factory=lambda: SimpleNamespace(partition=0, offset=7))
+
+    def ack(self) -> None:
+        self.acknowledged.append(True)
+
+
+def order(url: str, lease: float = NOW + 60) -> FetchOrder:
+    return FetchOrder(
+        url=url,
+        order=2,
+        predicate="p",
+        policy="linkage",
+        explored=False,
+        probability=0.99,
+        priority=1.5,
+        depth=3,
+        lease=lease,
+    )
+
+
+def answered(tmp_path: Path, answer: Answer, lease: float = NOW + 60, value: bytes | None = None) -> Any:
+    """Have one order answered; return (event, URL, records by topic)."""
+    fetch = {"allow": ("127.0.0.1",), "robots": False, "delay_seconds": 0.0}
+    settings = Settings.model_validate({"data": tmp_path / "data", "fetch": fetch})
+
+    async def run() -> Any:
+        with a_runtime(settings, NOW) as runtime:
+            async with serving(answer) as server, Client(settings.fetch, lambda: NOW) as client:
+                agent = FetchAgent(runtime, client)
+                url = f"{server.origin}/page"
+                event = Event(encode(order(url, lease)) if value is None else value)
+                await agent._slots.acquire()
+                await agent._answer(event)
+                journal = runtime.publisher._journal  # type: ignore[attr-defined]  # what it published to
+                topics = (PAGES, SIGHTINGS, DEAD_LETTERS)
+                found = {topic.name: [e.value for e in journal.read(topic.name, 0, 0, 10)] for topic in topics}
+                return event, url, found, server.targets()
+
+    return asyncio.run(run())
+
+
+def sightings(found: dict[str, list[bytes]]) -> list[Any]:
+    decode = Decoder[SightingPack](SightingPack)
+    return [fact for value in found["sightings"] for _, _, fact in decode(value).facts]
+
+
+def test_a_page_goes_on_with_its_order_and_its_body_compressed(tmp_path: Path) -> None:
+    event, url, found, _ = answered(tmp_path, fixed(b"<p>hello" * 100))
+    (value,) = found["pages"]
+    page = Decoder[FetchedPage](FetchedPage)(value)
+    assert page.order == order(url)
+    assert zstandard.ZstdDecompressor().decompress(page.body) == b"<p>hello" * 100
+    assert (page.status, page.time) == (200, NOW)
+    assert event.acknowledged == [True]
+
+
+def test_a_failure_tells_its_order_and_its_kind(tmp_path: Path) -> None:
+    _, url, found, _ = answered(tmp_path, fixed(b"", "404 Not Found"))
+    assert sightings(found) == [Failed(url, 2, "gone", "status 404", NOW)]
+    assert not found["pages"]
+
+
+def test_a_host_that_is_overloaded_is_told_of(tmp_path: Path) -> None:
+    _, url, found, _ = answered(tmp_path, fixed(b"", "503 Busy", retry_after="90"))
+    assert sightings(found) == [Failed(url, 2, "retry", "status 503", NOW, 90.0, overloaded=True)]
+
+
+def test_a_redirect_becomes_a_sighting(tmp_path: Path) -> None:
+    _, url, found, _ = answered(tmp_path, fixed(b"", "302 Found", location="/other"))
+    assert sightings(found) == [Redirected(url, 2, url.replace("/page", "/other"), NOW)]
+
+
+def test_an_order_whose_lease_ran_out_is_not_carried_out(tmp_path: Path) -> None:
+    event, _, found, asked = answered(tmp_path, fixed(b"x"), lease=NOW - 1)
+    assert not any(found.values())
+    assert not asked
+    assert event.acknowledged == [True]
+
+
+def test_what_is_no_order_goes_to_the_dead_letters(tmp_path: Path) -> None:
+    event, _, found, asked = answered(tmp_path, fixed(b"x"), value=b"\xc1")
+    (value,) = found["dead-letters"]
+    letter = Decoder[DeadLetter](DeadLetter)(value)
+    assert (letter.topic, letter.partition, letter.offset) == (FETCHES.name, 0, 7)
+    assert letter.reason.startswith("not a FetchOrder")
+    assert not asked
+    assert event.acknowledged == [True]
