@@ -9,7 +9,7 @@ before the group is committed, and groups may be long, which saves writes of wor
 import asyncio
 
 from agents.learn.news import News
-from agents.learn.rows import FeatureRow, LearnRow, LearnTotals, feature_key
+from agents.learn.rows import FEATURE_PREFIX, FeatureRow, LearnRow, LearnTotals, feature_key, feature_of
 from agents.learn.store import FeatureStore, LearnShard, learn_totals
 from models.interest.features import BASE
 from streams.inbox import Shard
@@ -44,12 +44,12 @@ class LearnAgent:
         )
 
     def opened(self, shard: LearnShard) -> None:
-        """Take up a partition: everything that has counts may be news to somebody."""
+        """Take up a partition: what changed before a crash may not have been told, so all is looked at."""
         row = shard.get(feature_key(BASE))
         if isinstance(row, FeatureRow):
             self._base = row.counts
-            self._changed[BASE] = shard
-            self._wake.set()
+        self._changed.update((feature_of(key), shard) for key, _ in shard.scan(FEATURE_PREFIX))
+        self._wake.set()
 
     def closed(self, shard: LearnShard) -> None:
         """Forget a partition."""
