@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_bytes
 
+from agents.crawl.directory import make_directory
 from agents.crawl.policy import keep_policy
 from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
@@ -52,6 +53,7 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
             server = resources.enter_context(ServerProcess.archive(options.archives))
             fetch = settings.fetch.model_copy(update={"proxy": server.url})
             settings = settings.model_copy(update={"fetch": fetch})
+        make_directory(settings.data)
         keep_policy(settings.data, settings.frontier.policy)
         # Without a log there are no users to name.
         key = user_key(settings.observe, settings.data / KEY_FILE) if options.logs else token_bytes(32)

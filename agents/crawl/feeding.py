@@ -5,6 +5,7 @@ import sys
 import time
 from typing import TextIO
 
+from agents.crawl.directory import make_directory
 from agents.crawl.feeder import feed
 from agents.crawl.journal import open_journal
 from agents.observation.logfile import LogFile
@@ -40,6 +41,7 @@ def feed_alone(settings: Settings, source: str) -> Observer:
 
     Raises `JournalInUseError` while a crawl runs on the directory.
     """
+    make_directory(settings.data)
     with open_journal(settings) as journal:
         observer = Observer(settings.observe, user_key(settings.observe, settings.data / KEY_FILE))
         publisher = JournalPublisher(journal, time.time)

@@ -8,11 +8,10 @@ FILE = "policy"
 
 
 def keep_policy(data: Path, policy: str) -> None:
-    """Note the policy of the crawl in ``data``, which is made if need be.
+    """Note the policy of the crawl in the directory ``data``.
 
     Raises `ConfigurationError` when the crawl there has another one: going on would mix the two.
     """
-    data.mkdir(parents=True, exist_ok=True)
     kept = data / FILE
     if not kept.exists():
         kept.write_text(f"{policy}\n", encoding="utf-8")

@@ -76,7 +76,7 @@ class WordMasks:
         if not united:
             return 0.0
         field = np.frombuffer(united.to_bytes((len(self._names) + 7) // 8, "little"), np.uint8)
-        present = np.flatnonzero(np.unpackbits(field, bitorder="little"))
+        (present,) = np.unpackbits(field, bitorder="little").view(np.bool_).nonzero()
         # Not a product of vectors: that is handed to BLAS threads, which wait for each other.
         return float(self._logs.take(present).sum())
 

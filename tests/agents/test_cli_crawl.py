@@ -298,6 +298,8 @@ WORD = ("--predicate", 'a="word"')
         ((*SEED, *WORD, "--log", "no.log"), "log no.log can't be opened: No such file"),
         ((*WORD, "--log", "no.log"), "log no.log can't be opened: No such file"),
         ((*SEED, *WORD, "--labels", "no.tsv"), "labels no.tsv: expected a readable TSV file"),
+        ((*SEED, *WORD, "--data", "/dev/null"), "data /dev/null: can't be made a directory: File exists"),
+        ((*SEED, *WORD, "--data", "/dev/null/x"), "data /dev/null/x: can't be made a directory: Not a dir"),
         ((*SEED, *WORD, "--policy", "magic"), "frontier.policy can't be 'magic': expected 'linkage'"),
         ((*SEED, *WORD, "--set", "frontier.budgte=1"), "did you mean frontier.budget?"),
     ],
