@@ -158,6 +158,11 @@ class Shard(Generic[Row]):
         """Whether anything waits to be committed."""
         return bool(self._messages or self._dirty or self.outbox)
 
+    @property
+    def sending(self) -> bool:
+        """Whether the open group holds emissions, or a closed one is being committed."""
+        return bool(self.outbox) or self.lock.locked()
+
     def size(self) -> tuple[int, int]:
         """Return the messages and the changed rows of the open group."""
         return len(self._messages), len(self._dirty)

@@ -157,6 +157,7 @@ class Engine:
         await self.stop_feeding()
         await self.runtime.close()
         await self.judge.relay.flush()
+        await self.learn.publish()
         for inbox in self.inboxes:
             await inbox.flush()
         await self.harvest.tell()
@@ -217,14 +218,14 @@ class Engine:
 
     @property
     def caught_up(self) -> bool:
-        """Whether every stateful agent has absorbed everything that was sent to it."""
+        """Whether every stateful agent has absorbed all that was sent to it, and sent what came of it."""
         return all(self._absorbed_all(inbox) for inbox in self.inboxes)
 
     def _absorbed_all(self, inbox: Stateful[Any]) -> bool:
         topic = inbox.topic.name
         partitions = self.journal.partitions(topic)
         return len(inbox.shards) == partitions and all(
-            shard.mark.offset + 1 >= self.journal.end(topic, partition)
+            shard.mark.offset + 1 >= self.journal.end(topic, partition) and not shard.sending
             for partition, shard in inbox.shards.items()
         )
 

@@ -82,12 +82,13 @@ class LearnAgent:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            await self._publish()
+            await self.publish()
             judged = max((pages for pages, _ in self._base.values()), default=0)
             if judged > self.settings.eager_pages:
                 await asyncio.sleep(self.settings.interval_seconds)
 
-    async def _publish(self) -> None:
+    async def publish(self) -> None:
+        """Publish what changed since the last time and is news."""
         changed, self._changed = self._changed, {}
         gone, self._gone = self._gone, []
         base_shard = changed.pop(BASE, None)
