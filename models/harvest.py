@@ -74,7 +74,7 @@ class Harvest(msgspec.Struct, array_like=True):
         Smoothed so that a few explored pages without a hit don't make an infinite lift.
         """
         pages, hits = self.policies.get(RANDOM, (0, 0))
-        return (hits + 0.5) / (pages + 1) if pages else None
+        return explored_rate(pages, hits)
 
     @property
     def lift(self) -> float | None:
@@ -104,6 +104,11 @@ class Harvest(msgspec.Struct, array_like=True):
 
     def _window(self, last: int) -> dict[int, tuple[int, int]]:
         return {part: cell for part, cell in self.parts.items() if part > last - _PARTS}
+
+
+def explored_rate(pages: int, hits: int) -> float | None:
+    """Return the rate of pages that chance alone chose, smoothed as `Harvest.explored_rate` says."""
+    return (hits + 0.5) / (pages + 1) if pages else None
 
 
 def _plus(cell: tuple[int, int] | None, hit: bool) -> tuple[int, int]:

@@ -133,10 +133,14 @@ class Shard(Generic[Row]):
         """Return whether the inbox message at ``offset`` has not been absorbed yet."""
         return offset > self.mark.offset
 
-    def accept(self, offset: int, pack: Pack[Any]) -> Iterator[Any]:
-        """Yield the facts of the inbox message at ``offset`` that have not been absorbed yet."""
+    def begin(self, offset: int) -> None:
+        """Say that what follows is made from the inbox message at ``offset``, which is absorbed with it."""
         self.outbox.begin(offset)
         self.mark.offset = offset
+
+    def accept(self, offset: int, pack: Pack[Any]) -> Iterator[Any]:
+        """Yield the facts of the inbox message at ``offset`` that have not been absorbed yet."""
+        self.begin(offset)
         if not pack.source:
             for _, _, fact in pack.facts:
                 yield fact

@@ -129,9 +129,7 @@ class Stateful(Generic[Row]):
         shard.absorbed(event)
 
     def _bury(self, shard: Shard[Row], offset: int, value: bytes, reason: str) -> None:
-        empty: Pack[Any] = Pack(facts=[])
-        for _ in shard.accept(offset, empty):
-            pass
+        shard.begin(offset)
         bury(shard.outbox, self.topic.name, shard.partition, offset, value, reason, self.runtime.clock())
 
     # groups

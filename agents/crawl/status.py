@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agents.crawl.engine import Engine
-from models.harvest import RANDOM, Harvest
+from models.harvest import RANDOM, Harvest, explored_rate
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ def predicate_status(states: Iterable[Harvest]) -> PredicateStatus:
     explored = [state.policies.get(RANDOM, (0, 0)) for state in states]
     explored_pages = sum(count for count, _ in explored)
     explored_hits = sum(count for _, count in explored)
+    by_chance = explored_rate(explored_pages, explored_hits)
     rate = hits / pages if pages else 0.0
     recent = sum(min(state.pages, state.window_pages) for state in states)
     return PredicateStatus(
@@ -83,6 +84,5 @@ def predicate_status(states: Iterable[Harvest]) -> PredicateStatus:
         judged=pages,
         harvest_rate=rate,
         recent_rate=sum(state.ring_hits for state in states) / recent if recent else 0.0,
-        # Smoothed as in `Harvest.explored_rate`.
-        lift=rate / ((explored_hits + 0.5) / (explored_pages + 1)) if explored_pages else None,
+        lift=None if by_chance is None else rate / by_chance,
     )

@@ -110,7 +110,7 @@ class FrontierAgent:
             flight = self.candidates.land(sighting.url, now)
             self._learn_host(sighting, now)
             if isinstance(sighting, Judged):
-                self.candidates.settled(sighting.url)
+                self.candidates.withdraw(sighting.url)
             elif isinstance(sighting, Failed):
                 self._tell_of_seeds(sighting)
             if flight is not None and not flight.explored and isinstance(sighting, Judged):
@@ -189,12 +189,9 @@ class FrontierAgent:
         return not self.settings.budget or judged + len(self.candidates.flights) < self.settings.budget
 
     def _order(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
-        row.state = "leased"
         row.attempts += 1
         row.lease = now + self.settings.lease_seconds
-        row.choice = choice
-        shard.put(page_key(row.url), row)
-        self.candidates.take(row, choice, now)
+        self._lease(shard, row, choice, now)
         order = FetchOrder(
             url=row.url,
             order=row.attempts,
@@ -216,15 +213,17 @@ class FrontierAgent:
         if found is None or found[1].state not in CHOOSABLE or order.lease < now:
             return
         shard, row = found
-        row.state = "leased"
         row.attempts = order.order
         row.lease = order.lease
-        row.choice = Choice(
-            order.predicate, order.policy, order.explored, order.probability, order.priority, now
-        )
-        shard.put(page_key(row.url), row)
-        self.candidates.take(row, row.choice, now)
+        choice = Choice(order.predicate, order.policy, order.explored, order.probability, order.priority, now)
+        self._lease(shard, row, choice, now)
         self.inbox.commit_soon(shard)
+
+    def _lease(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
+        row.state = "leased"
+        row.choice = choice
+        shard.put(page_key(row.url), row)
+        self.candidates.take(row, choice, now)
 
     def _end_leases(self, now: float) -> None:
         """Take back the URLs whose fetch was never answered."""
@@ -249,11 +248,10 @@ class FrontierAgent:
     def _look_for_more(self, now: float) -> None:
         """Sweep: a step now and then, a whole round when the queues are empty."""
         self._choices += 1
-        empty = not any(len(queue) for queue in self.candidates.queues.values())
-        if empty and not self.dry:
+        if not self.candidates.queued and not self.dry:
             while not self.candidates.sweep(now):
                 pass
-            self.dry = not any(len(queue) for queue in self.candidates.queues.values())
+            self.dry = not self.candidates.queued
             if not self.dry:
                 self._wake.set()
         elif self._choices % CHOICES_A_SWEEP == 0:

@@ -115,19 +115,19 @@ class Candidates:
     def offer(self, shard: FrontierShard, row: PageRow, now: float) -> None:
         """Put an open URL in the queues, or where it has to wait; one below the threshold is set aside."""
         if row.not_before > now:
-            self._withdraw(row.url)
+            self.withdraw(row.url)
             if self._until.get(row.url) != row.not_before:
                 self._until[row.url] = row.not_before
                 heappush(self._waiting, (row.not_before, row.url))
             return
         if not self._allowed(shard, row):
-            self._withdraw(row.url)
+            self.withdraw(row.url)
             return
         row.priorities = {name: self.priority(shard, row, name) for name in self.queues}
         kept = self._kept(row, highest(row.priorities.values()))
         row.state = "candidate" if kept else "aside"
         if not kept:
-            self._withdraw(row.url)
+            self.withdraw(row.url)
             return
         name = host(row.url)
         for predicate, priority in row.priorities.items():
@@ -157,7 +157,8 @@ class Candidates:
         flying = sum(host(url) == name for url in self.flights)
         return judged + flying < self.settings.host_budget
 
-    def _withdraw(self, url: str) -> None:
+    def withdraw(self, url: str) -> None:
+        """Take a URL out of the queues."""
         for queue in self.queues.values():
             queue.discard(url)
 
@@ -178,7 +179,7 @@ class Candidates:
 
     def next_ready(self, now: float) -> float:
         """Return when a host with candidates may be asked, or a wait for a retry ends; infinity for never."""
-        times = [self._waiting[0][0]] if self._waiting else []
+        times = [] if self.next_wake is None else [self.next_wake]
         for queue in self.queues.values():
             ready = self.clocks.next_ready(queue.hosts(), now)
             if ready is not None:
@@ -209,7 +210,7 @@ class Candidates:
             if found is not None and found[1].state in CHOOSABLE and self._allowed(*found):
                 probability = explore / drawn_from if explored else 1.0 - explore
                 return (*found, explored, probability)
-            self._withdraw(url)  # its host's budget was spent since it came in
+            self.withdraw(url)  # its host's budget was spent since it came in
 
     def _best(self, queue: CandidateQueue, predicate: str, ready: Callable[[str], bool]) -> str | None:
         for _ in range(self.settings.rescored):
@@ -234,7 +235,7 @@ class Candidates:
 
     def take(self, row: PageRow, choice: Choice, now: float) -> None:
         """Take a URL out of the queues: its fetch is ordered."""
-        self._withdraw(row.url)
+        self.withdraw(row.url)
         self._fly(row, choice, now)
 
     def _fly(self, row: PageRow, choice: Choice, now: float) -> None:
@@ -249,13 +250,14 @@ class Candidates:
             self.clocks.finished(host(url), now)
         return flight
 
-    def settled(self, url: str) -> None:
-        """Note that a URL is not to be fetched any more."""
-        self._withdraw(url)
-
     def overdue(self, now: float) -> list[str]:
         """Return the URLs whose leases ran out."""
         return [url for url, flight in self.flights.items() if flight.lease <= now]
+
+    @property
+    def queued(self) -> bool:
+        """Whether any queue holds a candidate."""
+        return any(len(queue) for queue in self.queues.values())
 
     def __len__(self) -> int:
         return max((len(queue) for queue in self.queues.values()), default=0) + len(self._waiting)
