@@ -81,6 +81,14 @@ TOPICS: tuple[Topic, ...] = (
     DEAD_LETTERS,
 )  # fmt: skip
 
+#: The stateful agents' tables, each with the topic that is its inbox.
+TABLES: dict[str, Topic] = {
+    "users": ACCESSES,
+    "frontier": SIGHTINGS,
+    "interests": EVIDENCE,
+    "harvest": OUTCOMES,
+}
+
 
 def partition_of(key: str | bytes, partitions: int) -> int:
     """Return the partition of ``key`` among ``partitions``: CRC-32 of its UTF-8 bytes, the same for ever.

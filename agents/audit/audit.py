@@ -26,10 +26,8 @@ from streams.inbox import MARK, Mark
 from streams.records import Outcome
 from streams.settings import Settings
 from streams.tables import TablePartition, open_read_only
-from streams.topics import ACCESSES, EVIDENCE, OUTCOMES, SIGHTINGS
+from streams.topics import TABLES
 from streams.transport.journal import Journal
-
-INBOXES = {"users": ACCESSES, "frontier": SIGHTINGS, "interests": EVIDENCE, "harvest": OUTCOMES}
 
 
 def audit(settings: Settings) -> AuditReport:
@@ -40,8 +38,8 @@ def audit(settings: Settings) -> AuditReport:
     """
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         report = AuditReport()
-        tables = {name: open_read_only(settings.data, name) for name in INBOXES}
-        report.behind = sum(_behind(journal, INBOXES[name].name, parts) for name, parts in tables.items())
+        tables = {name: open_read_only(settings.data, name) for name in TABLES}
+        report.behind = sum(_behind(journal, TABLES[name].name, parts) for name, parts in tables.items())
         judged: dict[str, Outcome] = {}
         for outcome in outcomes(journal):
             judged.setdefault(outcome.url, outcome)

@@ -3,11 +3,8 @@
 from streams.app import APP_ID
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
-from streams.topics import TOPICS, changelog_of
+from streams.topics import TABLES, TOPICS, changelog_of
 from streams.transport.journal import Journal
-
-#: The tables of the stateful agents.
-TABLES = ("users", "frontier", "interests", "harvest")
 
 
 def open_journal(settings: Settings) -> Journal:

@@ -152,9 +152,11 @@ class FrontierAgent:
             changed = self._choose(now)
             for shard in changed:
                 await self.inbox.commit(shard)
+            pause = SHORT_SECONDS
             if not changed:
                 self._look_for_more(now)
-            pause = min(IDLE_SECONDS, max(SHORT_SECONDS, self.candidates.next_ready(now) - now))
+                # Looks at every host with candidates: only where there is time for it.
+                pause = min(IDLE_SECONDS, max(SHORT_SECONDS, self.candidates.next_ready(now) - now))
 
     async def _hear_of_verdicts(self) -> None:
         """Wait a moment until the learner has published what the last verdicts taught."""
