@@ -15,24 +15,27 @@ class Visit(msgspec.Struct, array_like=True, frozen=True, order=True):
     url: str
 
 
-def insert(window: list[Visit], visit: Visit, limit: int) -> bool:
-    """Put ``visit`` into the ordered ``window`` and return whether it is new.
+def insert(window: list[Visit], visit: Visit, limit: int) -> int | None:
+    """Put ``visit`` into the ordered ``window`` and return its place there.
 
-    False means a repeated line: the window holds a visit of the same time and URL. Beyond ``limit`` (at least
-    1) the oldest visit leaves. A visit older than all of a full window is not kept and taken for new, since
-    the window can't tell any more: forgetting a page seen late would be worse than seeing it twice. Hence
-    the window is always the ``limit`` latest distinct visits, whatever the order they came in.
+    None means a repeated line: the window holds a visit of the same time and URL. Beyond ``limit`` (at least
+    1) the oldest visit leaves. A visit older than all of a full window is not kept and taken for new (place
+    -1), since the window can't tell any more: forgetting a page seen late would be worse than seeing it
+    twice. Hence the window is always the ``limit`` latest distinct visits, whatever the order they came in.
     O(log n) comparisons.
 
     >>> window: list[Visit] = []
     >>> [insert(window, Visit(time, "http://example.org/"), 2) for time in (30.0, 10.0, 30.0, 20.0, 5.0)]
-    [True, True, False, True, True]
+    [0, 0, None, 0, -1]
     >>> [visit.time for visit in window]
     [20.0, 30.0]
     """
     place = bisect_left(window, visit)
     if place < len(window) and window[place] == visit:
-        return False
+        return None
     window.insert(place, visit)
-    del window[:-limit]
-    return True
+    excess = len(window) - limit
+    if excess > 0:
+        del window[:excess]
+        place -= excess
+    return max(place, -1)

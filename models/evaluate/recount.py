@@ -1,51 +1,111 @@
-"""All counts, worked out at once from the judged pages: what the incremental counts must equal."""
+"""All counts, worked out at once from the judged pages and a log: what the incremental counts must equal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from models.counts import Counts
-from models.interest.features import BASE, link, token, word
-from models.interest.parents import rank
-from models.url import identifier, tokens
+from models.crowd.locality import region
+from models.crowd.signature import signers
+from models.crowd.trace import Trace
+from models.interest.contribution import link_features
+from models.interest.parents import kept
+from models.lessons import LinkFrom, lessons
+from models.page import Link
+from models.url import identifier
 from models.verdict import Verdict
 
 
 class JudgedPage(msgspec.Struct, frozen=True):
-    """A judged page as the learner uses it: canonical URL, verdict, distinct words and link targets."""
+    """A judged page as the learner uses it: canonical URL, verdict, distinct words in order, and links."""
 
     url: str
     verdict: Verdict
-    words: frozenset[str] = frozenset()
-    links: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
 
 
-def recount(pages: Iterable[JudgedPage], parents: int) -> Counts:
-    """Return the counts of all features over ``pages``, the first of each URL; their order is of no account.
+class InLink(NamedTuple):
+    """A link from a judged page, and what it says of its target."""
 
-    ``parents`` bounds the in-linking pages whose words count for a page. Links count without bound, each
-    distinct target once, and not to the page itself.
+    source: JudgedPage
+    found: LinkFrom
+
+
+class Log(Protocol):
+    """What counts of a log: the visitors and the neighbours kept of each page (`models.crowd.trace.Trace`)."""
+
+    @property
+    def visitors(self) -> Mapping[str, Sequence[str]]:
+        """The users kept, by URL."""
+
+    @property
+    def together(self) -> Mapping[str, Mapping[str, tuple[int, int]]]:
+        """The other pages kept, by URL: (access pairs within the region, sixths of co-visits)."""
+
+
+class CrowdOf(NamedTuple):
+    """What a log says of a page: visitors, words of its signing pages, predicates in whose regions it lies."""
+
+    visitors: Sequence[str]
+    signers: list[tuple[str, ...]]
+    regions: frozenset[str]
+
+
+def recount(pages: Iterable[JudgedPage], policy: str, trace: Trace | None, parents: int) -> Counts:
+    """Return all that ``policy`` counts over ``pages``, the first of each URL; their order is of no account.
+
+    ``trace`` is the log, None where there is none. ``parents`` bounds the in-linking pages that count for a
+    page. Link features count without bound, each distinct target once, and not to the page itself.
     """
     judged: dict[str, JudgedPage] = {}
     for page in pages:
         judged.setdefault(page.url, page)
-    sources: dict[str, list[JudgedPage]] = {url: [] for url in judged}
-    for page in judged.values():
-        for target in set(page.links) - {page.url}:
-            if target in sources:
-                sources[target].append(page)
+    found, log = lessons(policy), trace or Trace(())
+    inlinks = _in_links(judged)
     counts = Counts()
-    for page in judged.values():
-        _count(counts, page, sources[page.url], parents)
+    for url, page in judged.items():
+        sources = inlinks[url]
+        nearest = [sources[name].found for name in kept(sources, identifier(url), parents)]
+        counts.add(found.own(url, page.words), page.verdict)
+        counts.add(found.of_links(nearest), page.verdict)
+        counts.add(found.of_crowd(*crowd_of(url, judged, log)), page.verdict)
+        if found.counts_links:
+            for source, _ in sources.values():
+                counts.add(link_features(source.verdict), page.verdict)
     return counts
 
 
-def _count(counts: Counts, page: JudgedPage, sources: list[JudgedPage], parents: int) -> None:
-    counts.add([BASE], page.verdict)
-    counts.add([token(name) for name in tokens(page.url)], page.verdict)
-    child = identifier(page.url)
-    nearest = sorted(sources, key=lambda source: rank(identifier(source.url), child))[:parents]
-    present = {name for source in nearest for name in source.words}
-    counts.add([word(name) for name in present], page.verdict)
-    for source in sources:
-        counts.add([link(predicate, holds) for predicate, holds in source.verdict.items()], page.verdict)
+def links_of(page: JudgedPage) -> dict[str, InLink]:
+    """Return a page's links by target, the first to each, without those to the page itself."""
+    words = frozenset(page.words)
+    links: dict[str, InLink] = {}
+    for link in page.links:
+        if link.url != page.url and link.url not in links:
+            around = tuple(dict.fromkeys(link.anchor)), tuple(dict.fromkeys(link.context))
+            links[link.url] = InLink(page, LinkFrom(words, around))
+    return links
+
+
+def crowd_of(url: str, judged: Mapping[str, JudgedPage], log: Log) -> CrowdOf:
+    """Return what ``log`` says of a page, given the ``judged`` pages by URL."""
+    near = log.together.get(url, {})
+    pages = {identifier(other): judged[other] for other in region(near) if other in judged}
+    names = {page.url: name for name, page in pages.items()}
+    return CrowdOf(
+        log.visitors.get(url, ()),
+        [pages[name].words for name in signers(near, names, identifier(url))],
+        frozenset(name for page in pages.values() for name, holds in page.verdict.items() if holds),
+    )
+
+
+def _in_links(judged: Mapping[str, JudgedPage]) -> dict[str, dict[bytes, InLink]]:
+    """Return the links between judged pages: for each target those to it, by the source's identifier."""
+    found: dict[str, dict[bytes, InLink]] = {url: {} for url in judged}
+    for page in judged.values():
+        name = identifier(page.url)
+        for target, link in links_of(page).items():
+            if target in found:
+                found[target][name] = link
+    return found

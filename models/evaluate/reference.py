@@ -1,37 +1,42 @@
 """The crawler without streams: one thread, in memory, every candidate scored anew at every choice.
 
-It is the yardstick of the pipeline, so simple before fast (Aggarwal 2004, Figure 1 and section 3).
+It is the yardstick of the pipeline, so simple before fast (Aggarwal 2004, Figure 1, sections 3 and 4).
 """
 
 import math
 from collections.abc import Iterable
 from random import Random
-from typing import Literal
+from typing import Literal, get_args
 
 from models.counts import Counts
+from models.crowd.collaborative import CrowdEvidence
+from models.crowd.signature import signature
+from models.crowd.trace import Step
+from models.crowd.weights import CrowdWeights
+from models.evaluate.counting import Counting
 from models.evaluate.recount import JudgedPage
-from models.interest.contribution import correction, features_of, link_features
 from models.interest.linkage import EQUAL, Evidence, Factors, score
-from models.interest.parents import kept
 from models.interest.ratio import Denominator
 from models.interest.weights import Weights
-from models.url import identifier, tokens
+from models.page import Link
+from models.url import tokens
 from models.verdict import Verdict
 
-Policy = Literal["linkage", "breadth-first", "random"]
+Policy = Literal["collaborative", "combined", "linkage", "breadth-first", "random"]
 
 
 class ReferenceCrawler:
-    """Chooses pages and learns from their verdicts; who drives it fetches and judges them.
+    """Chooses pages and learns from their verdicts and from users; who drives it fetches and judges.
 
-    ``predicates`` are their names; ``random`` serves the policy of that name. ``parents`` bounds the
-    in-linking pages whose words and other targets count for a page; ``t`` and ``denominator`` are those of
-    the significance test, ``factors`` the weights of the four logs; a candidate whose priority is below
-    ``threshold`` is not chosen (ExpandList). ``counts`` holds what was learned.
+    ``predicates`` are their names; ``random`` serves the policy of that name. ``t`` and ``denominator`` are
+    those of the significance test, ``factors`` the weights of the four logs of links; a candidate whose
+    priority is below ``threshold`` is not chosen (ExpandList). ``bounds`` are those of `Counting`, which counts
+    what other policies learn: `ValueError` for one that this crawler cannot choose by.
 
-    >>> crawler = ReferenceCrawler(["sports"], "breadth-first", Random(1))
+    >>> crawler = ReferenceCrawler(["sports"], "linkage", Random(1))
     >>> crawler.add_seed("http://example.org/")
-    >>> crawler.judged("http://example.org/", {"sports": True}, ["ski"], ["http://example.org/alps"])
+    >>> alps = Link("http://example.org/alps")
+    >>> crawler.judged("http://example.org/", {"sports": True}, ["ski"], [alps])
     >>> crawler.next("sports")
     'http://example.org/alps'
     >>> crawler.judged("http://example.org/alps", {"sports": True}, [], [])
@@ -45,50 +50,53 @@ class ReferenceCrawler:
         policy: Policy,
         random: Random,
         *,
-        parents: int = 32,
         t: float = 2.0,
         denominator: Denominator = "binomial",
         factors: Factors = EQUAL,
         threshold: float = -math.inf,
+        **bounds: int,
     ) -> None:
-        self.counts = Counts()
+        if policy not in get_args(Policy):
+            raise ValueError(f"choosing by policy {policy!r}: expected one of {', '.join(get_args(Policy))}")
+        names = list(predicates)
         self._policy = policy
         self._random = random
-        self._bound = parents
         self._factors = factors
         self._threshold = threshold
-        self._weights = {name: Weights(name, t, denominator, drift=0) for name in predicates}
+        self._counting = Counting(policy, **bounds)
+        self._weights = {name: Weights(name, t, denominator, drift=0) for name in names}
+        self._crowd_weights = {name: CrowdWeights(name, t, denominator) for name in names}
         self._candidates: dict[str, None] = {}
         self._left: set[str] = set()
-        self._pages: dict[str, JudgedPage] = {}
-        self._inlinks: dict[str, dict[bytes, JudgedPage]] = {}
+
+    @property
+    def counts(self) -> Counts:
+        """What was learned."""
+        return self._counting.counts
 
     def add_seed(self, url: str) -> None:
         """Make a URL a candidate."""
         self._discover(url)
 
-    def visit(self, url: str) -> None:
-        """Make a URL known from a log a candidate."""
-        self._discover(url)
+    def visit(self, step: Step) -> None:
+        """Learn from an access, those of a user in the order of the log, and make its page a candidate."""
+        self._discover(step.url)
+        self._bring_up(self._counting.visit(step))
 
     def failed(self, url: str) -> None:
         """Take a URL that brings no page out of the candidates for good."""
         self._left.add(url)
         self._candidates.pop(url, None)
 
-    def judged(self, url: str, verdict: Verdict, words: Iterable[str], links: Iterable[str]) -> None:
+    def judged(self, url: str, verdict: Verdict, words: Iterable[str], links: Iterable[Link]) -> None:
         """Learn from a judged page and make its link targets candidates; a second verdict is passed over."""
-        if url in self._pages:
+        if url in self._counting.pages:
             return
-        targets = tuple(target for target in dict.fromkeys(links) if target != url)
-        page = JudgedPage(url, verdict, frozenset(words), targets)
-        self._pages[url] = page
+        page = JudgedPage(url, verdict, tuple(words), tuple(links))
         self._candidates.pop(url, None)
-        self._count(features_of(url, self._parent_words(url)), verdict)
-        for source in self._inlinks.get(url, {}).values():
-            self._count(link_features(source.verdict), verdict)
-        for target in targets:
-            self._link(page, target)
+        self._bring_up(self._counting.judged(page))
+        for link in page.links:
+            self._discover(link.url)
 
     def next(self, predicate: str) -> str | None:
         """Return the candidate to fetch next for ``predicate``; it stays one until it is judged or failed.
@@ -107,16 +115,26 @@ class ReferenceCrawler:
         return best if priority >= self._threshold else None
 
     def priority(self, url: str, predicate: str) -> float:
-        """Return the candidate's priority for ``predicate``: the weighted sum of log interest ratios."""
-        return score(self.evidence(url, predicate), self._weights[predicate], self._factors).total
+        """Return the candidate's priority for ``predicate``, a sum of log interest ratios.
+
+        log I^L of links, weighted, log I^C of users (14), or with the policy combined both (section 4).
+        """
+        weights = self._weights[predicate]
+        total = 0.0
+        if self._policy != "collaborative":
+            total += score(self.evidence(url, predicate), weights, self._factors).total
+        if self._policy in ("collaborative", "combined"):
+            crowd = self.crowd_evidence(url, predicate)
+            total += self._crowd_weights[predicate].score(crowd, weights.base).total
+        return total
 
     def evidence(self, url: str, predicate: str) -> Evidence:
-        """Return what is known of a page that is not judged yet."""
-        sources = self._inlinks.get(url, {}).values()
+        """Return what links tell of a page that is not judged yet."""
+        sources = self._counting.sources(url)
         verdicts = [page.verdict[predicate] for page in sources if predicate in page.verdict]
         siblings = self._siblings(url, predicate)
         return Evidence(
-            tuple(self._parent_words(url)),
+            tuple(link.found.page_words for link in self._counting.parents(url)),
             tokens(url),
             k=len(verdicts),
             m=sum(verdicts),
@@ -124,40 +142,30 @@ class ReferenceCrawler:
             s=sum(siblings),
         )
 
+    def crowd_evidence(self, url: str, predicate: str) -> CrowdEvidence:
+        """Return what users tell of a page that is not judged yet."""
+        visitors, signers, regions = self._counting.crowd(url)
+        within = predicate in regions if url in self._counting.log.accesses else None
+        return CrowdEvidence(tuple(visitors), signature(signers), within)
+
     def _discover(self, url: str) -> None:
-        if url not in self._pages and url not in self._left:
+        if url not in self._counting.pages and url not in self._left:
             self._candidates.setdefault(url)
 
-    def _link(self, source: JudgedPage, target: str) -> None:
-        inlinks = self._inlinks.setdefault(target, {})
-        judged = self._pages.get(target)
-        if judged is None:
-            inlinks[identifier(source.url)] = source
-            self._discover(target)
-            return
-        before = self._parent_words(target)
-        inlinks[identifier(source.url)] = source
-        added, removed = correction(before, self._parent_words(target))
-        self._count(added, judged.verdict)
-        self._count(removed, judged.verdict, times=-1)
-        self._count(link_features(source.verdict), judged.verdict)
-
-    def _parents(self, url: str) -> list[JudgedPage]:
-        sources = self._inlinks.get(url, {})
-        return [sources[name] for name in kept(sources, identifier(url), self._bound)]
-
-    def _parent_words(self, url: str) -> list[frozenset[str]]:
-        return [page.words for page in self._parents(url)]
-
     def _siblings(self, url: str, predicate: str) -> list[bool]:
-        targets = {target for page in self._parents(url) for target in page.links} - {url}
-        verdicts = (self._pages[target].verdict for target in targets if target in self._pages)
+        pages = self._counting.pages
+        targets = {
+            link.url
+            for parent, _ in self._counting.parents(url)
+            for link in parent.links
+            if link.url not in (parent.url, url)
+        }
+        verdicts = (pages[target].verdict for target in targets if target in pages)
         return [verdict[predicate] for verdict in verdicts if predicate in verdict]
 
-    def _count(self, features: Iterable[str], verdict: Verdict, times: int = 1) -> None:
-        features = tuple(features)
-        self.counts.add(features, verdict, times)
-        for predicate in self._weights.keys() & verdict.keys():
-            weights = self._weights[predicate]
-            for feature in features:
-                weights.update(feature, *self.counts.get(feature, predicate))
+    def _bring_up(self, changed: Iterable[str]) -> None:
+        for feature in changed:
+            for predicate, weights in self._weights.items():
+                pages, hits = self.counts.get(feature, predicate)
+                weights.update(feature, pages, hits)
+                self._crowd_weights[predicate].update(feature, pages, hits)

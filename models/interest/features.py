@@ -7,6 +7,14 @@
 ``l:PREDICATE:1``    a link whose source satisfies the predicate: counted once for each link whose two ends
                      are judged, under the verdict of the link's target
 ``l:PREDICATE:0``    the same of a link whose source does not satisfy the predicate
+``u:USER``           the user visited the page, of the users kept of it
+``s:WORD``           the word is in the page's signature: in judged pages that its users visited near by
+``r:PREDICATE``      the page lies in the temporal locality region of the predicate
+``p:WORD``           the page itself holds the word
+``a:WORD``           a kept link to the page has the word in its anchor
+``c:WORD``           a kept link to the page has the word around it
+``k:WORD``           the page's URL holds the word
+``x:PREFIX``         the page's URL lies in the domain or directory
 ===================  ===================================================================================
 """
 
@@ -16,8 +24,42 @@ BASE = ""
 WORD = "w:"
 TOKEN = "t:"  # noqa: S105  # a token of a URL, no secret
 LINK = "l:"
+USER = "u:"
+SIGNATURE = "s:"
+REGION = "r:"
+PAGE_WORD = "p:"
+ANCHOR = "a:"
+CONTEXT = "c:"
+URL_WORD = "k:"
+PREFIX = "x:"
 
-Kind = Literal["base", "word", "token", "link"]
+Kind = Literal[
+    "base",
+    "word",
+    "token",
+    "link",
+    "user",
+    "signature",
+    "region",
+    "page word",
+    "anchor",
+    "context",
+    "URL word",
+    "prefix",
+]
+
+_NAMED: dict[str, Kind] = {
+    WORD: "word",
+    TOKEN: "token",
+    USER: "user",
+    SIGNATURE: "signature",
+    REGION: "region",
+    PAGE_WORD: "page word",
+    ANCHOR: "anchor",
+    CONTEXT: "context",
+    URL_WORD: "URL word",
+    PREFIX: "prefix",
+}
 
 
 class Feature(NamedTuple):
@@ -43,6 +85,21 @@ def link(predicate: str, holds: bool) -> str:
     return f"{LINK}{predicate}:{int(holds)}"
 
 
+def user(name: str) -> str:
+    """Return the feature of a user who visited the page."""
+    return USER + name
+
+
+def signature(name: str) -> str:
+    """Return the feature of a word of the page's signature."""
+    return SIGNATURE + name
+
+
+def region(predicate: str) -> str:
+    """Return the feature of the temporal locality region of ``predicate``."""
+    return REGION + predicate
+
+
 def split(feature: str) -> Feature:
     """Return the parts of a feature's name; `ValueError` when it is none.
 
@@ -52,11 +109,11 @@ def split(feature: str) -> Feature:
     if feature == BASE:
         return Feature("base")
     kind, rest = feature[:2], feature[2:]
-    if kind == WORD:
-        return Feature("word", rest)
-    if kind == TOKEN:
-        return Feature("token", rest)
+    if kind in _NAMED:
+        return Feature(_NAMED[kind], rest)
     predicate, _, holds = rest.rpartition(":")
     if kind == LINK and holds in ("0", "1"):
         return Feature("link", predicate, holds == "1")
-    raise ValueError(f"feature {feature!r}: expected '', 'w:WORD', 't:TOKEN' or 'l:PREDICATE:0|1'")
+    raise ValueError(
+        f"feature {feature!r}: expected '', 'l:PREDICATE:0|1', or a name after one of {', '.join(_NAMED)}"
+    )

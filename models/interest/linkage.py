@@ -1,7 +1,7 @@
 """The priority of a candidate from links alone (Aggarwal 2004, section 3, PriorityValue)."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -47,7 +47,7 @@ class Contribution(msgspec.Struct, frozen=True, array_like=True):
     """What one feature adds to a priority: its counts, ratio, significance and the log that enters the sum.
 
     ``log`` is 0 for a word or token that is not significant. Of links it covers all in-links of the kind;
-    ``pages`` and ``hits`` of the feature ``s:PREDICATE`` are the visited siblings and those that satisfy.
+    ``pages`` and ``hits`` of the feature ``siblings:PREDICATE`` are the visited siblings and those that hit.
     """
 
     feature: str
@@ -75,15 +75,21 @@ def contributions(evidence: Evidence, weights: Weights) -> list[Contribution]:
     Here ``evidence.parents`` are whole, or words that are not significant are missing.
     """
     found = [
-        *_events(weights, weights.words, {name: word(name) for name in union(evidence.parents)}),
-        *_events(weights, weights.tokens, {name: token(name) for name in evidence.tokens}),
+        *events(weights, weights.words, {name: word(name) for name in union(evidence.parents)}),
+        *events(weights, weights.tokens, {name: token(name) for name in evidence.tokens}),
         *_links(evidence, weights),
         *_siblings(evidence, weights),
     ]
+    return ordered(found)
+
+
+def ordered(found: Iterable[Contribution]) -> list[Contribution]:
+    """Return contributions with the largest effect first."""
     return sorted(found, key=lambda entry: (-abs(entry.log), -entry.significance, entry.feature))
 
 
-def _events(weights: Weights, table: RatioTable, names: dict[str, str]) -> Iterator[Contribution]:
+def events(weights: Weights, table: RatioTable, names: dict[str, str]) -> Iterator[Contribution]:
+    """Yield what the known ones of some events add: ``names`` maps names in the table to features."""
     for name, feature in names.items():
         if name in table.counts:
             pages, hits = table.counts[name]
@@ -110,5 +116,5 @@ def _siblings(evidence: Evidence, weights: Weights) -> Iterator[Contribution]:
     if evidence.v and base.informative:
         factor = interest(evidence.s, evidence.v * base.rate)
         deviation = significance(evidence.v, evidence.s, base, weights.denominator)
-        name = f"s:{weights.predicate}"
+        name = f"siblings:{weights.predicate}"
         yield Contribution(name, evidence.v, evidence.s, factor, deviation, math.log(factor))

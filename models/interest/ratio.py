@@ -1,4 +1,4 @@
-"""Interest ratios of events and how far they can be trusted (Aggarwal 2004, section 3, equations 1 to 7).
+"""Interest ratios of events and how far they can be trusted (Aggarwal 2004, equations 1 to 10).
 
 What the paper leaves open is decided here: no hit under an event would give a ratio of 0, whose logarithm
 ends all comparison, so no hit counts as half a hit, but never as a ratio above 1; and where there is no base
@@ -11,8 +11,11 @@ from typing import Literal
 
 import msgspec
 
-#: What the variance in the significance test is divided by: n(E), or the paper's n(C).
+#: What the variance in the significance test is divided by: n(E), or what the paper divides by.
 Denominator = Literal["binomial", "paper"]
+
+#: What the paper divides by: n(C), the hits, for words (equation 6); N, the pages judged, for users (10).
+Sample = Literal["hits", "pages"]
 
 #: Hits assumed where none was seen.
 HALF_A_HIT = 0.5
@@ -61,29 +64,45 @@ def ratio(pages: int, hits: int, base: Base) -> float:
     return interest(hits, pages * base.rate)
 
 
-def significance(pages: int, hits: int, base: Base, denominator: Denominator = "binomial") -> float:
+def samples(pages: int, base: Base, denominator: Denominator, sample: Sample) -> int:
+    """Return the n of the significance test of an event seen on ``pages``."""
+    if denominator == "binomial":
+        return pages
+    return base.hits if sample == "hits" else base.pages
+
+
+def significance(
+    pages: int, hits: int, base: Base, denominator: Denominator = "binomial", sample: Sample = "hits"
+) -> float:
     """Return S(C, E) in standard deviations, equation (6): |P(C|E) - P(C)| / sqrt(P(C) (1 - P(C)) / n).
 
-    The paper divides by n = n(C), the hits so far. The binomial test has n = n(E), the pages on which the
-    event was seen: that is the deviation that P(C|E) has by chance, so a rare event must be more extreme.
+    The paper divides by n = n(C), the hits so far, and for users, equation (10), by n = N: ``sample`` tells
+    them apart. The binomial test has n = n(E), the pages on which the event was seen: that is the deviation
+    that P(C|E) has by chance, so a rare event must be more extreme.
 
     >>> significance(25, 10, Base(100, 20))
     2.5
     >>> round(significance(25, 10, Base(100, 20), "paper"), 3)
     2.236
+    >>> significance(25, 10, Base(100, 20), "paper", "pages")
+    5.0
     """
     if pages <= 0 or not base.informative:
         return 0.0
-    samples = pages if denominator == "binomial" else base.hits
     rate = base.rate
-    return abs(hits / pages - rate) / math.sqrt(rate * (1 - rate) / samples)
+    return abs(hits / pages - rate) / math.sqrt(rate * (1 - rate) / samples(pages, base, denominator, sample))
 
 
 def significant_log(
-    pages: int, hits: int, base: Base, t: float = 2.0, denominator: Denominator = "binomial"
+    pages: int,
+    hits: int,
+    base: Base,
+    t: float = 2.0,
+    denominator: Denominator = "binomial",
+    sample: Sample = "hits",
 ) -> float:
     """Return log I(C, E) where S(C, E) >= t, else 0, the logarithm of a factor that is left out."""
-    if significance(pages, hits, base, denominator) < t:
+    if significance(pages, hits, base, denominator, sample) < t:
         return 0.0
     return math.log(ratio(pages, hits, base))
 

@@ -1,8 +1,8 @@
-"""Significant interest ratios of one kind of feature (words or URL tokens), ready for summing."""
+"""Significant interest ratios of one kind of feature (words, URL tokens, users), ready for summing."""
 
 from collections.abc import Collection
 
-from models.interest.ratio import Base, Denominator, significant_log
+from models.interest.ratio import Base, Denominator, Sample, significant_log
 
 
 class RatioTable:
@@ -10,17 +10,28 @@ class RatioTable:
 
     ``logs`` maps a feature's name to its log ratio and ``significant`` holds the same names as a set, whose
     intersections cost half of a dictionary's. All ratios are taken against ``base``, that of
-    the last `work_out`.
+    the last `work_out`. ``sample`` is what the paper's denominator counts for features of this kind.
     """
 
-    __slots__ = ("_changes", "_denominator", "_memory", "_t", "base", "counts", "logs", "significant")
+    __slots__ = (
+        "_changes",
+        "_denominator",
+        "_memory",
+        "_sample",
+        "_t",
+        "base",
+        "counts",
+        "logs",
+        "significant",
+    )
 
-    def __init__(self, t: float, denominator: Denominator) -> None:
+    def __init__(self, t: float, denominator: Denominator, sample: Sample = "hits") -> None:
         self.counts: dict[str, tuple[int, int]] = {}
         self.logs: dict[str, float] = {}
         self.significant: set[str] = set()
         self._t = t
         self._denominator: Denominator = denominator
+        self._sample: Sample = sample
         self.base = Base()
         self._memory: dict[tuple[int, int], float] = {}
         self._changes: set[str] | None = set()
@@ -63,6 +74,6 @@ class RatioTable:
         # Thousands of words share the same small counts.
         log = self._memory.get(count)
         if log is None:
-            log = significant_log(*count, self.base, self._t, self._denominator)
+            log = significant_log(*count, self.base, self._t, self._denominator, self._sample)
             self._memory[count] = log
         return log

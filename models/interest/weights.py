@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
+from models.crowd.affinity import user_table
 from models.interest import content, siblings, tokens
-from models.interest.features import BASE, TOKEN, WORD, link
+from models.interest.features import BASE, SIGNATURE, TOKEN, USER, WORD, link, region
 from models.interest.links import LinkTable, locality_log
 from models.interest.ratio import Base, Denominator
 from models.interest.table import RatioTable
@@ -13,10 +14,10 @@ from models.interest.table import RatioTable
 class Weights:
     """What is known about one predicate's features, in logarithms.
 
-    ``t`` and ``denominator`` make the significance test of words and URL tokens (equation 6). Each change of
-    the base changes every ratio: those of words and tokens are taken anew, at the next use, when P(C) or
-    1 - P(C) (with the paper's denominator also n(C)) moved by more than ``drift``, relatively, since they
-    were last taken. With ``drift=0`` they are always exact.
+    ``t`` and ``denominator`` make the significance tests (equations 6 and 10). Each change of the base changes
+    every ratio: those of words, tokens and users are taken anew, at the next use, when P(C) or 1 - P(C) (with
+    the paper's denominator also n(C)) moved by more than ``drift``, relatively, since they were last taken.
+    With ``drift=0`` they are always exact.
     """
 
     def __init__(
@@ -27,27 +28,37 @@ class Weights:
         self.denominator: Denominator = denominator
         self.base = Base()
         self.links = LinkTable()
+        self.region = (0, 0)
         self._drift = drift
         self._satisfying = link(predicate, True)
         self._failing = link(predicate, False)
+        self._region = region(predicate)
         self._words = RatioTable(t, denominator)
         self._tokens = RatioTable(t, denominator)
+        self._signatures = RatioTable(t, denominator)
+        self._users = user_table(t, denominator)
+        self._tables = {
+            WORD: self._words,
+            TOKEN: self._tokens,
+            SIGNATURE: self._signatures,
+            USER: self._users,
+        }
         self._taken = Base()
         self._stale = False
 
     def update(self, feature: str, pages: int, hits: int) -> None:
         """Set the counts of a feature under this predicate; links of other predicates are passed over."""
-        kind = feature[:2]
-        if kind == WORD:
-            self._words.put(feature[2:], pages, hits)
-        elif kind == TOKEN:
-            self._tokens.put(feature[2:], pages, hits)
+        table = self._tables.get(feature[:2])
+        if table is not None:
+            table.put(feature[2:], pages, hits)
         elif feature == BASE:
             self.set_base(pages, hits)
         elif feature == self._satisfying:
             self.links = LinkTable((pages, hits), self.links.failing)
         elif feature == self._failing:
             self.links = LinkTable(self.links.satisfying, (pages, hits))
+        elif feature == self._region:
+            self.region = (pages, hits)
 
     def set_base(self, pages: int, hits: int) -> None:
         """Set N, the pages judged, and n(C), the hits among them."""
@@ -55,9 +66,9 @@ class Weights:
         self._stale = self._moved()
 
     def refresh(self) -> None:
-        """Take the ratios of words and tokens anew, against the base of now."""
-        self._words.work_out(self.base)
-        self._tokens.work_out(self.base)
+        """Take the ratios of words, tokens and users anew, against the base of now."""
+        for table in self._tables.values():
+            table.work_out(self.base)
         self._taken = self.base
         self._stale = False
 
@@ -75,6 +86,16 @@ class Weights:
     def tokens(self) -> RatioTable:
         """URL tokens: counts, and the logs of significant ratios."""
         return self._fresh()._tokens
+
+    @property
+    def signatures(self) -> RatioTable:
+        """Words of signatures: counts, and the logs of significant ratios."""
+        return self._fresh()._signatures
+
+    @property
+    def users(self) -> RatioTable:
+        """Users: counts, and the logs of significant ratios."""
+        return self._fresh()._users
 
     def content_log(self, parents: Iterable[frozenset[str]]) -> float:
         """Return log I_c(C) of the in-linking pages' words."""

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from models.predicate.functions import Category
+from models.predicate.functions import Category, Keyword, Title
 from models.predicate.parser import read
-from models.predicate.syntax import Node, tests
+from models.predicate.syntax import Node, tests, wanted
 from models.predicate.view import View
 
 
@@ -23,6 +23,23 @@ class Predicate:
     def categories(self) -> frozenset[str]:
         """The category names it asks for."""
         return frozenset(test.name for test in tests(self.root) if isinstance(test, Category))
+
+    @cached_property
+    def keywords(self) -> tuple[str, ...]:
+        """The distinct folded words that pages of interest hold, in the order they are written.
+
+        They are those of keywords and titles that no ``not`` turns round; a pattern with ``*`` names no word.
+
+        >>> parse('category("Sports") and ("Ice Hockey" or title("Puck crawl*")) and not "ball"').keywords
+        ('ice', 'hockey', 'puck')
+        """
+        named: dict[str, None] = {}
+        for test in wanted(self.root):
+            if isinstance(test, Keyword):
+                named |= dict.fromkeys(test.words)
+            elif isinstance(test, Title):
+                named |= dict.fromkeys(pattern for pattern in test.patterns if "*" not in pattern)
+        return tuple(named)
 
     def __str__(self) -> str:
         return str(self.root)

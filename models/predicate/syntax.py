@@ -85,6 +85,20 @@ def tests(node: Node) -> Iterator[Node]:
         yield node
 
 
+def wanted(node: Node, *, turned: bool = False) -> Iterator[Node]:
+    """Yield the tests that speak for a page when they hold: those below no ``not``, or below two.
+
+    ``turned`` says that the tree itself stands below a ``not``.
+    """
+    if isinstance(node, Not):
+        yield from wanted(node.operand, turned=not turned)
+    elif isinstance(node, And | Or):
+        for operand in node.operands:
+            yield from wanted(operand, turned=turned)
+    elif not turned:
+        yield node
+
+
 def _within(node: Node, least: int) -> str:
     binding: int = getattr(node, "binding", _NOT)
     return str(node) if binding >= least else f"({node})"

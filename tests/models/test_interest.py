@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.interest.features import BASE, Feature, link, split, token, word
+from models.interest.features import BASE, Feature, link, region, signature, split, token, user, word
 from models.interest.links import LinkTable, locality_log
 from models.interest.parents import kept, rank
 from models.interest.ratio import Base, interest, ratio, significance, significant_log
@@ -68,10 +68,13 @@ def test_feature_names_are_taken_apart_as_they_were_made(name: str, holds: bool)
     assert split(word(name)) == Feature("word", name)
     assert split(token(name)) == Feature("token", name)
     assert split(link(name, holds)) == Feature("link", name, holds)
+    assert split(user(name)) == Feature("user", name)
+    assert split(signature(name)) == Feature("signature", name)
+    assert split(region(name)) == Feature("region", name)
     assert split(BASE) == Feature("base")
 
 
-@pytest.mark.parametrize("name", ["x:a", "word", "l:p:2", "l:p"])
+@pytest.mark.parametrize("name", ["z:a", "word", "l:p:2", "l:p"])
 def test_a_foreign_feature_name_is_an_error_that_shows_it(name: str) -> None:
     with pytest.raises(ValueError, match=f"feature '{name}': expected"):
         split(name)

@@ -120,14 +120,19 @@ def test_contributions_add_up_to_the_score() -> None:
 
 def test_contributions_name_counts_ratio_and_significance_largest_effect_first() -> None:
     found = {entry.feature: entry for entry in contributions(EVIDENCE, trained())}
-    assert list(found) == ["l:p:1", "w:sea", "w:snow", "l:p:0", "t:ski", "s:p", "w:the"]
+    assert list(found) == ["l:p:1", "w:sea", "w:snow", "l:p:0", "t:ski", "siblings:p", "w:the"]
     assert plain(found["w:snow"]) == ("w:snow", 25, 15, *map(pytest.approx, (3, 5, math.log(3))))
     assert found["w:sea"].ratio == pytest.approx(0.5 / 6)
     assert found["w:the"].log == 0
     assert found["l:p:1"].ratio == pytest.approx((30 / 200) / 0.04)
     assert found["l:p:1"].log == pytest.approx(2 * math.log(3.75))
     deviation = 0.1 / math.sqrt(0.016)
-    assert plain(found["s:p"]) == ("s:p", 10, 1, *map(pytest.approx, (0.5, deviation, math.log(0.5))))
+    assert plain(found["siblings:p"]) == (
+        "siblings:p",
+        10,
+        1,
+        *map(pytest.approx, (0.5, deviation, math.log(0.5))),
+    )
 
 
 def test_a_candidate_without_evidence_has_no_contributions_and_priority_zero() -> None:

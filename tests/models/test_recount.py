@@ -1,19 +1,40 @@
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.counts import Counts
+from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage, recount
+from models.interest.features import split
 from models.interest.parents import kept
+from models.page import Link
 from models.url import identifier
+from tests.models.webs import PAGES, STEPS
 
 YES = {"p": True}
 NO = {"p": False}
 A, B, C = (f"http://example.org/{name}" for name in "abc")
 
 
+def linkage(pages: list[JudgedPage], parents: int = 32) -> Counts:
+    return recount(pages, "linkage", None, parents)
+
+
+def kinds(counts: Counts) -> set[str]:
+    return {split(feature).kind for feature, *_ in counts.items()}
+
+
+# links
+
+
 def test_each_word_of_the_in_linking_pages_counts_once_for_the_target() -> None:
-    pages = [
-        JudgedPage(A, NO, frozenset({"snow", "sea"}), (C,)),
-        JudgedPage(B, YES, frozenset({"snow"}), (C,)),
-        JudgedPage(C, YES, frozenset({"own"})),
-    ]
-    counts = recount(pages, parents=32)
+    counts = linkage([
+        JudgedPage(A, NO, ("snow", "sea"), (Link(C),)),
+        JudgedPage(B, YES, ("snow",), (Link(C),)),
+        JudgedPage(C, YES, ("own",)),
+    ])  # fmt: skip
     assert counts.get("", "p") == (3, 2)
     assert counts.get("w:snow", "p") == (1, 1)
     assert counts.get("w:sea", "p") == (1, 1)
@@ -24,25 +45,25 @@ def test_each_word_of_the_in_linking_pages_counts_once_for_the_target() -> None:
 
 
 def test_links_to_the_page_itself_and_to_pages_not_judged_do_not_count() -> None:
-    counts = recount([JudgedPage(A, YES, frozenset({"snow"}), (A, B))], parents=32)
+    counts = linkage([JudgedPage(A, YES, ("snow",), (Link(A), Link(B)))])
     assert counts.get("l:p:1", "p") == (0, 0)
     assert counts.get("w:snow", "p") == (0, 0)
 
 
 def test_a_link_counts_once_however_often_the_page_holds_it() -> None:
-    counts = recount([JudgedPage(A, YES, links=(B, B)), JudgedPage(B, YES)], parents=32)
+    counts = linkage([JudgedPage(A, YES, links=(Link(B), Link(B))), JudgedPage(B, YES)])
     assert counts.get("l:p:1", "p") == (1, 1)
 
 
 def test_the_first_occurrence_of_a_url_wins() -> None:
-    counts = recount([JudgedPage(A, YES), JudgedPage(A, NO), JudgedPage(A, NO)], parents=32)
+    counts = linkage([JudgedPage(A, YES), JudgedPage(A, NO), JudgedPage(A, NO)])
     assert counts.get("", "p") == (1, 1)
 
 
 def test_only_kept_parents_contribute_words_but_every_link_counts() -> None:
     sources = [f"http://example.org/{number}" for number in range(5)]
-    pages = [JudgedPage(url, NO, frozenset({f"word{url[-1]}"}), (C,)) for url in sources]
-    counts = recount([*pages, JudgedPage(C, YES)], parents=2)
+    pages = [JudgedPage(url, NO, (f"word{url[-1]}",), (Link(C),)) for url in sources]
+    counts = linkage([*pages, JudgedPage(C, YES)], parents=2)
     chosen = kept(map(identifier, sources), identifier(C), 2)
     for url in sources:
         assert counts.get(f"w:word{url[-1]}", "p") == ((1, 1) if identifier(url) in chosen else (0, 0))
@@ -50,8 +71,91 @@ def test_only_kept_parents_contribute_words_but_every_link_counts() -> None:
 
 
 def test_a_page_counts_only_for_the_predicates_that_judged_it() -> None:
-    pages = [JudgedPage(A, {"p": True}, links=(B,)), JudgedPage(B, {"q": True})]
-    counts = recount(pages, parents=32)
+    counts = linkage([JudgedPage(A, {"p": True}, links=(Link(B),)), JudgedPage(B, {"q": True})])
     assert counts.get("l:p:1", "q") == (1, 1)
     assert counts.get("l:p:1", "p") == (0, 0)
     assert counts.get("", "p") == (1, 1)
+
+
+# the log
+
+
+def test_users_signature_words_and_regions_of_a_page_count_under_its_verdict() -> None:
+    trace = Trace([Step("ann", A, 1.0), Step("ann", B, 2.0), Step("bob", B, 3.0)])
+    pages = [JudgedPage(A, YES, ("snow",)), JudgedPage(B, NO, ("sea",)), JudgedPage(C, NO)]
+    counts = recount(pages, "collaborative", trace, 32)
+    assert counts.get("u:ann", "p") == (2, 1)
+    assert counts.get("u:bob", "p") == (1, 0)
+    assert counts.get("s:snow", "p") == (1, 0)
+    assert counts.get("s:sea", "p") == (1, 1)
+    assert counts.get("r:p", "p") == (1, 0), "B lies near A, which satisfies; A lies near B, which does not"
+    assert counts.get("", "p") == (3, 1)
+
+
+def test_pages_that_only_a_referrer_brings_together_do_not_sign_each_other() -> None:
+    trace = Trace([Step("ann", A, 1.0, referrer=B)])
+    counts = recount([JudgedPage(A, YES), JudgedPage(B, YES, ("sea",))], "collaborative", trace, 32)
+    assert kinds(counts) == {"base", "user"}
+
+
+# the learned policy
+
+
+def test_the_learned_policy_counts_own_words_and_words_in_and_around_kept_links() -> None:
+    around = Link(B, ("ski", "area", "ski"), ("the", "alps"))
+    other = Link(B, ("later",))
+    pages = [JudgedPage(A, NO, ("snow",), (around, other)), JudgedPage(B, YES, ("own",))]
+    counts = recount(pages, "learned", Trace([Step("ann", B, 1.0), Step("ann", A, 2.0)]), 32)
+    for feature in ("a:ski", "a:area", "c:the", "c:alps", "p:own", "l:p:0"):
+        assert counts.get(feature, "p") == (1, 1), feature
+    assert counts.get("p:snow", "p") == (1, 0)
+    assert counts.get("a:later", "p") == (0, 0), "the first link to a page is the one that counts"
+    assert counts.get("u:ann", "p") == (2, 1)
+    assert not kinds(counts) & {"word", "token", "signature", "region"}
+
+
+def test_the_learned_policy_takes_the_words_of_eight_in_links() -> None:
+    sources = [f"http://example.org/{number}" for number in range(10)]
+    pages = [JudgedPage(url, NO, (), (Link(C, (f"word{url[-1]}",)),)) for url in sources]
+    chosen = kept(map(identifier, sources), identifier(C), 8)
+    counts = recount([*pages, JudgedPage(C, YES)], "learned", None, 32)
+    for url in sources:
+        assert counts.get(f"a:word{url[-1]}", "p") == ((1, 1) if identifier(url) in chosen else (0, 0))
+
+
+# all policies
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("breadth-first", {"base"}),
+        ("random", {"base"}),
+        ("linkage", {"base", "word", "token", "link"}),
+        ("collaborative", {"base", "user", "signature", "region"}),
+        ("combined", {"base", "word", "token", "link", "user", "signature", "region"}),
+        ("learned", {"base", "link", "user", "page word", "anchor", "context", "URL word", "prefix"}),
+    ],
+)
+def test_a_policy_counts_its_own_kinds_of_features_alone(policy: str, expected: set[str]) -> None:
+    link = Link(B, ("ski",), ("alps",))
+    pages = [JudgedPage(f"{A}/skiing", YES, ("snow",), (link,)), JudgedPage(B, YES, ("sea",))]
+    trace = Trace([Step("ann", pages[0].url, 1.0), Step("ann", B, 2.0)])
+    assert kinds(recount(pages, policy, trace, 32)) == expected
+
+
+@settings(derandomize=True, deadline=None)
+@given(
+    PAGES,
+    STEPS,
+    st.sampled_from(["linkage", "combined", "learned"]),
+    st.integers(1, 4),
+    st.randoms(use_true_random=False),
+)
+def test_the_order_of_pages_is_of_no_account(
+    pages: list[JudgedPage], steps: list[Step], policy: str, parents: int, random: Random
+) -> None:
+    trace = Trace(steps, reach=2, others=3)
+    expected = recount(pages, policy, trace, parents)
+    random.shuffle(pages)
+    assert recount(pages, policy, trace, parents) == expected

@@ -1,50 +1,110 @@
 from random import Random
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.counts import Counts
-from models.evaluate.recount import JudgedPage, recount
+from models.crowd.affinity import user_table
+from models.crowd.collaborative import CrowdEvidence, crowd_score
+from models.crowd.trace import Step, Trace
+from models.evaluate.recount import JudgedPage, crowd_of, recount
 from models.evaluate.reference import Policy, ReferenceCrawler
+from models.interest.features import split
+from models.interest.ratio import Base
+from models.interest.table import RatioTable
+from models.page import Link
+from tests.models.webs import PAGES, STEPS, URLS
 
 EXACT = settings(derandomize=True, deadline=None)
-URLS = [f"http://host{number % 3}.example/{number}" for number in range(9)]
-VERDICTS = st.dictionaries(st.sampled_from(["p", "q"]), st.booleans())
-PAGES = st.lists(
-    st.builds(
-        JudgedPage,
-        st.sampled_from(URLS),
-        VERDICTS,
-        st.frozensets(st.sampled_from("abcdefgh"), max_size=4),
-        st.lists(st.sampled_from(URLS), max_size=6).map(tuple),
-    ),
-    unique_by=lambda page: page.url,
-)
 
 
-def learned(pages: list[JudgedPage], parents: int) -> Counts:
-    crawler = ReferenceCrawler(["p", "q"], "linkage", Random(0), parents=parents)
+def shown(policy: Policy, pages: list[JudgedPage], steps: list[Step], random: Random) -> ReferenceCrawler:
+    """Return a crawler that was shown pages and accesses, one now and the other then."""
+    crawler = ReferenceCrawler(["p", "q"], policy, Random(0), parents=2, together=3)
+    rows: list[JudgedPage | Step] = [*steps]
     for page in pages:
-        crawler.judged(page.url, page.verdict, page.words, page.links)
-    return crawler.counts
+        rows.insert(random.randint(0, len(rows)), page)
+    for row in rows:
+        if isinstance(row, Step):
+            crawler.visit(row)
+        else:
+            crawler.judged(row.url, row.verdict, row.words, row.links)
+    return crawler
+
+
+def linked(*urls: str) -> list[Link]:
+    return [Link(url) for url in urls]
 
 
 @EXACT
-@given(PAGES, st.integers(1, 4), st.randoms(use_true_random=False))
-def test_counts_equal_the_recount_in_whatever_order_pages_are_judged(
-    pages: list[JudgedPage], parents: int, random: Random
+@given(PAGES, STEPS, st.sampled_from(get_args(Policy)), st.randoms(use_true_random=False))
+def test_counts_equal_the_recount_in_whatever_order_pages_are_judged_and_visited(
+    pages: list[JudgedPage], steps: list[Step], policy: Policy, random: Random
 ) -> None:
-    expected = recount(pages, parents)
-    assert learned(pages, parents) == expected
+    expected = recount(pages, policy, Trace(steps, others=3), 2)
+    assert shown(policy, pages, steps, random).counts == expected
     random.shuffle(pages)
-    assert learned(pages, parents) == expected
+    assert shown(policy, pages, steps, random).counts == expected
+
+
+@EXACT
+@given(PAGES, STEPS, st.randoms(use_true_random=False))
+def test_users_add_the_logs_of_their_three_factors_to_that_of_links(
+    pages: list[JudgedPage], steps: list[Step], random: Random
+) -> None:
+    trace, judged = Trace(steps, others=3), {page.url: page for page in pages}
+    counts = recount(pages, "collaborative", trace, 2)
+    users, words, base = user_table(2.0, "binomial"), RatioTable(2.0, "binomial"), Base(*counts.get("", "p"))
+    for feature, predicate, *cell in counts.items():
+        kind, name, _ = split(feature)
+        if predicate == "p" and kind in ("user", "signature"):
+            (users if kind == "user" else words).put(name, *cell)
+    users.work_out(base)
+    words.work_out(base)
+    crawlers = {
+        policy: shown(policy, pages, steps, random) for policy in ("linkage", "collaborative", "combined")
+    }
+    for url in set(URLS) - judged.keys():
+        visitors, signers, regions = crowd_of(url, judged, trace)
+        signature = frozenset(word for page in signers for word in page)
+        within = "p" in regions if url in trace.accesses else None
+        evidence = CrowdEvidence(tuple(visitors), signature, within)
+        crowd = crowd_score(evidence, users, words, counts.get("r:p", "p"), base).total
+        priority = {policy: crawler.priority(url, "p") for policy, crawler in crawlers.items()}
+        assert priority["collaborative"] == pytest.approx(crowd, abs=1e-9)
+        assert priority["combined"] == pytest.approx(priority["linkage"] + crowd, abs=1e-9)
+
+
+def test_a_policy_that_it_cannot_choose_by_is_refused() -> None:
+    policy: Any = "learned"
+    with pytest.raises(ValueError, match=r"^choosing by policy 'learned': expected one of collaborative, "):
+        ReferenceCrawler(["p"], policy, Random(0))
+
+
+def test_a_page_that_users_visit_beside_hits_is_chosen_first() -> None:
+    crawler = ReferenceCrawler(["p"], "collaborative", Random(0))
+    hit, miss, beside, other = URLS[:4]
+    for time, url in enumerate((hit, beside)):
+        crawler.visit(Step("ann", url, float(time)))
+    for time, url in enumerate((miss, other)):
+        crawler.visit(Step("bob", url, float(time)))
+    crawler.judged(miss, {"p": False}, ["sea"], [])
+    crawler.judged(hit, {"p": True}, ["snow"], [])
+    # Judged pages beside both make the two regions known.
+    for time, (user, holds) in enumerate((("ann", True), ("bob", False))):
+        url = f"http://host9.example/{user}"
+        crawler.visit(Step(user, url, 10.0 + time))
+        crawler.judged(url, {"p": holds}, [], [])
+    assert crawler.next("p") == beside
+    assert crawler.priority(beside, "p") > 0 > crawler.priority(other, "p")
 
 
 def test_a_second_verdict_on_a_page_is_passed_over() -> None:
     crawler = ReferenceCrawler(["p"], "linkage", Random(0))
-    crawler.judged(URLS[0], {"p": True}, ["snow"], [URLS[1]])
-    crawler.judged(URLS[0], {"p": False}, ["sea"], [URLS[2]])
+    crawler.judged(URLS[0], {"p": True}, ["snow"], linked(URLS[1]))
+    crawler.judged(URLS[0], {"p": False}, ["sea"], linked(URLS[2]))
     assert crawler.counts.get("", "p") == (1, 1)
     assert crawler.next("p") == URLS[1]
 
@@ -52,8 +112,8 @@ def test_a_second_verdict_on_a_page_is_passed_over() -> None:
 def test_breadth_first_goes_in_order_of_discovery() -> None:
     crawler = ReferenceCrawler(["p"], "breadth-first", Random(0))
     crawler.add_seed(URLS[3])
-    crawler.visit(URLS[1])
-    crawler.judged(URLS[3], {"p": False}, [], [URLS[3], URLS[1], URLS[5], URLS[4]])
+    crawler.visit(Step("ann", URLS[1], 1.0))
+    crawler.judged(URLS[3], {"p": False}, [], linked(URLS[3], URLS[1], URLS[5], URLS[4]))
     found = []
     while url := crawler.next("p"):
         found.append(url)
@@ -66,15 +126,15 @@ def test_a_failed_candidate_never_comes_back() -> None:
     crawler.add_seed(URLS[0])
     crawler.failed(URLS[0])
     crawler.add_seed(URLS[0])
-    crawler.judged(URLS[1], {"p": True}, [], [URLS[0]])
+    crawler.judged(URLS[1], {"p": True}, [], linked(URLS[0]))
     assert crawler.next("p") is None
 
 
 def test_evidence_of_a_candidate_is_parents_tokens_and_distinct_siblings() -> None:
     hub, other, candidate, hit, miss, unseen = URLS[:6]
     crawler = ReferenceCrawler(["p"], "linkage", Random(0))
-    crawler.judged(hub, {"p": True}, ["snow"], [hub, candidate, hit, miss, unseen])
-    crawler.judged(other, {"p": False}, ["sea"], [candidate, hit])
+    crawler.judged(hub, {"p": True}, ["snow"], linked(hub, candidate, hit, miss, unseen))
+    crawler.judged(other, {"p": False}, ["sea"], linked(candidate, hit))
     crawler.judged(hit, {"p": True}, [], [])
     crawler.judged(miss, {"p": False}, [], [])
     found = crawler.evidence(candidate, "p")
@@ -99,11 +159,12 @@ class Web:
         self.pages = {}
         for number, url in enumerate(self.urls):
             topic = self.topics[number]
-            words = {f"{topic}-{random.randrange(30)}" for _ in range(15)}
-            words |= {f"common-{random.randrange(60)}" for _ in range(15)}
+            words = [f"{topic}-{random.randrange(30)}" for _ in range(15)]
+            words += [f"common-{random.randrange(60)}" for _ in range(15)]
             near = random.choices(same[topic], k=6)
-            links = [self.urls[target] for target in [*near, *random.choices(range(size), k=6)]]
-            self.pages[url] = JudgedPage(url, {"topic": topic == 0}, frozenset(words), tuple(links))
+            links = [Link(self.urls[target]) for target in [*near, *random.choices(range(size), k=6)]]
+            distinct = tuple(dict.fromkeys(words))
+            self.pages[url] = JudgedPage(url, {"topic": topic == 0}, distinct, tuple(links))
 
     def crawl(self, policy: Policy, budget: int) -> tuple[int, list[JudgedPage], Counts]:
         crawler = ReferenceCrawler(["topic"], policy, Random(7))
@@ -128,7 +189,7 @@ def test_linkage_finds_more_than_breadth_first_and_chance(web: Web) -> None:
     for policy in policies:
         hits[policy], order, counts = web.crawl(policy, budget=120)
         assert len({page.url for page in order}) == 120
-        assert counts == recount(order, parents=32)
+        assert counts == recount(order, policy, None, parents=32)
     assert hits["linkage"] > 2 * hits["breadth-first"]
     assert hits["linkage"] > 2 * hits["random"]
 
@@ -140,4 +201,4 @@ def test_the_same_random_gives_the_same_crawl(web: Web) -> None:
 def test_a_crawl_that_runs_dry_judges_every_reachable_page_once(web: Web) -> None:
     _, order, counts = web.crawl("breadth-first", budget=10_000)
     assert len(order) == len({page.url for page in order})
-    assert counts == recount(order, parents=32)
+    assert counts == recount(order, "breadth-first", None, parents=32)

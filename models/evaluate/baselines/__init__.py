@@ -1,0 +1,1 @@
+"""Policies to compare with: those of the literature, chance, and an oracle."""

@@ -1,0 +1,118 @@
+"""The counts of every policy in memory, kept up to date with each verdict and each access."""
+
+from collections.abc import Iterable
+
+from models.counts import Counts
+from models.crowd.trace import Step
+from models.evaluate.growing import GrowingTrace
+from models.evaluate.recount import CrowdOf, InLink, JudgedPage, crowd_of, links_of
+from models.interest.contribution import link_features
+from models.interest.parents import kept
+from models.lessons import LinkFrom, lessons
+from models.url import identifier
+from models.verdict import Verdict
+
+
+class Counting:
+    """Counts what ``policy`` learns of pages and accesses, in whatever order they come.
+
+    ``counts`` are at any time what `models.evaluate.recount.recount` makes of the ``pages`` judged so far and
+    the ``log`` so far. ``parents`` bounds the in-linking pages that count for a page; ``reach``, ``visitors``,
+    ``together`` and ``window`` bound the log as in `models.crowd.trace.Trace`.
+
+    >>> counting = Counting("combined")
+    >>> counting.judged(JudgedPage("http://a.test/", {"ski": True})) == {"", "t:a", "t:test"}
+    True
+    >>> counting.visit(Step("ann", "http://a.test/", 1.0))
+    {'u:ann'}
+    >>> counting.counts.get("u:ann", "ski")
+    (1, 1)
+    """
+
+    def __init__(
+        self,
+        policy: str,
+        *,
+        parents: int = 32,
+        reach: int = 5,
+        visitors: int = 32,
+        together: int = 64,
+        window: int = 64,
+    ) -> None:
+        self.counts = Counts()
+        self.pages: dict[str, JudgedPage] = {}
+        self.log = GrowingTrace(reach=reach, users=visitors, others=together, window=window)
+        self._lessons = lessons(policy)
+        self._bound = parents
+        self._inlinks: dict[str, dict[bytes, InLink]] = {}
+        self._of_crowd: dict[str, frozenset[str]] = {}
+        self._changed: set[str] = set()
+
+    def judged(self, page: JudgedPage) -> set[str]:
+        """Take in a judged page; return the features counted anew. A second verdict is passed over."""
+        url = page.url
+        if url in self.pages:
+            return set()
+        self.pages[url] = page
+        self._count(self._lessons.own(url, page.words), page.verdict)
+        self._count(self._lessons.of_links(self._found(url)), page.verdict)
+        for source in self.sources(url):
+            self._count_link(source, page)
+        for target, link in links_of(page).items():
+            self._link(target, link)
+        self._bring_up(other for other in self.pages if other == url or url in self.log.together.get(other, {}))
+        return self._take_changed()
+
+    def visit(self, step: Step) -> set[str]:
+        """Take in an access, those of a user in the order of the log; return the features counted anew."""
+        self._bring_up(self.log.add(step))
+        return self._take_changed()
+
+    def sources(self, url: str) -> list[JudgedPage]:
+        """Return all judged pages that link to a page."""
+        return [link.source for link in self._inlinks.get(url, {}).values()]
+
+    def parents(self, url: str) -> list[InLink]:
+        """Return the links to a page that are kept, lowest rank first."""
+        links = self._inlinks.get(url, {})
+        return [links[name] for name in kept(links, identifier(url), self._bound)]
+
+    def crowd(self, url: str) -> CrowdOf:
+        """Return what the log so far says of a page."""
+        return crowd_of(url, self.pages, self.log)
+
+    def _found(self, url: str) -> list[LinkFrom]:
+        return [link.found for link in self.parents(url)]
+
+    def _link(self, url: str, link: InLink) -> None:
+        """Take in a link to ``url`` and correct what that page is counted under, if it is judged."""
+        before = self._found(url)
+        self._inlinks.setdefault(url, {})[identifier(link.source.url)] = link
+        target = self.pages.get(url)
+        if target is not None:
+            added, removed = self._lessons.change_of_links(before, self._found(url))
+            self._count(added, target.verdict)
+            self._count(removed, target.verdict, times=-1)
+            self._count_link(link.source, target)
+
+    def _count_link(self, source: JudgedPage, target: JudgedPage) -> None:
+        if self._lessons.counts_links:
+            self._count(link_features(source.verdict), target.verdict)
+
+    def _bring_up(self, urls: Iterable[str]) -> None:
+        """Correct what the crowd says of pages, where they are judged."""
+        for url in urls:
+            page = self.pages.get(url)
+            if page is not None:
+                before = self._of_crowd.get(url, frozenset())
+                after = self._of_crowd[url] = self._lessons.of_crowd(*self.crowd(url))
+                self._count(after - before, page.verdict)
+                self._count(before - after, page.verdict, times=-1)
+
+    def _count(self, features: frozenset[str], verdict: Verdict, times: int = 1) -> None:
+        self.counts.add(features, verdict, times)
+        self._changed |= features
+
+    def _take_changed(self) -> set[str]:
+        changed, self._changed = self._changed, set()
+        return changed

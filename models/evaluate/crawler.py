@@ -1,0 +1,45 @@
+"""What a policy is to a virtual crawl: something that is told of pages and asked for the next."""
+
+from random import Random
+from typing import NamedTuple, Protocol
+
+from models.crowd.trace import Trace
+from models.page import Page
+
+
+class Choice(NamedTuple):
+    """The next page to fetch, and the probability of a hit that the policy gives it, where it gives one.
+
+    ``explored`` says that chance alone chose it.
+    """
+
+    url: str
+    probability: float | None = None
+    explored: bool = False
+
+
+class Task(NamedTuple):
+    """What a policy is set to: ``keywords`` are the words that the predicate's expression names, folded.
+
+    ``trace`` is the log, known from the start; ``random`` the policy's own source of chance.
+    """
+
+    keywords: tuple[str, ...]
+    trace: Trace
+    random: Random
+
+
+class Crawler(Protocol):
+    """One policy at work for one predicate."""
+
+    def add_seed(self, url: str) -> None:
+        """Make a URL a candidate to start from."""
+
+    def judged(self, page: Page, holds: bool) -> None:
+        """Take in a page that was fetched and whether it satisfies the predicate; each URL once."""
+
+    def failed(self, url: str) -> None:
+        """Take a URL that brought no page out of the candidates for good."""
+
+    def next(self) -> Choice | None:
+        """Return the next page to fetch, None when there is no candidate left."""

@@ -1,0 +1,288 @@
+"""The learned policy in memory, for one predicate."""
+
+from collections.abc import Iterable
+from itertools import chain
+
+import numpy as np
+
+from models.crowd.together import SIXTHS
+from models.evaluate.crawler import Choice, Task
+from models.evaluate.queue import LazyQueue
+from models.evaluate.taken import NAME
+from models.interest.features import ANCHOR, CONTEXT, PAGE_WORD, PREFIX, URL_WORD, USER
+from models.interest.parents import rank
+from models.learner.address import prefixes, url_words
+from models.learner.calibration import EXPLORED, SELECTED, Calibration, calibrated
+from models.learner.candidate import Candidate, Crowd, InLink, Parent
+from models.learner.combiner import BayesianLogisticRegression, Vector, probabilities
+from models.learner.inputs import INPUTS, prior_covariance, prior_mean
+from models.learner.knowledge import NEAR, Knowledge
+from models.learner.lessons import IN_LINKS
+from models.learner.semantic import SEMANTIC_INPUTS, Meaning, Sense, subject
+from models.learner.words import Vocabulary
+from models.page import Page
+from models.reuse.learned import WEIGHT, Combining, Learned, learned
+from models.semantic.table import SemanticTable
+from models.url import identifier
+
+#: Best candidates scored anew at each choice.
+RESCORED = 50
+
+#: The distinct words in a link and around it.
+LinkWords = tuple[tuple[str, ...], tuple[str, ...]]
+
+NOTHING: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+
+
+class _Known:
+    """What is kept of one URL."""
+
+    __slots__ = (
+        "chance",
+        "covisit_hits",
+        "covisits",
+        "id",
+        "inputs",
+        "links",
+        "near",
+        "near_hits",
+        "numbers",
+        "parents",
+        "positive",
+        "prefixes",
+        "satisfies",
+        "sense",
+        "url",
+        "words",
+    )
+
+    def __init__(self, url: str, vocabulary: Vocabulary) -> None:
+        self.url = url
+        self.id = identifier(url)
+        self.words = url_words(url)
+        self.numbers = vocabulary.numbers(self.words)
+        self.prefixes = prefixes(url)
+        self.links: list[tuple[int, InLink, LinkWords]] = []
+        self.parents = self.positive = 0
+        self.covisits = self.covisit_hits = 0
+        self.near = self.near_hits = 0
+        self.inputs: Vector | None = None
+        self.chance: float | None = None
+        self.satisfies: bool | None = None
+        self.sense: Sense | None = None
+
+
+class LearnedCrawler:
+    """The policy ``learned``: see `docs/learning.md`. ``knowledge`` holds what was counted.
+
+    ``explore`` of the choices are left to chance. A page's inputs are those of when it was last scored, which
+    is what trains the combiner; seeds train nothing but the counts. With a ``table`` there are three inputs
+    more (`models.learner.semantic`). With the ``state`` of an earlier crawl its counts, multiplied by
+    ``weight``, count beside those of this one, and its combiner is this one's start.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        explore: float = 0.01,
+        table: SemanticTable | None = None,
+        state: Learned | None = None,
+        weight: float = WEIGHT,
+    ) -> None:
+        self._vocabulary = Vocabulary()
+        inputs = INPUTS if table is None else INPUTS + SEMANTIC_INPUTS
+        self.model = BayesianLogisticRegression(prior_mean(inputs), prior_covariance(inputs))
+        self.knowledge = Knowledge(NAME, self._vocabulary, task.keywords)
+        self._earlier = [] if state is None else list(state.counts(weight))
+        if state is not None:
+            self._take_up(state, tuple(entry.name for entry in inputs))
+        self._meaning = None if table is None else Meaning(table, task.keywords)
+        self._trace = task.trace
+        self._random = task.random
+        self._explore = explore
+        self._queue = LazyQueue()
+        self._pages: dict[str, _Known] = {}
+        self._targets: dict[Parent, list[tuple[int, _Known]]] = {}
+        self._closed: set[str] = set()
+        self._seeds: dict[str, None] = {}
+        self._started = False
+        self._calibration = Calibration()
+        self._chosen = ("", SELECTED)
+
+    def _take_up(self, state: Learned, names: tuple[str, ...]) -> None:
+        self.knowledge.inherit(self._earlier)
+        if state.combining is not None:
+            mean, covariance = state.combining.onto(names, self.model.mean, self.model.covariance)
+            self.model = BayesianLogisticRegression(mean, covariance)
+
+    def export_state(self) -> Learned:
+        """Return what was learned, what the crawl started with included."""
+        names = tuple(entry.name for entry in INPUTS)
+        size = len(names)
+        model = self.model
+        combining = Combining(names, model.mean[:size].tobytes(), model.covariance[:size, :size].tobytes())
+        return learned(NAME, "", chain(self.knowledge.items(), self._earlier), combining)
+
+    def add_seed(self, url: str) -> None:
+        """Make a URL a candidate to start from."""
+        self._seeds[url] = None
+        self._page(url)
+
+    def failed(self, url: str) -> None:
+        """Take a URL that brought no page out of the candidates for good."""
+        self._closed.add(url)
+        self._queue.discard(url)
+
+    def next(self) -> Choice | None:
+        """Return the candidate of highest upper bound, or now and then one drawn by chance."""
+        if not self._started:
+            self._started = True
+            self._score([self._page(url) for url in self._trace.accesses])
+        explored = self._random.random() < self._explore
+        best = self._queue.sample(self._random) if explored else self._best()
+        if best is None:
+            return None
+        self._chosen = best, EXPLORED if explored else SELECTED
+        chance = self._pages[best].chance
+        probability = None if chance is None else calibrated(chance, self._calibration.shifts[explored])
+        return Choice(best, probability, explored)
+
+    def _best(self) -> str | None:
+        self._score([self._pages[url] for url in self._queue.best(RESCORED)])
+        top = self._queue.best(1)
+        return top[0] if top else None
+
+    # learning
+
+    def judged(self, page: Page, holds: bool) -> None:
+        """Learn from a page's verdict, and score what it touches."""
+        known = self._page(page.url)
+        if known.inputs is not None and page.url not in self._seeds:
+            self._take_label(known, known.inputs, holds)
+        known.satisfies = holds
+        self._closed.add(page.url)
+        self._queue.discard(page.url)
+        self._count(known, page, holds)
+        if self._meaning is not None:
+            self._meaning.learn(_sense(known, self._meaning).vector, holds)
+        touched: dict[_Known, None] = {}
+        for _, link, _ in known.links:
+            link.parent.judged(link.position, holds)
+            for position, target in self._targets[link.parent]:
+                if abs(position - link.position) <= NEAR:
+                    touched[target] = None
+        self._follow(known, page, holds, touched)
+        self._tell_crowd(known, holds)
+        self.knowledge.set_base(self.knowledge.pages + 1, self.knowledge.hits + holds)
+        self._score(touched)
+
+    def _take_label(self, known: _Known, inputs: Vector, holds: bool) -> None:
+        url, chosen = self._chosen
+        if url == known.url and known.chance is not None:
+            self._calibration.learn(known.chance, holds, chosen)
+        self.model.learn(inputs, holds)
+
+    def _count(self, known: _Known, page: Page, holds: bool) -> None:
+        knowledge = self.knowledge
+        knowledge.add_words(PAGE_WORD, page.words, holds)
+        knowledge.add(URL_WORD, known.words, holds)
+        knowledge.add(PREFIX, known.prefixes, holds)
+        knowledge.add(USER, self._trace.visitors.get(page.url, ()), holds)
+        anchors, contexts = _link_words(known)
+        knowledge.add_words(ANCHOR, anchors, holds)
+        knowledge.add_words(CONTEXT, contexts, holds)
+        knowledge.add_links(True, holds, known.positive)
+        knowledge.add_links(False, holds, known.parents - known.positive)
+
+    def _follow(self, source: _Known, page: Page, holds: bool, touched: dict[_Known, None]) -> None:
+        links = [link for link in page.links if link.url != page.url]
+        words = [(tuple(dict.fromkeys(link.anchor)), tuple(dict.fromkeys(link.context))) for link in links]
+        parent = Parent(holds, self._vocabulary.linking(page.words, words))
+        targets = self._targets[parent] = []
+        for number, (link, found) in enumerate(zip(links, words, strict=True)):
+            target = self._page(link.url)
+            targets.append((link.position, target))
+            before = _link_words(target) if target.satisfies is not None else NOTHING
+            target.parents += 1
+            target.positive += holds
+            place = rank(source.id, target.id)
+            target.links.append((place, InLink(parent, number, link.position), found))
+            target.sense = None
+            if len(target.links) > IN_LINKS:
+                target.links.remove(max(target.links, key=lambda entry: entry[0]))
+            if target.satisfies is None:
+                touched[target] = None
+            else:
+                self._correct(target, before, parent)
+                parent.judged(link.position, target.satisfies)
+
+    def _correct(self, target: _Known, before: tuple[frozenset[str], frozenset[str]], parent: Parent) -> None:
+        """Count what an in-link that was found late changes for a page that is judged already."""
+        holds = bool(target.satisfies)
+        for kind, old, new in zip((ANCHOR, CONTEXT), before, _link_words(target), strict=True):
+            self.knowledge.add_words(kind, new - old, holds)
+            self.knowledge.add_words(kind, old - new, holds, -1)
+        self.knowledge.add_links(parent.satisfies, holds)
+
+    def _tell_crowd(self, known: _Known, holds: bool) -> None:
+        for url, (times, sixths) in self._trace.keepers.get(known.url, {}).items():
+            other = self._page(url)
+            other.covisits += sixths
+            other.near += times
+            if holds:
+                other.covisit_hits += sixths
+                other.near_hits += times
+
+    # scoring
+
+    def _page(self, url: str) -> _Known:
+        known = self._pages.get(url)
+        if known is None:
+            known = self._pages[url] = _Known(url, self._vocabulary)
+        return known
+
+    def _score(self, pages: Iterable[_Known]) -> None:
+        scored = [known for known in pages if known.url not in self._closed]
+        if not scored:
+            return
+        inputs = np.array([self.knowledge.inputs(self._candidate(known)) for known in scored])
+        if self._meaning is not None:
+            senses = [_sense(known, self._meaning) for known in scored]
+            inputs = np.hstack((inputs, self._meaning.inputs(senses, self.knowledge.rate)))
+        means, deviations = self.model.logits(inputs)
+        chances = probabilities(means, deviations).tolist()
+        for known, row, bound, chance in zip(
+            scored, inputs, (means + deviations).tolist(), chances, strict=True
+        ):
+            known.inputs = row
+            known.chance = chance
+            self._queue.put(known.url, bound)
+
+    def _candidate(self, known: _Known) -> Candidate:
+        crowd = Crowd(
+            self._trace.accesses.get(known.url, 0),
+            self._trace.visitors.get(known.url, ()),
+            known.covisits / SIXTHS,
+            known.covisit_hits / SIXTHS,
+            known.near,
+            known.near_hits,
+        )
+        links = [link for _, link, _ in known.links]
+        return Candidate(
+            known.words, known.numbers, known.prefixes, links, known.parents, known.positive, crowd
+        )
+
+
+def _link_words(known: _Known) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the words in, and those around, the in-links kept: each word once."""
+    inside = frozenset(chain.from_iterable(anchor for _, _, (anchor, _) in known.links))
+    around = frozenset(chain.from_iterable(context for _, _, (_, context) in known.links))
+    return inside, around
+
+
+def _sense(known: _Known, meaning: Meaning) -> Sense:
+    """Return what a page is about, as its URL and the in-links kept say."""
+    if known.sense is None:
+        anchors = (" ".join(anchor) for _, _, (anchor, _) in known.links)
+        known.sense = Sense(meaning.table.vector(subject(known.url, anchors)))
+    return known.sense

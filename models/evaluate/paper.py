@@ -1,0 +1,166 @@
+"""The paper's policies for a virtual crawl: linkage, collaborative, and both combined (Aggarwal 2004)."""
+
+from collections import deque
+from collections.abc import Collection, Iterable
+from itertools import chain
+from typing import Literal
+
+from models.counts import Counts
+from models.evaluate.crawler import Choice, Task
+from models.evaluate.linked import Linked
+from models.evaluate.queue import LazyQueue
+from models.evaluate.taken import NAME, Counted
+from models.evaluate.unions import Places
+from models.evaluate.visited import Visited
+from models.interest.features import BASE
+from models.interest.ratio import Base, Denominator
+from models.page import Page
+from models.reuse.learned import WEIGHT, Learned, learned
+
+PaperPolicy = Literal["linkage", "collaborative", "combined"]
+
+#: Decimal digits of a priority, so that sums of the same logs in another order are equal.
+DIGITS = 9
+
+
+class PaperCrawler:
+    """One of the paper's policies at work for one predicate; a `models.evaluate.crawler.Crawler`.
+
+    The priority of a candidate is log I^L of links, log I^C of the log (14), or their sum. Candidates are
+    seeds, link targets and all pages of the log. A candidate is scored when a judged page links to it, is a
+    near sibling, or satisfies and was visited near by; the ``rescored`` best are scored anew at each choice.
+    Ratios are taken anew when the judged pages grew by more than the share ``drift``. ``parents`` bounds the
+    in-linking pages whose words and other targets count, ``t`` and ``denominator`` make the significance
+    test. With the ``state`` of an earlier crawl this one goes on where that ended, its counts multiplied by
+    ``weight``. No probability is given.
+
+    >>> from random import Random
+    >>> from models.crowd.trace import Step, Trace
+    >>> trace = Trace([Step("ann", "http://a.test/", 1.0), Step("ann", "http://b.test/", 2.0)])
+    >>> crawler = PaperCrawler(Task((), trace, Random(1)), "combined")
+    >>> crawler.add_seed("http://a.test/")
+    >>> crawler.next().url
+    'http://a.test/'
+    >>> crawler.judged(Page("http://a.test/"), True)
+    >>> crawler.next().url
+    'http://b.test/'
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        policy: PaperPolicy,
+        parents: int = 32,
+        t: float = 2.0,
+        denominator: Denominator = "binomial",
+        *,
+        rescored: int = 50,
+        drift: float = 0.02,
+        state: Learned | None = None,
+        weight: float = WEIGHT,
+    ) -> None:
+        places = Places()
+        links = Linked(parents, t, denominator, places)
+        crowd = Visited(task.trace, t, denominator, places)
+        parts: dict[PaperPolicy, tuple[Linked | Visited, ...]] = {
+            "linkage": (links,),
+            "collaborative": (crowd,),
+            "combined": (links, crowd),
+        }
+        self._parts = parts[policy]
+        self._rescored = rescored
+        self._drift = drift
+        self._base = Base()
+        self._taken = 0
+        self._fresh: set[str] = set()
+        self._left: set[str] = set()
+        self._seeds: deque[str] = deque()
+        self._queue = LazyQueue()
+        for url in task.trace.accesses:
+            self._queue.put(url, 0.0)
+        self._unscored: Collection[str] = ()
+        if state is not None:
+            self._take_up(Counted(state, weight))
+            self._unscored = task.trace.accesses
+
+    def _take_up(self, counted: Counted) -> None:
+        self._base = Base(*counted.base)
+        for part in self._parts:
+            part.start(counted)
+        self._work_out()
+
+    def export_state(self) -> Learned:
+        """Return what was learned, what the crawl started with included (section 4.1)."""
+        counts = chain.from_iterable(part.counts(NAME) for part in self._parts)
+        return learned(NAME, "", chain(counts, [(BASE, self._base.pages, self._base.hits)]))
+
+    def add_seed(self, url: str) -> None:
+        """Make a URL a candidate that is chosen before all others; seeds go in their order."""
+        if url not in self._left:
+            self._queue.put(url, 0.0)
+            self._seeds.append(url)
+
+    def judged(self, page: Page, holds: bool) -> None:
+        """Learn from a page and score the candidates near it."""
+        self._leave(page.url)
+        self._base = Base(self._base.pages + 1, self._base.hits + holds)
+        for part in self._parts:
+            part.judged(page, holds, self._base)
+        for link in page.links:
+            if link.url not in self._queue and link.url not in self._left:
+                self._queue.put(link.url, 0.0)
+        self._bring_up()
+        self._fresh.clear()
+        self._score(chain.from_iterable(part.touched(page.url) for part in self._parts))
+
+    def failed(self, url: str) -> None:
+        """Take a URL that brought no page out of the candidates for good."""
+        self._leave(url)
+
+    def next(self) -> Choice | None:
+        """Return the candidate of highest priority; equal ones go by order of discovery."""
+        while self._seeds:
+            seed = self._seeds.popleft()
+            if seed in self._queue:
+                return Choice(seed)
+        unscored, self._unscored = self._unscored, ()
+        self._score(unscored)
+        self._score(self._queue.best(self._rescored))
+        best = self._queue.best(1)
+        return Choice(best[0]) if best else None
+
+    def priority(self, url: str) -> float:
+        """Return the priority of a candidate, worked out from all that is known of it now."""
+        total = 0.0
+        for part in self._parts:
+            total += part.log(url)
+        return round(total, DIGITS)
+
+    def counts(self, predicate: str) -> Counts:
+        """Return all that was learned, as counts under the name ``predicate``."""
+        counts = Counts()
+        found = chain.from_iterable(part.counts(predicate) for part in self._parts)
+        for feature, pages, hits in chain([(BASE, self._base.pages, self._base.hits)], found):
+            counts.add([feature], {predicate: True}, hits)
+            counts.add([feature], {predicate: False}, pages - hits)
+        return counts
+
+    def _leave(self, url: str) -> None:
+        self._left.add(url)
+        self._queue.discard(url)
+
+    def _bring_up(self) -> None:
+        if self._base.pages > self._taken * (1 + self._drift):
+            self._work_out()
+
+    def _work_out(self) -> None:
+        self._taken = self._base.pages
+        for part in self._parts:
+            part.work_out(self._base)
+
+    def _score(self, urls: Iterable[str]) -> None:
+        for url in urls:
+            if url in self._fresh or url not in self._queue:
+                continue
+            self._fresh.add(url)
+            self._queue.put(url, self.priority(url))

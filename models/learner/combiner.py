@@ -1,0 +1,92 @@
+"""Online Bayesian logistic regression with a full covariance: one update a label, no learning rate."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+
+#: Least variance of a label, so that a sure prediction can still be corrected.
+LEAST_VARIANCE = 1e-3
+#: What each update adds to the variance of every weight: old labels fade slowly.
+DRIFT = 1e-4
+_STEEPEST = 30.0
+
+
+class BayesianLogisticRegression:
+    """Weights of a logistic regression as a normal distribution: ``mean`` m and ``covariance`` P.
+
+    At a label y with inputs x: s = x'Px, p = sigmoid(m'x / sqrt(1 + pi s / 8)), v = max(p (1 - p), .001),
+    d = 1/v + s; then m += Px (y - p) / (v d), P -= Px x'P / d, P += ``drift`` I. That is one step of the
+    extended Kalman filter, with MacKay's approximation of the predictive probability (MacKay 1992, The
+    evidence framework applied to classification networks; Spiegelhalter and Lauritzen 1990).
+
+    ``names`` name the inputs for river's interface, `learn_one` and `predict_proba_one`, in which an absent
+    input is 0.
+
+    >>> model = BayesianLogisticRegression(np.zeros(2), np.eye(2), ("word", "bias"))
+    >>> for _ in range(20):
+    ...     model.learn_one({"word": 1.0, "bias": 1.0}, True)
+    ...     model.learn_one({"bias": 1.0}, False)
+    >>> model.predict_proba_one({"word": 1.0, "bias": 1.0})[True] > 0.8
+    True
+    """
+
+    def __init__(
+        self, mean: Vector, covariance: Vector, names: Sequence[str] = (), drift: float = DRIFT
+    ) -> None:
+        self.mean = np.array(mean, dtype=np.float64)
+        self.covariance = np.array(covariance, dtype=np.float64)
+        self.names = tuple(names)
+        self.drift = drift
+
+    def learn(self, inputs: Vector, label: bool) -> None:
+        """Update the weights at one label."""
+        gain = self.covariance.dot(inputs)
+        spread = float(inputs.dot(gain))
+        chance = _sigmoid(float(self.mean.dot(inputs)), spread)
+        variance = max(chance * (1 - chance), LEAST_VARIANCE)
+        total = 1 / variance + spread
+        self.mean += gain * ((label - chance) / (variance * total))
+        self.covariance -= np.outer(gain, gain / total)
+        self.covariance.flat[:: len(inputs) + 1] += self.drift
+
+    def logits(self, inputs: Vector) -> tuple[Vector, Vector]:
+        """Return m'x and sqrt(x'Px) for each row x of ``inputs``, shape (candidates, inputs)."""
+        spread = np.einsum("ij,ij->i", inputs.dot(self.covariance), inputs)
+        return inputs.dot(self.mean), np.sqrt(np.maximum(spread, 0.0))
+
+    def learn_one(self, x: Mapping[str, float], y: bool) -> None:
+        """Update the weights at one label; ``x`` maps names to inputs."""
+        self.learn(self._vector(x), bool(y))
+
+    def predict_proba_one(self, x: Mapping[str, float]) -> dict[bool, float]:
+        """Return the predictive probability of each label."""
+        means, deviations = self.logits(self._vector(x)[np.newaxis])
+        chance = probability(float(means[0]), float(deviations[0]))
+        return {False: 1 - chance, True: chance}
+
+    def _vector(self, x: Mapping[str, float]) -> Vector:
+        return np.array([x.get(name, 0.0) for name in self.names])
+
+
+def probabilities(means: Vector, deviations: Vector) -> Vector:
+    """Return the predictive probabilities of logits with these means and deviations."""
+    steep = np.clip(means / np.sqrt(1 + math.pi / 8 * deviations**2), -_STEEPEST, _STEEPEST)
+    return 1 / (1 + np.exp(-steep))
+
+
+def probability(mean: float, deviation: float) -> float:
+    """Return the predictive probability of one logit.
+
+    >>> probability(0.0, 1.0)
+    0.5
+    """
+    return _sigmoid(mean, deviation**2)
+
+
+def _sigmoid(mean: float, variance: float) -> float:
+    steep = max(-_STEEPEST, min(_STEEPEST, mean / math.sqrt(1 + math.pi / 8 * variance)))
+    return 1 / (1 + math.exp(-steep))

@@ -1,0 +1,210 @@
+"""What one predicate's learned policy knows: counts of every kind, and the inputs they give a candidate."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from models.interest.features import ANCHOR, BASE, CONTEXT, PAGE_WORD, PREFIX, URL_WORD, USER, link
+from models.learner import words
+from models.learner.candidate import Candidate, InLink
+from models.learner.inputs import MOST
+from models.learner.lifts import LiftTable, with_earlier
+from models.learner.shrinkage import base_rate, log_lift
+from models.learner.words import Vocabulary, WordTable
+
+#: Link positions within which siblings are near.
+NEAR = 4
+#: Share of the judged pages for which the sums of a page's words stay as they were taken.
+STALE = 0.03
+#: Positive pages that each keyword of a predicate starts with.
+KEYWORD_PAGES = 3
+#: Pages at the rate of the prefix above that a URL prefix is drawn towards.
+PREFIX_PRIOR = 2.0
+
+_STEPS = tuple((step, 1 / abs(step)) for step in range(-NEAR, NEAR + 1) if step)
+_WORDS = {PAGE_WORD: words.PAGE, ANCHOR: words.ANCHOR, CONTEXT: words.CONTEXT}
+_NAMES = {kind: feature for feature, kind in _WORDS.items()}
+
+
+class Knowledge:
+    """The counts of one predicate: ``pages`` were judged, ``hits`` of them satisfy it.
+
+    Tables: words (of judged pages under the page's own verdict, of anchors and around links under that of the
+    link's target), words of URLs, URL prefixes, users; and the links by the verdict on their source.
+    """
+
+    def __init__(self, predicate: str, vocabulary: Vocabulary, keywords: Iterable[str] = ()) -> None:
+        self.words = WordTable(vocabulary)
+        self.url_words = LiftTable()
+        self.prefixes = LiftTable()
+        self.users = LiftTable()
+        self.links: dict[bool, tuple[float, float]] = {True: (0, 0), False: (0, 0)}
+        self._earlier_links: dict[bool, tuple[float, float]] = {True: (0, 0), False: (0, 0)}
+        self._earlier = 0.0
+        self._tables = {URL_WORD: self.url_words, PREFIX: self.prefixes, USER: self.users}
+        self._sources = {link(predicate, holds): holds for holds in (True, False)}
+        for word in keywords:
+            self.words.start(word, KEYWORD_PAGES)
+            self.url_words.start(word, KEYWORD_PAGES)
+        self.set_base(0, 0)
+
+    # counts
+
+    def put(self, feature: str, pages: float, hits: float) -> None:
+        """Set a feature's counts; what the learned policy has no use for is passed over."""
+        kind, name = feature[:2], feature[2:]
+        if kind in _WORDS:
+            self.words.put(_WORDS[kind], name, pages, hits)
+        elif kind in self._tables:
+            self._tables[kind].put(name, pages, hits)
+        elif feature in self._sources:
+            self.links[self._sources[feature]] = (pages, hits)
+        elif feature == BASE:
+            self.set_base(pages, hits)
+
+    def set_base(self, pages: float, hits: float) -> None:
+        """Set the judged pages and the hits among them: every ratio is taken against their rate."""
+        self.pages, self.hits = pages, hits
+        self.rate = base_rate(pages, hits)
+        self._fresh = pages - STALE * pages
+        self._rebase()
+
+    def _rebase(self) -> None:
+        rate, earlier = self.rate, self._earlier
+        self.words.rebase(rate, earlier)
+        for table in self._tables.values():
+            table.rebase(rate, earlier)
+        self._verdicts = {holds: log_lift(*self._links(holds), rate) for holds in self.links}
+
+    def _links(self, holds: bool) -> tuple[float, float]:
+        counted = self.links[holds]
+        if not self._earlier:
+            return counted
+        return with_earlier(counted, *self._earlier_links[holds], self.rate / self._earlier)
+
+    def inherit(self, counts: Iterable[tuple[str, float, float]]) -> None:
+        """Set (feature, pages, hits) of an earlier crawl, weighted: they count beside what is counted.
+
+        Hits count by the ratio of the base rate of now to that of then, which is told under the feature ''.
+        Until it is, nothing inherited counts.
+        """
+        found: dict[str, list[tuple[str, float, float]]] = {}
+        moved = False
+        for feature, pages, hits in counts:
+            kind, name = feature[:2], feature[2:]
+            if kind in _WORDS:
+                found.setdefault(kind, []).append((name, pages, hits))
+            elif kind in self._tables:
+                self._tables[kind].inherit(name, pages, hits)
+            elif feature in self._sources:
+                self._earlier_links[self._sources[feature]] = (pages, hits)
+                moved = True
+            elif feature == BASE:
+                self._earlier = base_rate(pages, hits) if pages else 0.0
+                moved = True
+        for kind, cells in found.items():
+            names, all_pages, all_hits = zip(*cells, strict=True)
+            self.words.inherit(_WORDS[kind], names, np.array(all_pages, float), np.array(all_hits, float))
+        if moved:
+            self._rebase()
+
+    def add_words(self, kind: str, found: Iterable[str], holds: bool, times: int = 1) -> None:
+        """Count a verdict ``times`` over under each of some distinct words of a kind, or take it back."""
+        self.words.add(_WORDS[kind], found, times, times * holds)
+
+    def add(self, kind: str, names: Iterable[str], holds: bool, times: int = 1) -> None:
+        """Count a verdict ``times`` over under words of the URL, prefixes or users."""
+        table = self._tables[kind]
+        for name in names:
+            table.add(name, times, times * holds)
+
+    def add_links(self, source: bool, holds: bool, times: int = 1) -> None:
+        """Count ``times`` links from pages with the verdict ``source`` to one with the verdict ``holds``."""
+        pages, hits = self.links[source]
+        self.links[source] = (pages + times, hits + times * holds)
+
+    def items(self) -> Iterator[tuple[str, float, float]]:
+        """Yield (feature, pages, hits) of everything that was counted, the base included."""
+        if self.pages:
+            yield BASE, self.pages, self.hits
+        for source, holds in self._sources.items():
+            if self.links[holds][0]:
+                yield source, *self.links[holds]
+        for kind, word, pages, hits in self.words.items():
+            yield _NAMES[kind] + word, pages, hits
+        for feature, table in self._tables.items():
+            for name, pages, hits in table.items():
+                yield feature + name, pages, hits
+
+    # inputs
+
+    def inputs(self, candidate: Candidate) -> list[float]:
+        """Return the twenty inputs of a candidate, in the order of `models.learner.inputs.INPUTS`."""
+        crowd = candidate.crowd
+        url_words = len(candidate.url_words)
+        found = [
+            *self._of_links(candidate.links),
+            self.url_words.sum(candidate.url_words) / math.sqrt(url_words) if url_words else 0.0,
+            self.words.sum(candidate.url_numbers) / math.sqrt(url_words) if url_words else 0.0,
+            self.users.sum(crowd.visitors) / math.sqrt(len(crowd.visitors)) if crowd.visitors else 0.0,
+            self._lift(crowd.covisits, crowd.covisit_hits),
+            self._lift(crowd.near, crowd.near_hits),
+            self._lift(candidate.parents, candidate.positive_parents),
+            self._prefix(candidate.prefixes),
+            math.log1p(candidate.parents) / 3,
+            math.log1p(crowd.accesses) / 3,
+            0.0 if candidate.parents else 1.0,
+            0.0 if crowd.accesses else 1.0,
+            1.0,
+        ]
+        return [MOST if value > MOST else -MOST if value < -MOST else value for value in found]
+
+    def _of_links(self, links: Sequence[InLink]) -> list[float]:
+        if not links:
+            return [0.0] * 8
+        verdicts, rate, fresh, weights = self._verdicts, self.rate, self._fresh, self.words.weights
+        parent_verdict = siblings = near = anchor = anchor_page = context = context_page = page = 0.0
+        for parent, number, position in links:
+            if parent.weighed < fresh:
+                parent.sums = parent.words.weigh(weights)
+                parent.weighed = self.pages
+            sums = parent.sums
+            parent_verdict += verdicts[parent.satisfies]
+            children = parent.children
+            if children:
+                siblings += log_lift(len(children), parent.hits, rate)
+                near += self._near(children, position)
+            place = 4 * number + 1
+            anchor += sums[place]
+            anchor_page += sums[place + 1]
+            context += sums[place + 2]
+            context_page += sums[place + 3]
+            page += sums[0]
+        root = 1 / math.sqrt(len(links))
+        total = (parent_verdict, siblings, near, anchor, anchor_page, context, context_page, page)
+        return [value * root for value in total]
+
+    def _near(self, children: dict[int, bool], position: int) -> float:
+        weight = hits = 0.0
+        for step, worth in _STEPS:
+            satisfies = children.get(position + step)
+            if satisfies is not None:
+                weight += worth
+                if satisfies:
+                    hits += worth
+        return self._lift(weight, hits)
+
+    def _lift(self, weight: float, hits: float) -> float:
+        return log_lift(weight, hits, self.rate, 1.0) if weight else 0.0
+
+    def _prefix(self, prefixes: Iterable[str]) -> float:
+        """Return ln(r / p) of the deepest prefix, each level's rate drawn towards that of the level above."""
+        rate = self.rate
+        cell = self.prefixes.cell
+        for prefix in prefixes:
+            found = cell(prefix)
+            if found is not None:
+                pages, hits = found
+                rate = (hits + PREFIX_PRIOR * rate) / (pages + PREFIX_PRIOR)
+        return math.log(rate / self.rate)

@@ -1,0 +1,38 @@
+"""What a judged page is counted under for the learned policy.
+
+As in `models.interest.contribution`, counts are functions of the sets of judged pages and accesses: when a
+link or a visit to a judged page comes in later, the difference is counted, or taken back.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from models.interest.features import ANCHOR, BASE, CONTEXT, PAGE_WORD, PREFIX, URL_WORD
+from models.learner.address import prefixes, url_words
+
+#: The distinct words in and around one link.
+LinkWords = tuple[Sequence[str], Sequence[str]]
+
+#: In-links of a page whose words count: those of lowest rank (`models.interest.parents`).
+IN_LINKS = 8
+
+
+def own_lessons(url: str, words: Iterable[str]) -> frozenset[str]:
+    """Return the features that a judged page has by itself: base, its words, its URL's words and prefixes."""
+    found = {PAGE_WORD + word for word in words}
+    found.update(URL_WORD + word for word in url_words(url))
+    found.update(PREFIX + prefix for prefix in prefixes(url))
+    found.add(BASE)
+    return frozenset(found)
+
+
+def link_lessons(links: Iterable[LinkWords]) -> frozenset[str]:
+    """Return the features that a page's kept in-links give it: each word in and around them, once.
+
+    >>> sorted(link_lessons([(("ski",), ("the", "alps")), (("ski", "area"), ())]))
+    ['a:area', 'a:ski', 'c:alps', 'c:the']
+    """
+    kept = list(links)
+    anchors = {ANCHOR + word for word in chain.from_iterable(anchor for anchor, _ in kept)}
+    contexts = {CONTEXT + word for word in chain.from_iterable(context for _, context in kept)}
+    return frozenset(anchors | contexts)

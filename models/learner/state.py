@@ -1,0 +1,113 @@
+"""Everything that learns from one predicate's labels: combiner, calibration, drift."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+
+from models.learner.calibration import SELECTED, Calibration, Shift
+from models.learner.combiner import BayesianLogisticRegression, Vector, probability
+from models.learner.drift import Drift
+from models.learner.inputs import NAMES, prior_covariance, prior_mean
+from models.reuse.learned import Combining
+
+CombinerKind: TypeAlias = Literal["bayesian", "river"]
+
+
+class Combiner(Protocol):
+    """A logistic regression on the inputs: ``mean`` of its weights, and their ``covariance``."""
+
+    covariance: Vector
+
+    @property
+    def mean(self) -> Vector:
+        """The weights."""
+
+    def learn(self, inputs: Vector, label: bool) -> None:
+        """Update the weights at one label."""
+
+
+class State(NamedTuple):
+    """A `Learner` written down; ``kind`` is that of the combiner which wrote it, numbers are float64 bytes."""
+
+    kind: CombinerKind
+    mean: bytes
+    covariance: bytes
+    labels: int
+    calibration: bytes
+    residuals: bytes
+
+
+class Learner:
+    """Learns from labels, one at a time: what it becomes depends on its state and the label alone.
+
+    ``fade`` is the share by which old evidence fades at a detected drift: the covariance grows by
+    1 / (1 - fade). A combiner of another kind than that of ``state`` takes over its weights.
+
+    >>> learner = Learner("bayesian")
+    >>> for _ in range(9):
+    ...     drifted = learner.learn([0.0] * 19 + [1.0], False, "selected")
+    >>> learner.labels, learner.probability([0.0] * 19 + [1.0]) < 0.1
+    (9, True)
+    """
+
+    def __init__(self, kind: CombinerKind, fade: float = 0.0, state: State | None = None) -> None:
+        self._kind: CombinerKind = kind
+        self._fade = fade
+        self.combiner = _combiner(kind, state)
+        self.labels = state.labels if state else 0
+        self._calibration = Calibration(state.calibration if state else b"")
+        self._drift = Drift(state.residuals if state else b"")
+
+    def learn(self, inputs: Sequence[float], holds: bool, chosen: str) -> float | None:
+        """Take in a label; return the mean of the recent residuals |y - p| where the pages have changed.
+
+        ``chosen`` is that of `streams.records.Label`. Drift is looked for in selected pages alone: explored
+        ones and those fetched for another predicate are of another kind, and their share is not constant.
+        """
+        before = self.probability(inputs)
+        self._calibration.learn(before, holds, chosen)
+        drifted = self._drift.update(abs(holds - before)) if chosen == SELECTED else None
+        self.combiner.learn(np.array(inputs), holds)
+        if drifted is not None and self._fade:
+            self.combiner.covariance /= 1 - self._fade
+        self.labels += 1
+        return drifted
+
+    def start(self, earlier: Combining) -> None:
+        """Start where an earlier crawl's combiner stood; inputs that it did not have keep their weights."""
+        mean, covariance = earlier.onto(NAMES, self.combiner.mean, self.combiner.covariance)
+        state = State("bayesian", mean.tobytes(), covariance.tobytes(), 0, earlier.calibration, b"")
+        self.combiner = _combiner(self._kind, state)
+        self._calibration = Calibration(earlier.calibration)
+
+    def probability(self, inputs: Sequence[float]) -> float:
+        """Return how probable a hit is, before calibration."""
+        found = np.array(inputs)
+        variance = max(0.0, float(found.dot(self.combiner.covariance.dot(found))))
+        return probability(float(found.dot(self.combiner.mean)), variance**0.5)
+
+    @property
+    def shifts(self) -> tuple[Shift, Shift]:
+        """What calibrates the probabilities of selected, and of explored pages."""
+        return self._calibration.shifts
+
+    def state(self) -> State:
+        """Write the learner down."""
+        mean, covariance = self.combiner.mean.tobytes(), self.combiner.covariance.tobytes()
+        return State(self._kind, mean, covariance, self.labels, self._calibration.state(), self._drift.state())
+
+
+def _combiner(kind: CombinerKind, state: State | None) -> Combiner:
+    mean = np.frombuffer(state.mean) if state else prior_mean()
+    if len(mean) != len(NAMES):
+        raise ValueError(f"combiner: its state has {len(mean)} weights, expected {len(NAMES)}")
+    if kind == "river":
+        # Imported where it is asked for: river takes a second.
+        from models.learner.river_model import RiverLogisticRegression
+
+        return RiverLogisticRegression(mean, NAMES)
+    covariance = prior_covariance()
+    if state and state.kind == "bayesian":
+        covariance = np.frombuffer(state.covariance).reshape(len(mean), len(mean))
+    return BayesianLogisticRegression(mean, covariance, NAMES)

@@ -1,0 +1,92 @@
+"""What a judged page teaches under each policy: the features that its verdict is counted under.
+
+Three parts, each a function of sets, so that it does not matter in which order pages are judged and accesses
+come: what the page is by itself, what the links to it say, and what the crowd did with it. When a part changes
+after the verdict, the difference is counted, or taken back.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from models.crowd.collaborative import features_of_crowd
+from models.crowd.signature import signature
+from models.interest.content import union
+from models.interest.contribution import correction
+from models.interest.features import BASE, token, user, word
+from models.learner.lessons import IN_LINKS, LinkWords, link_lessons, own_lessons
+from models.url import tokens
+
+NOTHING: frozenset[str] = frozenset()
+
+
+class LinkFrom(NamedTuple):
+    """A kept in-link: the distinct words of the linking page, and those in and around the link."""
+
+    page_words: frozenset[str]
+    words: LinkWords = ((), ())
+
+
+class Lessons(NamedTuple):
+    """The features of one policy: of ``links``, of ``users``, or those of the ``learned`` policy.
+
+    >>> sorted(lessons("linkage").own("http://example.org/ski", ["snow"]))
+    ['', 't:example', 't:org', 't:ski']
+    >>> sorted(lessons("breadth-first").own("http://example.org/ski", ["snow"]))
+    ['']
+    """
+
+    links: bool = False
+    users: bool = False
+    learned: bool = False
+
+    @property
+    def counts_links(self) -> bool:
+        """Whether links are counted by the verdicts at their two ends."""
+        return self.links or self.learned
+
+    @property
+    def counts_crowd(self) -> bool:
+        """Whether anything is counted by what users did."""
+        return self.users or self.learned
+
+    def own(self, url: str, words: Iterable[str]) -> frozenset[str]:
+        """Return what a page is counted under by itself: ``words`` are its own, distinct."""
+        if self.learned:
+            return own_lessons(url, words)
+        return frozenset({BASE, *map(token, tokens(url))} if self.links else {BASE})
+
+    def of_links(self, found: Sequence[LinkFrom]) -> frozenset[str]:
+        """Return what its kept in-links, lowest rank first, add."""
+        if self.learned:
+            return link_lessons(link.words for link in found[:IN_LINKS])
+        return frozenset(map(word, union(link.page_words for link in found))) if self.links else NOTHING
+
+    def change_of_links(
+        self, before: Sequence[LinkFrom], after: Sequence[LinkFrom]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """Return what a change of the kept in-links adds, and takes back."""
+        if self.links:
+            return correction([link.page_words for link in before], [link.page_words for link in after])
+        old, new = self.of_links(before), self.of_links(after)
+        return new - old, old - new
+
+    def of_crowd(
+        self, visitors: Iterable[str], signers: Iterable[Sequence[str]], regions: Iterable[str]
+    ) -> frozenset[str]:
+        """Return what the crowd adds: kept visitors, words of the signing pages, predicates of the regions."""
+        if self.users:
+            return features_of_crowd(visitors, signature(signers), regions)
+        return frozenset(map(user, visitors)) if self.learned else NOTHING
+
+
+_LESSONS = {
+    "linkage": Lessons(links=True),
+    "collaborative": Lessons(users=True),
+    "combined": Lessons(links=True, users=True),
+    "learned": Lessons(learned=True),
+}
+
+
+def lessons(policy: str) -> Lessons:
+    """Return what a policy counts; one that learns nothing counts pages and hits alone."""
+    return _LESSONS.get(policy, Lessons())

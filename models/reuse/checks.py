@@ -1,0 +1,115 @@
+"""Checks of what a file says was learned: it may come from anywhere, and its numbers end in every score."""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from models.interest.features import LINK, REGION, USER, link, region, split
+from models.learner.calibration import Calibration
+from models.reuse.learned import Cell, Combining, Learned
+
+MOST_PREDICATES = 1_000
+MOST_FEATURES = 2_000_000
+#: Bounds of texts, in characters: the predicate's expression, and a feature's name.
+MOST_EXPRESSION = 10_000
+MOST_NAME = 1_000
+#: Bounds of pages counted, of a combiner's inputs and of its numbers.
+MOST_PAGES = 1e12
+MOST_INPUTS = 200
+MOST_WEIGHT = 1e6
+
+_PREDICATE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_PSEUDONYM = re.compile(r"[0-9a-f]{16}")
+
+
+class LearnedStateError(ValueError):
+    """Bytes that are no state of a crawl; the text says what is wrong with them."""
+
+
+def check(found: Sequence[Learned]) -> None:
+    """Raise `LearnedStateError` for what no crawl could have learned."""
+    names = [learned.name for learned in found]
+    if len(found) > MOST_PREDICATES or len(set(names)) != len(names):
+        raise LearnedStateError(
+            f"{len(found)} predicates with {len(set(names))} names, expected at most {MOST_PREDICATES}, "
+            "each with its own"
+        )
+    features = sum(len(learned.features) for learned in found)
+    if features > MOST_FEATURES:
+        raise LearnedStateError(f"{features} features, expected at most {MOST_FEATURES}")
+    for learned in found:
+        _check_predicate(learned)
+
+
+def _check_predicate(learned: Learned) -> None:
+    name = learned.name
+    if not _PREDICATE.fullmatch(name):
+        raise LearnedStateError(f"predicate {name[:80]!r}: expected a letter, then letters, digits, - and _")
+    if len(learned.expression) > MOST_EXPRESSION:
+        raise LearnedStateError(
+            f"predicate {name}: its expression has {len(learned.expression)} characters, "
+            f"expected at most {MOST_EXPRESSION}"
+        )
+    _check_cell(f"predicate {name}", (learned.pages, learned.hits))
+    for feature, cell in learned.features.items():
+        _check_name(name, feature)
+        _check_cell(f"predicate {name}, feature {feature!r}", cell)
+    if learned.combining is not None:
+        _check_combining(f"predicate {name}, combiner", learned.combining)
+
+
+def _check_name(predicate: str, feature: str) -> None:
+    if not 0 < len(feature) <= MOST_NAME:
+        raise LearnedStateError(
+            f"predicate {predicate}: a feature's name has {len(feature)} characters, expected 1 to {MOST_NAME}"
+        )
+    try:
+        split(feature)
+    except ValueError as error:
+        raise LearnedStateError(f"predicate {predicate}: {error}") from error
+    own = {link(predicate, True), link(predicate, False), region(predicate)}
+    if feature[:2] in (LINK, REGION) and feature not in own:
+        raise LearnedStateError(f"predicate {predicate}: feature {feature!r} is another predicate's")
+    if feature[:2] == USER and not _PSEUDONYM.fullmatch(feature[2:]):
+        raise LearnedStateError(
+            f"predicate {predicate}: a user is named otherwise than by 16 hexadecimal digits, a pseudonym"
+        )
+
+
+def _check_cell(what: str, cell: Cell) -> None:
+    pages, hits = cell
+    if not (math.isfinite(pages) and math.isfinite(hits) and 0 <= hits <= pages <= MOST_PAGES):
+        raise LearnedStateError(f"{what}: {hits} hits on {pages} pages, expected 0 <= hits <= pages")
+
+
+def _check_combining(what: str, combining: Combining) -> None:
+    inputs = len(combining.names)
+    if not 0 < inputs <= MOST_INPUTS or len(set(combining.names)) != inputs:
+        raise LearnedStateError(f"{what}: {inputs} inputs, expected 1 to {MOST_INPUTS}, each named once")
+    mean = _numbers(f"{what}, mean", combining.mean, [inputs])
+    covariance = _numbers(f"{what}, covariance", combining.covariance, [inputs**2]).reshape(inputs, inputs)
+    _check_covariance(f"{what}, covariance", covariance)
+    assert mean.size == inputs
+    shifts = _numbers(f"{what}, calibration", combining.calibration, [0, len(Calibration().state()) // 8])
+    if shifts.size:
+        for part in shifts.reshape(2, 6):
+            _check_covariance(f"{what}, calibration", part[2:].reshape(2, 2))
+
+
+def _numbers(
+    what: str, data: bytes, sizes: Iterable[int]
+) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
+    expected = [8 * size for size in sizes]
+    if len(data) not in expected:
+        raise LearnedStateError(f"{what}: {len(data)} bytes, expected {' or '.join(map(str, expected))}")
+    numbers = np.frombuffer(data)
+    if not bool(np.all(np.abs(numbers) <= MOST_WEIGHT)):
+        raise LearnedStateError(f"{what}: a number beyond +-{MOST_WEIGHT:g}, or none")
+    return numbers
+
+
+def _check_covariance(what: str, matrix: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> None:
+    if not np.allclose(matrix, matrix.T) or float(np.linalg.eigvalsh(matrix).min()) < -1e-6:
+        raise LearnedStateError(f"{what}: not one; expected a symmetric matrix without negative eigenvalues")

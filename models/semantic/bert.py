@@ -1,0 +1,131 @@
+"""The forward pass of a BERT-like encoder in numpy (Devlin et al. 2019), for a batch of equally long texts."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float32]
+Numbers = npt.NDArray[np.intp]
+
+_EMBEDDINGS = ("word_embeddings", "position_embeddings", "token_type_embeddings")
+
+
+class Shape(NamedTuple):
+    """What an encoder's configuration says of it, by its names there: counts, sizes, and layer_norm_eps."""
+
+    layers: int
+    heads: int
+    hidden: int
+    intermediate: int
+    vocabulary: int
+    epsilon: float
+
+
+class Bert:
+    """An encoder with ``tensors`` by their names in a BERT model's file, with or without ``bert.`` before them.
+
+    Raises ValueError for a tensor that is missing, or of a shape that does not fit ``shape``.
+    """
+
+    def __init__(self, shape: Shape, tensors: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        if shape.heads < 1 or shape.hidden % shape.heads:
+            raise ValueError(f"encoder: {shape.heads} heads, expected a divisor of its size, {shape.hidden}")
+        self._shape = shape
+        self._tensors = tensors
+        word, position, kind = (
+            self._take(f"embeddings.{name}.weight", (None, shape.hidden)) for name in _EMBEDDINGS
+        )
+        if len(word) != shape.vocabulary:
+            raise ValueError(f"encoder: {len(word)} word embeddings, expected {shape.vocabulary}")
+        self._words, self._positions, self._kind = word, position, kind[0]
+        self._norm = self._affine("embeddings.LayerNorm", shape.hidden)
+        self._layers = [self._layer(number) for number in range(shape.layers)]
+
+    def encode(self, numbers: Numbers) -> Array:
+        """Return the mean of the last hidden states of texts, shape (texts, size), from (texts, pieces)."""
+        states = self._words[numbers] + self._positions[: numbers.shape[1]] + self._kind
+        states = self._normalised(states, self._norm)
+        for layer in self._layers:
+            states = self._normalised(
+                states + self._attended(states, layer), layer["attention.output.LayerNorm"]
+            )
+            inner = _gelu(_linear(states, layer["intermediate.dense"]))
+            states = self._normalised(states + _linear(inner, layer["output.dense"]), layer["output.LayerNorm"])
+        return np.asarray(states.mean(axis=1), np.float32)
+
+    def _attended(self, states: Array, layer: Mapping[str, tuple[Array, Array]]) -> Array:
+        texts, pieces, size = states.shape
+        heads = (texts, pieces, self._shape.heads, size // self._shape.heads)
+        query, key, value = (
+            _linear(states, layer[f"attention.self.{part}"]).reshape(heads).transpose(0, 2, 1, 3)
+            for part in ("query", "key", "value")
+        )
+        scores = np.matmul(query, key.transpose(0, 1, 3, 2)) / np.float32(math.sqrt(heads[3]))
+        scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        scores /= scores.sum(axis=-1, keepdims=True)
+        mixed = np.matmul(scores, value).transpose(0, 2, 1, 3).reshape(states.shape)
+        return _linear(mixed, layer["attention.output.dense"])
+
+    def _normalised(self, states: Array, affine: tuple[Array, Array]) -> Array:
+        scale, shift = affine
+        centred = states - states.mean(axis=-1, keepdims=True)
+        variance = np.square(centred).mean(axis=-1, keepdims=True)
+        found: Array = centred / np.sqrt(variance + np.float32(self._shape.epsilon)) * scale + shift
+        return found
+
+    def _layer(self, number: int) -> dict[str, tuple[Array, Array]]:
+        size, inner = self._shape.hidden, self._shape.intermediate
+        place = f"encoder.layer.{number}."
+        dense = {
+            "attention.self.query": (size, size),
+            "attention.self.key": (size, size),
+            "attention.self.value": (size, size),
+            "attention.output.dense": (size, size),
+            "intermediate.dense": (inner, size),
+            "output.dense": (size, inner),
+        }
+        found = {
+            name: (self._take(f"{place}{name}.weight", shape), self._take(f"{place}{name}.bias", shape[:1]))
+            for name, shape in dense.items()
+        }
+        for name in ("attention.output.LayerNorm", "output.LayerNorm"):
+            found[name] = self._affine(place + name, size)
+        return found
+
+    def _affine(self, name: str, size: int) -> tuple[Array, Array]:
+        return self._take(f"{name}.weight", (size,)), self._take(f"{name}.bias", (size,))
+
+    def _take(self, name: str, shape: tuple[int | None, ...]) -> Array:
+        """Return a tensor; None in ``shape`` stands for any size."""
+        tensor = self._tensors.get(name)
+        if tensor is None:
+            tensor = self._tensors.get(f"bert.{name}")
+        if tensor is None:
+            raise ValueError(f"encoder: there is no tensor {name}, expected those of a BERT model")
+        fits = len(tensor.shape) == len(shape) and all(
+            want is None or have == want for have, want in zip(tensor.shape, shape, strict=True)
+        )
+        if not fits:
+            raise ValueError(f"encoder: tensor {name} has shape {tensor.shape}, expected {shape}")
+        return np.asarray(tensor, np.float32)
+
+
+def _linear(states: Array, dense: tuple[Array, Array]) -> Array:
+    weight, bias = dense
+    found: Array = np.matmul(states.reshape(-1, states.shape[-1]), weight.T) + bias
+    return found.reshape(*states.shape[:-1], len(bias))
+
+
+def _gelu(values: Array) -> Array:
+    """Return x Phi(x), Phi by Abramowitz and Stegun's 7.1.26: 1.5e-7 off at most."""
+    half = np.abs(values) * np.float32(math.sqrt(0.5))
+    t = 1 / (1 + np.float32(0.3275911) * half)
+    series = np.zeros_like(t)
+    for coefficient in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        series = (series + np.float32(coefficient)) * t
+    tail = series * np.exp(-np.square(half)) / 2
+    found: Array = values * np.where(values < 0, tail, 1 - tail)
+    return found

@@ -1,0 +1,185 @@
+"""The combiners: what a label does to them, and that each can stand in the other's place."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.learner.combiner import (
+    DRIFT,
+    LEAST_VARIANCE,
+    BayesianLogisticRegression,
+    Vector,
+    probabilities,
+    probability,
+)
+from models.learner.inputs import NAMES, prior_covariance, prior_mean
+from models.learner.river_model import RATE, RiverLogisticRegression
+from models.learner.state import Learner
+
+PLAIN = settings(derandomize=True, deadline=None, max_examples=60)
+
+INPUTS = st.lists(st.floats(-4, 4), min_size=3, max_size=3)
+LABELS = st.lists(st.tuples(INPUTS, st.booleans()), max_size=30)
+KINDS = ("bayesian", "river")
+
+
+def plain_update(
+    mean: list[float], covariance: list[list[float]], x: list[float], y: bool
+) -> tuple[list[float], list[list[float]]]:
+    """Return the weights after one label, number by number."""
+    places = range(len(x))
+    gain = [sum(covariance[i][j] * x[j] for j in places) for i in places]
+    spread = sum(x[i] * gain[i] for i in places)
+    logit = sum(mean[i] * x[i] for i in places)
+    p = 1 / (1 + math.exp(-logit / math.sqrt(1 + math.pi * spread / 8)))
+    v = max(p * (1 - p), LEAST_VARIANCE)
+    d = 1 / v + spread
+    after = [mean[i] + gain[i] * (y - p) / (v * d) for i in places]
+    rows = [
+        [covariance[i][j] - gain[i] * gain[j] / d + (DRIFT if i == j else 0) for j in places] for i in places
+    ]
+    return after, rows
+
+
+@PLAIN
+@given(labels=LABELS)
+def test_a_label_updates_mean_and_covariance_as_the_formula_says(
+    labels: list[tuple[list[float], bool]],
+) -> None:
+    mean, covariance = [0.1, -0.2, -1.0], [[0.25, 0, 0], [0, 0.25, 0], [0, 0, 4.0]]
+    model = BayesianLogisticRegression(np.array(mean), np.array(covariance))
+    for x, y in labels:
+        model.learn(np.array(x), y)
+        mean, covariance = plain_update(mean, covariance, x, y)
+    assert model.mean == pytest.approx(mean, rel=1e-6, abs=1e-8)
+    assert model.covariance == pytest.approx(np.array(covariance), rel=1e-6, abs=1e-8)
+
+
+@PLAIN
+@given(labels=LABELS, asked=INPUTS)
+def test_the_covariance_stays_one_and_no_label_makes_a_logit_less_certain_but_by_drift(
+    labels: list[tuple[list[float], bool]], asked: list[float]
+) -> None:
+    model = BayesianLogisticRegression(np.zeros(3), np.eye(3))
+    row = np.array([asked])
+    for x, y in labels:
+        _, (before,) = model.logits(row)
+        model.learn(np.array(x), y)
+        _, (after,) = model.logits(row)
+        assert after**2 <= before**2 + DRIFT * float(row[0].dot(row[0])) + 1e-9
+    assert model.covariance == pytest.approx(model.covariance.T)
+    assert np.linalg.eigvalsh(model.covariance).min() > 0
+
+
+def test_one_label_worked_by_hand() -> None:
+    model = BayesianLogisticRegression(np.array([0.0]), np.array([[4.0]]), drift=0.0)
+    model.learn(np.array([1.0]), True)
+    # s = 4, p = 1/2, v = 1/4, d = 8: m = 4 * .5 / (.25 * 8), P = 4 - 16 / 8
+    assert model.mean.tolist() == [1.0]
+    assert model.covariance.tolist() == [[2.0]]
+
+
+def test_doubt_draws_a_probability_towards_one_half() -> None:
+    assert probability(2.0, 0.0) == pytest.approx(1 / (1 + math.exp(-2)))
+    assert probability(2.0, 0.0) > probability(2.0, 1.0) > probability(2.0, 5.0) > 0.5
+    both = probabilities(np.array([2.0, -1.0]), np.array([1.0, 3.0]))
+    assert both.tolist() == pytest.approx([probability(2.0, 1.0), probability(-1.0, 3.0)])
+
+
+def test_a_sure_prediction_can_still_be_corrected() -> None:
+    model = BayesianLogisticRegression(np.array([30.0]), np.array([[1.0]]))
+    for _ in range(400):
+        model.learn(np.array([1.0]), False)
+    assert probability(float(model.mean[0]), 0.0) < 0.5
+
+
+# by setting
+
+
+def rule(count: int) -> list[tuple[Vector, bool]]:
+    """Labels that two of the inputs decide."""
+    random = np.random.default_rng(7)
+    rows = random.normal(size=(count, len(NAMES)))
+    rows[:, -1] = 1.0
+    return [(row, bool(2 * row[8] - 2 * row[10] - 0.5 > random.logistic())) for row in rows]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_either_combiner_learns_what_decides(kind: str) -> None:
+    learner = Learner("river" if kind == "river" else "bayesian")
+    for row, label in rule(600):
+        learner.learn(row.tolist(), label, "selected")
+    unseen = rule(800)[600:]
+    right = sum((learner.probability(row.tolist()) > 0.5) == label for row, label in unseen)
+    assert right / len(unseen) > 0.75
+    weights = learner.combiner.mean
+    assert weights[8] > 0.7
+    assert weights[10] < -0.7
+
+
+def test_both_combiners_have_the_interface_of_river() -> None:
+    models = (
+        BayesianLogisticRegression(np.zeros(2), np.eye(2), ("a", "b")),
+        RiverLogisticRegression(np.zeros(2), ("a", "b")),
+    )
+    for model in models:
+        before = model.predict_proba_one({"a": 1.0, "b": 2.0})
+        model.learn_one({"a": 1.0}, True)
+        after = model.predict_proba_one({"a": 1.0, "b": 2.0})
+        assert before == {False: 0.5, True: 0.5}
+        assert after[True] > 0.5
+        assert sum(after.values()) == pytest.approx(1.0)
+
+
+@PLAIN
+@given(labels=LABELS, start=INPUTS)
+def test_rivers_model_takes_one_gradient_step_a_label_from_the_weights_it_is_given(
+    labels: list[tuple[list[float], bool]], start: list[float]
+) -> None:
+    model = RiverLogisticRegression(np.array(start), ("a", "b", "c"))
+    weights = np.array(start)
+    for x, y in labels:
+        model.learn(np.array(x), y)
+        weights += RATE * (y - probability(float(weights.dot(x)), 0.0)) * np.array(x)
+    assert model.mean == pytest.approx(weights, abs=1e-9)
+    assert not model.covariance.any()
+
+
+def test_a_learner_starts_from_the_weights_before_the_first_page() -> None:
+    for learner in (Learner("bayesian"), Learner("river")):
+        assert learner.combiner.mean.tolist() == prior_mean().tolist()
+    assert Learner("bayesian").combiner.covariance.tolist() == prior_covariance().tolist()
+
+
+def test_a_learner_goes_on_where_its_state_was_written_down() -> None:
+    labels = rule(300)
+    for kind in KINDS:
+        one = Learner("river" if kind == "river" else "bayesian")
+        other = one
+        for number, (row, label) in enumerate(labels):
+            if number % 70 == 0:
+                other = Learner("river" if kind == "river" else "bayesian", state=other.state())
+            one.learn(row.tolist(), label, "explored" if number % 9 == 0 else "selected")
+            other.learn(row.tolist(), label, "explored" if number % 9 == 0 else "selected")
+        assert one.state() == other.state()
+        assert one.labels == 300
+
+
+def test_another_kind_of_combiner_takes_over_the_weights() -> None:
+    river = Learner("river")
+    for row, label in rule(100):
+        river.learn(row.tolist(), label, "selected")
+    bayesian = Learner("bayesian", state=river.state())
+    assert bayesian.combiner.mean.tolist() == river.combiner.mean.tolist()
+    assert bayesian.combiner.covariance.tolist() == prior_covariance().tolist()
+    back = Learner("river", state=bayesian.state())
+    assert back.combiner.mean.tolist() == river.combiner.mean.tolist()
+
+
+def test_a_state_with_another_number_of_weights_is_an_error_that_says_so() -> None:
+    state = Learner("bayesian").state()._replace(mean=np.zeros(3).tobytes())
+    with pytest.raises(ValueError, match="its state has 3 weights, expected 20"):
+        Learner("bayesian", state=state)

@@ -1,0 +1,403 @@
+"""The learned policy's counts, weights and inputs, beside plain Python that says what they are."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.interest.features import ANCHOR, BASE, CONTEXT, PAGE_WORD, PREFIX, URL_WORD, USER, link
+from models.learner.candidate import Candidate, Crowd, InLink, Parent
+from models.learner.inputs import NAMES
+from models.learner.knowledge import KEYWORD_PAGES, Knowledge
+from models.learner.lifts import LiftTable
+from models.learner.words import DRIFT, KINDS, Vocabulary, WordTable
+
+PLAIN = settings(derandomize=True, deadline=None, max_examples=150)
+NEARLY = 1e-9
+
+WORDS = [f"word{number}" for number in range(7)]
+SOME_WORDS = st.lists(st.sampled_from(WORDS), unique=True, max_size=5)
+CELLS = st.integers(0, 30).flatmap(lambda pages: st.tuples(st.just(pages), st.integers(0, pages)))
+RATES = st.floats(0.01, 0.9)
+
+Cell = tuple[float, float]
+
+
+def lift(pages: float, hits: float, rate: float, prior: float = 2.0) -> float:
+    return math.log((hits + prior * rate) / (pages + prior) / rate)
+
+
+def clipped(value: float, most: float) -> float:
+    return max(-most, min(most, value))
+
+
+def word_lift(cell: Cell, rate: float) -> float:
+    return clipped(lift(*cell, rate), 3.0)
+
+
+# tables
+
+
+class Put(NamedTuple):
+    kind: int
+    word: str
+    cell: Cell
+
+
+class Add(NamedTuple):
+    kind: int
+    words: list[str]
+    cell: Cell
+
+
+@PLAIN
+@given(
+    started=st.dictionaries(st.sampled_from(WORDS), st.integers(1, 4), max_size=2),
+    steps=st.lists(
+        st.builds(Put, st.integers(0, KINDS - 1), st.sampled_from(WORDS), CELLS)
+        | st.builds(Add, st.integers(0, KINDS - 1), SOME_WORDS, CELLS)
+        | RATES,
+        max_size=25,
+    ),
+)
+def test_a_word_table_holds_the_clipped_lift_of_every_count(
+    started: dict[str, int], steps: list[Put | Add | float]
+) -> None:
+    vocabulary = Vocabulary()
+    table = WordTable(vocabulary)
+    counts: dict[tuple[int, str], Cell] = {}
+    rate = 0.1
+    for word, given_hits in started.items():
+        table.start(word, given_hits)
+    for step in steps:
+        if isinstance(step, Put):
+            table.put(step.kind, step.word, *step.cell)
+            counts[step.kind, step.word] = step.cell
+        elif isinstance(step, Add):
+            table.add(step.kind, step.words, *step.cell)
+            for word in step.words:
+                pages, hits = counts.get((step.kind, word), (0.0, 0.0))
+                counts[step.kind, word] = pages + step.cell[0], hits + step.cell[1]
+        else:
+            table.rebase(step)
+            rate = step if abs(step - rate) > DRIFT * min(rate, 1 - rate) else rate
+    assert sorted(table.items()) == sorted((*key, *cell) for key, cell in counts.items() if cell[0])
+    for kind in range(KINDS):
+        for word in WORDS:
+            pages, hits = counts.get((kind, word), (0.0, 0.0))
+            start = started.get(word, 0.0)
+            expected = word_lift((pages + start, hits + start), rate)
+            assert table.sum(vocabulary.numbers([word], kind)) == pytest.approx(expected, abs=NEARLY)
+
+
+@PLAIN
+@given(
+    counts=st.dictionaries(st.sampled_from(WORDS), CELLS),
+    started=st.dictionaries(st.sampled_from(WORDS), st.integers(1, 4), max_size=2),
+    asked=st.lists(st.sampled_from(WORDS)),
+    rates=st.lists(RATES, min_size=1, max_size=2),
+)
+def test_a_lift_table_sums_the_clipped_lifts_of_the_names_that_were_counted(
+    counts: dict[str, Cell], started: dict[str, int], asked: list[str], rates: list[float]
+) -> None:
+    table = LiftTable()
+    for name, given_hits in started.items():
+        table.start(name, given_hits)
+    for name, (pages, hits) in counts.items():
+        table.add(name, pages, hits)
+    assert sorted(table.items()) == sorted((name, *cell) for name, cell in counts.items() if cell[0])
+    for rate in rates:
+        table.rebase(rate)
+        weights = {}
+        for name in {*counts, *started}:
+            pages, hits = counts.get(name, (0.0, 0.0))
+            start = started.get(name, 0.0)
+            weights[name] = word_lift((pages + start, hits + start), rate)
+        assert table.sum(asked) == pytest.approx(sum(weights.get(name, 0) for name in asked), abs=NEARLY)
+
+
+@PLAIN
+@given(cells=st.lists(CELLS, min_size=1, max_size=6), kept=st.integers(0, 6))
+def test_what_is_added_and_taken_back_leaves_no_trace(cells: list[Cell], kept: int) -> None:
+    there, back = LiftTable(), LiftTable()
+    for cell in cells:
+        back.add("a", *cell)
+    for pages, hits in cells[kept:]:
+        back.add("a", -pages, -hits)
+    for cell in cells[:kept]:
+        there.add("a", *cell)
+    assert list(there.items()) == list(back.items())
+
+
+@PLAIN
+@given(
+    page=SOME_WORDS,
+    links=st.lists(st.tuples(SOME_WORDS, SOME_WORDS), max_size=4),
+    counts=st.dictionaries(st.tuples(st.integers(0, KINDS - 1), st.sampled_from(WORDS)), CELLS),
+    rate=RATES,
+)
+def test_the_words_of_a_page_and_its_links_are_summed_group_by_group(
+    page: list[str],
+    links: list[tuple[list[str], list[str]]],
+    counts: dict[tuple[int, str], Cell],
+    rate: float,
+) -> None:
+    vocabulary = Vocabulary()
+    table = WordTable(vocabulary)
+    table.rebase(rate)
+    rate = rate if abs(rate - 0.1) > DRIFT * 0.1 else 0.1
+    linking = vocabulary.linking(page, links)
+    for (kind, word), cell in counts.items():
+        table.put(kind, word, *cell)
+
+    def total(kind: int, words: Sequence[str]) -> float:
+        return sum(word_lift(counts.get((kind, word), (0, 0)), rate) for word in words)
+
+    expected = [total(0, page) / max(1, len(page))]
+    for inside, around in links:
+        for words, kind in ((inside, 1), (inside, 0), (around, 2), (around, 0)):
+            expected.append(total(kind, words) / math.sqrt(max(1, len(words))))
+    found = linking.weigh(table.weights)
+    assert found[: len(expected)] == pytest.approx(expected, abs=NEARLY)
+
+
+# inputs
+
+
+class PlainLink(NamedTuple):
+    """An in-link as plain data; ``children`` are the verdicts on the page's judged links by position."""
+
+    satisfies: bool
+    page: list[str]
+    anchor: list[str]
+    context: list[str]
+    children: dict[int, bool]
+    position: int
+
+
+LINKS = st.builds(
+    PlainLink,
+    st.booleans(),
+    SOME_WORDS,
+    SOME_WORDS,
+    SOME_WORDS,
+    st.dictionaries(st.integers(0, 9), st.booleans(), max_size=6),
+    st.integers(0, 9),
+)
+USERS = ["u1", "u2", "u3"]
+PREFIXES = ["org", "example.org", "example.org/a"]
+FEATURES = [
+    *(kind + word for kind in (PAGE_WORD, ANCHOR, CONTEXT, URL_WORD) for word in WORDS),
+    *(USER + user for user in USERS),
+    *(PREFIX + prefix for prefix in PREFIXES),
+    link("p", True),
+    link("p", False),
+    link("other", True),
+]
+CROWDS = st.builds(
+    lambda accesses, users, covisits, near: Crowd(accesses, tuple(users), *covisits, *near),
+    st.integers(0, 50),
+    st.lists(st.sampled_from(USERS), unique=True),
+    CELLS,
+    CELLS,
+)
+
+
+class PlainKnowledge:
+    """The twenty inputs, spelled out."""
+
+    def __init__(self, counts: dict[str, Cell], base: Cell, keywords: Sequence[str]) -> None:
+        self.counts = dict(counts)
+        self.rate = min(0.9, (base[1] + 0.5) / (base[0] + 5))
+        for word in keywords:
+            for kind in (PAGE_WORD, ANCHOR, CONTEXT, URL_WORD):
+                pages, hits = self.counts.get(kind + word, (0, 0))
+                self.counts[kind + word] = pages + KEYWORD_PAGES, hits + KEYWORD_PAGES
+
+    def total(self, kind: str, names: Sequence[str]) -> float:
+        return sum(word_lift(self.counts.get(kind + name, (0, 0)), self.rate) for name in names)
+
+    def by_root(self, kind: str, names: Sequence[str]) -> float:
+        return self.total(kind, names) / math.sqrt(len(names)) if names else 0.0
+
+    def of_link(self, found: PlainLink) -> list[float]:
+        near = [
+            (1 / abs(place - found.position), hit)
+            for place, hit in found.children.items()
+            if 0 < abs(place - found.position) <= 4
+        ]
+        return [
+            lift(*self.counts.get(link("p", found.satisfies), (0, 0)), self.rate),
+            lift(len(found.children), sum(found.children.values()), self.rate),
+            lift(sum(worth for worth, _ in near), sum(worth * hit for worth, hit in near), self.rate, 1.0),
+            self.by_root(ANCHOR, found.anchor),
+            self.by_root(PAGE_WORD, found.anchor),
+            self.by_root(CONTEXT, found.context),
+            self.by_root(PAGE_WORD, found.context),
+            self.total(PAGE_WORD, found.page) / max(1, len(found.page)),
+        ]
+
+    def prefix(self, prefixes: Sequence[str]) -> float:
+        rate = self.rate
+        for prefix in prefixes:
+            pages, hits = self.counts.get(PREFIX + prefix, (0, 0))
+            rate = (hits + 2 * rate) / (pages + 2)
+        return math.log(rate / self.rate)
+
+    def inputs(
+        self,
+        url_words: Sequence[str],
+        prefixes: Sequence[str],
+        links: Sequence[PlainLink],
+        parents: Cell,
+        crowd: Crowd,
+    ) -> list[float]:
+        rows = [self.of_link(found) for found in links]
+        found = [sum(row[place] for row in rows) / math.sqrt(max(1, len(rows))) for place in range(8)]
+        found += [
+            self.by_root(URL_WORD, url_words),
+            self.by_root(PAGE_WORD, url_words),
+            self.by_root(USER, crowd.visitors),
+            lift(crowd.covisits, crowd.covisit_hits, self.rate, 1.0),
+            lift(crowd.near, crowd.near_hits, self.rate, 1.0),
+            lift(*parents, self.rate, 1.0),
+            self.prefix(prefixes),
+            math.log(1 + parents[0]) / 3,
+            math.log(1 + crowd.accesses) / 3,
+            float(parents[0] == 0),
+            float(crowd.accesses == 0),
+            1.0,
+        ]
+        return [clipped(value, 4.0) for value in found]
+
+
+def candidate_of(
+    vocabulary: Vocabulary,
+    url_words: Sequence[str],
+    prefixes: Sequence[str],
+    links: Sequence[PlainLink],
+    parents: tuple[int, int],
+    crowd: Crowd,
+) -> Candidate:
+    in_links = []
+    for found in links:
+        words = vocabulary.linking(found.page, [((), ()), (found.anchor, found.context)])
+        parent = Parent(found.satisfies, words)
+        for position, hit in found.children.items():
+            parent.judged(position, hit)
+        in_links.append(InLink(parent, 1, found.position))
+    numbers = vocabulary.numbers(url_words)
+    return Candidate(tuple(url_words), numbers, tuple(prefixes), in_links, *parents, crowd)
+
+
+@PLAIN
+@given(
+    counts=st.dictionaries(st.sampled_from(FEATURES), CELLS, max_size=15),
+    base=CELLS,
+    keywords=st.lists(st.sampled_from(WORDS), unique=True, max_size=2),
+    url_words=SOME_WORDS,
+    depth=st.integers(0, 3),
+    links=st.lists(LINKS, max_size=4),
+    parents=CELLS,
+    crowd=CROWDS,
+)
+def test_the_inputs_are_those_that_are_described(
+    counts: dict[str, Cell],
+    base: tuple[int, int],
+    keywords: list[str],
+    url_words: list[str],
+    depth: int,
+    links: list[PlainLink],
+    parents: tuple[int, int],
+    crowd: Crowd,
+) -> None:
+    vocabulary = Vocabulary()
+    knowledge = Knowledge("p", vocabulary, keywords)
+    for feature, cell in counts.items():
+        knowledge.put(feature, *cell)
+    knowledge.put(BASE, *base)
+    # Far enough from the rate before for the words to be weighed anew.
+    plain = PlainKnowledge(counts, base, keywords)
+    if abs(plain.rate - 0.1) <= DRIFT * 0.1:
+        knowledge.words.rebase(0.5)
+        knowledge.put(BASE, *base)
+    candidate = candidate_of(vocabulary, url_words, PREFIXES[:depth], links, parents, crowd)
+    expected = plain.inputs(url_words, PREFIXES[:depth], links, parents, crowd)
+    assert knowledge.inputs(candidate) == pytest.approx(expected, abs=NEARLY)
+    assert dict(counts_of(knowledge)) == {
+        feature: cell
+        for feature, cell in {**counts, BASE: base}.items()
+        if cell[0] and feature != link("other", True)
+    }
+
+
+def counts_of(knowledge: Knowledge) -> list[tuple[str, Cell]]:
+    return [(feature, (pages, hits)) for feature, pages, hits in knowledge.items()]
+
+
+def test_inputs_worked_by_hand() -> None:
+    vocabulary = Vocabulary()
+    knowledge = Knowledge("p", vocabulary)
+    knowledge.add_words(PAGE_WORD, ["ski"], True, 8)
+    knowledge.add_words(ANCHOR, ["alps"], True, 1)
+    knowledge.add_words(CONTEXT, ["the"], False, 18)
+    knowledge.add_links(True, True, 6)
+    knowledge.add_links(True, False, 2)
+    knowledge.add(PREFIX, ["example.org"], True, 2)
+    knowledge.add(USER, ["u"], False, 2)
+    knowledge.set_base(95, 9.5)  # p = .1
+    found = PlainLink(True, ["ski", "x", "y", "z"], ["alps"], ["the", "ski"], {1: True, 4: False}, 2)
+    crowd = Crowd(accesses=1, visitors=("u",), covisits=1.0, covisit_hits=1.0, near=3, near_hits=0)
+    candidate = candidate_of(vocabulary, ["ski"], ["example.org"], [found], (1, 1), crowd)
+    inputs = dict(zip(NAMES, knowledge.inputs(candidate), strict=True))
+    expected = {
+        "parent verdict": math.log(6.2),  # (6 + .2) / (8 + 2) / .1
+        "siblings": math.log(3),  # (1 + .2) / (2 + 2) / .1
+        "near siblings": math.log(4.4),  # 1 from one step off, 1/2 from two: (1 + .1) / (1.5 + 1) / .1
+        "anchor words as anchors": math.log(4),  # (1 + .2) / (1 + 2) / .1
+        "anchor words as page words": 0.0,
+        "context words as context": math.log(0.1) / math.sqrt(2),  # .2 / 20 / .1
+        "context words as page words": math.log(8.2) / math.sqrt(2),
+        "parent page": math.log(8.2) / 4,
+        "URL words as URL words": 0.0,
+        "URL words as page words": math.log(8.2),
+        "users": math.log(0.5),
+        "co-visits": math.log(5.5),  # (1 + .1) / (1 + 1) / .1
+        "temporal locality": math.log(0.25),  # .1 / (3 + 1) / .1
+        "positive in-links": math.log(5.5),
+        "URL prefix": math.log(5.5),  # (2 + .2) / (2 + 2) / .1
+        "in-links": math.log(2) / 3,
+        "accesses": math.log(2) / 3,
+        "no in-link": 0.0,
+        "not in the log": 0.0,
+        "bias": 1.0,
+    }
+    assert inputs == pytest.approx(expected)
+
+
+def test_a_candidate_that_nothing_is_known_of_has_no_input_but_what_is_missing() -> None:
+    knowledge = Knowledge("p", Vocabulary())
+    inputs = knowledge.inputs(Candidate((), (), ()))
+    assert {name: value for name, value in zip(NAMES, inputs, strict=True) if value} == {
+        "no in-link": 1.0,
+        "not in the log": 1.0,
+        "bias": 1.0,
+    }
+
+
+def test_the_words_of_a_linking_page_are_weighed_anew_after_a_few_pages() -> None:
+    vocabulary = Vocabulary()
+    knowledge = Knowledge("p", vocabulary)
+    knowledge.set_base(1000, 100)
+    found = PlainLink(True, ["ski"], [], [], {}, 0)
+    candidate = candidate_of(vocabulary, [], [], [found], (1, 1), Crowd())
+    page = NAMES.index("parent page")
+    assert knowledge.inputs(candidate)[page] == 0.0
+    knowledge.add_words(PAGE_WORD, ["ski"], True, 8)
+    knowledge.set_base(1010, 101)
+    assert knowledge.inputs(candidate)[page] == 0.0, "less than 3 % of the pages are new"
+    knowledge.set_base(1040, 104)
+    assert knowledge.inputs(candidate)[page] == pytest.approx(lift(8, 8, 0.1), abs=0.01)

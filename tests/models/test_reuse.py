@@ -1,0 +1,362 @@
+"""What one crawl has learned starts another: lifts carry over, files are read or refused, harvest rises."""
+
+import json
+import math
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+import zstandard
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from models.crowd.trace import Step, Trace
+from models.evaluate.crawler import Crawler, Task
+from models.evaluate.learned import LearnedCrawler
+from models.evaluate.paper import PaperCrawler, PaperPolicy
+from models.evaluate.policies import POLICIES, REUSABLE, Reusable
+from models.evaluate.virtual import virtual_crawl
+from models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
+from models.learner.calibration import Calibration
+from models.learner.candidate import Candidate, Crowd
+from models.learner.inputs import NAMES, prior_covariance, prior_mean
+from models.learner.knowledge import Knowledge
+from models.learner.lifts import LiftTable
+from models.learner.shrinkage import base_rate, log_lift
+from models.learner.state import Learner
+from models.learner.words import PAGE, Vocabulary, WordTable
+from models.page import Link, Page
+from models.reuse import stored
+from models.reuse.checks import LearnedStateError
+from models.reuse.learned import Combining, Learned, learned
+from models.reuse.stored import State, digest, pack, unpack
+
+# counts
+
+CELLS = st.tuples(st.integers(1, 50), st.integers(0, 50)).map(lambda cell: (cell[0], min(cell)))
+RATES = st.floats(0.01, 0.9)
+
+
+def expected(counted: tuple[float, float], earlier: tuple[float, float], then: float, now: float) -> float:
+    pages, hits = earlier
+    cell = counted[0] + pages, counted[1] + min(pages, hits * now / then)
+    return max(-3.0, min(3.0, log_lift(*cell, now)))
+
+
+@settings(derandomize=True, deadline=None)
+@given(counted=CELLS, earlier=CELLS, then=RATES, now=RATES, order=st.permutations([0, 1, 2]))
+def test_inherited_hits_count_by_the_ratio_of_the_base_rates_whatever_comes_first(
+    counted: tuple[int, int], earlier: tuple[int, int], then: float, now: float, order: list[int]
+) -> None:
+    words, lifts = WordTable(Vocabulary()), LiftTable()
+    words.rebase(0.5)
+    pages, hits = np.array([earlier[0]], float), np.array([earlier[1]], float)
+    for step in order:
+        if step == 0:
+            words.put(PAGE, "ski", *counted)
+            lifts.put("ski", *counted)
+        elif step == 1:
+            words.inherit(PAGE, ["ski"], pages, hits)
+            lifts.inherit("ski", *earlier)
+        else:
+            words.rebase(now, then)
+            lifts.rebase(now, then)
+    weight = expected(counted, earlier, then, now)
+    assert lifts.weight("ski") == pytest.approx(weight)
+    assert words.sum(words.vocabulary.numbers(["ski"])) == pytest.approx(weight)
+    assert list(words.items()) == [(PAGE, "ski", *counted)], "what was inherited is not counted"
+    assert list(lifts.items()) == [("ski", *counted)]
+
+
+def test_a_feature_that_no_page_of_this_crawl_has_keeps_its_lift_at_another_base_rate() -> None:
+    knowledge = Knowledge("p", Vocabulary())
+    features = {PAGE_WORD + "ski": (80, 40), URL_WORD + "ski": (80, 40), PREFIX + "a.test": (80, 40)}
+    state = Learned("p", "", 995, 99.5, features)
+    knowledge.set_base(95, 1.5)
+    candidate = Candidate(("ski",), [], ("a.test",))
+    assert knowledge.inputs(candidate) == pytest.approx(Knowledge("p", Vocabulary()).inputs(candidate))
+    knowledge.inherit(state.counts(1))
+    then, now = base_rate(995, 99.5), base_rate(95, 1.5)
+    found = dict(zip(NAMES, knowledge.inputs(candidate), strict=True))
+    assert found["URL words as URL words"] == pytest.approx(log_lift(80, 40 * now / then, now))
+    assert found["URL words as URL words"] == pytest.approx(math.log(0.5 / then), abs=0.1)
+    assert found["URL prefix"] == pytest.approx(math.log((40 * now / then + 2 * now) / 82 / now))
+    assert list(knowledge.items()) == [(BASE, 95, 1.5)]
+
+
+def test_inherited_counts_wait_for_their_base_and_go_with_it() -> None:
+    knowledge = Knowledge("p", Vocabulary())
+    candidate = Candidate(("ski",), [], (), crowd=Crowd(1, ("ann",)))
+    before = knowledge.inputs(candidate)
+    knowledge.inherit([(URL_WORD + "ski", 8, 8), (USER + "ann", 8, 8), (link("p", True), 8, 8)])
+    assert knowledge.inputs(candidate) == before
+    knowledge.inherit([(BASE, 100, 10)])
+    assert knowledge.inputs(candidate) != before
+    knowledge.inherit([(BASE, 0, 0)])
+    assert knowledge.inputs(candidate) == before
+
+
+def test_two_earlier_crawls_add_up() -> None:
+    found = learned("p", "", [(BASE, 10, 2), ("p:a", 3, 1), (BASE, 5, 5), ("p:a", 1, 1)])
+    assert found == Learned("p", "", 15, 7, {"p:a": (4, 2)})
+
+
+# combiners
+
+
+def a_combining(names: tuple[str, ...] = NAMES, seed: int = 0) -> Combining:
+    random = np.random.default_rng(seed)
+    root = random.normal(size=(len(names), len(names)))
+    calibration = Calibration()
+    for number in range(20):
+        calibration.learn(0.5, number % 3 == 0, "selected")
+    mean = random.normal(size=len(names)).tobytes()
+    return Combining(names, mean, (root @ root.T / 100).tobytes(), calibration.state())
+
+
+def test_a_learner_starts_where_an_earlier_one_stood() -> None:
+    earlier = Learner("bayesian")
+    random = Random(1)
+    for _ in range(30):
+        earlier.learn([random.gauss(0, 1) for _ in NAMES], random.random() < 0.3, "selected")
+    state = earlier.state()
+    new = Learner("bayesian")
+    new.start(Combining(NAMES, state.mean, state.covariance, state.calibration))
+    assert new.labels == 0
+    assert new.state()[:3] == state[:3]
+    assert new.shifts == earlier.shifts
+
+
+def test_inputs_that_the_earlier_combiner_did_not_have_keep_their_weights() -> None:
+    earlier = a_combining(("other", *NAMES[5:]))
+    learner = Learner("bayesian")
+    learner.start(earlier)
+    assert learner.combiner.mean[:5].tolist() == prior_mean()[:5].tolist()
+    assert learner.combiner.mean[5:].tolist() == np.frombuffer(earlier.mean)[1:].tolist()
+    assert np.array_equal(learner.combiner.covariance[:5, :5], prior_covariance()[:5, :5])
+    assert not learner.combiner.covariance[:5, 5:].any()
+    assert float(np.linalg.eigvalsh(learner.combiner.covariance).min()) >= 0
+
+
+def test_a_combiner_without_any_known_input_changes_nothing() -> None:
+    learner = Learner("bayesian")
+    learner.start(a_combining(("other",)))
+    assert learner.combiner.mean.tolist() == prior_mean().tolist()
+
+
+# files
+
+FEATURES = {
+    PAGE_WORD + "ski": (40.0, 30.0),
+    USER + "0123456789abcdef": (2.0, 1.0),
+    link("snow", True): (7.0, 3.0),
+    link("snow", False): (9.0, 0.0),
+    PREFIX + "a.test": (1.0, 0.25),
+    ANCHOR + "größe": (1.0, 0.0),
+}
+SNOW = Learned("snow", '"snow" and title("ski*")', 100.0, 20.0, FEATURES, a_combining())
+STATE = State("learned", [SNOW, Learned("tea", '"tea"', 100.0, 0.0, {})])
+
+
+def test_a_state_comes_back_as_it_was_written() -> None:
+    found, checksum = unpack(pack(STATE, "scentline 0"))
+    assert found == STATE
+    assert checksum == unpack(pack(STATE, "another program"))[1], "the same state, whoever wrote it"
+    assert checksum != unpack(pack(State("linkage", STATE.learned), ""))[1]
+
+
+def document(data: bytes = b"") -> dict[str, Any]:
+    found = msgspec.msgpack.decode(zstandard.decompress(data or pack(STATE, "scentline 0")))
+    assert isinstance(found, dict)
+    return found
+
+
+def written(found: object) -> bytes:
+    return zstandard.compress(msgspec.msgpack.encode(found))
+
+
+def refused(data: bytes) -> str:
+    with pytest.raises(LearnedStateError) as caught:
+        unpack(data)
+    return str(caught.value)
+
+
+def with_body(change: Callable[[Any], Any]) -> bytes:
+    """Return a file whose body was changed, with a checksum that is right."""
+    found = document()
+    body = msgspec.msgpack.encode(change(msgspec.msgpack.decode(found["body"])))
+    return written(found | {"body": body, "checksum": digest(body)})
+
+
+def with_snow(**fields: object) -> bytes:
+    return with_body(lambda body: body | {"learned": [body["learned"][0] | fields]})
+
+
+def with_combining(**fields: object) -> bytes:
+    return with_body(
+        lambda body: (
+            body | {"learned": [body["learned"][0] | {"combining": body["learned"][0]["combining"] | fields}]}
+        )
+    )
+
+
+def test_a_file_of_another_version_or_kind_or_with_a_wrong_checksum_is_refused() -> None:
+    found = document()
+    assert refused(written(found | {"version": 2})) == "its format has version 2, expected 1"
+    assert "'elsewhere', expected 'scentline state'" in refused(written(found | {"name": "elsewhere"}))
+    body = bytearray(found["body"])
+    body[len(body) // 2] ^= 1
+    assert "the file is damaged" in refused(written(found | {"body": bytes(body)}))
+    assert "unknown field" in refused(written(found | {"more": 1}))
+    assert "expected what `scentline state export` wrote" in refused(written([1, 2]))
+
+
+@settings(derandomize=True, deadline=None)
+@given(data=st.binary(max_size=200))
+@example(b"")
+@example(b"\x28\xb5\x2f\xfd")
+@example(pack(STATE, "")[:-5])
+@example(json.dumps({"name": "scentline state"}).encode())
+def test_any_other_bytes_are_refused(data: bytes) -> None:
+    assert refused(data)
+    assert refused(zstandard.compress(data))
+
+
+@settings(derandomize=True, deadline=None)
+@given(place=st.integers(0, 10_000), bit=st.integers(0, 7))
+def test_a_flipped_bit_is_refused_or_changes_nothing_that_was_learned(place: int, bit: int) -> None:
+    data = bytearray(pack(STATE, ""))
+    data[place % len(data)] ^= 1 << bit
+    try:
+        found, _ = unpack(bytes(data))
+    except LearnedStateError:
+        return
+    assert found == STATE
+
+
+def test_a_file_that_decompresses_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "MOST_DECOMPRESSED", 1_000_000)
+    bomb = zstandard.compress(bytes(30_000_000))
+    assert len(bomb) < 10_000
+    assert "decompresses to more than 1000000 bytes" in refused(bomb)
+    monkeypatch.setattr(stored, "MOST_BYTES", 100)
+    assert "more than 100 bytes" in refused(bomb)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (with_snow(name="../snow"), "expected a letter, then letters"),
+        (with_snow(expression="x" * 20_000), "20000 characters, expected at most 10000"),
+        (with_snow(pages=math.nan), "expected 0 <= hits <= pages"),
+        (with_snow(hits=101), "101.0 hits on 100.0 pages"),
+        (with_snow(pages=math.inf), "expected 0 <= hits <= pages"),
+        (with_snow(pages=-1, hits=-2), "expected 0 <= hits <= pages"),
+        (with_snow(features={"p:a": [1, 2]}), "feature 'p:a': 2.0 hits on 1.0 pages"),
+        (with_snow(features={"p:a": [1]}), "reading it"),
+        (with_snow(features={"p:a": ["1", 1]}), "reading it"),
+        (with_snow(features={"": [1, 1]}), "0 characters, expected 1 to 1000"),
+        (with_snow(features={"p:" + "a" * 1000: [1, 1]}), "1002 characters"),
+        (with_snow(features={"z:a": [1, 1]}), "feature 'z:a'"),
+        (with_snow(features={"l:tea:1": [1, 1]}), "is another predicate's"),
+        (with_snow(features={"r:tea": [1, 1]}), "is another predicate's"),
+        (with_snow(features={"u:192.0.2.7": [1, 1]}), "named otherwise than by 16 hexadecimal digits"),
+        (with_body(lambda body: body | {"learned": body["learned"] * 2}), "4 predicates with 2 names"),
+        (with_combining(names=[]), "0 inputs, expected 1 to 200"),
+        (with_combining(names=["a"] * 20), "each named once"),
+        (with_combining(mean=bytes(8)), "mean: 8 bytes, expected 160"),
+        (with_combining(mean=np.full(20, math.nan).tobytes()), "mean: a number beyond"),
+        (with_combining(mean=np.full(20, 1e9).tobytes()), "mean: a number beyond"),
+        (with_combining(covariance=(-np.eye(20)).tobytes()), "covariance: not one"),
+        (with_combining(covariance=np.triu(np.ones((20, 20))).tobytes()), "covariance: not one"),
+        (with_combining(calibration=bytes(8)), "calibration: 8 bytes, expected 0 or 96"),
+        (with_combining(calibration=np.full(12, -1.0).tobytes()), "calibration: not one"),
+    ],
+)
+def test_what_no_crawl_could_have_learned_is_refused(data: bytes, reason: str) -> None:
+    assert reason in refused(data)
+
+
+def test_no_more_features_than_the_bound_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("models.reuse.checks.MOST_FEATURES", 5)
+    assert "6 features, expected at most 5" in refused(pack(STATE, ""))
+
+
+# crawls
+
+TOPIC = [f"ski{number}" for number in range(30)]
+OTHER = [f"tea{number}" for number in range(60)]
+
+
+def a_web(host: str, seed: int) -> tuple[dict[str, Page], set[str]]:
+    """Return pages of a host, a sixth of them on a topic that has many words, and those on the topic."""
+    random = Random(seed)
+    urls = [f"http://{host}.example/{number:03}" for number in range(300)]
+    hits = set(random.sample(urls, 50))
+    words = {url: tuple(random.sample(TOPIC if url in hits else OTHER, 6)) for url in urls}
+    pages = {}
+    for url in urls:
+        targets = random.sample(urls, 8)
+        links = tuple(
+            Link(target, tuple(random.sample(words[target], 2)), (), place)
+            for place, target in enumerate(targets)
+        )
+        pages[url] = Page(url, words=words[url], links=links)
+    return pages, hits
+
+
+def a_log(pages: dict[str, Page], hits: set[str], seed: int) -> Trace:
+    """Return a log in which some users like the topic."""
+    random = Random(seed)
+    steps, time = [], 0.0
+    for user in [f"user{number}" for number in range(20)]:
+        liked = sorted(hits if user.endswith(("1", "2", "3")) else pages.keys() - hits)
+        for url in random.sample(liked, 15):
+            time += 1.0
+            steps.append(Step(user, url, time))
+    return Trace(steps)
+
+
+def harvest(make: Callable[[Task], Crawler], host: str, seed: int, budget: int) -> tuple[int, Crawler]:
+    pages, hits = a_web(host, seed)
+    crawler = make(Task((), a_log(pages, hits, seed), Random(seed)))
+    seeds = Random(-seed - 1).sample(sorted(pages), 5)
+    return sum(page.hit for page in virtual_crawl(pages, hits, seeds, crawler, budget)), crawler
+
+
+@pytest.mark.parametrize("policy", list(REUSABLE))
+def test_a_second_crawl_of_another_web_begins_better_with_what_the_first_learned(policy: str) -> None:
+    _, first = harvest(lambda task: POLICIES[policy](task, ()), "one", 1, 150)
+    assert isinstance(first, Reusable)
+    state = first.export_state()
+    scratch = reused = 0
+    for seed in (2, 3, 4, 5):
+        scratch += harvest(lambda task: POLICIES[policy](task, ()), "two", seed, 25)[0]
+        reused += harvest(lambda task: REUSABLE[policy](task, state), "two", seed, 25)[0]
+    assert reused >= 1.1 * scratch, (reused, scratch)
+
+
+@pytest.mark.parametrize("policy", ["linkage", "collaborative", "combined"])
+def test_a_paper_crawl_goes_on_from_the_counts_of_the_first(policy: PaperPolicy) -> None:
+    _, first = harvest(lambda task: PaperCrawler(task, policy), "one", 1, 60)
+    assert isinstance(first, PaperCrawler)
+    pages, hits = a_web("one", 1)
+    task = Task((), a_log(pages, hits, 1), Random(1))
+    second = PaperCrawler(task, policy, state=first.export_state(), weight=1.0)
+    assert second.counts("p") == first.counts("p")
+    assert second.export_state() == first.export_state()
+
+
+def test_what_a_learned_crawl_exports_includes_what_it_started_with() -> None:
+    task = Task((), Trace([]), Random(1))
+    crawler = LearnedCrawler(task, state=SNOW, weight=0.5)
+    crawler.judged(Page("http://a.test/", words=("ski",)), True)
+    found = crawler.export_state()
+    assert (found.pages, found.hits) == (51, 11)
+    assert found.features[PAGE_WORD + "ski"] == (21, 16)
+    assert found.combining is not None
+    assert SNOW.combining is not None
+    assert found.combining.mean == SNOW.combining.mean

@@ -1,0 +1,334 @@
+"""The meaning of words: pieces, tables, the encoder behind them, and what the learned policy makes of it."""
+
+import math
+from collections.abc import Sequence
+from hashlib import sha256
+from random import Random
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.crowd.trace import Trace
+from models.evaluate.crawler import Task
+from models.evaluate.learned import LearnedCrawler
+from models.evaluate.virtual import virtual_crawl
+from models.learner.semantic import Meaning, Sense, subject
+from models.page import Link, Page
+from models.semantic.bert import Bert, Shape
+from models.semantic.build import batches, distilled
+from models.semantic.pieces import MOST_LETTERS, piece_numbers
+from models.semantic.stored import NAME, VERSION, SemanticTableError, pack, unpack
+from models.semantic.table import SemanticTable
+from tests.models.encoders import SHAPE, tensors
+
+PLAIN = settings(derandomize=True, deadline=None, max_examples=60)
+
+PIECES = {piece: number for number, piece in enumerate(["a", "b", "ab", "##a", "##b", "##ba", "!", "日", "-"])}
+
+
+def table() -> SemanticTable:
+    """Return a table in which winter sports are alike, and wars."""
+    vectors = {"ski": (9, 1), "snow": (8, 2), "sled": (9, 0), "war": (0, 9), "army": (1, 8), "##s": (0, 0)}
+    rows = np.array(list(vectors.values()), np.int8)
+    return SemanticTable(list(vectors), rows, np.full(len(rows), 0.5, np.float32))
+
+
+# pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("abba", ["ab", "##ba"]),
+        ("A-b!", ["a", "-", "b", "!"]),
+        ("Äb", ["ab"]),
+        ("日日", ["日", "日"]),
+        ("a\u0000b", ["ab"]),
+        ("a\u00a0b\tab", ["a", "b", "ab"]),
+        ("ac b", ["b"]),
+        ("", []),
+        ("ab" * MOST_LETTERS, []),
+    ],
+)
+def test_text_is_cut_into_the_longest_pieces(text: str, found: list[str]) -> None:
+    names = list(PIECES)
+    assert [names[number] for number in piece_numbers(text, PIECES)] == found
+
+
+@PLAIN
+@given(st.text("ab", min_size=1, max_size=30))
+def test_the_pieces_of_a_word_make_it_up(word: str) -> None:
+    names = list(PIECES)
+    assert "".join(names[number].removeprefix("##") for number in piece_numbers(word, PIECES)) == word
+
+
+# tables
+
+
+@PLAIN
+@given(st.text(max_size=40) | st.lists(st.sampled_from(["ski", "wars", "snow"])).map(" ".join))
+def test_the_vector_of_any_text_has_length_one_or_none(text: str) -> None:
+    words = table()
+    vector = words.vector(text)
+    assert float(np.square(vector).sum()) == pytest.approx(1.0 if vector.any() else 0.0)
+    assert words.vector(text) is vector
+
+
+def test_the_order_of_words_does_not_matter_and_unknown_words_do_nothing() -> None:
+    words = table()
+    assert words.vector("ski war").tolist() == words.vector("War xyz, ski").tolist()
+    assert not words.vector("xyz").any()
+
+
+def test_a_table_comes_back_from_its_bytes() -> None:
+    words = table()
+    data = pack(words)
+    again = unpack(data)
+    assert again.pieces == words.pieces
+    assert again.vector("snow army").tolist() == words.vector("snow army").tolist()
+    assert pack(again) == data
+
+
+@PLAIN
+@given(st.integers(0, len(pack(table())) - 1), st.integers(1, 255))
+def test_a_byte_that_changed_is_found(place: int, by: int) -> None:
+    data = bytearray(pack(table()))
+    data[place] ^= by
+    with pytest.raises(SemanticTableError):
+        unpack(bytes(data))
+
+
+@PLAIN
+@given(st.binary(max_size=60) | st.integers(0, len(pack(table())) - 1).map(lambda end: pack(table())[:end]))
+def test_bytes_that_are_no_table_are_refused(data: bytes) -> None:
+    with pytest.raises(SemanticTableError):
+        unpack(data)
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"size": 3}, "12 bytes of vectors, expected 18"),
+        ({"size": 0}, "0 numbers in a vector, expected 1 to 1024"),
+        ({"size": 10**12}, "numbers in a vector"),
+        ({"pieces": []}, "0 pieces"),
+        ({"pieces": ["ski"] * 6}, "there twice"),
+        ({"scales": b""}, "0 bytes of scales, expected 24"),
+        ({"scales": np.full(6, np.nan, "<f4").tobytes()}, "not a positive number"),
+        ({"vectors": "text"}, "Expected `bytes`"),
+        ({"more": 1}, "unknown field"),
+    ],
+)
+def test_a_table_that_contradicts_itself_is_refused(changed: dict[str, object], complaint: str) -> None:
+    begin = len(NAME + VERSION) + 32
+    body = msgspec.msgpack.encode(msgspec.msgpack.decode(pack(table())[begin:]) | changed)
+    with pytest.raises(SemanticTableError, match=complaint):
+        unpack(NAME + VERSION + sha256(body).digest() + body)
+
+
+def test_a_table_of_another_version_is_refused() -> None:
+    with pytest.raises(SemanticTableError, match="version"):
+        unpack(pack(table()).replace(VERSION, b"2\n", 1))
+
+
+# the encoder
+
+
+def plainly(numbers: Sequence[int], found: dict[str, npt.NDArray[np.float32]]) -> list[float]:
+    """Return what an encoder says of one text, with a loop for everything."""
+
+    def dense(name: str, row: list[float]) -> list[float]:
+        weight, bias = found[f"{name}.weight"].tolist(), found[f"{name}.bias"].tolist()
+        return [sum(a * b for a, b in zip(w, row, strict=True)) + c for w, c in zip(weight, bias, strict=True)]
+
+    def normal(name: str, row: list[float]) -> list[float]:
+        mean = sum(row) / len(row)
+        deviation = math.sqrt(sum((value - mean) ** 2 for value in row) / len(row) + SHAPE.epsilon)
+        scale, shift = found[f"{name}.weight"].tolist(), found[f"{name}.bias"].tolist()
+        return [(v - mean) / deviation * a + b for v, a, b in zip(row, scale, shift, strict=True)]
+
+    def added(one: list[float], two: list[float]) -> list[float]:
+        return [a + b for a, b in zip(one, two, strict=True)]
+
+    word, place, kind = (
+        found[f"embeddings.{name}_embeddings.weight"].tolist() for name in ("word", "position", "token_type")
+    )
+    rows = [
+        normal("embeddings.LayerNorm", added(added(word[number], place[n]), kind[0]))
+        for n, number in enumerate(numbers)
+    ]
+    width = SHAPE.hidden // SHAPE.heads
+    for layer in range(SHAPE.layers):
+        at = f"encoder.layer.{layer}."
+        q, k, v = ([dense(f"{at}attention.self.{p}", row) for row in rows] for p in ("query", "key", "value"))
+        mixed = []
+        for query in q:
+            row: list[float] = []
+            for head in range(0, SHAPE.hidden, width):
+                part = slice(head, head + width)
+                scores = [
+                    math.exp(sum(a * b for a, b in zip(query[part], key[part], strict=True)) / math.sqrt(width))
+                    for key in k
+                ]
+                row += [
+                    sum(s * value[n] for s, value in zip(scores, v, strict=True)) / sum(scores)
+                    for n in range(head, head + width)
+                ]
+            mixed.append(row)
+        outs = [dense(f"{at}attention.output.dense", row) for row in mixed]
+        rows = [normal(f"{at}attention.output.LayerNorm", added(a, b)) for a, b in zip(rows, outs, strict=True)]
+        inner = [
+            [x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in dense(f"{at}intermediate.dense", row)]
+            for row in rows
+        ]
+        outs = [dense(f"{at}output.dense", row) for row in inner]
+        rows = [normal(f"{at}output.LayerNorm", added(a, b)) for a, b in zip(rows, outs, strict=True)]
+    return [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+
+
+def test_the_encoder_does_what_plain_loops_do() -> None:
+    found = tensors()
+    texts = [[1, 5, 2], [1, 9, 2], [3, 3, 3]]
+    encoded = Bert(SHAPE, found).encode(np.array(texts))
+    for row, text in zip(encoded, texts, strict=True):
+        assert row.tolist() == pytest.approx(plainly(text, found), abs=2e-5)
+
+
+def test_names_of_tensors_may_begin_with_bert() -> None:
+    texts = np.array([[1, 5, 2]])
+    plain = Bert(SHAPE, tensors()).encode(texts)
+    assert Bert(SHAPE, {f"bert.{name}": value for name, value in tensors().items()}).encode(texts) == (
+        pytest.approx(plain)
+    )
+
+
+def test_an_encoder_that_is_not_whole_is_refused() -> None:
+    found = tensors()
+    missing = "encoder.layer.1.output.dense.bias"
+    with pytest.raises(ValueError, match=f"no tensor {missing}"):
+        Bert(SHAPE, {name: value for name, value in found.items() if name != missing})
+    with pytest.raises(ValueError, match=r"output\.dense\.bias has shape \(2,\), expected \(8,\)"):
+        Bert(SHAPE, found | {missing: np.zeros(2, np.float32)})
+    with pytest.raises(ValueError, match="3 heads"):
+        Bert(Shape(2, 3, 8, 12, 40, 1e-12), found)
+    with pytest.raises(ValueError, match="40 word embeddings, expected 41"):
+        Bert(SHAPE._replace(vocabulary=41), found)
+
+
+# building
+
+
+def test_a_table_keeps_the_likeness_of_weighted_vectors() -> None:
+    rng = np.random.default_rng(1)
+    vocabulary = ["[PAD]", "[CLS]", "[SEP]", *(f"w{n}" for n in range(50)), "[", "]"]
+    found = rng.normal(size=(52, 16)).astype(np.float32)
+    words = distilled(vocabulary, found, size=16)
+    assert words.pieces == (*(f"w{n}" for n in range(50)), "[", "]")
+    centred = found - found.mean(axis=0)
+    weighted = centred * np.log(np.arange(3, 55) + 2)[:, np.newaxis]
+    restored = words.vectors * words.scales[:, np.newaxis]
+    assert np.matmul(restored, restored.T) == pytest.approx(np.matmul(weighted, weighted.T), abs=3.0)
+    assert pack(distilled(vocabulary, found, size=16)) == pack(words)
+
+
+def test_each_piece_of_text_is_encoded_once_between_the_special_ones() -> None:
+    vocabulary = ["[PAD]", "[CLS]", "[SEP]", *(f"w{n}" for n in range(600))]
+    found = np.concatenate(batches(vocabulary)).tolist()
+    assert found == [[1, number, 2] for number in range(3, 603)]
+    with pytest.raises(ValueError, match=r"no piece \[SEP\]"):
+        batches(["[CLS]", "w"])
+
+
+# inputs
+
+
+@pytest.mark.parametrize(
+    ("url", "anchors", "found"),
+    [
+        ("http://a.example/", [], ""),
+        ("http://a.example/", ["home"], "home"),
+        ("http://a.example/x/Ice_Hockey/", [], "ice hockey"),
+        ("http://a.example/x/%C3%89t%C3%A9.html", ["été", "summer"], "été summer"),
+        ("http://a.example/v1.0", [""], "v1 0"),
+    ],
+)
+def test_the_subject_of_a_page_is_its_last_segment_and_its_anchors(
+    url: str, anchors: list[str], found: str
+) -> None:
+    assert subject(url, anchors) == found
+
+
+def inputs(meaning: Meaning, text: str, rate: float = 0.2) -> list[float]:
+    found: list[float] = meaning.inputs([Sense(meaning.table.vector(text))], rate)[0].tolist()
+    return found
+
+
+def test_before_the_first_page_only_the_words_of_the_predicate_say_something() -> None:
+    _, near, wanted = inputs(Meaning(table(), ["snow"]), "ski")
+    assert near == 0
+    assert wanted > 4 * 0.9
+    assert inputs(Meaning(table()), "ski")[2] == 0
+    assert inputs(Meaning(table(), ["snow"]), "unheard of") == [0, 0, 0]
+
+
+def test_a_page_like_the_ones_that_satisfied_is_ahead() -> None:
+    meaning = Meaning(table())
+    for text, holds in (("ski", True), ("army", False), ("snow", True), ("war", False)):
+        meaning.learn(meaning.table.vector(text), holds)
+    alike, unlike = inputs(meaning, "sled"), inputs(meaning, "war army")
+    assert alike[0] > 0 > unlike[0]
+    assert alike[1] > 0 > unlike[1]
+
+
+TEXTS = st.sampled_from(["ski", "snow", "sled", "war", "army", "ski war", "snow army"])
+
+
+@PLAIN
+@given(st.lists(st.tuples(TEXTS, st.booleans(), st.booleans()), max_size=150), TEXTS, st.floats(0.01, 0.9))
+def test_the_kernel_average_is_kept_up_as_if_it_were_taken_anew(
+    verdicts: list[tuple[str, bool, bool]], text: str, rate: float
+) -> None:
+    meaning = Meaning(table())
+    kept, other_kept = (Sense(meaning.table.vector(name)) for name in (text, "sled"))
+    weight = hits = 0.0
+    for other, holds, looked_at in verdicts:
+        vector = meaning.table.vector(other)
+        meaning.learn(vector, holds)
+        k = math.exp(min((float(vector.dot(kept.vector)) - 0.5) / 0.08, 5.0))
+        weight, hits = weight + k, hits + k * holds
+        if looked_at:
+            meaning.inputs([kept], rate)
+    found = meaning.inputs([other_kept, kept], rate)[1].tolist()
+    assert found == pytest.approx(inputs(meaning, text, rate))
+    assert found[1] == pytest.approx(max(-4, min(4, math.log((hits + rate) / (weight + 1) / rate))))
+    assert all(-4 <= value <= 4 for value in found)
+
+
+# the crawler
+
+
+def web() -> dict[str, Page]:
+    """Return a hub whose links share no word with each other, half of them about winter sports."""
+    names = [f"{word}-{n}" for n in range(8) for word in ("army", "ski", "war", "snow")]
+    links = tuple(
+        Link(f"http://a.example/{n:02}", tuple(name.split("-")[:1]), (), n) for n, name in enumerate(names)
+    )
+    pages = [Page("http://a.example/", words=("hub",), links=links)]
+    return {page.url: page for page in [*pages, *(Page(link.url, words=("x",)) for link in links)]}
+
+
+def test_with_a_table_the_learned_policy_follows_meaning() -> None:
+    pages = web()
+    hub = pages["http://a.example/"]
+    hits = frozenset(link.url for link in hub.links if link.anchor[0] in ("ski", "snow"))
+
+    def found(words: SemanticTable | None) -> int:
+        crawler = LearnedCrawler(Task(("sled",), Trace([]), Random(1)), 0.0, words)
+        return sum(page.hit for page in virtual_crawl(pages, hits, [hub.url], crawler, 10))
+
+    assert found(table()) == 9
+    assert found(table()) > found(None)

@@ -1,0 +1,35 @@
+"""Small random webs and logs, for properties of counts."""
+
+from hypothesis import strategies as st
+
+from models.crowd.trace import Step
+from models.evaluate.recount import JudgedPage
+from models.page import Link
+
+URLS = [f"http://host{number % 3}.example/{number}" for number in range(9)]
+WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=4, unique=True).map(tuple)
+SOME_WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=3).map(tuple)
+
+#: Pages of distinct URLs, judged for none, one or two predicates; words of links may come twice.
+PAGES = st.lists(
+    st.builds(
+        JudgedPage,
+        st.sampled_from(URLS),
+        st.dictionaries(st.sampled_from(["p", "q"]), st.booleans()),
+        WORDS,
+        st.lists(st.builds(Link, st.sampled_from(URLS), SOME_WORDS, SOME_WORDS), max_size=6).map(tuple),
+    ),
+    unique_by=lambda page: page.url,
+)
+
+#: Accesses in the order of their lines: some late, some repeated.
+STEPS = st.lists(
+    st.builds(
+        Step,
+        st.sampled_from(["ann", "bob", "cy"]),
+        st.sampled_from(URLS),
+        st.integers(0, 30).map(float),
+        st.none() | st.sampled_from(URLS),
+    ),
+    max_size=25,
+)

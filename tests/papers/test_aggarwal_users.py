@@ -1,0 +1,123 @@
+"""Aggarwal 2004, section 3.1: every formula of learning from users, worked by hand."""
+
+import math
+
+import pytest
+
+from models.crowd.affinity import affinity_log, user_table
+from models.crowd.collaborative import CrowdEvidence, crowd_score
+from models.crowd.locality import inside, region, region_log
+from models.crowd.signature import signature, signature_log
+from models.crowd.trace import Step, Trace
+from models.interest.ratio import Base, Denominator, ratio, significance
+from models.interest.table import RatioTable
+
+#: "only 0.1% of the pages on the web correspond to this particular predicate"
+MALLS = Base(100_000, 100)
+
+#: 100 pages judged, 20 of them hits: P(U) = .2.
+SMALL = Base(100, 20)
+
+
+def users(base: Base, counts: dict[str, tuple[int, int]], denominator: Denominator = "binomial") -> RatioTable:
+    table = user_table(2.0, denominator)
+    for name, (pages, hits) in counts.items():
+        table.put(name, pages, hits)
+    table.work_out(base)
+    return table
+
+
+def test_equation_8_ten_percent_where_a_thousandth_is_expected_is_a_ratio_of_a_hundred() -> None:
+    # A user visited 50 judged pages, 5 of them on online malls: .1 / .001.
+    assert ratio(50, 5, MALLS) == pytest.approx(100)
+
+
+def test_equation_9_cumulative_ratio_is_the_product_over_the_visitors() -> None:
+    # (40, 16): .4 / .2 = 2; (25, 15): .6 / .2 = 3; (50, 2): .04 / .2 = 1/5. Each is significant.
+    table = users(SMALL, {"ann": (40, 16), "bob": (25, 15), "cy": (50, 2)})
+    assert math.exp(affinity_log(("ann", "bob"), table)) == pytest.approx(6)
+    assert math.exp(affinity_log(("ann", "bob", "cy"), table)) == pytest.approx(6 / 5)
+
+
+def test_equation_10_has_n_the_pages_crawled_in_the_papers_form() -> None:
+    # |.4 - .2| / sqrt(.2 * .8 / 100) = .2 / .04 = 5, whatever the number of pages that the user visited.
+    assert significance(40, 16, SMALL, "paper", "pages") == pytest.approx(5)
+    assert significance(5, 2, SMALL, "paper", "pages") == pytest.approx(5)
+
+
+def test_equation_10_has_the_users_own_pages_in_the_binomial_form() -> None:
+    # / sqrt(.2 * .8 / 40) = 3.162; / sqrt(.2 * .8 / 5) = 1.118.
+    assert significance(40, 16, SMALL, "binomial", "pages") == pytest.approx(3.1622776)
+    assert significance(5, 2, SMALL, "binomial", "pages") == pytest.approx(1.1180339)
+
+
+def test_only_users_of_two_standard_deviations_enter() -> None:
+    counts = {"ann": (40, 16), "dee": (5, 2), "eve": (4, 1)}
+    # dee: 1.118 deviations by her own 5 pages, but 5 by all 100; eve: (.25 - .2) / .04 = 1.25 by all.
+    assert math.exp(affinity_log(counts, users(SMALL, counts))) == pytest.approx(2)
+    assert math.exp(affinity_log(counts, users(SMALL, counts, "paper"))) == pytest.approx(2 * 2)
+
+
+def test_users_never_seen_on_a_judged_page_say_nothing() -> None:
+    assert affinity_log(("zoe",), users(SMALL, {"ann": (40, 16)})) == 0
+    assert affinity_log((), users(SMALL, {"ann": (40, 16)})) == 0
+
+
+def test_signature_ratio_is_taken_over_the_words_of_pages_visited_near_by() -> None:
+    # "snow" signs 25 judged pages, 15 of them hits: 3; "sea" 50, 2 of them hits: 1/5; "the" says nothing.
+    words = RatioTable(2.0, "binomial")
+    for name, pages, hits in (("snow", 25, 15), ("sea", 50, 2), ("the", 90, 18)):
+        words.put(name, pages, hits)
+    words.work_out(SMALL)
+    found = signature([("snow", "the"), ("the", "snow", "new")])
+    assert found == {"snow", "the", "new"}
+    assert math.exp(signature_log(found, words)) == pytest.approx(3)
+    assert math.exp(signature_log(found | {"sea"}, words)) == pytest.approx(3 / 5)
+
+
+def test_equation_11_region_is_the_n_accesses_before_and_after_by_the_same_user() -> None:
+    # ann: a b c d e; bob: x y, between hers in time. n = 2.
+    steps = [Step("ann", page, 10.0 * place) for place, page in enumerate("abcde")]
+    steps += [Step("bob", page, 21.0 + place) for place, page in enumerate("xy")]
+    trace = Trace(steps, reach=2)
+    assert set(region(trace.together["c"])) == {"a", "b", "d", "e"}
+    assert set(region(trace.together["a"])) == {"b", "c"}
+    assert set(region(trace.together["x"])) == {"y"}
+    # Known to satisfy: a and x. TL(U) = {b, c} united with {y}.
+    near = trace.together
+    assert {page for page in near if inside(near[page], {"a", "x"})} == {"b", "c", "y"}
+    # Another access of ann to a, after e: now it is near d and e as well, and its own accesses do not count.
+    near = Trace([*steps, Step("ann", "a", 50.0)], reach=2).together
+    assert {page for page in near if inside(near[page], {"a", "x"})} == {"b", "c", "d", "e", "y"}
+
+
+def test_equations_12_and_13_regions_inside_and_outside() -> None:
+    # 40 of the judged pages lie in TL(U), 16 of them hits: f1 = .4; of the 60 others 4: f2 = .0667.
+    assert math.exp(region_log(True, (40, 16), SMALL)) == pytest.approx(0.4 / 0.2)
+    assert math.exp(region_log(False, (40, 16), SMALL)) == pytest.approx(4 / 60 / 0.2)
+
+
+def test_nothing_judged_inside_or_outside_and_no_access_give_the_factor_one() -> None:
+    assert region_log(True, (0, 0), SMALL) == 0
+    assert region_log(False, (100, 20), SMALL) == 0
+    assert region_log(None, (40, 16), SMALL) == 0
+    assert region_log(True, (5, 0), Base(7, 0)) == 0
+
+
+def test_no_hit_in_the_region_counts_as_half_a_hit() -> None:
+    # Of 25 pages 5 hits are expected: .5 / 5.
+    assert math.exp(region_log(True, (25, 0), SMALL)) == pytest.approx(0.1)
+    assert region_log(True, (1, 0), SMALL) == 0
+
+
+def test_equation_14_composite_ratio_is_the_product_of_the_three() -> None:
+    words = RatioTable(2.0, "binomial")
+    words.put("snow", 25, 15)
+    words.work_out(SMALL)
+    table = users(SMALL, {"ann": (40, 16), "cy": (50, 2)})
+    evidence = CrowdEvidence(("ann", "cy"), frozenset({"snow", "new"}), within=True)
+    found = crowd_score(evidence, table, words, (40, 16), SMALL)
+    logs = (found.affinity, found.signature, found.locality)
+    assert [math.exp(log) for log in logs] == pytest.approx([2 / 5, 3, 2])
+    assert math.exp(found.total) == pytest.approx(2 / 5 * 3 * 2)
+    assert crowd_score(CrowdEvidence(), table, words, (40, 16), SMALL).total == 0
