@@ -1,4 +1,4 @@
-"""The browse agent: keeps each user's last accesses in order and tells the frontier what was visited.
+"""The browse agent: keeps each user's last accesses in order and tells the frontier what was visited with what.
 
 Reads `accesses`; keeps the table `users` (a bounded window of accesses a user); writes `sightings`.
 """
@@ -7,15 +7,19 @@ from typing import Any
 
 import msgspec
 
-from models.crowd.window import Visit, insert
-from models.url import host
+from models.crowd.together import Pair, arrive
+from models.crowd.window import Visit
+from models.lessons import lessons
+from models.url import host, identifier
 from streams.inbox import Shard
-from streams.records import Access, AccessPack, Decoder, Visited
+from streams.records import Access, AccessPack, Beside, Decoder, Together, Visited
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import ACCESSES, SIGHTINGS
 
 USER_PREFIX = b"u"
+#: URLs whose identifiers and partitions are kept in memory.
+REMEMBERED = 50_000
 
 
 class UserRow(msgspec.Struct, array_like=True):
@@ -30,7 +34,9 @@ class BrowseAgent:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._limit = runtime.settings.browse.window
+        self._settings = runtime.settings.browse
+        self._places: dict[str, tuple[bytes, int]] = {}
+        self._tells = lessons(runtime.settings.frontier.policy).counts_crowd
         self.inbox: Stateful[UserRow] = Stateful(
             runtime, ACCESSES, "users", UserRow, Decoder[AccessPack](AccessPack), self
         )
@@ -49,9 +55,33 @@ class BrowseAgent:
         access: Access = fact
         key = USER_PREFIX + access.user.encode()
         row = shard.get(key) or UserRow()
-        if not insert(row.window, Visit(access.time, access.url), self._limit):
+        visit = Visit(access.time, access.url)
+        settings = self._settings
+        pairs = arrive(row.window, visit, access.referrer, limit=settings.window, reach=settings.reach)
+        if pairs is None:
             return
         row.accesses += 1
         shard.put(key, row)
-        partition = self._runtime.partition(SIGHTINGS, host(access.url))
-        shard.outbox.emit(SIGHTINGS.name, partition, Visited(access.url, access.user, access.time))
+        visited = Visited(access.url, access.user, access.time)
+        shard.outbox.emit(SIGHTINGS.name, self._place(access.url)[1], visited)
+        if self._tells:
+            self._tell(shard, pairs)
+
+    def _tell(self, shard: Shard[UserRow], pairs: list[Pair]) -> None:
+        """Tell each page what changed between it and others: one sighting a page."""
+        beside: dict[str, list[Beside]] = {}
+        for url, other, times, sixths in pairs:
+            beside.setdefault(url, []).append(Beside(*self._place(other), times, sixths))
+            beside.setdefault(other, []).append(Beside(*self._place(url), times, sixths))
+        for url, pages in beside.items():
+            shard.outbox.emit(SIGHTINGS.name, self._place(url)[1], Together(url, tuple(pages)))
+
+    def _place(self, url: str) -> tuple[bytes, int]:
+        """Return a URL's identifier and partition; those of the last thousands of URLs are remembered."""
+        place = self._places.get(url)
+        if place is None:
+            if len(self._places) >= REMEMBERED:
+                self._places.clear()
+            place = identifier(url), self._runtime.partition(SIGHTINGS, host(url))
+            self._places[url] = place
+        return place

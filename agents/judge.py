@@ -76,6 +76,7 @@ class JudgeAgent:
             explored=order.explored,
             probability=order.probability,
             priority=order.priority,
+            expected=order.expected,
             depth=order.depth,
             words=page.words,
             links=page.links,
@@ -86,7 +87,7 @@ class JudgeAgent:
             OUTCOMES.name, self._runtime.partition(OUTCOMES, key), key.encode(), msgspec.json.encode(outcome)
         )
         self._report_links(outbox, fetched, page, verdict)
-        judged = Judged(order.url, verdict, fetched.time, fetched.crawl_delay)
+        judged = Judged(order.url, verdict, fetched.time, fetched.crawl_delay, page.words)
         outbox.emit(SIGHTINGS.name, self._sightings(order.url), judged)
 
     def _report_links(self, outbox: Outbox, fetched: FetchedPage, page: Page, verdict: Verdict) -> None:

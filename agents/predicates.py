@@ -9,7 +9,8 @@ from streams.configuration import ConfigurationError
 from streams.records import PredicateDefinition
 from streams.settings import JudgeSettings
 
-_decoder = msgspec.json.Decoder(PredicateDefinition)
+#: Reads a message of the topic `predicates`.
+read_definition = msgspec.json.Decoder(PredicateDefinition).decode
 
 
 def check_judges(predicates: Mapping[str, Predicate], settings: JudgeSettings) -> None:
@@ -35,7 +36,7 @@ class Predicates:
                 self.definitions.pop(key.decode(), None)
                 self.active.pop(key.decode(), None)
             return None
-        definition = _decoder.decode(value)
+        definition = read_definition(value)
         self.definitions[definition.name] = definition
         self.active[definition.name] = parse(definition.expression)
         return definition

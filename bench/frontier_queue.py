@@ -1,9 +1,9 @@
 """Cost of the candidate queue by size, relative to 1,000 candidates: ``python -m bench.frontier_queue``."""
 
 import random
-from collections.abc import Callable
 from time import perf_counter
 
+from bench.timing import seconds
 from models.frontier.queue import CandidateQueue
 
 SIZES = (1_000, 10_000, 100_000)
@@ -16,16 +16,6 @@ def candidates(size: int, rng: random.Random) -> list[tuple[str, str, float, int
     """Return what to put: normal priorities, as sums of logs are, over hosts of uneven size."""
     hosts = [f"h{min(rng.randrange(HOSTS), rng.randrange(HOSTS))}.org" for _ in range(size)]
     return [(f"http://{host}/{order}", host, rng.gauss(0, 1), order) for order, host in enumerate(hosts)]
-
-
-def seconds(step: Callable[[], object]) -> float:
-    """Return the median time of a step."""
-    times = []
-    for _ in range(REPEATS):
-        start = perf_counter()
-        step()
-        times.append(perf_counter() - start)
-    return sorted(times)[REPEATS // 2]
 
 
 def measure(size: int) -> dict[str, float]:
@@ -48,9 +38,9 @@ def measure(size: int) -> dict[str, float]:
             queue.put(url, url.split("/", 3)[2], queue.priority(url) + rng.gauss(-0.01, 0.05), 0)
         queue.discard(queue.best(1, ready)[0])
 
-    costs[f"best({BEST})"] = seconds(lambda: queue.best(BEST, ready))
-    costs["choice"] = seconds(choose)
-    costs["sample"] = seconds(lambda: queue.sample(rng, ready))
+    costs[f"best({BEST})"] = seconds(lambda: queue.best(BEST, ready), REPEATS)
+    costs["choice"] = seconds(choose, REPEATS)
+    costs["sample"] = seconds(lambda: queue.sample(rng, ready), REPEATS)
     full = CandidateQueue(size)
     start = perf_counter()
     for repeat in range(2):

@@ -1,7 +1,7 @@
 """Broadcast: a compacted topic that every worker reads whole, from the start, in no consumer group."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from streams.transport.reader import LogReader
 
@@ -39,6 +39,14 @@ class Broadcast:
         while any(self._positions[name] < end for name, end in ends.items()):
             await self._step()
         self._task = asyncio.create_task(self._follow(), name=f"broadcast of {topic}")
+
+    def ends(self) -> dict[tuple[str, int], int]:
+        """Return the ends of the topic's partitions as they are now."""
+        return {name: self._reader.end(*name) for name in self._positions}
+
+    def reached(self, ends: Mapping[tuple[str, int], int]) -> bool:
+        """Return whether everything before ``ends``, which `ends` returned, is applied."""
+        return all(self._positions[name] >= end for name, end in ends.items())
 
     async def stop(self) -> None:
         """Stop following."""

@@ -40,6 +40,10 @@ class Outbox:
         self._facts.setdefault((topic, partition), []).append((self._offset, self._index, fact))
         self._index += 1
 
+    def skip(self) -> None:
+        """Pass over a fact that there may be another time: those that follow keep their origins."""
+        self._index += 1
+
     def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> None:
         """Gather one whole message: one whose repetition does no harm."""
         self._plain.append((topic, partition, key, value))

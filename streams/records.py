@@ -46,11 +46,16 @@ class Seeded(msgspec.Struct, array_like=True, frozen=True, tag="seeded"):
 
 
 class Inherited(msgspec.Struct, array_like=True, frozen=True, tag="inherited"):
-    """The target of a redirect: it takes the depth and the priorities of the URL that led to it."""
+    """The target of a redirect: it takes the depth and the priorities of the URL that led to it.
+
+    ``seed`` says whether that URL is one; ``inputs`` are those it was chosen by, for each predicate.
+    """
 
     url: str
     depth: int
     priorities: dict[str, float]
+    seed: bool = False
+    inputs: dict[str, tuple[float, ...]] = {}
 
 
 class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
@@ -78,20 +83,50 @@ class Visited(msgspec.Struct, array_like=True, frozen=True, tag="visited"):
 
 
 class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):
-    """A verdict on ``child``, a link target of the linking page ``parent``."""
+    """A verdict on ``child``, the target of the link at ``position`` of the linking page ``parent``."""
 
     parent: bytes
     child: bytes
     verdict: Verdict
+    position: int = 0
+
+
+class Beside(msgspec.Struct, array_like=True, frozen=True):
+    """What changed between a page and the page ``other`` (an identifier) of a sightings partition.
+
+    ``times`` access pairs more within the region of temporal locality, ``sixths`` of co-visits more
+    (`models.crowd.together`).
+    """
+
+    other: bytes
+    partition: int
+    times: int
+    sixths: int
+
+
+class Together(msgspec.Struct, array_like=True, frozen=True, tag="together"):
+    """Pages that users visited near ``url``."""
+
+    url: str
+    pages: tuple[Beside, ...]
+
+
+class Met(msgspec.Struct, array_like=True, frozen=True, tag="met"):
+    """The verdict on a page that lies together with pages of the partition told, and its first words."""
+
+    page: bytes
+    verdict: Verdict
+    words: tuple[str, ...]
 
 
 class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
-    """The verdict on a fetched page; ``crawl_delay`` is what its host's robots.txt asks for."""
+    """The verdict on a fetched page and its words; ``crawl_delay`` is what its host's robots.txt asks for."""
 
     url: str
     verdict: Verdict
     time: float
     crawl_delay: float | None = None
+    words: tuple[str, ...] = ()
 
 
 class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
@@ -120,15 +155,50 @@ class Redirected(msgspec.Struct, array_like=True, frozen=True, tag="redirected")
     time: float
 
 
-Sighting: TypeAlias = Seeded | Inherited | Linked | Visited | Near | Judged | Failed | Redirected
+Sighting: TypeAlias = (
+    Seeded | Inherited | Linked | Visited | Near | Together | Met | Judged | Failed | Redirected
+)
 
 
-class Count(msgspec.Struct, array_like=True, frozen=True):
+class Count(msgspec.Struct, array_like=True, frozen=True, tag="count"):
     """A verdict counted ``times`` over (taken back, where negative) under each of ``features``."""
 
     features: tuple[str, ...]
     verdict: Verdict
     times: int = 1
+
+
+class Label(msgspec.Struct, array_like=True, frozen=True, tag="label"):
+    """The verdict on a page for one predicate, with the inputs it had when it was chosen.
+
+    ``chosen`` is "selected" where it was fetched for this predicate, "explored" where chance alone chose it
+    for this predicate, and "other" where it was fetched for another.
+    """
+
+    predicate: str
+    inputs: tuple[float, ...]
+    holds: bool
+    chosen: str
+
+
+class Prior(msgspec.Struct, array_like=True, frozen=True, tag="prior"):
+    """What an earlier crawl counted under ``feature``, faded: for each predicate pages and hits."""
+
+    feature: str
+    counts: dict[str, tuple[float, float]]
+
+
+class Start(msgspec.Struct, array_like=True, frozen=True, tag="start"):
+    """What the combiner of ``predicate`` starts with: fields of `models.reuse.learned.Combining`."""
+
+    predicate: str
+    names: tuple[str, ...]
+    mean: bytes
+    covariance: bytes
+    calibration: bytes
+
+
+Evidence: TypeAlias = Count | Label | Prior | Start
 
 
 class Pack(Record, Generic[T], kw_only=True):
@@ -144,14 +214,15 @@ class Pack(Record, Generic[T], kw_only=True):
 
 AccessPack: TypeAlias = Pack[Access]
 SightingPack: TypeAlias = Pack[Sighting]
-EvidencePack: TypeAlias = Pack[Count]
+EvidencePack: TypeAlias = Pack[Evidence]
 
 
 class FetchOrder(Record, kw_only=True):
     """A page to fetch: why, for whom, and until when the frontier waits for the answer.
 
-    ``order`` is the attempt's number, ``priority`` the sum of log interest ratios it was chosen with,
-    ``explored`` whether chance alone chose it, ``lease`` the end of the wait in seconds since the epoch.
+    ``order`` is the attempt's number, ``priority`` what it was chosen with, ``probability`` how probable its
+    choice was, ``expected`` how probable a hit is, where the policy says so; ``explored`` tells whether chance
+    alone chose it, ``lease`` is the end of the wait in seconds since the epoch.
     """
 
     url: str
@@ -163,6 +234,7 @@ class FetchOrder(Record, kw_only=True):
     priority: float
     depth: int
     lease: float
+    expected: float | None = None
 
 
 class FetchedPage(Record, kw_only=True):
@@ -180,11 +252,32 @@ class FetchedPage(Record, kw_only=True):
     crawl_delay: float | None = None
 
 
+#: What the name of a predicate's combiner begins with, where features have theirs (`models.interest.features`).
+COMBINER = "m:"
+
+
+class Weighting(msgspec.Struct, array_like=True, frozen=True):
+    """A predicate's combiner: ``mean`` of the weights and the rows of their ``covariance``, as float64 bytes.
+
+    ``shifts`` calibrate it (`models.learner.calibration`): for pages that were selected, and explored.
+    """
+
+    mean: bytes
+    covariance: bytes
+    shifts: tuple[tuple[float, float], tuple[float, float]]
+
+
 class Interest(Record, kw_only=True):
-    """What is known of a feature: for each predicate the pages judged and the hits among them."""
+    """What is known of a feature: for each predicate the pages judged and the hits among them.
+
+    ``prior`` has the same of an earlier crawl, faded, which stays apart: an audit recounts ``counts``.
+    Under the name of a predicate's combiner there is its ``weighting`` instead.
+    """
 
     feature: str
     counts: dict[str, tuple[int, int]]
+    weighting: Weighting | None = None
+    prior: dict[str, tuple[float, float]] = {}
 
 
 class DeadLetter(Record, kw_only=True):
@@ -202,6 +295,7 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     """A judged page, as people and later programs read it (JSON).
 
     ``words`` and ``links`` are what the learner used, so that every statistic can be recounted from here.
+    ``probability`` is that of the choice, ``expected`` that of a hit, where the policy says so.
     ``origin`` is the place of the fetched page, "topic/partition@offset": equal origins are one page.
     """
 
@@ -215,6 +309,7 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     explored: bool
     probability: float
     priority: float
+    expected: float | None
     depth: int
     words: tuple[str, ...]
     links: tuple[Link, ...]

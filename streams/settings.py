@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
-Policy = Literal["linkage", "breadth-first", "random"]
+Policy = Literal["learned", "combined", "collaborative", "linkage", "breadth-first", "random"]
 PredicateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
 
 
@@ -59,12 +59,15 @@ class BrowseSettings(Section):
     """What is kept of each user's accesses."""
 
     window: Count = Field(64, description="Accesses kept for each user.")
+    reach: Count = Field(
+        5, description="Accesses before and after one that are its region of temporal locality."
+    )
 
 
 class FrontierSettings(Section):
     """Choosing the next fetch."""
 
-    policy: Policy = Field("linkage", description="What orders the candidates.")
+    policy: Policy = Field("learned", description="What orders the candidates.")
     budget: Annotated[int, Field(ge=0)] = Field(0, description="Pages to judge in all; 0 is no limit.")
     host_budget: Annotated[int, Field(ge=0)] = Field(0, description="Pages to judge a host; 0 is no limit.")
     max_depth: Annotated[int, Field(ge=0)] = Field(0, description="Links from a seed at most; 0 is no limit.")
@@ -81,6 +84,7 @@ class FrontierSettings(Section):
     queue: Count = Field(100_000, description="Candidates kept in memory for each predicate.")
     parents: Count = Field(32, description="In-links kept of each page.")
     visitors: Count = Field(32, description="Visitors kept of each page.")
+    together: Count = Field(64, description="Other pages kept of each page that users visited near it.")
     lease_seconds: Positive = Field(120.0, description="Seconds a fetch may take before it is given again.")
     attempts: Count = Field(4, description="Attempts at a page before it is given up.")
     retry_seconds: Positive = Field(30.0, description="Wait before a second attempt; doubles with each.")
@@ -106,6 +110,13 @@ class LearnSettings(Section):
     threshold: Positive = Field(0.1, description="Move of a log ratio that is published.")
     eager_pages: Count = Field(200, description="Judged pages up to which every move is published at once.")
     interval_seconds: Positive = Field(0.1, description="Least time between two publications of a feature.")
+    combiner: Literal["bayesian", "river"] = Field(
+        "bayesian",
+        description="What the learned policy weighs its inputs by: Bayesian, or river's, logistic regression.",
+    )
+    fade: Annotated[float, Field(ge=0, lt=1)] = Field(
+        0.0, description="Share by which a combiner's old evidence fades when a predicate's pages change."
+    )
 
 
 class FetchSettings(Section):

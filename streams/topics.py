@@ -54,8 +54,8 @@ OUTCOMES = Topic(
     writers=("judge",), readers=("harvest", "matches", "audit", "people"), retention=30 * DAY,
 )  # fmt: skip
 EVIDENCE = Topic(
-    "evidence", "feature", "Pack[Count]",
-    writers=("frontier",), readers=("learn",),
+    "evidence", "feature or predicate", "Pack[Evidence]",
+    writers=("frontier", "state import"), readers=("learn",),
 )  # fmt: skip
 INTERESTS = Topic(
     "interests", "feature", "Interest",

@@ -8,6 +8,7 @@ import msgspec
 
 from agents.audit.report import AuditReport
 from agents.browse import USER_PREFIX, UserRow
+from agents.crawl.policy import kept_policy
 from agents.frontier.rows import (
     HOST_PREFIX,
     PAGE_PREFIX,
@@ -16,14 +17,16 @@ from agents.frontier.rows import (
     PageRow,
 )
 from agents.harvest import PREDICATE_PREFIX, HarvestRow, HarvestTableRow
-from agents.inspect.record import outcomes, users
-from agents.learn.rows import FEATURE_PREFIX, TOTALS_KEY, FeatureRow, LearnRow, feature_of
+from agents.inspect.record import accesses, outcomes, users
+from agents.learn.rows import FEATURE_PREFIX, TOTALS_KEY, FeatureRow, LearnRow, always_kept, feature_of
 from models.counts import Counts
+from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage, recount
-from models.interest.features import BASE, TOKEN, WORD
+from models.interest.features import BASE
+from models.lessons import lessons
 from models.url import host
 from streams.inbox import MARK, Mark
-from streams.records import Outcome
+from streams.records import Access, Outcome
 from streams.settings import Settings
 from streams.tables import TablePartition, open_read_only
 from streams.topics import TABLES
@@ -33,8 +36,9 @@ from streams.transport.journal import Journal
 def audit(settings: Settings) -> AuditReport:
     """Recount the crawl in ``settings.data`` and compare.
 
-    ``settings`` must bound in-links and windows as the crawl's did. Raises `JournalMissingError` or
-    `TableMissingError` where there is no crawl.
+    ``settings`` must bound in-links, windows, visitors and neighbours as the crawl's did; the policy is the one
+    that the directory keeps, else that of ``settings``. Raises `JournalMissingError` or `TableMissingError`
+    where there is no crawl.
     """
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         report = AuditReport()
@@ -44,9 +48,9 @@ def audit(settings: Settings) -> AuditReport:
         for outcome in outcomes(journal):
             judged.setdefault(outcome.url, outcome)
         report.judged = len(judged)
-        _check_interests(report, judged.values(), tables["interests"], settings)
+        _compare_features(report, _recounted(journal, judged.values(), settings), tables["interests"])
         _check_harvest(report, judged.values(), tables["harvest"])
-        rows, visits = users(journal, settings.browse.window)
+        rows, visits = users(accesses(journal), settings.browse.window)
         _check_users(report, rows, tables["users"])
         _check_pages(report, judged, visits, tables["frontier"])
         return report
@@ -68,16 +72,27 @@ def _rows(parts: dict[int, TablePartition], prefix: bytes, row_type: Any) -> Ite
             yield key, decode(raw)
 
 
-def _check_interests(
-    report: AuditReport, judged: Iterable[Outcome], parts: dict[int, TablePartition], settings: Settings
-) -> None:
-    pages = [
-        JudgedPage(
-            outcome.url, outcome.verdict, frozenset(outcome.words), tuple(link.url for link in outcome.links)
-        )
-        for outcome in judged
-    ]
-    expected = cells_of(recount(pages, settings.frontier.parents))
+def _recounted(journal: Journal, judged: Iterable[Outcome], settings: Settings) -> Counts:
+    """Return what the crawl's policy counts of the outcomes and accesses."""
+    policy = kept_policy(settings.data) or settings.frontier.policy
+    pages = [JudgedPage(outcome.url, outcome.verdict, outcome.words, outcome.links) for outcome in judged]
+    trace = trace_of(accesses(journal), settings) if lessons(policy).counts_crowd else None
+    return recount(pages, policy, trace, settings.frontier.parents)
+
+
+def trace_of(found: Iterable[Access], settings: Settings) -> Trace:
+    """Return accesses as a trace, bounded as the crawl's tables are."""
+    return Trace(
+        (Step(access.user, access.url, access.time, access.referrer) for access in found),
+        reach=settings.browse.reach,
+        users=settings.frontier.visitors,
+        others=settings.frontier.together,
+        window=settings.browse.window,
+    )
+
+
+def _compare_features(report: AuditReport, counts: Counts, parts: dict[int, TablePartition]) -> None:
+    expected = cells_of(counts)
     report.forgotten = sum(row.forgotten for _, row in _rows(parts, TOTALS_KEY, LearnRow))
     found: dict[str, dict[str, tuple[int, int]]] = {}
     for key, row in _rows(parts, FEATURE_PREFIX, LearnRow):
@@ -87,7 +102,7 @@ def _check_interests(
             found[feature_of(key)] = cells
     for feature in found.keys() | expected.keys():
         state, counted = found.get(feature, {}), expected.get(feature, {})
-        if report.forgotten and feature[:2] in (WORD, TOKEN) and _at_most(state, counted):
+        if report.forgotten and not always_kept(feature) and _at_most(state, counted):
             continue
         report.compare(f"feature {feature!r}", state, counted)
     base = max((pages for pages, _ in found.get(BASE, {}).values()), default=0)

@@ -45,7 +45,7 @@ from streams.records import (
 from streams.runtime import Runtime, every
 from streams.settings import Settings
 from streams.stateful import Stateful
-from streams.topics import FETCHES, INTERESTS, PREDICATES, SIGHTINGS
+from streams.topics import EVIDENCE, FETCHES, INTERESTS, PREDICATES, SIGHTINGS
 from streams.transport.publisher import JournalPublisher
 
 log = EventLog("crawl")
@@ -129,12 +129,14 @@ class Engine:
             definition = self.predicates.hear(key, value)
             if definition is not None:
                 self.frontier.heard_predicate(definition)
+                self.learn.heard_predicate(definition.name)
 
         def interest(key: bytes | None, value: bytes | None) -> None:
             if value is None:
                 assert key is not None, "the topic is compacted: every message has a key"
                 counts = dict.fromkeys(self.predicates.definitions, (0, 0))
-                self.frontier.heard_interest(Interest(feature=key.decode(), counts=counts))
+                nothing = dict.fromkeys(counts, (0.0, 0.0))
+                self.frontier.heard_interest(Interest(feature=key.decode(), counts=counts, prior=nothing))
                 return
             known = decode(value)
             self.frontier.heard_interest(known)
@@ -144,6 +146,7 @@ class Engine:
             broadcast = Broadcast(self.journal, topic.name, hear, self._fail)
             await broadcast.start()
             self._resources.push_async_callback(broadcast.stop)
+        self._interests = broadcast
         self._check_judges()
 
     def _check_judges(self) -> None:
@@ -179,6 +182,22 @@ class Engine:
             messages.append((SIGHTINGS.name, partition, None, encode(pack)))
         if messages:
             await self.runtime.publisher.send_all(messages)
+
+    async def take_up(self) -> None:
+        """Wait until the frontier has heard of all evidence there is: an earlier crawl's state, above all."""
+        topic = EVIDENCE.name
+        ends = {
+            partition: self.journal.end(topic, partition) for partition in range(self.journal.partitions(topic))
+        }
+        shards = self.learn.inbox.shards
+        while any(n not in shards or shards[n].mark.offset + 1 < end for n, end in ends.items()):
+            if self.stopped.is_set():
+                return
+            await asyncio.sleep(WAIT_SECONDS)
+        await self.learn.publish()
+        told = self._interests.ends()
+        while not self._interests.reached(told) and not self.stopped.is_set():
+            await asyncio.sleep(WAIT_SECONDS)
 
     def start_feeding(self, sources: Sequence[str]) -> None:
         """Feed logs, one after the other, while the crawl runs."""

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from streams.configuration import ConfigurationError
+from streams.settings import FrontierSettings, Settings
 
 FILE = "policy"
 
@@ -12,13 +13,27 @@ def keep_policy(data: Path, policy: str) -> None:
 
     Raises `ConfigurationError` when the crawl there has another one: going on would mix the two.
     """
-    kept = data / FILE
-    if not kept.exists():
-        kept.write_text(f"{policy}\n", encoding="utf-8")
-        return
-    known = kept.read_text(encoding="utf-8").strip()
-    if known != policy:
+    known = kept_policy(data)
+    if known is None:
+        (data / FILE).write_text(f"{policy}\n", encoding="utf-8")
+    elif known != policy:
         raise ConfigurationError(
             f"{data} holds a crawl with the policy {known}: "
             f"give one with the policy {policy} a --data of its own"
         )
+
+
+def kept_policy(data: Path) -> str | None:
+    """Return the policy of the crawl in the directory ``data``, None where none was noted."""
+    kept = data / FILE
+    return kept.read_text(encoding="utf-8").strip() if kept.exists() else None
+
+
+def of_crawl(settings: Settings) -> Settings:
+    """Return the settings with the policy that the crawl in their data directory has."""
+    kept = settings.data / FILE
+    if not kept.exists():
+        return settings
+    known = {"policy": kept.read_text(encoding="utf-8").strip()}
+    frontier = FrontierSettings.model_validate(settings.frontier.model_dump() | known)
+    return settings.model_copy(update={"frontier": frontier})

@@ -55,6 +55,7 @@ async def _ready(engine: Engine) -> None:
         if engine.stopped.is_set():
             return
         await asyncio.sleep(0.01)
+    await engine.take_up()
 
 
 async def _finished(engine: Engine) -> None:

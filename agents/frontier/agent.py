@@ -8,13 +8,25 @@ import asyncio
 from contextlib import suppress
 from random import Random
 
-from agents.frontier.book import Book, FrontierShard, totals_of
+from agents.frontier.book import Book
 from agents.frontier.candidates import Candidates
-from agents.frontier.rows import CHOOSABLE, OPEN, TOTALS_KEY, Choice, FrontierRow, PageRow, TotalsRow, page_key
-from agents.frontier.scoring import Scorer
+from agents.frontier.rows import (
+    CHOOSABLE,
+    OPEN,
+    TOTALS_KEY,
+    Choice,
+    FrontierRow,
+    FrontierShard,
+    PageRow,
+    TotalsRow,
+    page_key,
+    totals_of,
+)
+from agents.frontier.scorer import scorer
 from models.frontier.politeness import HostClocks
 from models.frontier.turns import Turns
 from models.frontier.window import window
+from models.predicate import parse
 from models.url import host
 from streams.inbox import Shard
 from streams.logging import EventLog
@@ -50,7 +62,7 @@ class FrontierAgent:
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
         self.settings = runtime.settings.frontier
-        self.scorer = Scorer(runtime.settings.learn)
+        self.scorer = scorer(self.settings.policy, runtime.settings.learn)
         clocks = HostClocks(runtime.settings.fetch.delay_seconds, CLOCKS)
         random = Random(runtime.settings.random_seed)
         self.candidates = Candidates(self.settings, self.scorer, clocks, random)
@@ -76,7 +88,7 @@ class FrontierAgent:
     def heard_predicate(self, definition: PredicateDefinition) -> None:
         """Take in a predicate's definition."""
         if definition.name not in self.candidates.queues:
-            self.candidates.add_predicate(definition.name)
+            self.candidates.add_predicate(definition.name, parse(definition.expression).keywords)
             for shard in self.candidates.shards.values():
                 self.candidates.open(shard, self._partitions, self.runtime.clock())
         self.turns.set_share(definition.name, definition.share)
@@ -181,7 +193,9 @@ class FrontierAgent:
                 continue
             shard, row, explored, probability = picked
             priority = row.priorities.get(predicate, 0.0)
-            choice = Choice(predicate, self.settings.policy, explored, probability, priority, now)
+            expected = self.scorer.choose(shard, row, predicate, explored)
+            policy = self.settings.policy
+            choice = Choice(predicate, policy, explored, probability, priority, now, expected)
             self._order(shard, row, choice, now)
             self.turns.charge(predicate)
             changed[shard.partition] = shard
@@ -204,6 +218,7 @@ class FrontierAgent:
             priority=choice.priority,
             depth=row.depth,
             lease=row.lease,
+            expected=choice.expected,
         )
         partition = self.runtime.partition(FETCHES, host(row.url))
         shard.outbox.send(FETCHES.name, partition, None, encode(order))
@@ -217,7 +232,15 @@ class FrontierAgent:
         shard, row = found
         row.attempts = order.order
         row.lease = order.lease
-        choice = Choice(order.predicate, order.policy, order.explored, order.probability, order.priority, now)
+        choice = Choice(
+            predicate=order.predicate,
+            policy=order.policy,
+            explored=order.explored,
+            probability=order.probability,
+            priority=order.priority,
+            time=now,
+            expected=order.expected,
+        )
         self._lease(shard, row, choice, now)
         self.inbox.commit_soon(shard)
 

@@ -7,19 +7,20 @@ from heapq import heappop, heappush
 from itertools import islice
 from random import Random
 
-from agents.frontier.book import FrontierShard
 from agents.frontier.rows import (
     CHOOSABLE,
     OPEN,
     PAGE_PREFIX,
     Choice,
     FrontierRow,
+    FrontierShard,
     HostRow,
     PageRow,
     host_key,
     page_key,
 )
-from agents.frontier.scoring import Scorer, highest
+from agents.frontier.scorer import Scorer
+from agents.frontier.scoring import highest
 from models.frontier.politeness import HostClocks
 from models.frontier.queue import CandidateQueue
 from models.url import host
@@ -30,6 +31,8 @@ from streams.topics import partition_of
 SWEPT = 200
 #: Where breadth-first puts URLs that no fetched page links to.
 UNLINKED_DEPTH = 1e9
+#: Policies whose priorities say nothing of a page.
+UNLEARNED = ("random", "breadth-first")
 #: How full a queue that evicted may be for the sweep to bring others back.
 SWEPT_FULL = 0.95
 
@@ -63,9 +66,9 @@ class Candidates:
         self._unswept: list[int] = []
         self._cursor: bytes | None = None
 
-    def add_predicate(self, name: str) -> None:
-        """Start keeping a queue for a predicate."""
-        self.scorer.add_predicate(name)
+    def add_predicate(self, name: str, keywords: tuple[str, ...]) -> None:
+        """Start keeping a queue for a predicate that asks for ``keywords``."""
+        self.scorer.add_predicate(name, keywords)
         self.queues.setdefault(name, CandidateQueue(self.settings.queue))
 
     # shards
@@ -134,17 +137,26 @@ class Candidates:
             self.queues[predicate].put(row.url, name, priority, row.discovered)
 
     def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
-        """Return a candidate's priority under the policy; chance and breadth-first have none but order."""
-        if self.settings.policy == "linkage":
-            return self.scorer.priority(shard, row, predicate)
+        """Return a candidate's priority under the policy, at least what a redirect to it handed on.
+
+        Chance and breadth-first have none but order.
+        """
+        if self.settings.policy == "random":
+            return 0.0
         if self.settings.policy == "breadth-first":
             # What is known from the log alone is at no distance from the seeds: it comes last.
-            return -float(row.depth) if row.seed or row.links else -UNLINKED_DEPTH
-        return 0.0
+            return -float(row.depth) if row.seed or row.links or row.inherited else -UNLINKED_DEPTH
+        found = self.scorer.priority(shard, row, predicate)
+        inherited = row.inherited.get(predicate)
+        return found if inherited is None else max(found, inherited)
 
     def _kept(self, row: PageRow, priority: float) -> bool:
         """Return whether a candidate is worth keeping (ExpandList in Aggarwal 2004, Figure 1)."""
-        return row.seed or self.settings.policy != "linkage" or priority >= self.settings.threshold
+        return (
+            row.seed
+            or self.settings.policy in ("random", "breadth-first")
+            or priority >= self.settings.threshold
+        )
 
     def _allowed(self, shard: FrontierShard, row: PageRow) -> bool:
         if self.settings.max_depth and row.depth > self.settings.max_depth:

@@ -1,7 +1,8 @@
-"""The frontier's rows: one a URL, one a linking page, one a host, one of totals a partition.
+"""The frontier's rows: one a URL, a linking page, a page beside others, a host, and one of totals.
 
 A page's row lies in the partition of its host. A linking page's row lies in every partition that holds one of
-its link targets, so that scoring a candidate never leaves its partition.
+its link targets, and what is told of a page beside others in every partition that holds one of these, so that
+scoring a candidate never leaves its partition.
 """
 
 from typing import Literal, TypeAlias
@@ -10,6 +11,7 @@ import msgspec
 
 from models.url import identifier
 from models.verdict import Verdict
+from streams.inbox import Shard
 
 #: What has become of a URL. "aside" is a candidate whose priority is below the threshold.
 State: TypeAlias = Literal["candidate", "aside", "leased", "judged", "gone", "refused", "moved", "given up"]
@@ -24,7 +26,10 @@ TOTALS_KEY = b"t"
 
 
 class Choice(msgspec.Struct, array_like=True, frozen=True):
-    """Why a URL was fetched when it was: for which predicate, by which policy, with what priority."""
+    """Why a URL was fetched when it was: for which predicate, by which policy, with what priority.
+
+    ``probability`` is that of the choice, ``expected`` that of a hit, where the policy says so.
+    """
 
     predicate: str
     policy: str
@@ -32,6 +37,15 @@ class Choice(msgspec.Struct, array_like=True, frozen=True):
     probability: float
     priority: float
     time: float
+    expected: float | None = None
+
+
+class Anchor(msgspec.Struct, array_like=True, frozen=True):
+    """A link in its page: its position there, and the distinct words in it and around it."""
+
+    position: int
+    inside: tuple[str, ...] = ()
+    around: tuple[str, ...] = ()
 
 
 class PageRow(msgspec.Struct, array_like=True, tag="page"):
@@ -39,7 +53,10 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
 
     ``parents`` are the linking pages kept for words and siblings, ``links`` the in-links from judged pages
     for each predicate: [all, from pages that satisfy it]. ``priorities`` are as of the last change of the row.
-    ``inherited`` are priorities taken over from a URL that redirects here.
+    ``inherited`` are priorities taken over from a URL that redirects here. ``together`` are the pages kept
+    that users visited near it: [their partition, access pairs in the region, sixths of co-visits]; ``told``
+    are the partitions of all such pages, which a verdict concerns. ``inputs`` are those of the learned policy
+    for each predicate when the page, or one that redirects here, was chosen.
     """
 
     url: str
@@ -49,7 +66,6 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
     seed: bool = False
     parents: list[bytes] = []
     links: dict[str, list[int]] = {}
-    anchors: list[str] = []
     visits: int = 0
     visitors: list[str] = []
     priorities: dict[str, float] = {}
@@ -60,21 +76,36 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
     choice: Choice | None = None
     verdict: Verdict | None = None
     reason: str = ""
+    together: dict[bytes, list[int]] = {}
+    told: list[int] = []
+    inputs: dict[str, tuple[float, ...]] = {}
 
 
 class ParentRow(msgspec.Struct, array_like=True, tag="parent"):
     """What is known of a linking page: its words and verdict, its targets here, its judged targets anywhere.
 
-    ``linked`` is False while only verdicts on its targets have come. ``targets`` are (page id, link position).
+    ``linked`` is False while only verdicts on its targets have come. ``targets`` and ``children`` are by the
+    target's identifier: the link to it, and the verdict on it with the link's position.
     """
 
     url: str = ""
     linked: bool = False
     verdict: Verdict = {}
     words: frozenset[str] = frozenset()
-    targets: list[tuple[bytes, int]] = []
-    children: dict[bytes, Verdict] = {}
+    targets: dict[bytes, Anchor] = {}
+    children: dict[bytes, tuple[Verdict, int]] = {}
     partitions: tuple[int, ...] = ()
+
+
+class BesideRow(msgspec.Struct, array_like=True, tag="beside"):
+    """What is known of a page that lies together with others: its verdict, its first words, and which others.
+
+    ``pages`` are those of this partition that keep it in their ``together``.
+    """
+
+    verdict: Verdict | None = None
+    words: tuple[str, ...] = ()
+    pages: dict[bytes, None] = {}
 
 
 class HostRow(msgspec.Struct, array_like=True, tag="host"):
@@ -104,10 +135,12 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
         return self.gone + self.refused + self.given_up
 
 
-FrontierRow: TypeAlias = PageRow | ParentRow | HostRow | TotalsRow
+FrontierRow: TypeAlias = PageRow | ParentRow | BesideRow | HostRow | TotalsRow
+FrontierShard: TypeAlias = Shard[FrontierRow]
 
 PAGE_PREFIX = b"p"
 PARENT_PREFIX = b"l"
+BESIDE_PREFIX = b"n"
 HOST_PREFIX = b"h"
 
 
@@ -121,6 +154,29 @@ def parent_key(page: bytes) -> bytes:
     return PARENT_PREFIX + page
 
 
+def beside_key(page: bytes) -> bytes:
+    """Return the key of the row of a page beside others, from its identifier."""
+    return BESIDE_PREFIX + page
+
+
 def host_key(host: str) -> bytes:
     """Return the key of a host's row."""
     return HOST_PREFIX + host.encode()
+
+
+def parent_of(shard: FrontierShard, page: bytes) -> ParentRow:
+    """Return a linking page's row, an empty one where there is none."""
+    row = shard.get(parent_key(page))
+    return row if isinstance(row, ParentRow) else ParentRow()
+
+
+def beside_of(shard: FrontierShard, page: bytes) -> BesideRow:
+    """Return the row of a page beside others, an empty one where there is none."""
+    row = shard.get(beside_key(page))
+    return row if isinstance(row, BesideRow) else BesideRow()
+
+
+def totals_of(shard: FrontierShard) -> TotalsRow:
+    """Return the partition's totals."""
+    row = shard.get(TOTALS_KEY)
+    return row if isinstance(row, TotalsRow) else TotalsRow()

@@ -1,14 +1,21 @@
-"""A candidate's priority for each predicate, from its rows and what the learner has published."""
+"""A candidate's priority by the paper's rules, from its rows and what the learner has published."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from agents.frontier.book import FrontierShard
-from agents.frontier.rows import PageRow, ParentRow, parent_key
+from agents.frontier.rows import BesideRow, FrontierShard, PageRow, ParentRow, beside_of, parent_key
+from models.crowd.affinity import affinity_log
+from models.crowd.collaborative import CrowdEvidence
+from models.crowd.locality import region_log
+from models.crowd.signature import SIGNERS, signature
+from models.interest.features import BASE
 from models.interest.linkage import Evidence
 from models.interest.masks import UNSEEN, Mask, WordMasks
+from models.interest.parents import kept
 from models.interest.weights import Weights
-from models.url import tokens
+from models.lessons import Lessons
+from models.reuse.learned import whole
+from models.url import identifier, tokens
 from streams.records import Interest
 from streams.settings import LearnSettings
 
@@ -31,53 +38,74 @@ class Known:
         self.weights = weights
         self._masks = WordMasks(weights.words)
         self._parents: dict[bytes, Mask] = {}
-        self._children: dict[bytes, Children] = {}
+        self._signature_masks = WordMasks(weights.signatures)
+        self._signers: dict[bytes, Mask] = {}
+        self._children: dict[tuple[int, bytes], Children] = {}
 
     def content_log(self, parents: Iterable[tuple[bytes, ParentRow]]) -> float:
         """Return log I_c(C) of a candidate's linking pages."""
-        masks, known = self._masks, self._parents
         self.weights.bring_up()
-        if len(known) * (len(masks) // 8 + 100) > CACHED_BYTES:
-            known.clear()
-        bits = []
-        for page, parent in parents:
-            mask = known[page] = masks.mask(parent.words, known.get(page, UNSEEN))
-            bits.append(mask.bits)
-        return masks.log(bits)
+        words = ((page, parent.words) for page, parent in parents)
+        return _united(self._masks, self._parents, words)
 
-    def siblings(self, parents: Iterable[tuple[bytes, ParentRow]]) -> tuple[int, int]:
+    def signature_log(self, signers: Iterable[tuple[bytes, BesideRow]]) -> float:
+        """Return log I^SF of a candidate's signing pages."""
+        self.weights.bring_up()
+        words = ((page, frozenset(signer.words)) for page, signer in signers)
+        return _united(self._signature_masks, self._signers, words)
+
+    def siblings(self, partition: int, parents: Iterable[tuple[bytes, ParentRow]]) -> tuple[int, int]:
         """Return the distinct visited siblings of a candidate, and how many of them satisfy the predicate."""
-        found = [self._judged(page, parent) for page, parent in parents if parent.children]
+        found = [self._judged((partition, page), parent) for page, parent in parents if parent.children]
         if len(found) == 1:
             return len(found[0].visited), len(found[0].satisfying)
         visited = frozenset().union(*(children.visited for children in found))
         satisfying = frozenset().union(*(children.satisfying for children in found))
         return len(visited), len(satisfying)
 
-    def _judged(self, page: bytes, parent: ParentRow) -> Children:
-        children = self._children.get(page)
+    def _judged(self, place: tuple[int, bytes], parent: ParentRow) -> Children:
+        # Each partition hears of a verdict in its own time, so equal numbers need not be the same verdicts.
+        children = self._children.get(place)
         if children is None or children.verdicts != len(parent.children):
             name = self.weights.predicate
-            verdicts = {child: verdict[name] for child, verdict in parent.children.items() if name in verdict}
+            verdicts = {
+                child: verdict[name] for child, (verdict, _) in parent.children.items() if name in verdict
+            }
             satisfying = frozenset(child for child, holds in verdicts.items() if holds)
             children = Children(len(parent.children), frozenset(verdicts), satisfying)
             if len(self._children) > len(self._parents) + 1000:
                 self._children.clear()
-            self._children[page] = children
+            self._children[place] = children
         return children
 
 
-class Scorer:
-    """Keeps each predicate's weights as `interests` brings them, and scores rows against them."""
+def _united(masks: WordMasks, known: dict[bytes, Mask], pages: Iterable[tuple[bytes, frozenset[str]]]) -> float:
+    if len(known) * (len(masks) // 8 + 100) > CACHED_BYTES:
+        known.clear()
+    bits = []
+    for page, words in pages:
+        mask = known[page] = masks.mask(words, known.get(page, UNSEEN))
+        bits.append(mask.bits)
+    return masks.log(bits)
 
-    def __init__(self, settings: LearnSettings) -> None:
+
+class PaperScorer:
+    """Scores rows by links, by what users did, or by both, as ``lessons`` says (Aggarwal 2004).
+
+    ``drift`` is that of `models.interest.weights.Weights`.
+    """
+
+    def __init__(self, settings: LearnSettings, lessons: Lessons, drift: float = 0.02) -> None:
         self._settings = settings
+        self._lessons = lessons
+        self._drift = drift
         self._known: dict[str, Known] = {}
+        self._judged = 0
 
-    def add_predicate(self, name: str, drift: float = 0.02) -> None:
-        """Start keeping a predicate's weights; ``drift`` is that of `Weights`."""
+    def add_predicate(self, name: str, keywords: tuple[str, ...] = ()) -> None:
+        """Start keeping a predicate's weights; the paper has no use for its keywords."""
         if name not in self._known:
-            weights = Weights(name, self._settings.t, self._settings.significance, drift)
+            weights = Weights(name, self._settings.t, self._settings.significance, self._drift)
             self._known[name] = Known(weights)
 
     def weights(self, predicate: str) -> Weights:
@@ -85,38 +113,86 @@ class Scorer:
         return self._known[predicate].weights
 
     def learn(self, interest: Interest) -> None:
-        """Take in what is known of a feature."""
-        for name, (pages, hits) in interest.counts.items():
+        """Take in what is known of a feature; what an earlier crawl counted goes on where that crawl ended."""
+        if interest.feature == BASE:
+            self._judged = max((pages for pages, _ in interest.counts.values()), default=0)
+        for name in interest.counts:
             self.add_predicate(name)
-            self._known[name].weights.update(interest.feature, pages, hits)
+        for name in (interest.counts.keys() | interest.prior.keys()) & self._known.keys():
+            pages, hits = interest.counts.get(name, (0, 0))
+            more, more_hits = whole(*interest.prior.get(name, (0.0, 0.0)))
+            self._known[name].weights.update(interest.feature, pages + more, hits + more_hits)
 
     @property
     def judged(self) -> int:
         """Judged pages that the published base rates know of."""
-        return max((known.weights.base.pages for known in self._known.values()), default=0)
+        return self._judged
 
     def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
-        """Return PriorityValue (Aggarwal 2004, section 3), at least what a redirect to the URL handed on."""
+        """Return the sum of the logs of the policy's interest ratios."""
+        total = self._by_links(shard, row, predicate) if self._lessons.links else 0.0
+        return total + (self._by_users(shard, row, predicate) if self._lessons.users else 0.0)
+
+    def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> float | None:
+        """Return the probability of a hit of a page that is chosen: the paper's ratios give none."""
+        return None
+
+    def _by_links(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
+        """Return PriorityValue (section 3)."""
         known = self._known[predicate]
         weights = known.weights
         parents = linking_pages(shard, row)
         content, of_tokens, of_links, of_siblings = self._settings.weights
-        total = (
+        return (
             content * known.content_log(parents)
             + of_tokens * weights.token_log(tokens(row.url))
             + of_links * weights.link_log(*row.links.get(predicate, (0, 0)))
-            + of_siblings * weights.sibling_log(*known.siblings(parents))
+            + of_siblings * weights.sibling_log(*known.siblings(shard.partition, parents))
         )
-        inherited = row.inherited.get(predicate)
-        return total if inherited is None else max(total, inherited)
+
+    def _by_users(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
+        """Return log I^C (equation 14); a page that the log does not know has the factor 1."""
+        if not row.visits:
+            return 0.0
+        known = self._known[predicate]
+        weights = known.weights
+        near = pages_beside(shard, row)
+        return (
+            affinity_log(row.visitors, weights.users)
+            + known.signature_log((page, near[page]) for page in signers(row, near))
+            + region_log(_within(near, predicate), weights.region, weights.base)
+        )
 
     def evidence(self, shard: FrontierShard, row: PageRow, predicate: str) -> Evidence:
-        """Return what is known of a candidate for a predicate, whole: what an explanation starts from."""
+        """Return what the links say of a candidate, whole: what an explanation starts from."""
         parents = linking_pages(shard, row)
-        v, s = self._known[predicate].siblings(parents)
+        v, s = self._known[predicate].siblings(shard.partition, parents)
         k, m = row.links.get(predicate, (0, 0))
         words = tuple(parent.words for _, parent in parents)
         return Evidence(words, tokens(row.url), k=k, m=m, v=v, s=s)
+
+    def crowd(self, shard: FrontierShard, row: PageRow, predicate: str) -> CrowdEvidence:
+        """Return what users say of a candidate, whole."""
+        if not row.visits:
+            return CrowdEvidence()
+        near = pages_beside(shard, row)
+        words = signature(near[page].words for page in signers(row, near))
+        return CrowdEvidence(tuple(row.visitors), words, _within(near, predicate))
+
+
+def _within(near: Mapping[bytes, BesideRow], predicate: str) -> bool:
+    return any(found.verdict and found.verdict.get(predicate) for found in near.values())
+
+
+def pages_beside(shard: FrontierShard, row: PageRow) -> dict[bytes, BesideRow]:
+    """Return the judged pages in whose region of temporal locality a page lies, by identifier."""
+    found = {other: beside_of(shard, other) for other, cell in row.together.items() if cell[1] > 0}
+    return {other: beside for other, beside in found.items() if beside.verdict is not None}
+
+
+def signers(row: PageRow, near: Iterable[bytes]) -> list[bytes]:
+    """Return the pages whose words are a page's signature, of the judged ones ``near`` it."""
+    return kept(near, identifier(row.url), SIGNERS)
 
 
 def linking_pages(shard: FrontierShard, row: PageRow) -> list[tuple[bytes, ParentRow]]:

@@ -1,70 +1,111 @@
-"""Why a URL was or was not fetched: its row, and each feature's counts, ratio and significance."""
+"""Why a URL was or was not fetched: its row, and what makes its priority for each predicate."""
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 
-from agents.frontier.rows import FrontierRow, PageRow, page_key
-from agents.frontier.scoring import Scorer
-from agents.learn.rows import FeatureRow, LearnRow, feature_key
-from models.interest.content import union
-from models.interest.features import BASE, link, token, word
-from models.interest.linkage import Contribution, contributions
-from models.url import host, tokens
+from agents.frontier.learned import LearnedScorer
+from agents.frontier.rows import FrontierRow, FrontierShard, PageRow, page_key
+from agents.frontier.scorer import Scorer
+from agents.frontier.scoring import PaperScorer
+from agents.inspect.learned import interests
+from agents.inspect.record import definitions
+from models.crowd.contributions import crowd_contributions
+from models.interest.linkage import Contribution, contributions, ordered
+from models.learner.inputs import NAMES
+from models.lessons import lessons
+from models.predicate import parse
+from models.url import host
 from streams.inbox import Codec, Shard
-from streams.records import Interest
 from streams.settings import Settings
-from streams.tables import TablePartition, open_read_only
+from streams.tables import open_read_only
 from streams.topics import partition_of
+from streams.transport.journal import Journal
 
 
-@dataclass(frozen=True)
+class Part(msgspec.Struct, frozen=True):
+    """One input of the learned policy: its value, its weight with its deviation, and what it adds."""
+
+    name: str
+    value: float
+    weight: float
+    deviation: float
+    adds: float
+
+
+@dataclass
 class Explanation:
-    """A URL's row, and for each predicate its priority now and what makes it, the largest effect first."""
+    """A URL's row, and for each predicate its priority now and what makes it, the largest effect first.
+
+    ``contributions`` are features by the paper's policies, ``inputs`` and the ``expected`` probability of a
+    hit those of the learned one.
+    """
 
     row: PageRow
-    priorities: dict[str, float]
-    contributions: dict[str, list[Contribution]]
+    priorities: dict[str, float] = field(default_factory=dict)
+    contributions: dict[str, list[Contribution]] = field(default_factory=dict)
+    inputs: dict[str, list[Part]] = field(default_factory=dict)
+    expected: dict[str, float] = field(default_factory=dict)
 
 
 def explain(settings: Settings, url: str) -> Explanation | None:
-    """Return what is known of a canonical URL; None when the crawl never met it."""
+    """Return what is known of a canonical URL; None when the crawl never met it.
+
+    ``settings.frontier.policy`` is the crawl's.
+    """
     frontier = open_read_only(settings.data, "frontier")
     partition = partition_of(host(url), len(frontier))
     codec: Codec[FrontierRow] = Codec(FrontierRow)
-    shard: Shard[FrontierRow] = Shard(partition, "explain", frontier[partition], codec, 10_000)
+    shard: FrontierShard = Shard(partition, "explain", frontier[partition], codec, 10_000)
     row = shard.get(page_key(url))
     if not isinstance(row, PageRow):
         return None
-    learned = _Learned(settings.data)
-    scorer = Scorer(settings.learn)
-    found: dict[str, list[Contribution]] = {}
-    priorities: dict[str, float] = {}
-    for predicate in sorted(learned.counts(BASE)):
-        scorer.add_predicate(predicate, drift=0)
-        evidence = scorer.evidence(shard, row, predicate)
-        features = [BASE, link(predicate, True), link(predicate, False)]
-        features += [token(name) for name in tokens(url)]
-        features += [word(name) for name in union(evidence.parents)]
-        for feature in features:
-            scorer.learn(Interest(feature=feature, counts=learned.counts(feature)))
-        found[predicate] = contributions(evidence, scorer.weights(predicate))
-        priorities[predicate] = scorer.priority(shard, row, predicate)
-    return Explanation(row, priorities, found)
+    found = Explanation(row)
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
+        keywords = {each.name: parse(each.expression).keywords for each in definitions(journal)}
+    if settings.frontier.policy == "learned":
+        _by_learned(found, settings, shard, keywords)
+    else:
+        _by_paper(found, settings, shard, keywords)
+    return found
 
 
-class _Learned:
-    """The learner's table, for reading."""
+def _taught(scorer: Scorer, settings: Settings, keywords: Mapping[str, tuple[str, ...]]) -> None:
+    for name in keywords:
+        scorer.add_predicate(name, keywords[name])
+    for interest in interests(settings.data):
+        scorer.learn(interest)
 
-    def __init__(self, data: Path) -> None:
-        self._parts: dict[int, TablePartition] = open_read_only(data, "interests")
-        self._decode = msgspec.msgpack.Decoder(LearnRow).decode
 
-    def counts(self, feature: str) -> dict[str, tuple[int, int]]:
-        """Return a feature's counts for each predicate."""
-        raw = self._parts[partition_of(feature, len(self._parts))].get(feature_key(feature))
-        row = self._decode(raw) if raw is not None else None
-        if not isinstance(row, FeatureRow):
-            return {}
-        return {name: (pages, hits) for name, (pages, hits) in row.counts.items()}
+def _by_paper(
+    found: Explanation, settings: Settings, shard: FrontierShard, keywords: Mapping[str, tuple[str, ...]]
+) -> None:
+    known = lessons(settings.frontier.policy)
+    scorer = PaperScorer(settings.learn, known, drift=0)
+    _taught(scorer, settings, keywords)
+    for predicate in sorted(keywords):
+        weights = scorer.weights(predicate)
+        parts: list[Contribution] = []
+        if known.links:
+            parts += contributions(scorer.evidence(shard, found.row, predicate), weights)
+        if known.users:
+            parts += crowd_contributions(scorer.crowd(shard, found.row, predicate), weights)
+        found.contributions[predicate] = ordered(parts)
+        found.priorities[predicate] = scorer.priority(shard, found.row, predicate)
+
+
+def _by_learned(
+    found: Explanation, settings: Settings, shard: FrontierShard, keywords: Mapping[str, tuple[str, ...]]
+) -> None:
+    scorer = LearnedScorer()
+    _taught(scorer, settings, keywords)
+    for predicate in sorted(keywords):
+        known = scorer.known(predicate)
+        values = found.row.inputs.get(predicate) or scorer.inputs(shard, found.row, predicate)
+        weights, deviations = known.mean.tolist(), known.covariance.diagonal() ** 0.5
+        rows = zip(NAMES, values, weights, deviations.tolist(), strict=True)
+        parts = [Part(*row, adds=row[1] * row[2]) for row in rows]
+        found.inputs[predicate] = sorted(parts, key=lambda part: -abs(part.adds))
+        found.priorities[predicate] = scorer.priority(shard, found.row, predicate)
+        found.expected[predicate] = scorer.expected(values, predicate)

@@ -1,14 +1,15 @@
 """What a crawl left in its journal: the judged pages and the accesses, each once."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 
 import msgspec
 
 from agents.browse import UserRow
 from agents.harvest import read_outcome
+from agents.predicates import read_definition
 from models.crowd.window import Visit, insert
-from streams.records import Access, AccessPack, Decoder, HarvestPoint, Outcome
-from streams.topics import ACCESSES, HARVEST, OUTCOMES
+from streams.records import Access, AccessPack, Decoder, HarvestPoint, Outcome, PredicateDefinition
+from streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
 from streams.transport.journal import Journal
 from streams.transport.layout import Entry
 
@@ -32,6 +33,17 @@ def outcomes(journal: Journal) -> Iterator[Outcome]:
             if entry.value is not None:
                 for _, _, outcome in read_outcome(entry.value).facts:
                     yield outcome
+
+
+def definitions(journal: Journal) -> list[PredicateDefinition]:
+    """Return the predicates that a crawl follows, as they were last defined."""
+    found: dict[bytes | None, PredicateDefinition] = {}
+    for entry in entries(journal, PREDICATES.name, 0):
+        if entry.value is None:
+            found.pop(entry.key, None)
+        else:
+            found[entry.key] = read_definition(entry.value)
+    return list(found.values())
 
 
 def harvest_points(journal: Journal) -> Iterator[HarvestPoint]:
@@ -60,13 +72,11 @@ async def follow_points(journal: Journal, follow: bool) -> AsyncIterator[Harvest
         await journal.wait(offsets)
 
 
-def users(journal: Journal, window: int) -> tuple[dict[str, UserRow], dict[str, int]]:
-    """Replay the accesses; return each user's row, and each URL's number of visits.
+def accesses(journal: Journal) -> Iterator[Access]:
+    """Yield every access, those of a user in the order in which the browse agent had them.
 
-    An access is counted once: a fact whose origin was passed, or a line that the window holds, is a repeat.
+    A fact whose origin was passed is a repeat and is left out; a line of a log that came twice is not.
     """
-    rows: dict[str, UserRow] = {}
-    visits: dict[str, int] = {}
     decode = Decoder[AccessPack](AccessPack)
     for partition in range(journal.partitions(ACCESSES.name)):
         last: dict[str, tuple[int, int]] = {}
@@ -76,14 +86,19 @@ def users(journal: Journal, window: int) -> tuple[dict[str, UserRow], dict[str, 
                 if pack.source and (offset, index) <= last.get(pack.source, (-1, -1)):
                     continue
                 last[pack.source] = (offset, index)
-                if _replay(rows, access, window):
-                    visits[access.url] = visits.get(access.url, 0) + 1
+                yield access
+
+
+def users(found: Iterable[Access], window: int) -> tuple[dict[str, UserRow], dict[str, int]]:
+    """Replay `accesses`; return each user's row, and each URL's number of visits.
+
+    A line that the user's window holds is counted once.
+    """
+    rows: dict[str, UserRow] = {}
+    visits: dict[str, int] = {}
+    for access in found:
+        row = rows.setdefault(access.user, UserRow())
+        if insert(row.window, Visit(access.time, access.url), window) is not None:
+            row.accesses += 1
+            visits[access.url] = visits.get(access.url, 0) + 1
     return rows, visits
-
-
-def _replay(rows: dict[str, UserRow], access: Access, window: int) -> bool:
-    row = rows.setdefault(access.user, UserRow())
-    if not insert(row.window, Visit(access.time, access.url), window):
-        return False
-    row.accesses += 1
-    return True

@@ -1,20 +1,35 @@
-"""The learn agent: counts evidence by feature and publishes what moved.
+"""The learn agent: counts evidence by feature, learns from labels, and publishes what moved.
 
-Reads `evidence`; keeps the table `interests` (a row a feature); writes `interests`.
+Reads `evidence`; keeps the table `interests` (a row a feature, and one a predicate's combiner); writes
+`interests`.
 
-What it publishes are counts as they stand, so that a repeated publication does no harm: it is sent at once,
-before the group is committed, and groups may be long, which saves writes of words that every page holds.
+What it publishes are counts and combiners as they stand, so that a repeated publication does no harm: it is
+sent at once, before the group is committed, and groups may be long, which saves writes of words that every
+page holds.
 """
 
 import asyncio
+from collections.abc import Mapping
 
+from agents.learn.models import ModelStore
 from agents.learn.news import News
-from agents.learn.rows import FEATURE_PREFIX, FeatureRow, LearnRow, LearnTotals, feature_key, feature_of
+from agents.learn.rows import (
+    FEATURE_PREFIX,
+    MODEL_PREFIX,
+    FeatureRow,
+    LearnRow,
+    LearnTotals,
+    feature_key,
+    feature_of,
+    predicate_of,
+)
 from agents.learn.store import FeatureStore, LearnShard, learn_totals
 from models.interest.features import BASE
+from models.learner.shrinkage import base_rate, log_lift
 from streams.inbox import Shard
 from streams.logging import EventLog
-from streams.records import Count, Decoder, EvidencePack, Interest, encode
+from streams.outbox import Message
+from streams.records import COMBINER, Decoder, Evidence, EvidencePack, Interest, Label, Prior, Start, encode
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import EVIDENCE, INTERESTS
@@ -34,9 +49,15 @@ class LearnAgent:
         self.settings = runtime.settings.learn
         self._store = FeatureStore(self.settings.features)
         self._news = News(self.settings.threshold, self.settings.published)
+        self._models = ModelStore(self.settings)
+        if runtime.settings.frontier.policy == "learned":
+            self._models.load()
         self._changed: dict[str, LearnShard] = {}
+        self._learned: dict[str, LearnShard] = {}
         self._gone: list[str] = []
         self._base: dict[str, list[int]] = {}
+        self._earlier: dict[str, tuple[float, float]] = {}
+        self._predicates: set[str] = set()
         self._wake = asyncio.Event()
         self._reported = 0
         self.inbox: Stateful[LearnRow] = Stateful(
@@ -47,21 +68,53 @@ class LearnAgent:
         """Take up a partition: what changed before a crash may not have been told, so all is looked at."""
         row = shard.get(feature_key(BASE))
         if isinstance(row, FeatureRow):
-            self._base = row.counts
+            self._base, self._earlier = row.counts, row.prior
         self._changed.update((feature_of(key), shard) for key, _ in shard.scan(FEATURE_PREFIX))
+        self._learned.update((predicate_of(key), shard) for key, _ in shard.scan(MODEL_PREFIX))
         self._wake.set()
 
     def closed(self, shard: LearnShard) -> None:
         """Forget a partition."""
         self._changed = {name: owner for name, owner in self._changed.items() if owner is not shard}
+        self._learned = {name: owner for name, owner in self._learned.items() if owner is not shard}
+        self._models.closed(shard)
 
-    def absorb(self, shard: LearnShard, fact: Count) -> None:
-        """Count features under a verdict."""
-        self._store.add(shard, fact)
-        for feature in fact.features:
-            self._changed[feature] = shard
-        self._gone += [name for name in self._store.forget(shard) if self._news.forget(name)]
+    def absorb(self, shard: LearnShard, fact: Evidence) -> None:
+        """Count features under a verdict, or learn from a label."""
+        if isinstance(fact, Label):
+            self._models.learn(shard, fact)
+            self._learned[fact.predicate] = shard
+        elif isinstance(fact, Start):
+            self._start(shard, fact)
+        elif isinstance(fact, Prior):
+            self._inherit(shard, fact)
+        else:
+            self._store.add(shard, fact)
+            self._changed.update(dict.fromkeys(fact.features, shard))
+            self._forget(shard)
         self._wake.set()
+
+    def _forget(self, shard: LearnShard) -> None:
+        self._gone += [name for name in self._store.forget(shard) if self._news.forget(name)]
+
+    def _start(self, shard: LearnShard, start: Start) -> None:
+        if self._models.start(shard, start):
+            self._learned[start.predicate] = shard
+        else:
+            log.info(
+                "has learned already: an earlier crawl's weights are passed over", predicate=start.predicate
+            )
+
+    def _inherit(self, shard: LearnShard, prior: Prior) -> None:
+        self._store.start(shard, prior)
+        # What was told of it before was told without this.
+        self._news.forget(prior.feature)
+        self._changed[prior.feature] = shard
+        if prior.feature == BASE:
+            self._earlier = self._earlier | prior.counts
+            for name in sorted(prior.counts.keys() - self._predicates):
+                log.warning("an earlier crawl's predicate is none of this one: passed over", predicate=name)
+        self._forget(shard)
 
     def committed(self, shard: Shard[LearnRow]) -> None:
         """Report what was forgotten; publication does not wait for a commit, it is ahead of it."""
@@ -74,8 +127,13 @@ class LearnAgent:
         """Take in the base rates: they are counted in one partition and needed in all."""
         if interest.feature == BASE:
             self._base = {name: list(cell) for name, cell in interest.counts.items()}
+            self._earlier = interest.prior
             if self._changed:
                 self._wake.set()
+
+    def heard_predicate(self, name: str) -> None:
+        """Take in that the crawl has a predicate."""
+        self._predicates.add(name)
 
     async def run(self) -> None:
         """Publish whenever something changed: at once while few pages are judged, a little later then."""
@@ -94,32 +152,43 @@ class LearnAgent:
         base_shard = changed.pop(BASE, None)
         if base_shard is not None:
             row = base_shard.get(feature_key(BASE))
-            self._base = row.counts if isinstance(row, FeatureRow) else {}
+            base = row if isinstance(row, FeatureRow) else FeatureRow()
+            self._base, self._earlier = base.counts, base.prior
+        learned, self._learned = self._learned, {}
         messages = []
         for feature, shard in changed.items():
             row = shard.get(feature_key(feature))
             if not isinstance(row, FeatureRow):
                 continue
-            if self._news.worth(feature, row.counts, self._base):
-                messages.append(self._message(feature, row.counts))
+            if self._news.worth(feature, row.counts, self._base, self._effect(row.prior)):
+                messages.append(self._counts(feature, row))
             elif self._news.undecided(row.counts, self._base):
                 self._changed.setdefault(feature, shard)
-        messages += [self._message(feature, None) for feature in (*gone, *self._news.withdrawn())]
+        messages += [self._about(feature, None) for feature in (*gone, *self._news.withdrawn())]
+        messages += [self._combiner(predicate, shard) for predicate, shard in learned.items()]
         if base_shard is not None:
             # Last, so that who has heard of a page's verdict has heard of its features too.
-            messages.append(self._message(BASE, self._base))
+            messages.append(self._counts(BASE, base))
         if messages:
             await self.runtime.publisher.send_all(messages)
 
-    def _message(
-        self, feature: str, counts: dict[str, list[int]] | None
-    ) -> tuple[str, int, bytes | None, bytes | None]:
-        partition = self.runtime.partition(INTERESTS, feature)
-        value = None
-        if counts is not None:
-            told = {name: (pages, hits) for name, (pages, hits) in counts.items()}
-            value = encode(Interest(feature=feature, counts=told))
-        return (INTERESTS.name, partition, feature.encode(), value)
+    def _effect(self, prior: Mapping[str, tuple[float, float]]) -> float:
+        """Return the greatest shrunk log ratio, either way, of what an earlier crawl counted."""
+        rates = ((cell, base_rate(*self._earlier.get(name, (0, 0)))) for name, cell in prior.items())
+        return max((abs(log_lift(*cell, rate)) for cell, rate in rates), default=0.0)
+
+    def _counts(self, feature: str, row: FeatureRow) -> Message:
+        told = {name: (pages, hits) for name, (pages, hits) in row.counts.items()}
+        return self._about(feature, Interest(feature=feature, counts=told, prior=row.prior))
+
+    def _combiner(self, predicate: str, shard: LearnShard) -> Message:
+        name = COMBINER + predicate
+        weighting = self._models.weighting(shard, predicate)
+        return self._about(name, Interest(feature=name, counts={}, weighting=weighting))
+
+    def _about(self, name: str, interest: Interest | None) -> Message:
+        partition = self.runtime.partition(INTERESTS, name)
+        return (INTERESTS.name, partition, name.encode(), encode(interest) if interest else None)
 
     def totals(self) -> LearnTotals:
         """Return the totals over the partitions held."""

@@ -1,14 +1,15 @@
 """What of the learner's counts is worth telling the frontiers."""
 
-import math
 from collections.abc import Mapping
 
-from models.interest.features import BASE, LINK
+from agents.learn.rows import always_kept
+from models.learner.shrinkage import log_lift
 
-#: Pages assumed at the base rate when a ratio is judged for its news: few pages move it little.
-PRIOR_PAGES = 2.0
 #: Hits that a feature without any must have missed before that is news.
 MISSED_HITS = 2.0
+#: Base rate at most at which ratios are judged for their news. The first pages are often all hits: against
+#: their own rate nothing would be news of them, and most of their words are never met again.
+MOST_RATE = 0.5
 #: Share of the published features that is withdrawn at once when there are too many.
 WITHDRAWN = 0.1
 
@@ -19,9 +20,9 @@ class News:
     """Decides which features are published: those whose shrunk log ratio moved, of largest effect.
 
     ``threshold`` is the least move of L(c, n) = ln(((c + a p) / (n + a)) / p), with a = 2, since the last
-    publication, told counts and counts of now both taken against the base of now; a feature without a hit is at
-    its default until it missed two. ``limit`` bounds the features that are published at a time: the least of
-    effect are withdrawn.
+    publication, told counts and counts of now both taken against the base of now, or `MOST_RATE`; a feature
+    without a hit is at its default until it missed two. ``limit`` bounds the features that are published at a
+    time: the least of effect are withdrawn.
     """
 
     def __init__(self, threshold: float, limit: int) -> None:
@@ -31,21 +32,24 @@ class News:
         self._effects: dict[str, float] = {}
         self._least = 0.0
 
-    def worth(self, feature: str, counts: Counts, base: Counts) -> bool:
-        """Return whether the feature's counts are news; if so they count as told."""
-        if feature == BASE or feature.startswith(LINK):
+    def worth(self, feature: str, counts: Counts, base: Counts, inherited: float = 0.0) -> bool:
+        """Return whether the feature's counts are news; if so they count as told.
+
+        ``inherited`` is the effect of what an earlier crawl counted under it, which is told once.
+        """
+        if always_kept(feature):
             return True
         told = self._told.get(feature, {})
-        moved = False
-        effect = 0.0
+        moved = inherited > self._least and feature not in self._told
+        effect = inherited
         for predicate, (pages, hits) in counts.items():
             judged, satisfying = base.get(predicate, (0, 0))
             last = told.get(predicate)
             if satisfying <= 0 or (last is None and not hits and pages * satisfying < MISSED_HITS * judged):
                 continue
-            rate = satisfying / judged
-            ratio = shrunk_log_ratio(pages, hits, rate)
-            known = shrunk_log_ratio(*last, rate) if last is not None else 0.0
+            rate = min(MOST_RATE, satisfying / judged)
+            ratio = log_lift(pages, hits, rate)
+            known = log_lift(*last, rate) if last is not None else 0.0
             effect = max(effect, abs(ratio))
             if abs(ratio - known) > self._threshold and (last is not None or abs(ratio) > self._least):
                 moved = True
@@ -74,14 +78,3 @@ class News:
         """Forget a feature whose counts are gone; return whether it was published."""
         self._effects.pop(feature, None)
         return self._told.pop(feature, None) is not None
-
-
-def shrunk_log_ratio(pages: int, hits: int, rate: float, prior: float = PRIOR_PAGES) -> float:
-    """Return ln(((c + a p) / (n + a)) / p) of c hits on n pages at the base rate p, with a prior pages.
-
-    >>> shrunk_log_ratio(0, 0, 0.1)
-    0.0
-    >>> round(shrunk_log_ratio(8, 8, 0.1), 3)
-    2.104
-    """
-    return math.log((hits + prior * rate) / (pages + prior) / rate)

@@ -9,12 +9,12 @@ from agents.learn.rows import (
     FeatureRow,
     LearnRow,
     LearnTotals,
+    always_kept,
     feature_key,
     feature_of,
 )
-from models.interest.features import TOKEN, WORD
 from streams.inbox import Shard
-from streams.records import Count
+from streams.records import Count, Prior
 
 LearnShard = Shard[LearnRow]
 
@@ -33,14 +33,25 @@ class _Round:
 class FeatureStore:
     """Counts features in shards, at most about ``limit`` of them in each.
 
-    While there are more, each message also looks through a few rows and forgets words and URL tokens seen on
-    no more pages than the level of this round: 1 in the first, one higher in each that follows until there is
-    room again. The base and the link features are never forgotten.
+    While there are more, each message also looks through a few rows and forgets features seen on no more pages
+    than the level of this round: 1 in the first, one higher in each that follows until there is room again.
+    The base and what there are only a few of, links and regions, are never forgotten.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._rounds: dict[int, _Round] = {}
+
+    def start(self, shard: LearnShard, prior: Prior) -> None:
+        """Add what an earlier crawl counted under a feature."""
+        key = feature_key(prior.feature)
+        row = shard.get(key)
+        if not isinstance(row, FeatureRow):
+            row = FeatureRow()
+            _count_fresh(shard, 1)
+        before = row.prior
+        added = {name: _sum(before.get(name, (0.0, 0.0)), cell) for name, cell in prior.counts.items()}
+        shard.put(key, FeatureRow(row.counts, before | added))
 
     def add(self, shard: LearnShard, count: Count) -> None:
         """Add one count of features."""
@@ -61,9 +72,7 @@ class FeatureStore:
                 cell[1] = min(cell[0], max(0, cell[1] + times * satisfied))
             shard.put(key, row)
         if fresh:
-            totals = learn_totals(shard)
-            totals.features += fresh
-            shard.put(TOTALS_KEY, totals)
+            _count_fresh(shard, fresh)
 
     def forget(self, shard: LearnShard) -> list[str]:
         """Forget some of the rarest features if there are too many; return which."""
@@ -88,8 +97,18 @@ class FeatureStore:
         return [feature_of(gone) for gone in rare]
 
 
+def _count_fresh(shard: LearnShard, features: int) -> None:
+    totals = learn_totals(shard)
+    totals.features += features
+    shard.put(TOTALS_KEY, totals)
+
+
+def _sum(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    return one[0] + other[0], one[1] + other[1]
+
+
 def _forgettable(key: bytes) -> bool:
-    return feature_of(key)[:2] in (WORD, TOKEN)
+    return not always_kept(feature_of(key))
 
 
 def learn_totals(shard: LearnShard) -> LearnTotals:

@@ -45,6 +45,11 @@ class Disk:
         source = f"{topic.name}/{partition}"
         return Shard(partition, source, store, Codec[Any](row_type), cached)
 
+    def clear(self) -> None:
+        """Remove all rows and marks; shards that were opened before must not be used any more."""
+        for store in self._stores.values():
+            store.write({key: None for key, _ in store.scan(b"")}, 0)
+
     def close(self) -> None:
         """Close the databases."""
         self._resources.close()

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.browse import USER_PREFIX, BrowseAgent, UserRow
 from models.crowd.window import Visit
+from models.url import identifier
 from streams.inbox import Shard
-from streams.records import Access, Visited
+from streams.records import Access, Beside, Together, Visited
 from streams.settings import Settings
 from streams.topics import ACCESSES, SIGHTINGS, partition_of
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
@@ -54,7 +56,7 @@ def row(shard: Shard[UserRow], user: str = "u") -> UserRow:
 
 def test_an_access_is_told_to_the_partition_of_its_host(shard: Shard[UserRow], agent: BrowseAgent) -> None:
     messages = take_in(shard, agent, *(access(float(page), page) for page in range(6)))
-    told = emitted(messages, SIGHTINGS)
+    told = [entry for entry in emitted(messages, SIGHTINGS) if isinstance(entry[1], Visited)]
     expected = [Visited(f"http://h{page}.org/{page}", "u", float(page)) for page in range(6)]
     assert sorted((fact for _, fact in told), key=lambda fact: fact.time) == expected
     assert all(partition == partition_of(f"h{fact.time:.0f}.org", 3) for partition, fact in told)
@@ -100,3 +102,22 @@ def test_the_lines_of_a_short_time_count_once_in_any_order_and_across_restarts(
         told += [(fact.time, fact.user) for _, fact in emitted(messages, SIGHTINGS)]
         write(shard)
     assert sorted(told) == sorted({(float(time), f"u{user}") for time, user in lines})
+
+
+def test_pages_of_one_user_are_told_what_lies_beside_them(shard: Shard[UserRow], agent: BrowseAgent) -> None:
+    told = emitted(take_in(shard, agent, access(1.0, 1), access(2.0, 2)), SIGHTINGS)
+    together = {fact.url: (partition, fact.pages) for partition, fact in told if isinstance(fact, Together)}
+    one, two = ("http://h1.org/1", partition_of("h1.org", 3)), ("http://h2.org/2", partition_of("h2.org", 3))
+    assert together == {
+        one[0]: (one[1], (Beside(identifier(two[0]), two[1], 1, 6),)),
+        two[0]: (two[1], (Beside(identifier(one[0]), one[1], 1, 6),)),
+    }
+
+
+def test_a_referrer_is_a_covisit_wherever_the_user_was(shard: Shard[UserRow], agent: BrowseAgent) -> None:
+    came = msgspec.structs.replace(access(1.0, 1), referrer="http://h2.org/2")
+    told = [fact for _, fact in emitted(take_in(shard, agent, came), SIGHTINGS) if isinstance(fact, Together)]
+    assert {fact.url: [(beside.times, beside.sixths) for beside in fact.pages] for fact in told} == {
+        "http://h1.org/1": [(0, 6)],
+        "http://h2.org/2": [(0, 6)],
+    }

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from agents.frontier.agent import FrontierAgent
-from agents.frontier.book import Book, FrontierShard
+from agents.frontier.book import Book
 from agents.frontier.candidates import SWEPT, Candidates
-from agents.frontier.rows import Choice, FrontierRow, HostRow, PageRow, host_key, page_key
-from agents.frontier.scoring import Scorer
+from agents.frontier.rows import Choice, FrontierRow, FrontierShard, HostRow, PageRow, host_key, page_key
+from agents.frontier.scorer import scorer
 from models.frontier.politeness import HostClocks
 from models.interest.features import BASE, token
+from models.learner.inputs import INPUTS
 from models.url import host
-from streams.records import Failed, Interest, Judged, PredicateDefinition, Seeded, Visited
+from streams.records import Failed, Inherited, Interest, Judged, PredicateDefinition, Seeded, Visited
 from streams.settings import FrontierSettings, LearnSettings, Settings
 from streams.topics import SIGHTINGS, partition_of
 from tests.agents.shards import Disk, a_runtime, disk, take_in, write
@@ -28,8 +29,8 @@ class Front:
     """Candidates of one or more shards on disk, and what the agent does between inbox and choice."""
 
     def __init__(self, rows: Disk, partitions: int = 1, delay: float = 0.0, **changed: Any) -> None:
-        self.settings = FrontierSettings(**{"explore": 0.0} | changed)
-        self.scorer = Scorer(LearnSettings())
+        self.settings = FrontierSettings(**{"policy": "linkage", "explore": 0.0} | changed)
+        self.scorer = scorer(self.settings.policy, LearnSettings())
         self.candidates = Candidates(self.settings, self.scorer, HostClocks(delay, 1000), Random(1))
         self.book = Book(self.settings, 1, partitions)
         self.shards: list[FrontierShard] = [
@@ -40,7 +41,7 @@ class Front:
 
     def follow(self, *predicates: str) -> None:
         for predicate in predicates:
-            self.candidates.add_predicate(predicate)
+            self.candidates.add_predicate(predicate, ())
 
     def shard(self, url: str) -> FrontierShard:
         return self.shards[partition_of(host(url), len(self.shards))]
@@ -142,6 +143,15 @@ def test_breadth_first_takes_the_least_depth_and_then_the_first_discovered(rows:
     like(front, "good")
     front.sight(Visited("http://a.org/good", "u", 1.0), Seeded("http://a.org/2"), Seeded("http://a.org/1"))
     assert front.choices() == ["http://a.org/2", "http://a.org/1", "http://a.org/good"]
+
+
+def test_breadth_first_takes_what_a_fetched_url_redirects_to_before_what_the_log_alone_knows(
+    rows: Disk,
+) -> None:
+    front = Front(rows, policy="breadth-first")
+    front.follow("p")
+    front.sight(Visited("http://a.org/x", "u", 1.0), Inherited("http://a.org/y", 2, {"p": -2.0}))
+    assert front.choices() == ["http://a.org/y", "http://a.org/x"]
 
 
 def test_candidates_below_the_threshold_are_set_aside_until_more_is_known_and_seeds_are_not(rows: Disk) -> None:
@@ -365,7 +375,7 @@ def agent(rows: Disk, tmp_path: Path) -> Iterator[FrontierAgent]:
     values = {"data": tmp_path / "data", "streams": {"partitions": 3}, "frontier": {"attempts": 4}}
     with a_runtime(Settings.model_validate(values), NOW) as runtime:
         agent = FrontierAgent(runtime)
-        agent.heard_predicate(PredicateDefinition(name="p", expression='"p"'))
+        agent.heard_predicate(PredicateDefinition(name="p", expression='"ski"'))
         for partition in range(3):
             shard = rows.shard(FrontierRow, SIGHTINGS, partition)
             agent.inbox.shards[partition] = shard
@@ -416,3 +426,32 @@ def test_a_page_answered_after_its_lease_ran_out_is_not_ordered_again(agent: Fro
     end_leases(agent, NOW + 1000.0)
     sight(agent, Judged(url, {"p": True}, NOW))
     assert not agent._choose(NOW + 1000.0)
+
+
+def test_a_choice_by_the_learned_policy_notes_the_inputs_for_every_predicate_and_what_is_expected(
+    agent: FrontierAgent,
+) -> None:
+    agent.heard_predicate(PredicateDefinition(name="q", expression='"sea"'))
+    sight(agent, Visited(urls(1)[0], "u", NOW))
+    assert agent._choose(NOW)
+    found = agent.candidates.find(urls(1)[0])
+    assert found is not None
+    row = found[1]
+    assert row.choice is not None
+    assert row.choice.expected is not None
+    assert 0 < row.choice.expected < 1
+    assert set(row.inputs) == {"p", "q"}
+    assert {len(inputs) for inputs in row.inputs.values()} == {len(INPUTS)}
+
+
+def test_a_page_chosen_for_what_redirects_to_it_keeps_the_inputs_handed_on(agent: FrontierAgent) -> None:
+    better, worse = urls(2, hosts=2)
+    handed = {"p": (0.25,) * len(INPUTS)}
+    sight(
+        agent, Inherited(better, 1, {"p": 9.0}, False, handed), Inherited(worse, 1, {"p": -99.0}, False, handed)
+    )
+    for url in (better, worse):
+        assert agent._choose(NOW)
+        agent.candidates.land(url, NOW)
+    rows = [found[1] for url in (better, worse) if (found := agent.candidates.find(url))]
+    assert [row.inputs == handed for row in rows] == [True, False]

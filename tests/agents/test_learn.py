@@ -1,23 +1,36 @@
-"""The learner: its counts are exact, forgetting begins with the rarest, and what it tells is enough to know."""
+"""The learner: its counts are exact, forgetting begins with the rarest, and what it tells is enough to know.
 
+Its combiners are a function of the labels, whatever happens in between.
+"""
+
+import asyncio
+import logging
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.learn.news import News, shrunk_log_ratio
-from agents.learn.rows import FEATURE_PREFIX, FeatureRow, LearnRow, feature_key, feature_of
+from agents.learn.agent import LearnAgent
+from agents.learn.news import News
+from agents.learn.rows import FEATURE_PREFIX, FeatureRow, LearnRow, ModelRow, feature_key, feature_of, model_key
 from agents.learn.store import FeatureStore, LearnShard, learn_totals
 from models.counts import Counts
 from models.interest.features import BASE
 from models.interest.weights import Weights
-from streams.records import Count, Pack
-from streams.topics import EVIDENCE
-from tests.agents.shards import Disk, disk, write
+from models.learner.inputs import NAMES
+from models.learner.shrinkage import log_lift
+from models.learner.state import CombinerKind, Learner
+from streams.records import COMBINER, Count, Decoder, Interest, Label, Pack
+from streams.settings import Settings
+from streams.topics import EVIDENCE, INTERESTS
+from streams.transport.publisher import JournalPublisher
+from tests.agents.shards import Disk, a_runtime, disk, take_in, write
 
 
 @pytest.fixture
@@ -36,7 +49,7 @@ def a_shard(rows: Disk, partition: int = 0) -> LearnShard:
     return rows.shard(LearnRow, EVIDENCE, partition)
 
 
-class Learner:
+class Counting:
     """A store on a shard, as the agent uses it: it may forget after each fact."""
 
     def __init__(self, shard: LearnShard, limit: int = 1000) -> None:
@@ -94,7 +107,7 @@ def test_the_counts_of_any_evidence_are_exact(
     for key, _ in list(shard.store.scan(b"")):
         shard.delete(key)
     write(shard)
-    learner = Learner(shard)
+    learner = Counting(shard)
     learner.add(*evidence)
     expected = Counts()
     for fact in evidence:
@@ -107,14 +120,14 @@ def test_the_counts_of_any_evidence_are_exact(
 
 
 def test_nothing_is_forgotten_while_there_is_room(rows: Disk) -> None:
-    learner = Learner(a_shard(rows), limit=10)
+    learner = Counting(a_shard(rows), limit=10)
     learner.add(*seen(1, *(f"w:{n}" for n in range(10))), *seen(1, "w:0"))
     assert learner.forgotten == []
     assert learn_totals(learner.shard).forgotten == 0
 
 
 def test_the_rarest_features_are_forgotten_first_and_reported(rows: Disk) -> None:
-    learner = Learner(a_shard(rows), limit=20)
+    learner = Counting(a_shard(rows), limit=20)
     common = [f"w:common{n}" for n in range(15)]
     for _ in range(5):
         learner.add(*seen(1, *common))
@@ -128,12 +141,16 @@ def test_the_rarest_features_are_forgotten_first_and_reported(rows: Disk) -> Non
     assert totals.features == len(learner.cells())
 
 
-def test_the_base_and_the_links_are_never_forgotten(rows: Disk) -> None:
-    learner = Learner(a_shard(rows), limit=1)
-    learner.add(*seen(1, BASE, "l:p:0", "l:p:1"))
-    for number in range(20):
-        learner.add(*seen(1, f"w:{number}"))
-    assert {BASE, "l:p:0", "l:p:1"} <= learner.cells().keys()
+def test_the_base_links_and_regions_are_never_forgotten_and_all_else_is(rows: Disk) -> None:
+    learner = Counting(a_shard(rows), limit=4)
+    learner.add(*seen(1, BASE, "l:p:0", "l:p:1", "r:p"))
+    kinds = ("w:", "t:", "u:", "s:", "p:", "a:", "c:", "k:", "x:")
+    for number in range(5):
+        learner.add(*seen(1, *(f"{kind}{number}" for kind in kinds)))
+    for _ in range(20):
+        learner.add(*seen(1, BASE))
+    assert set(learner.cells()) == {BASE, "l:p:0", "l:p:1", "r:p"}
+    assert {name[:2] for name in learner.forgotten} == set(kinds)
 
 
 def test_each_of_several_partitions_keeps_within_the_limit(rows: Disk) -> None:
@@ -190,16 +207,17 @@ def test_a_first_hit_is_news_at_once_and_a_first_miss_is_not() -> None:
     assert news.worth("w:miss", {"p": [20, 0]}, BASE_COUNTS)
 
 
-def test_the_base_and_the_links_are_always_news() -> None:
+def test_the_base_links_and_regions_are_always_news() -> None:
     news = News(0.1, 1000)
-    assert all(news.worth(name, {"p": [1, 0]}, {}) for name in (BASE, "l:p:0", "l:p:1") for _ in range(2))
+    few = (BASE, "l:p:0", "l:p:1", "r:p")
+    assert all(news.worth(name, {"p": [1, 0]}, {}) for name in few for _ in range(2))
 
 
 def test_a_small_move_is_no_news_until_small_moves_add_up() -> None:
     news = News(0.1, 1000)
     told = [pages for pages in range(100, 200) if news.worth("w:a", {"p": [pages, 50]}, BASE_COUNTS)]
     assert told[0] == 100
-    ratios = [shrunk_log_ratio(pages, 50, 0.1) for pages in told]
+    ratios = [log_lift(pages, 50, 0.1) for pages in told]
     assert all(0.1 < before - after < 0.12 for before, after in pairwise(ratios))
     assert 4 <= len(told) <= 8
 
@@ -297,10 +315,182 @@ def test_a_frontier_knows_every_weight_to_about_the_threshold(seed: int) -> None
         if feature not in told:
             assert true[1] == 0, "a hit is told at once"
             continue
-        moved = abs(shrunk_log_ratio(*told[feature], rate) - shrunk_log_ratio(*true, rate))
+        moved = abs(log_lift(*told[feature], rate) - log_lift(*true, rate))
         assert moved <= threshold + 0.05
     for feature in rates:
         words = [frozenset({feature[2:]})]
         known, true_log = known_weights.content_log(words), true_weights.content_log(words)
         if known and true_log:  # both significant
             assert abs(known - true_log) < 3 * threshold
+
+
+def test_a_first_hit_on_a_rare_word_of_the_learned_policy_is_news_at_once() -> None:
+    for kind in ("p:", "a:", "c:", "k:", "x:", "u:"):
+        news = News(0.1, 1000)
+        assert news.worth(f"{kind}rare", {"p": [1, 1]}, {"p": [30, 2]})
+        assert not news.worth(f"{kind}rare", {"p": [1, 1]}, {"p": [31, 2]})
+
+
+def test_words_of_the_first_pages_are_news_though_all_of_these_are_hits() -> None:
+    news = News(0.1, 1000)
+    for pages in range(1, 20):
+        assert news.worth(f"p:of-page-{pages}", {"p": [1, 1]}, {"p": [pages, pages]})
+
+
+# labels
+
+
+@contextmanager
+def an_agent(data: Path, **learn: object) -> Iterator[LearnAgent]:
+    with a_runtime(Settings.model_validate({"data": data, "learn": learn})) as runtime:
+        yield LearnAgent(runtime)
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[LearnAgent]:
+    with an_agent(tmp_path / "data") as opened:
+        yield opened
+
+
+def told(agent: LearnAgent) -> list[Interest]:
+    """Have the agent publish what changed; return it."""
+    publisher = agent.runtime.publisher
+    assert isinstance(publisher, JournalPublisher)
+    start = publisher._journal.end(INTERESTS.name, 0)
+    asyncio.run(agent.publish())
+    decode = Decoder[Interest](Interest)
+    return [decode(entry.value or b"") for entry in publisher._journal.read(INTERESTS.name, 0, start, 10_000)]
+
+
+def labels(count: int, seed: int = 0, predicates: str = "p") -> list[Label]:
+    random = Random(seed)
+    return [
+        Label(
+            random.choice(predicates),
+            (*(random.gauss(0, 1) for _ in NAMES[1:]), 1.0),
+            random.random() < 0.4,
+            random.choice(["selected", "selected", "explored", "other"]),
+        )
+        for _ in range(count)
+    ]
+
+
+def learned(facts: Iterable[Label], kind: CombinerKind = "bayesian") -> dict[str, Learner]:
+    """Return what learns the same without an agent."""
+    learners: dict[str, Learner] = {}
+    for fact in facts:
+        learners.setdefault(fact.predicate, Learner(kind)).learn(fact.inputs, fact.holds, fact.chosen)
+    return learners
+
+
+def row_of(shard: LearnShard, predicate: str) -> ModelRow:
+    row = shard.get(model_key(predicate))
+    assert isinstance(row, ModelRow)
+    return row
+
+
+@pytest.mark.parametrize("kind", ["bayesian", "river"])
+def test_a_combiner_learns_from_every_label_of_its_predicate_and_is_told(
+    tmp_path: Path, rows: Disk, kind: CombinerKind
+) -> None:
+    with an_agent(tmp_path / "data", combiner=kind) as agent:
+        facts = labels(60, predicates="pq")
+        shard = a_shard(rows)
+        take_in(shard, agent, *facts)
+        heard = {interest.feature: interest for interest in told(agent)}
+    expected = learned(facts, kind)
+    assert heard.keys() == {COMBINER + "p", COMBINER + "q"}
+    for predicate, learner in expected.items():
+        assert row_of(shard, predicate) == ModelRow(*learner.state())
+        interest = heard[COMBINER + predicate]
+        assert interest.counts == {}
+        assert interest.weighting is not None
+        assert interest.weighting.shifts == learner.shifts
+        assert np.frombuffer(interest.weighting.mean).tolist() == learner.combiner.mean.tolist()
+        assert interest.weighting.covariance == learner.combiner.covariance.tobytes()
+
+
+def test_a_combiner_is_told_when_it_changed_and_before_the_base(agent: LearnAgent, rows: Disk) -> None:
+    shard = a_shard(rows)
+    take_in(shard, agent, Count((BASE, "p:ski"), {"p": True}), *labels(1))
+    assert [interest.feature for interest in told(agent)] == ["p:ski", COMBINER + "p", BASE]
+    take_in(shard, agent, Count((BASE,), {"p": False}))
+    assert [interest.feature for interest in told(agent)] == [BASE]
+    take_in(shard, agent, *labels(1))
+    assert [interest.feature for interest in told(agent)] == [COMBINER + "p"]
+    assert told(agent) == []
+
+
+@pytest.mark.parametrize("lost_at", range(0, 60, 7))
+def test_after_a_crash_the_labels_since_the_mark_give_the_same_rows(
+    tmp_path: Path, rows: Disk, lost_at: int
+) -> None:
+    facts = labels(60, seed=lost_at, predicates="pq")
+    groups = [facts[start : start + 10] for start in range(0, 60, 10)]
+    shard = a_shard(rows)
+    with an_agent(tmp_path / "first") as agent:
+        for group in groups[: lost_at // 10]:
+            take_in(shard, agent, *group)
+            write(shard)
+        # Absorbed and told, but never written.
+        take_in(shard, agent, *groups[lost_at // 10][: lost_at % 10])
+        told(agent)
+    with an_agent(tmp_path / "second") as agent:
+        again = a_shard(rows)
+        agent.opened(again)
+        for group in groups[again.mark.offset + 1 :]:
+            take_in(again, agent, *group)
+            write(again)
+    expected = learned(facts)
+    assert {name: row_of(a_shard(rows), name) for name in "pq"} == {
+        name: ModelRow(*learner.state()) for name, learner in expected.items()
+    }
+
+
+def test_after_a_restart_every_combiner_is_told_again(tmp_path: Path, rows: Disk) -> None:
+    shard = a_shard(rows)
+    with an_agent(tmp_path / "first") as agent:
+        take_in(shard, agent, *labels(20, predicates="pq"))
+        before = told(agent)
+        write(shard)
+    with an_agent(tmp_path / "second") as agent:
+        agent.opened(a_shard(rows))
+        after = told(agent)
+    assert sorted(after, key=lambda interest: interest.feature) == sorted(
+        before, key=lambda interest: interest.feature
+    )
+
+
+def test_a_partition_that_went_to_another_worker_leaves_nothing_behind(agent: LearnAgent, rows: Disk) -> None:
+    shard = a_shard(rows)
+    take_in(shard, agent, *labels(10))
+    agent.closed(shard)
+    assert told(agent) == []
+    again = a_shard(rows)  # nothing was written
+    agent.opened(again)
+    take_in(again, agent, *labels(5, seed=1))
+    assert row_of(again, "p") == ModelRow(*learned(labels(5, seed=1))["p"].state())
+
+
+def test_pages_that_no_longer_fit_are_told_in_the_log(
+    agent: LearnAgent, rows: Disk, caplog: pytest.LogCaptureFixture
+) -> None:
+    random = Random(3)
+    shard = a_shard(rows)
+
+    def selected(count: int, sign: int) -> list[Label]:
+        sides = [random.choice([-3.0, 3.0]) for _ in range(count)]
+        return [
+            Label("p", (side, *[0.0] * (len(NAMES) - 2), 1.0), sign * side + random.gauss(0, 1) > 0, "selected")
+            for side in sides
+        ]
+
+    with caplog.at_level(logging.INFO):
+        take_in(shard, agent, *selected(1000, 1))
+        assert caplog.records == []
+        take_in(shard, agent, *selected(100, -1))
+    (record,) = caplog.records
+    assert record.getMessage() == "a predicate's pages have changed"
+    fields = record.__dict__["fields"]
+    assert fields["predicate"] == "p"
+    assert 1000 < fields["labels"] < 1100

@@ -38,10 +38,13 @@ def proxy() -> Iterator[str]:
 class Crawl:
     """The same command each time, on the same data."""
 
-    def __init__(self, directory: Path, proxy: str, budget: int, options: Sequence[str]) -> None:
+    def __init__(
+        self, directory: Path, proxy: str, policy: str, budget: int, options: Sequence[str] = ()
+    ) -> None:
         web = SyntheticWeb(*WEB)
         self.directory = directory
         self.data = directory / "data"
+        self.policy = policy
         self.budget = budget
         self.options = options
         log = directory / "access.log"
@@ -52,7 +55,8 @@ class Crawl:
         self.arguments = (
             "crawl",
             *(option for seed in web.seeds(2) for option in ("--seed", seed)),
-            *("--log", str(log), "--labels", str(labels), "--budget", str(budget), "--json"),
+            *("--log", str(log), "--labels", str(labels), "--json"),
+            *("--budget", str(budget), "--policy", policy),
             *(option for topic in topics[:2] for option in ("--predicate", f'{topic}=category("{topic}")')),
             *("--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0"),
         )
@@ -113,7 +117,7 @@ class Crawl:
                 url=row.url,
                 order=row.attempts + 1,
                 predicate=next(iter(row.priorities), "none"),
-                policy="linkage",
+                policy=self.policy,
                 explored=False,
                 probability=1.0,
                 priority=0.0,
@@ -132,7 +136,8 @@ class Crawl:
 
 def kill_again_and_again(crawl: Crawl, kills: int, random: Random) -> None:
     topics = {SIGHTINGS: 40, EVIDENCE: 20, FETCHES: 20, PAGES: 20, OUTCOMES: 20}
-    for _ in range(kills):
+    assert crawl.kill_after(SIGHTINGS.name, 3), "it ended before it was killed"  # while it reads the log
+    for _ in range(kills - 1):
         topic = random.choice(list(topics))
         assert crawl.kill_after(topic.name, random.randint(1, topics[topic])), "it ended before it was killed"
     assert crawl.finish()["fetched"] == crawl.budget
@@ -151,21 +156,20 @@ def check(crawl: Crawl) -> None:
     }
 
 
-def test_a_crawl_that_is_killed_five_times_counts_every_page_once(tmp_path: Path, proxy: str) -> None:
-    kill_again_and_again(Crawl(tmp_path, proxy, 150, ()), kills=5, random=Random(1))
-
-
-def test_a_crawl_on_three_partitions_that_is_killed_twice_counts_every_page_once(
-    tmp_path: Path, proxy: str
+@pytest.mark.parametrize(
+    ("policy", "budget", "kills", "partitions"), [("learned", 120, 4, 1), ("combined", 100, 3, 3)]
+)
+def test_a_crawl_that_is_killed_again_and_again_counts_every_page_and_access_once(
+    tmp_path: Path, proxy: str, policy: str, budget: int, kills: int, partitions: int
 ) -> None:
-    crawl = Crawl(tmp_path, proxy, 80, ("--set", "streams.partitions=3"))
-    kill_again_and_again(crawl, kills=2, random=Random(2))
+    crawl = Crawl(tmp_path, proxy, policy, budget, ("--set", f"streams.partitions={partitions}"))
+    kill_again_and_again(crawl, kills, Random(partitions))
 
 
 def test_orders_that_a_crash_left_without_their_rows_are_answered_and_counted_once(
     tmp_path: Path, proxy: str
 ) -> None:
-    crawl = Crawl(tmp_path, proxy, 60, ())
+    crawl = Crawl(tmp_path, proxy, "linkage", 60)
     assert crawl.kill_after(OUTCOMES.name, 20)
     crawl.leave_orders(15)
     assert crawl.finish()["fetched"] == crawl.budget

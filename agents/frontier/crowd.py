@@ -1,0 +1,150 @@
+"""What users did with pages: visits, the pages that lie together, and the verdicts told between these.
+
+Counts are functions of the sets of judged pages and of accesses: when an access or a verdict changes what the
+crowd says of a page that is judged already, its evidence is corrected.
+"""
+
+from collections.abc import Iterator
+
+from agents.frontier.evidence import EvidenceEmitter
+from agents.frontier.pages import Pages
+from agents.frontier.rows import (
+    OPEN,
+    PAGE_PREFIX,
+    BesideRow,
+    FrontierShard,
+    PageRow,
+    beside_key,
+    beside_of,
+)
+from agents.frontier.scoring import pages_beside, signers
+from models.crowd.signature import WORDS
+from models.interest.parents import rank
+from models.lessons import NOTHING, Lessons
+from models.url import identifier
+from models.verdict import Verdict
+from streams.records import Beside, Met, Together, Visited
+from streams.settings import FrontierSettings
+from streams.topics import SIGHTINGS
+
+#: Candidates at most that one verdict has scored anew because users visited both.
+BESIDE_AT_MOST = 30
+
+
+class Crowd:
+    """Keeps visitors and neighbours of pages within the bounds of the settings."""
+
+    def __init__(
+        self, pages: Pages, evidence: EvidenceEmitter, lessons: Lessons, settings: FrontierSettings
+    ) -> None:
+        self._pages = pages
+        self._evidence = evidence
+        self._lessons = lessons
+        self._settings = settings
+
+    def features(self, shard: FrontierShard, row: PageRow) -> frozenset[str]:
+        """Return what the crowd has a page counted under; nothing before it is judged."""
+        if row.verdict is None:
+            return NOTHING
+        words: list[tuple[str, ...]] = []
+        regions: set[str] = set()
+        if self._lessons.users:
+            near = pages_beside(shard, row)
+            words = [near[page].words for page in signers(row, near)]
+            for found in near.values():
+                regions.update(name for name, holds in (found.verdict or {}).items() if holds)
+        return self._lessons.of_crowd(row.visitors, words, regions)
+
+    def _recount(self, shard: FrontierShard, row: PageRow, before: frozenset[str]) -> None:
+        """Count what changed in what the crowd says of a judged page."""
+        if row.verdict is not None:
+            after = self.features(shard, row)
+            self._evidence.change(shard, row.verdict, after - before, before - after)
+
+    # accesses
+
+    def visited(self, shard: FrontierShard, sighting: Visited) -> None:
+        """Take in an access; one step from a user counts as one link from a seed."""
+        key, row = self._pages.find(shard, sighting.url, 1)
+        before = self.features(shard, row)
+        row.visits += 1
+        if sighting.user not in row.visitors:
+            row.visitors = sorted((*row.visitors, sighting.user))[: self._settings.visitors]
+        self._pages.keep(shard, key, row)
+        self._recount(shard, row, before)
+
+    def together(self, shard: FrontierShard, sighting: Together) -> None:
+        """Take in what changed between a page and others that users visited near it."""
+        key, row = self._pages.find(shard, sighting.url, 1)
+        page = identifier(sighting.url)
+        before = self.features(shard, row)
+        for beside in sighting.pages:
+            self._tell(shard, row, page, beside.partition)
+            self._put_beside(shard, row, page, beside)
+        self._pages.keep(shard, key, row)
+        self._recount(shard, row, before)
+
+    def _put_beside(self, shard: FrontierShard, row: PageRow, page: bytes, beside: Beside) -> None:
+        """Note what changed between a page and another, and keep those of lowest rank.
+
+        One that is displaced never comes back, because those that displaced it stay: what was known of it may
+        be forgotten.
+        """
+        cell = row.together.get(beside.other)
+        if cell is not None:
+            cell[1] += beside.times
+            cell[2] += beside.sixths
+            return
+        row.together[beside.other] = [beside.partition, beside.times, beside.sixths]
+        if len(row.together) > self._settings.together:
+            displaced = max(row.together, key=lambda other: rank(other, page))
+            del row.together[displaced]
+            if displaced == beside.other:
+                return
+            found = beside_of(shard, displaced)
+            found.pages.pop(page, None)
+            shard.put(beside_key(displaced), found)
+        found = beside_of(shard, beside.other)
+        found.pages[page] = None
+        shard.put(beside_key(beside.other), found)
+
+    # verdicts
+
+    def judged(self, shard: FrontierShard, row: PageRow, verdict: Verdict, words: tuple[str, ...]) -> None:
+        """Tell a page's verdict to wherever pages lie together with it."""
+        if not self._lessons.counts_crowd:
+            return
+        met = Met(identifier(row.url), verdict, words[:WORDS] if self._lessons.users else ())
+        for partition in row.told:
+            if partition != shard.partition:
+                shard.outbox.emit(SIGHTINGS.name, partition, met)
+        self.met(shard, met)
+
+    def _tell(self, shard: FrontierShard, row: PageRow, page: bytes, partition: int) -> None:
+        """Note that pages of a partition lie together with a page, and tell it of a verdict there is."""
+        if partition in row.told:
+            return
+        row.told.append(partition)
+        if row.verdict is not None and partition != shard.partition:
+            shard.outbox.emit(SIGHTINGS.name, partition, Met(page, row.verdict, beside_of(shard, page).words))
+
+    def met(self, shard: FrontierShard, sighting: Met) -> None:
+        """Take in the verdict on a page, once: it may concern all pages that lie together with it."""
+        found = beside_of(shard, sighting.page)
+        if found.verdict is not None:
+            return
+        pages = [(row, self.features(shard, row)) for row in self._beside(shard, found)]
+        found.verdict = sighting.verdict
+        found.words = sighting.words
+        shard.put(beside_key(sighting.page), found)
+        for row, before in pages:
+            self._recount(shard, row, before)
+        nearest = sorted((row for row, _ in pages), key=lambda row: -row.together[sighting.page][1])
+        candidates = [identifier(row.url) for row in nearest if row.state in OPEN]
+        self._pages.touch(shard, candidates[:BESIDE_AT_MOST])
+
+    def _beside(self, shard: FrontierShard, found: BesideRow) -> Iterator[PageRow]:
+        for page in found.pages:
+            row = shard.get(PAGE_PREFIX + page)
+            if isinstance(row, PageRow):
+                yield row

@@ -1,0 +1,141 @@
+"""The rows of linking pages: what links say of their targets, and what is told of verdicts at either end.
+
+Counts are functions of the set of judged pages: when a page is judged after one of its link targets, the
+target's evidence is corrected.
+"""
+
+from collections.abc import Iterable
+from itertools import islice
+
+from agents.frontier.evidence import EvidenceEmitter
+from agents.frontier.pages import Pages
+from agents.frontier.rows import Anchor, FrontierShard, PageRow, ParentRow, parent_key, parent_of
+from models.interest.contribution import link_features
+from models.interest.features import link
+from models.interest.parents import kept
+from models.lessons import Lessons, LinkFrom
+from models.page import Link
+from models.url import identifier
+from models.verdict import Verdict
+from streams.records import Linked, Near
+from streams.topics import SIGHTINGS
+
+#: Link positions around a judged link target within which others are scored anew.
+NEAR = 4
+#: Candidates at most that one verdict has scored anew because they are near.
+NEAR_AT_MOST = 30
+
+
+class Links:
+    """Keeps linking pages; ``bound`` is how many of them each target keeps."""
+
+    def __init__(self, pages: Pages, evidence: EvidenceEmitter, lessons: Lessons, bound: int) -> None:
+        self._pages = pages
+        self._evidence = evidence
+        self._lessons = lessons
+        self._bound = bound
+
+    # links of a judged page
+
+    def linked(self, shard: FrontierShard, sighting: Linked) -> None:
+        """Take in a judged page and its links to this partition, once."""
+        parent = parent_of(shard, sighting.page)
+        if parent.linked:
+            return
+        parent.linked = True
+        parent.url = sighting.url
+        parent.verdict = sighting.verdict
+        parent.words = frozenset(sighting.words)
+        parent.partitions = sighting.partitions
+        shard.put(parent_key(sighting.page), parent)
+        for found in sighting.links:
+            self._in_link(shard, sighting, parent, found)
+
+    def _in_link(self, shard: FrontierShard, sighting: Linked, parent: ParentRow, found: Link) -> None:
+        page = identifier(found.url)
+        if page == sighting.page:
+            return
+        key, row = self._pages.find(shard, found.url, sighting.depth + 1)
+        parent.targets[page] = Anchor(found.position, _distinct(found.anchor), _distinct(found.context))
+        for predicate, satisfied in sighting.verdict.items():
+            counts = row.links.setdefault(predicate, [0, 0])
+            counts[0] += 1
+            counts[1] += satisfied
+        before = list(row.parents)
+        row.parents = kept((*before, sighting.page), page, self._bound)
+        self._pages.keep(shard, key, row)
+        if row.verdict is not None:
+            if self._lessons.counts_links:
+                self._evidence.count(shard, link_features(sighting.verdict), row.verdict)
+            self._correct(shard, before, row, page, row.verdict)
+            self._register(shard, sighting.page, parent, page, row.verdict)
+
+    def _correct(
+        self, shard: FrontierShard, before: list[bytes], row: PageRow, page: bytes, verdict: Verdict
+    ) -> None:
+        """Correct what a judged page is counted under, where a linking page came to be kept."""
+        if row.parents != before:
+            old, new = self._found(shard, before, page), self._found(shard, row.parents, page)
+            self._evidence.change(shard, verdict, *self._lessons.change_of_links(old, new))
+
+    def _found(self, shard: FrontierShard, parents: Iterable[bytes], page: bytes) -> list[LinkFrom]:
+        found = []
+        for name in parents:
+            parent = parent_of(shard, name)
+            anchor = parent.targets[page]
+            found.append(LinkFrom(parent.words, (anchor.inside, anchor.around)))
+        return found
+
+    # the verdict on a link target
+
+    def features(self, shard: FrontierShard, row: PageRow) -> frozenset[str]:
+        """Return what its kept in-links have a judged page counted under."""
+        return self._lessons.of_links(self._found(shard, row.parents, identifier(row.url)))
+
+    def judged(self, shard: FrontierShard, row: PageRow, verdict: Verdict) -> None:
+        """Count the links to a judged page, and note its verdict with the pages that link to it."""
+        if self._lessons.counts_links:
+            for predicate, (links, satisfying) in row.links.items():
+                self._evidence.count(shard, (link(predicate, True),), verdict, satisfying)
+                self._evidence.count(shard, (link(predicate, False),), verdict, links - satisfying)
+        page = identifier(row.url)
+        near: set[bytes] = set()
+        for name in row.parents:
+            parent = parent_of(shard, name)
+            self._register(shard, name, parent, page, verdict)
+            near.update(_near(parent, page, parent.targets[page].position, NEAR_AT_MOST - len(near)))
+        self._pages.touch(shard, near)
+
+    def _register(
+        self, shard: FrontierShard, name: bytes, parent: ParentRow, child: bytes, verdict: Verdict
+    ) -> None:
+        """Note a judged link target with its linking page, here and wherever that page has targets."""
+        if child in parent.children:
+            return
+        position = parent.targets[child].position
+        parent.children[child] = (verdict, position)
+        shard.put(parent_key(name), parent)
+        for partition in parent.partitions:
+            if partition != shard.partition:
+                shard.outbox.emit(SIGHTINGS.name, partition, Near(name, child, verdict, position))
+
+    def near(self, shard: FrontierShard, sighting: Near) -> None:
+        """Take in the verdict on a link target in another partition."""
+        parent = parent_of(shard, sighting.parent)
+        parent.children[sighting.child] = (sighting.verdict, sighting.position)
+        shard.put(parent_key(sighting.parent), parent)
+        self._pages.touch(shard, _near(parent, sighting.child, sighting.position, NEAR_AT_MOST))
+
+
+def _near(parent: ParentRow, page: bytes, position: int, most: int) -> list[bytes]:
+    """Return link targets near another one, at most so many."""
+    found = (
+        target
+        for target, anchor in parent.targets.items()
+        if target != page and abs(anchor.position - position) <= NEAR
+    )
+    return list(islice(found, most))
+
+
+def _distinct(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words))

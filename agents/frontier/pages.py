@@ -1,0 +1,67 @@
+"""The rows of URLs: made when a URL is found, kept while it is open, closed when something became of it."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from agents.frontier.rows import (
+    OPEN,
+    PAGE_PREFIX,
+    TOTALS_KEY,
+    FrontierShard,
+    HostRow,
+    PageRow,
+    State,
+    host_key,
+    page_key,
+    totals_of,
+)
+from models.url import host
+
+
+class Pages:
+    """Makes and changes the rows of URLs; ``touched`` gathers, by partition, those to be scored anew."""
+
+    def __init__(self) -> None:
+        self.touched: dict[int, set[bytes]] = defaultdict(set)
+
+    def find(self, shard: FrontierShard, url: str, depth: int | None = None) -> tuple[bytes, PageRow]:
+        """Return a URL's key and row, a new one where it was unknown; ``depth`` is one way that leads to it."""
+        key = page_key(url)
+        row = shard.get(key)
+        if not isinstance(row, PageRow):
+            totals = totals_of(shard)
+            row = PageRow(url=url, depth=depth or 0, discovered=totals.discovered)
+            totals.discovered += 1
+            shard.put(TOTALS_KEY, totals)
+        elif depth is not None:
+            row.depth = min(row.depth, depth)
+        return key, row
+
+    def keep(self, shard: FrontierShard, key: bytes, row: PageRow) -> None:
+        """Stage a row of which more is known now; an open one is to be scored anew."""
+        shard.put(key, row)
+        if row.state in OPEN:
+            self.touched[shard.partition].add(key)
+
+    def touch(self, shard: FrontierShard, pages: Iterable[bytes]) -> None:
+        """Have URLs scored anew, by their identifiers."""
+        self.touched[shard.partition].update(PAGE_PREFIX + page for page in pages)
+
+    def close(self, shard: FrontierShard, key: bytes, row: PageRow, state: State) -> None:
+        """Bring a URL to an end, and count it there."""
+        totals = totals_of(shard)
+        if row.state not in OPEN:  # given up, and judged after all
+            totals.count(row.state, -1)
+        totals.count(state, 1)
+        shard.put(TOTALS_KEY, totals)
+        row.state = state
+        row.lease = 0.0
+        shard.put(key, row)
+
+    def count_for_host(self, shard: FrontierShard, url: str) -> None:
+        """Count a judged page for its host."""
+        key = host_key(host(url))
+        row = shard.get(key)
+        counts = row if isinstance(row, HostRow) else HostRow()
+        counts.judged += 1
+        shard.put(key, counts)

@@ -1,0 +1,35 @@
+"""What scores candidates: by the paper's rules, by the learned policy, or not at all."""
+
+from typing import Protocol
+
+from agents.frontier.learned import LearnedScorer
+from agents.frontier.rows import FrontierShard, PageRow
+from agents.frontier.scoring import PaperScorer
+from models.lessons import lessons
+from streams.records import Interest
+from streams.settings import LearnSettings, Policy
+
+
+class Scorer(Protocol):
+    """Knows what `interests` has brought of each predicate, and scores rows by it."""
+
+    def add_predicate(self, name: str, keywords: tuple[str, ...] = ()) -> None:
+        """Start keeping what is known of a predicate; ``keywords`` are the words it asks for."""
+
+    def learn(self, interest: Interest) -> None:
+        """Take in what is known of a feature."""
+
+    @property
+    def judged(self) -> int:
+        """Judged pages that the published base rates know of."""
+
+    def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
+        """Return a candidate's priority for a predicate; higher comes first."""
+
+    def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> float | None:
+        """Note in the row what a choice was made by; return the probability of a hit, if the policy has one."""
+
+
+def scorer(policy: Policy, settings: LearnSettings) -> Scorer:
+    """Return what scores candidates under a policy."""
+    return LearnedScorer() if policy == "learned" else PaperScorer(settings, lessons(policy))

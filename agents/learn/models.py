@@ -1,0 +1,66 @@
+"""The combiners of a worker's predicates: decoded in memory, their state in rows."""
+
+import msgspec
+
+from agents.learn.rows import ModelRow, model_key
+from agents.learn.store import LearnShard
+from models.learner.state import Learner, State
+from models.reuse.learned import Combining
+from streams.logging import EventLog
+from streams.records import Label, Start, Weighting
+from streams.settings import LearnSettings
+
+log = EventLog("learn")
+
+
+class ModelStore:
+    """Learns from labels; each label also stages the row of its predicate's combiner."""
+
+    def __init__(self, settings: LearnSettings) -> None:
+        self._settings = settings
+        self._learners: dict[LearnShard, dict[str, Learner]] = {}
+
+    def load(self) -> None:
+        """Load what learning takes: it is a second's work, and must not hold up the first verdict."""
+        Learner(self._settings.combiner)
+
+    def closed(self, shard: LearnShard) -> None:
+        """Forget a partition."""
+        self._learners.pop(shard, None)
+
+    def learn(self, shard: LearnShard, label: Label) -> None:
+        """Take in a label; says so in the log where the predicate's pages have changed."""
+        learner = self._learner(shard, label.predicate)
+        drifted = learner.learn(label.inputs, label.holds, label.chosen)
+        shard.put(model_key(label.predicate), ModelRow(*learner.state()))
+        if drifted is not None:
+            log.info(
+                "a predicate's pages have changed",
+                predicate=label.predicate,
+                labels=learner.labels,
+                residual=round(drifted, 3),
+            )
+
+    def start(self, shard: LearnShard, start: Start) -> bool:
+        """Start a predicate's combiner where an earlier crawl's stood; return False where it has learned."""
+        learner = self._learner(shard, start.predicate)
+        if learner.labels:
+            return False
+        learner.start(Combining(start.names, start.mean, start.covariance, start.calibration))
+        shard.put(model_key(start.predicate), ModelRow(*learner.state()))
+        return True
+
+    def weighting(self, shard: LearnShard, predicate: str) -> Weighting:
+        """Return a predicate's combiner as it stands."""
+        learner = self._learner(shard, predicate)
+        combiner = learner.combiner
+        return Weighting(combiner.mean.tobytes(), combiner.covariance.tobytes(), learner.shifts)
+
+    def _learner(self, shard: LearnShard, predicate: str) -> Learner:
+        known = self._learners.setdefault(shard, {})
+        learner = known.get(predicate)
+        if learner is None:
+            row = shard.get(model_key(predicate))
+            state = State(*msgspec.structs.astuple(row)) if isinstance(row, ModelRow) else None
+            learner = known[predicate] = Learner(self._settings.combiner, self._settings.fade, state)
+        return learner

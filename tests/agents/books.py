@@ -1,0 +1,75 @@
+"""Sightings and rows of the frontier, for tests of its bookkeeping."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from agents.frontier.book import Book
+from agents.frontier.rows import (
+    FrontierShard,
+    PageRow,
+    ParentRow,
+    page_key,
+    parent_key,
+)
+from models.counts import Counts
+from models.page import Link
+from models.url import identifier
+from models.verdict import Verdict
+from streams.outbox import Message
+from streams.records import (
+    Count,
+    Label,
+    Linked,
+)
+from streams.settings import FrontierSettings, Policy
+from streams.topics import EVIDENCE
+from tests.agents.shards import emitted
+
+YES: Verdict = {"p": True}
+NO: Verdict = {"p": False}
+
+
+def a_book(partitions: int = 1, policy: Policy = "linkage", **changed: Any) -> Book:
+    return Book(FrontierSettings(policy=policy, **changed), 1, partitions)
+
+
+def page(shard: FrontierShard, url: str) -> PageRow:
+    row = shard.get(page_key(url))
+    assert isinstance(row, PageRow)
+    return row
+
+
+def parent(shard: FrontierShard, url: str) -> ParentRow:
+    row = shard.get(parent_key(identifier(url)))
+    assert isinstance(row, ParentRow)
+    return row
+
+
+def url(number: int) -> str:
+    return f"http://h{number % 4}.org/{number}"
+
+
+def linked(
+    source: str, targets: Iterable[str], verdict: Verdict, words: Iterable[str] = (), depth: int = 0
+) -> Linked:
+    links = tuple(Link(target, ("anchor", f"to{place}"), (), place) for place, target in enumerate(targets))
+    return Linked(identifier(source), source, depth, verdict, tuple(words), links, (0,))
+
+
+def counted(messages: Iterable[Message]) -> Counts:
+    counts = Counts()
+    for _, fact in emitted(messages, EVIDENCE):
+        if isinstance(fact, Count):
+            counts.add(fact.features, fact.verdict, fact.times)
+    return counts
+
+
+def labels(messages: Iterable[Message]) -> list[Label]:
+    return [fact for _, fact in emitted(messages, EVIDENCE) if isinstance(fact, Label)]
+
+
+def lease(shard: FrontierShard, url: str, attempt: int = 1) -> None:
+    """Order a fetch, as the agent does."""
+    row = page(shard, url)
+    row.state, row.attempts, row.lease = "leased", attempt, 100.0
+    shard.put(page_key(url), row)

@@ -1,0 +1,181 @@
+"""The frontier scores candidates as the models do that are shown the same pages and accesses at once."""
+
+from collections.abc import Iterator
+from random import Random
+from typing import Literal
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.frontier.learned import LearnedScorer
+from agents.frontier.scoring import PaperScorer
+from models.crowd.together import SIXTHS
+from models.crowd.trace import Step, Trace
+from models.evaluate.recount import JudgedPage
+from models.evaluate.reference import ReferenceCrawler
+from models.interest.features import BASE
+from models.interest.parents import kept
+from models.learner.address import prefixes, url_words
+from models.learner.candidate import NOBODY, Candidate, Crowd, InLink, Parent
+from models.learner.knowledge import Knowledge
+from models.learner.lessons import IN_LINKS
+from models.learner.words import Vocabulary
+from models.lessons import lessons
+from models.url import identifier
+from streams.records import Interest
+from streams.settings import LearnSettings
+from tests.agents.pipeline import Bounds, Crawl, Pipeline, Place, a_place, links_of
+from tests.models.webs import PAGES, STEPS
+
+PREDICATES = ("p", "q")
+#: All in-links are kept: a verdict is noted with no others, of which the reference knows.
+BOUNDS = st.sampled_from([Bounds(), Bounds(visitors=2, together=2, window=4, reach=2)])
+PARTITIONS = st.integers(1, 3)
+SEEDS = st.integers(0, 10_000)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with a_place(tmp_path_factory.mktemp("place")) as opened:
+        yield opened
+
+
+class News:
+    """Tells all that was counted as the learner does: what came to nothing once more, the base last."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._counts = pipeline.counts
+        self._told = {BASE}
+
+    def take(self) -> Iterator[Interest]:
+        self._told |= {feature for feature, *_ in self._counts.items()}
+        for feature in sorted(self._told, key=lambda name: (name == BASE, name)):
+            counts = {name: self._counts.get(feature, name) for name in PREDICATES}
+            yield Interest(feature=feature, counts=counts)
+
+
+def halves(pages: list[JudgedPage], steps: list[Step]) -> Iterator[tuple[list[JudgedPage], list[Step]]]:
+    """Yield both halves: what was kept in memory of the first must not stand for the whole."""
+    one, two = len(pages) // 2, len(steps) // 2
+    yield pages[:one], steps[:two]
+    yield pages[one:], steps[two:]
+
+
+class Facts:
+    """Candidates made of judged pages and a log, with nothing kept from one to the next."""
+
+    def __init__(self, pages: list[JudgedPage], trace: Trace, vocabulary: Vocabulary) -> None:
+        self._pages = {page.url: page for page in pages}
+        self._trace = trace
+        self._vocabulary = vocabulary
+
+    def candidate(self, url: str, predicate: str) -> Candidate:
+        """Return a page that is not judged as a predicate's candidate."""
+        sources = {
+            identifier(page.url): page
+            for page in self._pages.values()
+            if any(link.url == url for link in page.links)
+        }
+        verdicts = [page.verdict[predicate] for page in sources.values() if predicate in page.verdict]
+        words = url_words(url)
+        return Candidate(
+            words,
+            self._vocabulary.numbers(words),
+            prefixes(url),
+            [self._in_link(sources[name], url, predicate) for name in kept(sources, identifier(url), IN_LINKS)],
+            len(verdicts),
+            sum(verdicts),
+            self._crowd(url, predicate),
+        )
+
+    def _in_link(self, page: JudgedPage, url: str, predicate: str) -> InLink:
+        links = links_of(page)
+        words = [(tuple(dict.fromkeys(link.anchor)), tuple(dict.fromkeys(link.context))) for link in links]
+        parent = Parent(page.verdict.get(predicate, False), self._vocabulary.linking(page.words, words))
+        for link in links:
+            target = self._pages.get(link.url)
+            if target is not None and target is not page and predicate in target.verdict:
+                parent.judged(link.position, target.verdict[predicate])
+        (place,) = (link.position for link in links if link.url == url)
+        return InLink(parent, place, place)
+
+    def _crowd(self, url: str, predicate: str) -> Crowd:
+        if url not in self._trace.accesses:
+            return NOBODY
+        found = [
+            (times, sixths, self._pages[other].verdict[predicate])
+            for other, (times, sixths) in self._trace.together.get(url, {}).items()
+            if other in self._pages and predicate in self._pages[other].verdict
+        ]
+        return Crowd(
+            self._trace.accesses[url],
+            self._trace.visitors[url],
+            sum(sixths for _, sixths, _ in found) / SIXTHS,
+            sum(sixths for _, sixths, holds in found if holds) / SIXTHS,
+            sum(times for times, _, _ in found),
+            sum(times for times, _, holds in found if holds),
+        )
+
+
+@pytest.mark.parametrize("policy", ["linkage", "collaborative", "combined"])
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(PAGES, STEPS, PARTITIONS, BOUNDS, SEEDS)
+def test_priorities_of_the_papers_policies_are_those_of_the_reference(
+    place: Place,
+    policy: Literal["linkage", "collaborative", "combined"],
+    pages: list[JudgedPage],
+    steps: list[Step],
+    partitions: int,
+    bounds: Bounds,
+    seed: int,
+) -> None:
+    pipeline = Pipeline(place, Crawl(policy, partitions, bounds))
+    scorer = PaperScorer(LearnSettings(t=0.5), lessons(policy), drift=0.0)
+    reference = ReferenceCrawler(PREDICATES, policy, Random(1), t=0.5, **bounds._asdict())
+    for name in PREDICATES:
+        scorer.add_predicate(name)
+    news = News(pipeline)
+    for part in halves(pages, steps):
+        pipeline.run(*part, Random(seed))
+        for page in part[0]:
+            reference.judged(page.url, page.verdict, page.words, page.links)
+        for step in part[1]:
+            reference.visit(step)
+        for interest in news.take():
+            scorer.learn(interest)
+        for shard, row in pipeline.candidates():
+            for name in PREDICATES:
+                expected = reference.priority(row.url, name)
+                assert scorer.priority(shard, row, name) == pytest.approx(expected)
+                if lessons(policy).users:
+                    assert scorer.crowd(shard, row, name) == reference.crowd_evidence(row.url, name)
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(PAGES, STEPS, PARTITIONS, BOUNDS, SEEDS)
+def test_inputs_of_the_learned_policy_are_those_of_a_candidate_made_of_the_same_facts(
+    place: Place, pages: list[JudgedPage], steps: list[Step], partitions: int, bounds: Bounds, seed: int
+) -> None:
+    # Predicates judge every page, as they do once a crawl runs: what a page weighs is kept until then.
+    pages = [msgspec.structs.replace(page, verdict={"p": False, "q": False} | page.verdict) for page in pages]
+    pipeline = Pipeline(place, Crawl("learned", partitions, bounds))
+    scorer, vocabulary = LearnedScorer(), Vocabulary()
+    by_hand = {name: Knowledge(name, vocabulary, ("a",)) for name in PREDICATES}
+    so_far: tuple[list[JudgedPage], list[Step]] = ([], [])
+    for name in PREDICATES:
+        scorer.add_predicate(name, ("a",))
+    news = News(pipeline)
+    for part in halves(pages, steps):
+        pipeline.run(*part, Random(seed))
+        so_far = so_far[0] + part[0], so_far[1] + part[1]
+        for interest in news.take():
+            scorer.learn(interest)
+            for name, cell in interest.counts.items():
+                by_hand[name].put(interest.feature, *cell)
+        facts = Facts(so_far[0], bounds.trace(so_far[1]), vocabulary)
+        for shard, row in pipeline.candidates():
+            for name in PREDICATES:
+                expected = by_hand[name].inputs(facts.candidate(row.url, name))
+                assert scorer.inputs(shard, row, name) == pytest.approx(expected)
