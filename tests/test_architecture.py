@@ -21,7 +21,14 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 PAPERS = sorted((ROOT / "docs" / "papers").glob("*.md"))
-PAGES = [README, ARCHITECTURE, ROOT / "docs" / "predicates.md", *PAPERS]
+PAGES = [
+    README,
+    ARCHITECTURE,
+    ROOT / "docs" / "predicates.md",
+    ROOT / "docs" / "reuse.md",
+    ROOT / "docs" / "semantic.md",
+    *PAPERS,
+]
 SOURCES = [path for package in ("models", "streams", "agents") for path in (ROOT / package).rglob("*.py")]
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -137,9 +144,9 @@ def test_every_class_method_and_setting_that_a_page_names_is_there(page: Path) -
 
 
 def commands() -> list[str]:
-    """Return every command line of the README: those in its blocks, and those within a sentence."""
+    """Return every command line of the pages: those in their blocks, and those within a sentence."""
     found = []
-    for block in blocks(README, "sh"):
+    for block in (block for page in PAGES for block in blocks(page, "sh")):
         lines = block.replace("\\\n", " ").splitlines()
         found += [shlex.join(shlex.split(line, comments=True)) for line in lines]
     found += [name for page in PAGES for name in names(page)]

@@ -115,6 +115,7 @@ def test_lock_holds_what_the_project_asks_for() -> None:
         *project["build-system"]["requires"],
         *project["project"]["dependencies"],
         *project["project"]["optional-dependencies"]["dev"],
+        *project["project"]["optional-dependencies"]["semantic"],
     ]
     versions = locked()
     for requirement in map(Requirement, asked):

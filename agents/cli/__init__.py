@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 COMMANDS = (
     "demo",
     "crawl",
+    "evaluate",
     "feed",
+    "state",
     "harvest",
     "matches",
     "explain",
@@ -16,6 +18,7 @@ COMMANDS = (
     "serve_archive",
     "dead_letters",
     "topics",
+    "semantic",
     "config",
 )
 

@@ -29,8 +29,8 @@ def audit(
         typer.echo(f"{report.behind} messages wait to be absorbed: continue the crawl first", err=True)
     if report.forgotten:
         typer.echo(
-            f"{report.forgotten} rare features were forgotten for want of room: words and URL tokens are "
-            "compared as far as they are kept",
+            f"{report.forgotten} rare features were forgotten for want of room: all but the base, links and "
+            "regions are compared as far as they are kept",
             err=True,
         )
     if as_json:

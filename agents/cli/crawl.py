@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from agents.cli.app import INTERRUPTED, CommandError, app, examples
-from agents.cli.options import Assignments, ConfigFile, DataDirectory, load_settings
+from agents.cli.app import INTERRUPTED, app, examples
+from agents.cli.options import Assignments, ConfigFile, DataDirectory, given_predicates, load_settings
 
 
 @app.command(
@@ -36,7 +36,12 @@ def crawl(
     labels: Annotated[
         Path | None, typer.Option(metavar="TSV", help="URL and category, for category(...).")
     ] = None,
-    policy: Annotated[str | None, typer.Option(metavar="P", help="linkage, breadth-first or random.")] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P", help="learned (default), combined, collaborative, linkage, breadth-first or random."
+        ),
+    ] = None,
     budget: Annotated[int | None, typer.Option(metavar="N", help="Pages to judge in all.")] = None,
     random_seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of every random choice.")] = None,
     data: DataDirectory = None,
@@ -57,12 +62,8 @@ def crawl(
         "frontier.policy": policy,
         "frontier.budget": budget,
         "judge.labels": str(labels) if labels is not None else None,
+        **given_predicates(predicates or ()),
     }
-    for text in predicates or ():
-        name, equals, expression = text.partition("=")
-        if not equals or not expression.strip():
-            raise CommandError(f"--predicate {text!r}: expected NAME=EXPR, such as news='title(\"news\")'")
-        options[f"predicates.{name.strip()}"] = expression
     if archives and not any(text.startswith("fetch.delay_seconds") for text in assignments or ()):
         options["fetch.delay_seconds"] = 0.0
     settings = load_settings(config, assignments, options).settings

@@ -25,7 +25,7 @@ def demo(
     random_seed: Annotated[int, typer.Option(metavar="N", help="Seed of the web and of every choice.")] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Crawl a synthetic web twice, breadth-first and learning from links, and compare; about a minute.
+    """Crawl a synthetic web twice, breadth-first and by what is learned, and compare; about a minute.
 
     Nothing is asked of the internet: the web is generated and served on this machine.
     """
@@ -33,7 +33,7 @@ def demo(
     import time
 
     from agents.demo.place import Place
-    from agents.demo.run import run_demo
+    from agents.demo.run import LEARNED, run_demo
     from streams.logging import configure
     from streams.settings import LogSettings
 
@@ -49,7 +49,7 @@ def demo(
         raise typer.Exit(INTERRUPTED)
     _print_rates(comparison)
     _print_files(place)
-    _print_next(comparison, shlex.quote(str(place.data("linkage"))))
+    _print_next(comparison, shlex.quote(str(place.data(LEARNED))))
     if as_json:
         print_json(_figures(comparison, place, time.monotonic() - started))
 

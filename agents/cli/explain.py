@@ -25,14 +25,18 @@ def explain(
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Print a URL's state, why it was or was not fetched, and each feature's counts, ratio and significance.
+    """Print a URL's state, why it was or was not fetched, and what makes its priority.
 
-    Counts are those of now, not of the moment of the choice, and a running crawl's of when it last wrote them.
+    By the paper's policies that are features with counts, ratio and significance, by the learned one inputs
+    with their weights. Counts are those of now, not of the moment of the choice, and a running crawl's of when
+    it last wrote them.
     """
+    from agents.crawl.policy import of_crawl
     from agents.inspect.explain import explain as run
     from models.url import canonical
 
     settings = load_settings(config, assignments, {"data": data}).settings
+    settings = of_crawl(settings)
     known_as = canonical(url)
     found = run(settings, known_as) if known_as is not None else None
     if found is None:
@@ -56,6 +60,21 @@ def explain(
                     f"{entry.log:+.2f}" if entry.log else "-",
                 )
                 for entry in entries[:features]
+            ),
+        )
+    for predicate, parts in found.inputs.items():
+        typer.echo(f"\n{predicate}: a hit with probability {found.expected[predicate]:.3f}")
+        print_table(
+            ("input", "value", "weight", "+-", "adds"),
+            (
+                (
+                    part.name,
+                    f"{part.value:+.2f}",
+                    f"{part.weight:+.2f}",
+                    f"{part.deviation:.2f}",
+                    f"{part.adds:+.2f}",
+                )
+                for part in parts[:features]
             ),
         )
 
@@ -107,5 +126,10 @@ def _print_as_json(found: "Explanation", features: int) -> None:
         "features": {
             name: [msgspec.structs.asdict(entry) for entry in entries[:features]]
             for name, entries in found.contributions.items()
+        },
+        "expected": found.expected,
+        "inputs": {
+            name: [msgspec.structs.asdict(part) for part in parts[:features]]
+            for name, parts in found.inputs.items()
         },
     })  # fmt: skip

@@ -1,10 +1,12 @@
 """Options that several commands share, and the settings they lead to."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from agents.cli.app import CommandError
 
 if TYPE_CHECKING:
     from streams.configuration import Loaded
@@ -20,6 +22,17 @@ DataDirectory = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="Directory of everything that a crawl keeps.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+
+
+def given_predicates(texts: Iterable[str]) -> dict[str, str]:
+    """Return the setting of each ``NAME=EXPR`` by its dotted key; raises `CommandError` for another text."""
+    found = {}
+    for text in texts:
+        name, equals, expression = text.partition("=")
+        if not equals or not expression.strip():
+            raise CommandError(f"--predicate {text!r}: expected NAME=EXPR, such as news='title(\"news\")'")
+        found[f"predicates.{name.strip()}"] = expression
+    return found
 
 
 def load_settings(

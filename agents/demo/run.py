@@ -21,7 +21,7 @@ from streams.configuration import load
 from streams.records import Outcome
 from streams.settings import Settings
 
-BASELINE, LEARNED = "breadth-first", "linkage"
+BASELINE, LEARNED = "breadth-first", "learned"
 POLICIES = (BASELINE, LEARNED)
 PREDICATES = {
     "sports": 'category("Sports")',

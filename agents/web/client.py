@@ -13,9 +13,10 @@ from agents.web.robots import MAX_BYTES, Robots, RobotsAnswer
 from models.url import canonical
 from streams.settings import FetchSettings
 
+#: The media types that are read as pages.
+READABLE = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
 _KEPT = ("content-type", "content-language", "etag", "last-modified", "link", "x-robots-tag")
 _VALUE = 1000
-_READABLE = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
 _MOVED = frozenset({300, 301, 302, 303, 307, 308})
 # Of the statuses below 500, those that say nothing about the page: a proxy that wants to know who asks, a
 # slow request, a request too early, too many requests.
@@ -81,7 +82,7 @@ class Client:
             raise FetchError("gone", "no content" if status == 204 else f"status {status}")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         # What is no media type at all says nothing; the bytes will.
-        if "/" in kind and kind not in _READABLE:
+        if "/" in kind and kind not in READABLE:
             raise FetchError("refused", f"content type {_NOT_A_TYPE.sub('', kind)[:60]}")
 
     async def _robots_txt(self, url: str) -> RobotsAnswer:

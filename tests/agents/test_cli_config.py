@@ -69,7 +69,7 @@ def test_config_show_prints_every_value_with_its_origin(tmp_path: Path) -> None:
     assert "frontier.budget\t7\tscentline.toml" in out
     assert "frontier.queue\t9\tcommand line" in out
     assert "browse.window\t8\tenvironment SCENTLINE_BROWSE__WINDOW" in out
-    assert "frontier.policy\tlinkage\tdefault" in out
+    assert "frontier.policy\tlearned\tdefault" in out
     assert "predicates.ice\thockey\tscentline.toml" in out
 
 

@@ -109,7 +109,7 @@ def test_a_crawl_ends_with_its_figures_as_json(crawl: Crawl) -> None:
         "fetched", "failed", "seconds", "pages_per_second", "policy", "candidates", "predicates",
     ]  # fmt: skip
     assert summary["fetched"] == len(crawl.outcomes()) >= BUDGET
-    assert summary["policy"] == "linkage"
+    assert summary["policy"] == "learned"
     assert summary["candidates"] == sum(row.state in ("candidate", "aside", "leased") for row in crawl.pages())
     assert set(summary["predicates"]) == {"sports", "hockey"}
     for name, figures in summary["predicates"].items():
@@ -142,7 +142,7 @@ def test_the_same_command_does_nothing_more_once_the_budget_is_spent(crawl: Craw
 def test_another_policy_asks_for_data_of_its_own(crawl: Crawl, tmp_path: Path) -> None:
     shutil.copytree(crawl.cwd, tmp_path, dirs_exist_ok=True)
     line = complaint(tmp_path, *crawl.command, "--policy", "breadth-first", **crawl.variables)
-    assert "data holds a crawl with the policy linkage" in line
+    assert "data holds a crawl with the policy learned" in line
     assert "--data of its own" in line
 
 
@@ -180,11 +180,25 @@ def test_explain_says_why_a_page_was_fetched(crawl: Crawl) -> None:
     page = next(row for row in reversed(crawl.outcomes()) if row.depth > 0 and not row.explored)
     text = crawl.read("explain", page.url)
     assert text.startswith(f"{page.url}\nstate: judged\n")
-    assert f"fetched for {page.predicate} by policy linkage" in text
+    assert f"fetched for {page.predicate} by policy learned" in text
+    assert f"\n{page.predicate}: a hit with probability 0." in text
     known: dict[str, Any] = json.loads(crawl.read("explain", page.url, "--json"))
     assert (known["url"], known["state"], known["verdict"]) == (page.url, "judged", page.verdict)
     assert known["choice"]["predicate"] == page.predicate
+    assert known["choice"]["expected"] == page.expected
+    assert set(known["inputs"]) == {"sports", "hockey"}
+    effects = [abs(part["value"] * part["weight"]) for part in known["inputs"]["sports"]]
+    assert effects == sorted(effects, reverse=True)
+
+
+def test_explain_names_the_features_that_a_policy_of_the_paper_goes_by(crawl: Crawl, tmp_path: Path) -> None:
+    for name in ("access.log", "labels.tsv"):
+        shutil.copy(crawl.cwd / name, tmp_path)
+    printed(tmp_path, *crawl.command, "--policy", "combined", **crawl.variables)
+    page = next(row for row in reversed(outcomes_of(tmp_path / "data")) if not row.explored)
+    known = json.loads(printed(tmp_path, "explain", page.url, "--data", "data", "--json"))
     assert set(known["features"]) == {"sports", "hockey"}
+    assert known["features"]["sports"]
     for entry in known["features"]["sports"]:
         assert 0 <= entry["hits"] <= entry["pages"]
 
@@ -300,7 +314,7 @@ WORD = ("--predicate", 'a="word"')
         ((*SEED, *WORD, "--labels", "no.tsv"), "labels no.tsv: expected a readable TSV file"),
         ((*SEED, *WORD, "--data", "/dev/null"), "data /dev/null: can't be made a directory: File exists"),
         ((*SEED, *WORD, "--data", "/dev/null/x"), "data /dev/null/x: can't be made a directory: Not a dir"),
-        ((*SEED, *WORD, "--policy", "magic"), "frontier.policy can't be 'magic': expected 'linkage'"),
+        ((*SEED, *WORD, "--policy", "magic"), "frontier.policy can't be 'magic': expected 'learned', "),
         ((*SEED, *WORD, "--set", "frontier.budgte=1"), "did you mean frontier.budget?"),
     ],
 )

@@ -20,6 +20,7 @@ from agents.cli.app import app
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from tests.agents.commands import SECONDS, environment, last_line, printed, running, wait_until
+from tests.agents.encoders import write_encoder
 from tests.agents.test_archive import write
 
 EXAMPLES = load_commands()
@@ -47,6 +48,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(directory / "access.log.gz", directory / "logs" / "monday.gz")
     labels = "".join(f"{url}\t{category}\n" for url, category in web.labels()).encode()
     (directory / "topics.tsv.gz").write_bytes(gzip.compress(labels))
+    write_encoder(directory / "all-MiniLM-L6-v2")
     command = directory / "bin" / "scentline"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from agents.cli import main; main()" "$@"\n')
@@ -55,6 +57,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         directory, "crawl", "--archive", "pages.warc.gz", "--log", "access.log.gz", "--labels", "topics.tsv.gz",
         "--seed", "http://example.org/", "--predicate", 'science=category("Science")', "--budget", "30",
     )  # fmt: skip
+    printed(directory, "state", "export", "learned.state")
     return directory
 
 

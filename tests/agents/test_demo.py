@@ -11,7 +11,7 @@ import pytest
 
 from agents.demo.curve import curves, judged
 from agents.demo.place import MARK, OccupiedError, Place
-from agents.demo.run import POLICIES, PREDICATES
+from agents.demo.run import LEARNED, POLICIES, PREDICATES
 from streams.transport.database import JournalInUseError
 from tests.agents.commands import environment, last_line, printed, running, scentline, wait_until
 
@@ -104,8 +104,8 @@ def test_ctrl_c_ends_the_demo_and_the_next_one_starts_anew(tmp_path: Path) -> No
 def test_another_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> None:
     place = Place(tmp_path / "new" / "demo")
     place.prepare(POLICIES)
-    (place.data("linkage")).mkdir()
-    (place.data("linkage") / "row").touch()
+    (place.data(LEARNED)).mkdir()
+    (place.data(LEARNED) / "row").touch()
     place.log.touch()
     kept = place.directory / "notes.txt"
     kept.touch()
@@ -118,10 +118,10 @@ def test_a_link_in_an_earlier_demo_is_not_followed(tmp_path: Path) -> None:
     place.prepare(POLICIES)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis").touch()
-    place.data("linkage").symlink_to(tmp_path / "mine")
+    place.data(LEARNED).symlink_to(tmp_path / "mine")
     place.prepare(POLICIES)
     assert (tmp_path / "mine" / "thesis").exists()
-    assert not place.data("linkage").exists()
+    assert not place.data(LEARNED).exists()
 
 
 def test_another_s_directory_is_left_alone(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_demo_whose_data_a_crawl_uses_is_not_replaced(tmp_path: Path) -> None:
     place.log.touch()
     # A process opens its own journal as often as it likes: another one has to hold it.
     with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(place.data("linkage") / "journal")], env=environment(),
+        [sys.executable, "-c", HOLD, str(place.data(LEARNED) / "journal")], env=environment(),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as holder:  # fmt: skip
         assert holder.stdout is not None

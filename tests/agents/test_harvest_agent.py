@@ -50,6 +50,7 @@ def an_outcome(number: int, *, hit: bool = False, explored: bool = False, origin
         explored=explored,
         probability=1.0,
         priority=0.0,
+        expected=None,
         depth=0,
         words=(),
         links=(),

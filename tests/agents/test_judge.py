@@ -106,6 +106,7 @@ def test_an_outcome_says_what_was_found_and_why_the_page_was_fetched(judge: Judg
         "explored": True,
         "probability": 0.25,
         "priority": 1.5,
+        "expected": None,
         "depth": 3,
         "origin": "pages/1@7",
     }
@@ -135,9 +136,11 @@ def test_each_partition_hears_of_its_own_links_and_of_who_else_has_some(judge: J
 
 
 def test_the_verdict_goes_to_the_partition_of_the_pages_host(judge: JudgeAgent) -> None:
-    facts = emitted(judged(judge, a_page()), SIGHTINGS)
-    verdicts = [(partition, fact) for partition, fact in facts if isinstance(fact, Judged)]
-    assert verdicts == [(partition_of("a.org", 3), Judged(URL, {"alps": True, "sea": False}, 50.0, 2.0))]
+    messages = judged(judge, a_page())
+    outcome = msgspec.json.decode(the_outcome(messages)[3] or b"", type=Outcome)
+    verdicts = [found for found in emitted(messages, SIGHTINGS) if isinstance(found[1], Judged)]
+    expected = Judged(URL, {"alps": True, "sea": False}, 50.0, 2.0, outcome.words)
+    assert verdicts == [(partition_of("a.org", 3), expected)]
 
 
 def test_the_same_page_judged_again_is_reported_in_the_same_bytes(judge: JudgeAgent) -> None:

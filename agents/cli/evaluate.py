@@ -1,0 +1,135 @@
+"""``scentline evaluate``: policies compared on an archive, without a network."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agents.cli.app import INTERRUPTED, app, examples
+from agents.cli.options import Assignments, ConfigFile, given_predicates, load_settings
+from agents.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from agents.evaluate.results import Figures, Results
+
+
+@app.command(
+    epilog=examples(
+        "evaluate",
+        "scentline evaluate --archive pages.warc.gz --log access.log.gz --labels topics.tsv.gz"
+        " --predicate 'science=category(\"Science\")' --policy combined,linkage,breadth-first,oracle"
+        " --budget 100 --starts 2 --out evaluation",
+    )
+)
+def evaluate(
+    archives: Annotated[
+        list[Path], typer.Option("--archive", metavar="WARC", help="The web to crawl; repeatable.")
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where to put the files; an earlier evaluation's are replaced.")
+    ],
+    logs: Annotated[
+        list[str] | None,
+        typer.Option("--log", metavar="FILE", help="What people visited, known from the start; repeatable."),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="TSV", help="URL and category, for category(...).")
+    ] = None,
+    predicates: Annotated[
+        list[str] | None,
+        typer.Option("--predicate", metavar="NAME=EXPR", help="What to look for; repeatable."),
+    ] = None,
+    policies: Annotated[
+        list[str] | None, typer.Option("--policy", metavar="A,B,...", help="Policies; all of them by default.")
+    ] = None,
+    budget: Annotated[int, typer.Option(min=1, metavar="N", help="Pages that each crawl fetches.")] = 1000,
+    starts: Annotated[int, typer.Option(min=1, metavar="K", help="Sets of seed pages.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Seed pages in a set.")] = 10,
+    random_seed: Annotated[int | None, typer.Option(metavar="S", help="Seed of every random choice.")] = None,
+    reuse: Annotated[
+        bool,
+        typer.Option(
+            "--reuse",
+            help="Crawl with what an earlier crawl learned as well: give its log before the later one's, or "
+            "one log, which is cut at the middle of its time.",
+        ),
+    ] = False,
+    semantic: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A table that `scentline semantic build` made: crawl as learned+semantic beside learned.",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes; the results do not depend on it.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Crawl an archive virtually with each policy, for each predicate and start, and compare the harvest.
+
+    Nothing is asked of a network. Each start has its own seed pages, drawn uniformly from all pages of the
+    archive, sorted by URL; start and random seed decide them, so that every policy and predicate has the
+    same. They are fetched first and count. DIR gets the order of every crawl, tables, lift curves, and
+    report.html, which shows them all.
+
+    With --reuse, the earlier crawl has seeds of its own. NAME+reuse starts with its state; for "new pages
+    only", its pages are gone from the web: they are neither fetched again nor counted.
+    """
+    import os
+
+    # Set before numpy is loaded: a process for each core leaves none to threads of a library.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from agents.evaluate.command import run
+    from agents.evaluate.run import Options
+
+    settings = load_settings(
+        config,
+        assignments,
+        {
+            "random_seed": random_seed,
+            "judge.labels": str(labels) if labels is not None else None,
+            **given_predicates(predicates or ()),
+        },
+    ).settings
+    options = Options(
+        archives=tuple(archives),
+        logs=tuple(logs or ()),
+        policies=tuple(name.strip() for text in policies or () for name in text.split(",")),
+        budget=budget,
+        starts=starts,
+        seeds=seeds,
+        reuse=reuse,
+        processes=jobs or os.cpu_count() or 1,
+        semantic=semantic,
+    )
+    results = run(settings, options, out)
+    if results is None:
+        raise typer.Exit(INTERRUPTED)
+    _print(results)
+    typer.echo(f"\nEverything is in {out}; look at {out / 'report.html'}")
+    if as_json:
+        from agents.evaluate.tables import as_json as object_of
+
+        print_json(object_of(results))
+
+
+def _print(results: "Results") -> None:
+    """Print each policy's figures on the mean, the best first."""
+    figures = {policy: results.figures(policy) for policy in results.policies}
+    columns = ["policy", *(f"@{point}" for point in results.points), "AUC", "/oracle", "Brier", "ECE"]
+    print_table(
+        columns,
+        (
+            (policy, *_cells(figures[policy]))
+            for policy in sorted(figures, key=lambda policy: -figures[policy].auc)
+        ),
+    )
+
+
+def _cells(figures: "Figures") -> list[str]:
+    harvest = [f"{rate:.3f}" for rate in figures.harvest.values()]
+    rest = (figures.auc, figures.auc_of_oracle, figures.brier, figures.selected)
+    return harvest + ["-" if value is None else f"{value:.3f}" for value in rest]

@@ -1,0 +1,93 @@
+"""``scentline state export|import``: what one crawl has learned starts another."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agents.cli.app import app, examples
+from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
+from agents.cli.output import print_json
+
+state = typer.Typer(no_args_is_help=True)
+app.add_typer(state, name="state", help="Start a crawl with what another one has learned.")
+
+StateFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file of what was learned.")]
+
+
+@state.callback()
+def group() -> None:
+    """Start a crawl with what another one has learned."""
+
+
+@state.command(
+    "export",
+    epilog=examples(
+        "state export",
+        "scentline state export science.state --data scentline-data",
+        "scentline state export science.state --no-users --json",
+    ),
+)
+def export(
+    file: StateFile,
+    users: Annotated[
+        bool, typer.Option("--users/--no-users", help="With the users' pseudonyms, or without.")
+    ] = True,
+    data: DataDirectory = None,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Write what a crawl has learned to a file, or replace one; a crawl may be running.
+
+    That is counts of words, URLs' parts and users, and the weights of the learned policy. Pages are not in it,
+    nor who a user is. The 100,000 features of largest effect are kept.
+    """
+    from agents.reuse.exporting import export as run
+
+    settings = load_settings(config, assignments, {"data": data}).settings
+    done = run(settings, file, users)
+    if as_json:
+        print_json({"predicates": done.features, "users": done.users, "bytes": done.size})
+        return
+    for name, number in done.features.items():
+        typer.echo(f"{name}: {number:,} features")
+    typer.echo(f"{done.users:,} users; {done.size:,} bytes in {file}")
+
+
+@state.command(
+    "import",
+    epilog=examples(
+        "state import",
+        "scentline state import learned.state --data new-data",
+        "scentline state import learned.state --data new-data --weight 1 --json",
+    ),
+)
+def import_(
+    file: StateFile,
+    weight: Annotated[
+        float, typer.Option(min=0.001, max=1, help="What the file's counts are multiplied by: evidence fades.")
+    ] = 0.25,
+    data: DataDirectory = None,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Give the next crawl on a data directory what another one has learned; none may be running there.
+
+    Predicates are matched by name. A file that is given twice counts once, with the first weight.
+    """
+    from agents.reuse.importing import import_state
+
+    settings = load_settings(config, assignments, {"data": data}).settings
+    done = import_state(settings, file, weight)
+    for remark in done.remarks:
+        typer.echo(remark, err=True)
+    if as_json:
+        print_json({"predicates": done.features, "repeated": done.repeated})
+        return
+    if done.repeated:
+        typer.echo(f"{settings.data} has had this file already: nothing was changed")
+        return
+    for name, number in done.features.items():
+        typer.echo(f"{name}: {number:,} features at weight {weight:g}")

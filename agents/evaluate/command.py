@@ -1,0 +1,141 @@
+"""What the evaluate command does: checks, the crawls, then tables, pictures and the report."""
+
+import difflib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from agents.evaluate.comparisons import against_best, learned_against, reuse
+from agents.evaluate.crawls import Evaluation
+from agents.evaluate.lift import draw_lift
+from agents.evaluate.place import Place
+from agents.evaluate.progress import Progress, progress
+from agents.evaluate.reliability import draw_reliability
+from agents.evaluate.report import Compared, Facts, write_report
+from agents.evaluate.results import Results
+from agents.evaluate.run import Options, crawl, prepare
+from agents.evaluate.tables import write_comparisons, write_curves, write_results, write_table
+from agents.observation.logfile import LogFile
+from agents.predicates import check_judges
+from agents.semantic.tables import read_table
+from models.evaluate.policies import POLICIES, REUSABLE, SEMANTIC, Maker, with_semantic
+from models.predicate import Predicate, parse
+from streams.configuration import ConfigurationError
+from streams.settings import Settings
+
+
+def run(settings: Settings, options: Options, out: Path) -> Results | None:
+    """Evaluate and write everything into ``out``; None when it was interrupted, with a line that says so.
+
+    Raises what is wrong with the options before anything is started.
+    """
+    makers = with_semantic(read_table(options.semantic)) if options.semantic else POLICIES
+    options = replace(options, policies=_policies(options.policies, makers))
+    predicates = _predicates(settings)
+    _check(options)
+    place = Place(out)
+    place.prepare()
+    try:
+        with progress(sys.stderr) as bars:
+            evaluation = prepare(settings, options, predicates, makers, bars)
+            results = crawl(evaluation, place, options.processes, bars)
+            _write(place, evaluation, results, predicates, bars)
+    except KeyboardInterrupt:
+        finished = sum(1 for _ in place.orders.iterdir())
+        sys.stderr.write(
+            f"\nInterrupted: {place.orders} has the orders of the {finished} crawls that finished.\n"
+        )
+        return None
+    return results
+
+
+def _policies(given: Sequence[str], makers: Mapping[str, Maker]) -> tuple[str, ...]:
+    """Return the policies asked for, each once, in the order of the registry; all where none is given.
+
+    A table of word vectors sets the learned policy with it beside the one without.
+    """
+    for name in given:
+        if name not in makers:
+            if name == SEMANTIC:
+                raise ConfigurationError(f"--policy {name!r} needs a table of word vectors: --semantic FILE")
+            near = difflib.get_close_matches(name, makers, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise ConfigurationError(f"--policy {name!r}: {hint}expected some of {', '.join(makers)}")
+    asked = {*given, SEMANTIC} if "learned" in given else {*given}
+    return tuple(name for name in makers if not given or name in asked)
+
+
+def _predicates(settings: Settings) -> dict[str, Predicate]:
+    if not settings.predicates:
+        raise ConfigurationError(
+            "an evaluation needs at least one predicate, such as --predicate 'news=title(\"news\")'"
+        )
+    predicates = {name: parse(expression) for name, expression in settings.predicates.items()}
+    check_judges(predicates, settings.judge)
+    return predicates
+
+
+def _check(options: Options) -> None:
+    for path in options.archives:
+        if not path.is_file():
+            raise ConfigurationError(f"--archive {path}: there is no such file")
+    for source in options.logs:
+        LogFile(source).close()
+    if options.reuse and len(options.logs) not in (1, 2):
+        raise ConfigurationError(
+            f"--reuse: got {len(options.logs)} logs, expected one, which is cut in two, or two"
+        )
+    if options.reuse and REUSABLE.keys().isdisjoint(options.policies):
+        raise ConfigurationError(
+            f"--reuse: none of the policies takes up what another crawl has learned; expected one of "
+            f"{', '.join(REUSABLE)}"
+        )
+
+
+def _write(
+    place: Place,
+    evaluation: Evaluation,
+    results: Results,
+    predicates: Mapping[str, Predicate],
+    bars: Progress,
+) -> None:
+    bars.phase("write the report", len(predicates) + 2)
+    seed = evaluation.random_seed
+    compared = Compared(against_best(results, seed), learned_against(results, seed), reuse(results, seed))
+    write_results(place.table("results"), results)
+    write_table(place.table("table"), results)
+    write_curves(place.table("curves"), results)
+    early = f"harvest_{results.points[0]}"
+    write_comparisons(
+        place.table("comparisons"), [("auc", compared.best), ("auc", compared.learned), (early, compared.reuse)]
+    )
+    bars.advance()
+    draw_lift(place.lift(None), results, None, f"Mean of {len(predicates)} predicates", ", ".join(predicates))
+    draw_reliability(place.reliability, results)
+    bars.advance()
+    for name, predicate in predicates.items():
+        draw_lift(place.lift(name), results, name, name, str(predicate))
+        bars.advance()
+    facts = Facts(
+        _facts(evaluation, results),
+        {name: str(predicate) for name, predicate in predicates.items()},
+        {name: len(urls) for name, urls in evaluation.web.hits.items()},
+        len(evaluation.web.pages),
+    )
+    write_report(place, results, facts, compared)
+
+
+def _facts(evaluation: Evaluation, results: Results) -> list[tuple[str, str]]:
+    trace = evaluation.trace
+    return [
+        ("pages", f"{len(evaluation.web.pages):,}"),
+        ("links", f"{sum(len(page.links) for page in evaluation.web.pages.values()):,}"),
+        ("accesses", f"{sum(trace.accesses.values()):,}"),
+        ("pages of the log", f"{len(trace.accesses):,}"),
+        ("predicates", str(len(results.predicates))),
+        ("starts", str(evaluation.starts)),
+        ("seeds a start", str(evaluation.seeds)),
+        ("pages a crawl", f"{evaluation.budget:,}"),
+        ("random seed", str(evaluation.random_seed)),
+    ]

@@ -1,0 +1,109 @@
+"""The virtual crawls of an evaluation: one a predicate, policy and start, and more where state is reused."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+
+from agents.evaluate.load import Web
+from models.crowd.trace import Trace
+from models.evaluate.crawler import Crawler, Task
+from models.evaluate.policies import Heir, Maker, Reusable
+from models.evaluate.virtual import Fetched, virtual_crawl
+from models.page import Page
+
+#: What an earlier crawl's seeds and chance are drawn with.
+FIRST = ":first"
+#: What is put behind a policy's name: with the state of an earlier crawl; without the earlier crawl's pages.
+REUSE = "+reuse"
+NEW_ONLY = ", new pages only"
+
+
+class Job(NamedTuple):
+    """A crawl, with those that are to be compared with it alone: a predicate, a policy, a start from 1."""
+
+    predicate: str
+    policy: str
+    start: int
+
+
+class Crawl(NamedTuple):
+    """One crawl as it went; ``policy`` is the policy's name, with what was made different about it."""
+
+    predicate: str
+    policy: str
+    start: int
+    order: list[Fetched]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What all crawls of an evaluation have in common.
+
+    ``keywords`` are each predicate's; ``trace`` is the log. ``first`` is the log of an earlier crawl, whose
+    state a later one takes up (Aggarwal 2004, section 4.1), None where nothing is reused. Each start has
+    ``seeds`` pages, drawn from all; every policy and predicate has the same. ``makers`` and ``heirs`` make
+    the crawlers of a policy, anew and with an earlier one's state.
+    """
+
+    web: Web
+    trace: Trace
+    first: Trace | None
+    keywords: Mapping[str, tuple[str, ...]]
+    policies: Sequence[str]
+    budget: int
+    starts: int
+    seeds: int
+    random_seed: int
+    makers: Mapping[str, Maker]
+    heirs: Mapping[str, Heir]
+
+    def jobs(self) -> list[Job]:
+        """Return all jobs, in the order of the report."""
+        starts = range(1, self.starts + 1)
+        return [
+            Job(predicate, policy, start)
+            for predicate in self.web.hits
+            for policy in self.policies
+            for start in starts
+        ]
+
+    def seeds_of(self, start: int, kind: str = "") -> list[str]:
+        """Return the seed pages of a start; ``kind`` ":first" gives those of the earlier crawl."""
+        return Random(f"{self.random_seed}:{start}{kind}").sample(list(self.web.pages), self.seeds)
+
+    def run(self, job: Job) -> tuple[Job, list[Crawl]]:
+        """Return a job and its crawls, which depend on the evaluation and the job alone."""
+        maker = self.makers[job.policy]
+        hits = self.web.hits[job.predicate]
+        orders = {job.policy: self._crawl(job, maker(self._task(job, self.trace), hits), self.web.pages)}
+        if self.first is not None and job.policy in self.heirs:
+            orders |= self._reused(job, self.first)
+        return job, [Crawl(job.predicate, policy, job.start, order) for policy, order in orders.items()]
+
+    def _reused(self, job: Job, first: Trace) -> dict[str, list[Fetched]]:
+        """Return the orders of crawls after an earlier one, with its state and, to compare with, without.
+
+        Where its pages do not count again they are gone from the web: their URLs fail, which costs nothing.
+        """
+        maker, heir = self.makers[job.policy], self.heirs[job.policy]
+        hits, pages = self.web.hits[job.predicate], self.web.pages
+        earlier = maker(self._task(job, first, FIRST), hits)
+        assert isinstance(earlier, Reusable)
+        known = {page.url for page in self._crawl(job, earlier, pages, FIRST)}
+        state = earlier.export_state()
+        new = {url: page for url, page in pages.items() if url not in known}
+        name = job.policy
+        return {
+            name + REUSE: self._crawl(job, heir(self._task(job, self.trace), state), pages),
+            name + NEW_ONLY: self._crawl(job, maker(self._task(job, self.trace), hits), new),
+            name + REUSE + NEW_ONLY: self._crawl(job, heir(self._task(job, self.trace), state), new),
+        }
+
+    def _crawl(self, job: Job, crawler: Crawler, pages: Mapping[str, Page], kind: str = "") -> list[Fetched]:
+        hits = self.web.hits[job.predicate]
+        return virtual_crawl(pages, hits, self.seeds_of(job.start, kind), crawler, self.budget)
+
+    def _task(self, job: Job, trace: Trace, kind: str = "") -> Task:
+        chance = Random(f"{self.random_seed}:{job.start}{kind}:{job.predicate}:{job.policy}")
+        return Task(self.keywords[job.predicate], trace, chance)

@@ -1,0 +1,123 @@
+"""The web of an evaluation: the pages of an archive, parsed, and which of them satisfy each predicate."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from agents.evaluate.progress import Progress
+from agents.evaluate.spread import spread
+from agents.labels import Labels
+from agents.offline.archive import Archive
+from agents.web.client import READABLE
+from agents.web.parse import parse
+from models.page import Link, Page
+from models.predicate import Predicate, View
+from streams.settings import Settings
+
+#: Pages that are handed to a process at a time.
+CHUNK = 50
+
+
+class Body(NamedTuple):
+    """A recorded page that is still to be read."""
+
+    url: str
+    content: bytes
+    content_type: str | None
+
+
+@dataclass(frozen=True)
+class Web:
+    """The pages by canonical URL, without their text, and each predicate's hits: URLs of ``pages``.
+
+    ``left_out`` counts records that are no page: other statuses, no text, or a page that asks not to be
+    indexed.
+    """
+
+    pages: Mapping[str, Page]
+    hits: Mapping[str, frozenset[str]]
+    left_out: int
+
+
+class Judge:
+    """Reads and judges pages as the judge agent does."""
+
+    def __init__(self, predicates: Mapping[str, Predicate], labels: Labels | None, settings: Settings) -> None:
+        self._predicates = predicates
+        self._labels = labels
+        self._settings = settings.judge
+
+    def read(self, bodies: Iterable[Body]) -> list[tuple[Page, tuple[str, ...]]]:
+        """Return the pages that may be indexed, without their text, and the names of what each satisfies."""
+        pages = (parse(body.url, body.content, body.content_type, self._settings) for body in bodies)
+        return [
+            (msgspec.structs.replace(page, text=""), self._satisfied(page)) for page in pages if page.indexable
+        ]
+
+    def _satisfied(self, page: Page) -> tuple[str, ...]:
+        categories = self._labels.categories(page.url) if self._labels is not None else frozenset()
+        view = View(page.url, page.title, page.text, categories)
+        return tuple(name for name, predicate in self._predicates.items() if predicate.evaluate(view))
+
+
+def load_web(
+    archives: Iterable[Path],
+    predicates: Mapping[str, Predicate],
+    labels: Labels | None,
+    settings: Settings,
+    processes: int,
+    progress: Progress,
+) -> Web:
+    """Read and judge every page of the archives; the pages are in the order of their URLs.
+
+    Raises `agents.offline.warc.ArchiveError` for what is no WARC file, OSError for what can't be opened.
+    """
+    judge = Judge(predicates, labels, settings)
+    pages: dict[str, Page] = {}
+    hits: dict[str, set[str]] = {name: set() for name in predicates}
+    progress.phase("index the archive", 1)
+    with Archive(archives) as archive:
+        progress.advance()
+        progress.phase("read the pages", len(archive))
+        chunks = _chunks(_bodies(archive, settings.fetch.max_bytes, progress))
+        for chunk in spread(judge.read, chunks, processes):
+            for page, satisfied in chunk:
+                pages[page.url] = _shared(page)
+                for name in satisfied:
+                    hits[name].add(page.url)
+        records = len(archive)
+    found = {url: pages[url] for url in sorted(pages)}
+    return Web(found, {name: frozenset(urls) for name, urls in hits.items()}, records - len(found))
+
+
+def _bodies(archive: Archive, limit: int, progress: Progress) -> Iterator[Body]:
+    """Yield what a fetch would take for a page; redirects are not followed."""
+    for url in archive.urls():
+        answer = archive.answer(url, {})
+        progress.advance()
+        written = {name.lower(): value for name, value in answer.headers}.get("content-type")
+        kind = (written or "").partition(";")[0].strip().lower()
+        readable = "/" not in kind or kind in READABLE
+        if answer.status == 200 and readable and len(answer.body) <= limit:
+            yield Body(url, answer.body, written)
+
+
+def _chunks(bodies: Iterator[Body]) -> Iterator[list[Body]]:
+    while chunk := list(islice(bodies, CHUNK)):
+        yield chunk
+
+
+def _shared(page: Page) -> Page:
+    """Return the page with equal words and URLs being one object: less memory, and faster to look up."""
+    intern = sys.intern
+    links = tuple(
+        Link(intern(link.url), tuple(map(intern, link.anchor)), tuple(map(intern, link.context)), link.position)
+        for link in page.links
+    )
+    words = tuple(map(intern, page.words))
+    return msgspec.structs.replace(page, url=intern(page.url), words=words, links=links)

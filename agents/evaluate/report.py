@@ -1,0 +1,133 @@
+"""The report: one self-contained page with all figures and pictures; no scripts, nothing from elsewhere."""
+
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from agents.evaluate.comparisons import Versus
+from agents.evaluate.grids import figures_table, versus_table
+from agents.evaluate.place import Place
+from agents.evaluate.results import AREA, Results
+from agents.evaluate.style import STYLE
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the report says about its making: ``facts`` in words, and each predicate's expression and hits."""
+
+    facts: Sequence[tuple[str, str]]
+    expressions: dict[str, str]
+    hits: dict[str, int]
+    pages: int
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Policies against each other: by area the best and the learned, by the first harvest rate reuse."""
+
+    best: Sequence[Versus]
+    learned: Sequence[Versus]
+    reuse: Sequence[Versus]
+
+
+def write_report(place: Place, results: Results, facts: Facts, compared: Compared) -> None:
+    """Write the report; the pictures have been drawn."""
+    sections = [
+        _head(results, facts),
+        _mean(place, results),
+        _comparisons(results, compared),
+        _reliability(place),
+        _predicates(place, results, facts),
+    ]
+    body = "\n".join(sections)
+    title = "Scentline: evaluation"
+    place.report.write_text(
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n",
+        encoding="utf-8",
+    )
+
+
+def _head(results: Results, facts: Facts) -> str:
+    terms = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.facts)
+    links = " ".join(f'<a href="#p-{escape(name)}">{escape(name)}</a>' for name in results.predicates)
+    return (
+        f"<header><h1>Which page next?</h1><p>Virtual crawls of one archive by {len(results.policies)} "
+        f"policies, from the same seed pages, for each predicate. The harvest rate is the share of the "
+        f"fetched pages that satisfy the predicate.</p><dl>{terms}</dl>"
+        f'<nav><a href="#mean">Mean</a> <a href="#versus">Comparisons</a> '
+        f'<a href="#reliability">Calibration</a> {links}</nav></header>'
+    )
+
+
+def _mean(place: Place, results: Results) -> str:
+    return (
+        f'<section id="mean"><h2>All predicates, on the mean</h2><div class="wide">'
+        f"{_picture(place.lift(None), 'Lift curves on the mean of all predicates')}"
+        f"<div>{figures_table(results, None)}{_legend(results)}</div></div></section>"
+    )
+
+
+def _legend(results: Results) -> str:
+    area = min(AREA, results.budget)
+    return (
+        f'<p class="note">AUC is the mean harvest rate over the first {area:,} pages. The oracle knows which '
+        "of the pages that links have made known satisfy the predicate. Of the policies that tell "
+        "probabilities: the Brier score, in brackets that of telling every page the crawl’s own rate; ECE, "
+        "the expected calibration error, over the pages that the policy selected, and over those that it "
+        "explored by chance. In bold the best of a column, the oracle apart.</p>"
+    )
+
+
+def _comparisons(results: Results, compared: Compared) -> str:
+    early = results.points[0]
+    tables = [
+        _versus("Each policy against the best, by AUC", compared.best),
+        _versus("The learned policy against each other one, by AUC", compared.learned),
+        _versus(f"With an earlier crawl's state, against without, by the harvest at {early:,}", compared.reuse),
+    ]  # fmt: skip
+    return (
+        '<section id="versus"><h2>Policies against each other</h2><p class="note">The same predicate and the '
+        "same seeds make a pair of runs. Differences with their 95 % interval from a paired bootstrap over "
+        "the runs; runs of one predicate are alike, so that with few predicates the interval is rather too "
+        f'narrow.</p><div class="cards">{"".join(tables)}</div></section>'
+    )
+
+
+def _versus(title: str, found: Sequence[Versus]) -> str:
+    return f"<div><h3>{escape(title)}</h3>{versus_table(found)}</div>" if found else ""
+
+
+def _reliability(place: Place) -> str:
+    if not place.reliability.exists():
+        return (
+            '<section id="reliability"><h2>Calibration</h2>'
+            '<p class="note">None of these policies tells probabilities.</p></section>'
+        )
+    return (
+        '<section id="reliability"><h2>Calibration</h2><p class="note">What a policy told before it fetched a '
+        "page, against what came of it. The larger a mark, the more pages; bars are one standard error. On the "
+        "dashed line probabilities can be taken at their word. The pages that a policy selects are those whose "
+        "probability came out high, by mistake too; the ones explored by chance show how the whole frontier is "
+        "judged.</p>"
+        f"{_picture(place.reliability, 'Reliability diagrams')}</section>"
+    )
+
+
+def _predicates(place: Place, results: Results, facts: Facts) -> str:
+    cards = "".join(
+        f'<article id="p-{escape(name)}"><h3>{escape(name)} <code>{escape(facts.expressions[name])}</code></h3>'
+        f'<p class="note">{facts.hits[name]:,} of {facts.pages:,} pages '
+        f"({facts.hits[name] / facts.pages:.1%}).</p>"
+        f"{_picture(place.lift(name), f'Lift curves of {name}')}{figures_table(results, name)}</article>"
+        for name in results.predicates
+    )
+    return f'<section><h2>Each predicate</h2><div class="cards">{cards}</div></section>'
+
+
+def _picture(path: Path, alternative: str) -> str:
+    data = b64encode(path.read_bytes()).decode("ascii")
+    return f'<img alt="{escape(alternative)}" src="data:image/png;base64,{data}">'

@@ -1,0 +1,155 @@
+"""The figures of an evaluation: of each crawl, and of each policy on the mean."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
+from typing import NamedTuple
+
+from agents.evaluate.crawls import NEW_ONLY, Crawl
+from models.evaluate.calibration import Calibration, Outcome, calibration, outcomes
+from models.evaluate.metrics import Band, Curve, band, lift_curve, relative
+from models.evaluate.policies import ORACLE
+
+#: Pages at which the harvest rate is told; the area is that under the curve's first 1,000.
+POINTS = (100, 250, 500, 1000)
+AREA = 1000
+
+
+class Figures(NamedTuple):
+    """What is told of a crawl, or of several on the mean; None is what can't be told.
+
+    ``harvest`` is the rate at each number of pages; ``auc`` the mean rate over the first 1,000 pages, or the
+    budget; ``auc_of_oracle`` the (mean) area as a share of the oracle's (mean) in the same crawls. Of policies
+    that give probabilities there are the Brier score, that of a crawl's own rate (``base_brier``), and the
+    expected calibration error over the pages ``selected``, and over those ``explored`` by chance, of all
+    crawls together.
+    """
+
+    harvest: Mapping[int, float]
+    auc: float
+    auc_of_oracle: float | None
+    brier: float | None
+    base_brier: float | None
+    selected: float | None
+    explored: float | None
+
+
+class Result(NamedTuple):
+    """One crawl: ``curve`` is the harvest rate after 1, 2, .. pages; what its probabilities came to."""
+
+    predicate: str
+    policy: str
+    start: int
+    curve: Curve
+    selected: Sequence[Outcome]
+    explored: Sequence[Outcome]
+
+    @property
+    def auc(self) -> float:
+        """The area under the curve."""
+        return float(self.curve[:AREA].mean())
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration over all pages that had a probability."""
+        return calibration([*self.selected, *self.explored])
+
+
+@dataclass(frozen=True)
+class Results:
+    """All results of an evaluation, in the order of predicates, policies and starts.
+
+    Every predicate and policy has the same starts.
+    """
+
+    all: Sequence[Result]
+    budget: int
+
+    @classmethod
+    def of(cls, crawls: Iterable[Crawl], budget: int) -> "Results":
+        """Work out the results of crawls."""
+        return cls([_result(crawl, budget) for crawl in crawls], budget)
+
+    @cached_property
+    def predicates(self) -> list[str]:
+        """The predicates' names."""
+        return list(dict.fromkeys(result.predicate for result in self.all))
+
+    @cached_property
+    def policies(self) -> list[str]:
+        """The policies' names."""
+        return list(self._by_policy)
+
+    @cached_property
+    def points(self) -> tuple[int, ...]:
+        """The numbers of pages at which the harvest rate is told; where the budget is small, the budget."""
+        return tuple(point for point in POINTS if point <= self.budget) or (self.budget,)
+
+    @cached_property
+    def _by_policy(self) -> dict[str, list[Result]]:
+        found: dict[str, list[Result]] = defaultdict(list)
+        for result in self.all:
+            found[result.policy].append(result)
+        return dict(found)
+
+    def of_policy(self, policy: str, predicate: str | None = None) -> list[Result]:
+        """Return a policy's results for a predicate, or for all; none for a policy that did not run."""
+        found = self._by_policy.get(policy, [])
+        return [result for result in found if predicate is None or result.predicate == predicate]
+
+    def with_probabilities(self) -> Iterator[str]:
+        """Yield the policies that gave probabilities."""
+        return (name for name, found in self._by_policy.items() if any(r.selected or r.explored for r in found))
+
+    def figures(self, policy: str, predicate: str | None = None) -> Figures:
+        """Return a policy's figures for a predicate, or on the mean of all."""
+        return self.figures_of(self.of_policy(policy, predicate))
+
+    def figures_of(self, found: Sequence[Result]) -> Figures:
+        """Return the figures of one result, or of several of one policy on the mean."""
+        calibrations = [each for result in found if (each := result.calibration) is not None]
+        selected = calibration([pair for result in found for pair in result.selected])
+        explored = calibration([pair for result in found for pair in result.explored])
+        area = fmean(result.auc for result in found)
+        best = [self._oracle[key] for result in found if (key := _run(result)) in self._oracle]
+        # Without the pages of an earlier crawl the oracle, which had them, is no measure.
+        comparable = best and not found[0].policy.endswith(NEW_ONLY)
+        return Figures(
+            harvest={point: fmean(float(result.curve[point - 1]) for result in found) for point in self.points},
+            auc=area,
+            auc_of_oracle=relative(area, fmean(best)) if comparable else None,
+            brier=fmean(each.brier for each in calibrations) if calibrations else None,
+            base_brier=fmean(each.base_brier for each in calibrations) if calibrations else None,
+            selected=None if selected is None else selected.error,
+            explored=None if explored is None else explored.error,
+        )
+
+    @cached_property
+    def _oracle(self) -> dict[tuple[str, int], float]:
+        return {_run(result): result.auc for result in self.of_policy(ORACLE)}
+
+    def band(self, policy: str, predicate: str | None = None) -> Band:
+        """Return mean and deviation over the starts of a policy's curve, for a predicate or their mean."""
+        by_start: dict[int, list[Curve]] = defaultdict(list)
+        for result in self.of_policy(policy, predicate):
+            by_start[result.start].append(result.curve)
+        return band([band(curves).mean for curves in by_start.values()])
+
+
+def _run(result: Result) -> tuple[str, int]:
+    return result.predicate, result.start
+
+
+def _result(crawl: Crawl, budget: int) -> Result:
+    # What the oracle knows is no probability.
+    told = [] if crawl.policy == ORACLE else crawl.order
+    return Result(
+        crawl.predicate,
+        crawl.policy,
+        crawl.start,
+        lift_curve([page.hit for page in crawl.order], budget),
+        outcomes(told, explored=False),
+        outcomes(told, explored=True),
+    )

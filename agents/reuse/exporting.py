@@ -1,0 +1,147 @@
+"""What a crawl has learned, out of its tables: a crawl may be running, it is only read."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from heapq import heappush, heappushpop
+from importlib.metadata import version
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+
+from agents.crawl.policy import of_crawl
+from agents.inspect.record import definitions
+from agents.learn.rows import (
+    FEATURE_PREFIX,
+    FeatureRow,
+    LearnRow,
+    ModelRow,
+    always_kept,
+    feature_of,
+    model_key,
+)
+from models.interest.features import BASE, USER
+from models.learner.inputs import NAMES, prior_covariance
+from models.learner.shrinkage import base_rate
+from models.reuse.checks import LearnedStateError
+from models.reuse.learned import Cell, Combining, Learned, effect
+from models.reuse.stored import State, pack
+from streams.settings import Settings
+from streams.tables import TablePartition, open_read_only
+from streams.transport.journal import Journal
+
+#: Features of a predicate in a file at most: those of largest effect.
+MOST_FEATURES = 100_000
+#: Shrunk log ratio, either way, that a feature must have to be worth keeping.
+LEAST_EFFECT = 0.05
+
+#: How much a feature matters, the feature, its counts.
+Entry: TypeAlias = tuple[float, str, Cell]
+
+_decode = msgspec.msgpack.Decoder(LearnRow).decode
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What became of an export: the features of each predicate, users among them, and the bytes written."""
+
+    features: Mapping[str, int]
+    users: int
+    size: int
+
+
+def export(settings: Settings, path: Path, users: bool, most: int = MOST_FEATURES) -> Exported:
+    """Write what the crawl in ``settings.data`` has learned: the whole file, or none.
+
+    Raises `JournalMissingError` or `TableMissingError` where there is no crawl, and `LearnedStateError` where
+    it has judged nothing yet or the file can't be written.
+    """
+    state = read_state(settings, users, most)
+    data = pack(state, f"scentline {version('scentline')}")
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        partial.write_bytes(data)
+        partial.replace(path)
+    except OSError as error:
+        raise LearnedStateError(f"{path}: can't be written: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    features = {learned.name: len(learned.features) for learned in state.learned}
+    pseudonyms = {name for learned in state.learned for name in learned.features if name.startswith(USER)}
+    return Exported(features, len(pseudonyms), len(data))
+
+
+def read_state(settings: Settings, users: bool, most: int) -> State:
+    """Return what the crawl has learned of each predicate: the ``most`` features of largest effect.
+
+    Pseudonyms of users are among them where ``users`` says so.
+    """
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
+        expressions = {each.name: each.expression for each in definitions(journal)}
+    parts = open_read_only(settings.data, "interests")
+    bases = dict(_cells(_base(parts)))
+    if not bases:
+        raise LearnedStateError(f"{settings.data}: the crawl there has judged no page, expected at least one")
+    found: dict[str, list[Entry]] = {name: [] for name in bases}
+    for name, entry in _entries(parts, bases, users):
+        if len(found[name]) < most:
+            heappush(found[name], entry)
+        else:
+            heappushpop(found[name], entry)
+    learned = [
+        Learned(name, expressions.get(name, ""), *bases[name], _features(kept), _combining(parts, name))
+        for name, kept in sorted(found.items())
+    ]
+    return State(of_crawl(settings).frontier.policy, learned)
+
+
+def _features(kept: list[Entry]) -> dict[str, Cell]:
+    return {feature: cell for _, feature, cell in sorted(kept, key=lambda entry: entry[1])}
+
+
+def _base(parts: Mapping[int, TablePartition]) -> FeatureRow:
+    rows = (_decode(raw) for part in parts.values() if (raw := part.get(FEATURE_PREFIX)) is not None)
+    return next((row for row in rows if isinstance(row, FeatureRow)), FeatureRow())
+
+
+def _cells(row: FeatureRow) -> Iterator[tuple[str, Cell]]:
+    """Yield each predicate's counts of a feature, those of earlier crawls, as they have faded, included."""
+    for name in {**row.counts, **row.prior}:
+        pages, hits = row.counts.get(name, (0, 0))
+        earlier = row.prior.get(name, (0.0, 0.0))
+        if pages + earlier[0]:
+            yield name, (pages + earlier[0], hits + earlier[1])
+
+
+def _entries(
+    parts: Mapping[int, TablePartition], bases: Mapping[str, Cell], users: bool
+) -> Iterator[tuple[str, Entry]]:
+    """Yield the predicate and the entry of each feature that has an effect."""
+    for part in parts.values():
+        for key, raw in part.scan(FEATURE_PREFIX):
+            feature = feature_of(key)
+            if feature == BASE or (feature.startswith(USER) and not users):
+                continue
+            row = _decode(raw)
+            assert isinstance(row, FeatureRow)
+            for name, cell in _cells(row):
+                matters = _matters(feature, cell, bases.get(name))
+                if matters >= LEAST_EFFECT:
+                    yield name, (matters, feature, cell)
+
+
+def _matters(feature: str, cell: Cell, base: Cell | None) -> float:
+    if base is None:
+        return 0.0
+    return float("inf") if always_kept(feature) else effect(*cell, base_rate(*base))
+
+
+def _combining(parts: Mapping[int, TablePartition], predicate: str) -> Combining | None:
+    rows = (_decode(raw) for part in parts.values() if (raw := part.get(model_key(predicate))) is not None)
+    row = next(rows, None)
+    if not isinstance(row, ModelRow):
+        return None
+    # A combiner that knows no uncertainty has the one that any starts with.
+    covariance = row.covariance if np.frombuffer(row.covariance).any() else prior_covariance().tobytes()
+    return Combining(NAMES, row.mean, covariance, row.calibration)

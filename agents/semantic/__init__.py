@@ -1,0 +1,1 @@
+"""Tables of word-piece vectors and sentence encoders as files."""

@@ -1,0 +1,44 @@
+"""A table of word-piece vectors as a file."""
+
+from pathlib import Path
+
+from models.semantic.stored import MOST_BYTES, NAME, SemanticTableError, pack, unpack
+from models.semantic.table import SemanticTable
+
+
+def read_table(path: Path) -> SemanticTable:
+    """Return the table of a file; raises `models.semantic.stored.SemanticTableError`, which names it."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise SemanticTableError(f"{path}: can't be read: {error.strerror}") from error
+    try:
+        return unpack(data)
+    except SemanticTableError as error:
+        raise SemanticTableError(f"{path}: {error}") from error
+
+
+def check_place(path: Path) -> None:
+    """Raise `models.semantic.stored.SemanticTableError` where `write_table` would lose a file that is none."""
+    if not path.parent.is_dir():
+        raise SemanticTableError(f"{path}: there is no directory {path.parent}")
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise SemanticTableError(f"{path}: expected a file, or nothing yet")
+    with path.open("rb") as file:
+        if file.read(len(NAME)) != NAME:
+            raise SemanticTableError(f"{path}: holds something else; expected an earlier table, or nothing yet")
+
+
+def write_table(path: Path, table: SemanticTable) -> int:
+    """Write a table in the place of an earlier one: the whole file, or none; return its bytes."""
+    data = pack(table)
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        partial.write_bytes(data)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return len(data)

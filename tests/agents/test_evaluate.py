@@ -1,0 +1,370 @@
+"""The evaluate command: virtual crawls of an archive, the same whatever the number of processes."""
+
+import csv
+import gzip
+import io
+import os
+import signal
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+from lxml import html
+
+from agents.evaluate.crawls import FIRST, NEW_ONLY, REUSE, Evaluation
+from agents.evaluate.load import Web, load_web
+from agents.evaluate.progress import Lines
+from agents.evaluate.spread import WorkerError, spread
+from agents.evaluate.traces import halves, read_steps
+from agents.offline.synthetic.web import SyntheticWeb
+from models.crowd.trace import Step, Trace
+from models.evaluate.baselines.breadth_first import BreadthFirst
+from models.evaluate.crawler import Task
+from models.evaluate.policies import POLICIES
+from models.page import Link, Page
+from models.predicate import parse
+from streams.settings import Settings
+from tests.agents.commands import complaint, last_line, printed, running, scentline, wait_until
+from tests.agents.test_archive import page, write
+
+PREDICATES = {"sports": 'category("Sports")', "hockey": 'category("Sports") and "hockey"'}
+POLICY = "linkage,breadth-first,learned,oracle"
+BUDGET = 120
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory with a small web: its archive, log and labels."""
+    directory = tmp_path_factory.mktemp("web")
+    web = SyntheticWeb(3, 6, 30, 4)
+    answers = {url: web.answer(url, {}) for url, _ in web.labels()}
+    write(
+        directory / "pages.warc.gz",
+        *((url, "200 OK", list(answer.headers), answer.body) for url, answer in answers.items()),
+    )
+    log = "".join(f"{line}\n" for line in web.access_log(8, 300)).encode()
+    (directory / "access.log.gz").write_bytes(gzip.compress(log))
+    (directory / "topics.tsv").write_text("".join(f"{url}\t{name}\n" for url, name in web.labels()))
+    return directory
+
+
+def command(*arguments: str, budget: int = BUDGET) -> list[str]:
+    predicates = [part for item in PREDICATES.items() for part in ("--predicate", "=".join(item))]
+    return [
+        "evaluate", "--archive", "pages.warc.gz", "--log", "access.log.gz", "--labels", "topics.tsv",
+        *predicates, "--budget", str(budget), "--starts", "2", "--random-seed", "7", *arguments,
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def out(files: Path) -> tuple[Path, Any]:
+    """Return the directory that an evaluation made, and the object that it printed."""
+    text = printed(files, *command("--policy", POLICY, "--out", "out", "--jobs", "2", "--json"))
+    return files / "out", last_line(text)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def order(directory: Path, predicate: str, policy: str, start: int) -> list[dict[str, str]]:
+    return rows(directory / "orders" / f"{predicate}.{policy}.{start}.csv")
+
+
+def test_every_file_is_the_same_whatever_the_number_of_processes(files: Path, out: tuple[Path, Any]) -> None:
+    directory, found = out
+    text = printed(files, *command("--policy", POLICY, "--out", "alone", "--jobs", "1", "--json"))
+    assert last_line(text) == found
+    paths = [path.relative_to(directory) for path in sorted(directory.rglob("*")) if path.is_file()]
+    assert len(paths) > 15
+    assert [
+        path for path in paths if (directory / path).read_bytes() != (files / "alone" / path).read_bytes()
+    ] == []
+
+
+def test_the_json_has_every_crawl_and_the_mean_of_every_policy(out: tuple[Path, Any]) -> None:
+    _, found = out
+    assert set(found) == {"results", "mean"}
+    runs = [(run["predicate"], run["policy"], run["start"]) for run in found["results"]]
+    policies = sorted(POLICY.split(","), key=list(POLICIES).index)
+    assert runs == [(name, policy, start) for name in PREDICATES for policy in policies for start in (1, 2)]
+    for run in found["results"]:
+        assert set(run) == {"predicate", "policy", "start", "harvest", "auc", "auc_of_oracle", "brier"}
+        assert set(run["harvest"]) == {"100"}
+        assert (run["brier"] is None) == (run["policy"] != "learned")
+    for policy, mean in found["mean"].items():
+        own = [run for run in found["results"] if run["policy"] == policy]
+        assert mean["auc"] == pytest.approx(fmean(run["auc"] for run in own), abs=1e-5)
+    assert found["mean"]["oracle"]["auc_of_oracle"] == 1
+
+
+def test_the_figures_are_those_of_the_orders(out: tuple[Path, Any]) -> None:
+    directory, found = out
+    for run in found["results"]:
+        crawl = order(directory, run["predicate"], run["policy"], run["start"])
+        assert [int(row["n"]) for row in crawl] == list(range(1, len(crawl) + 1))
+        assert len({row["url"] for row in crawl}) == len(crawl) <= BUDGET
+        hits = [int(row["hit"]) for row in crawl] + [0] * (BUDGET - len(crawl))
+        rates = [sum(hits[:n]) / n for n in range(1, BUDGET + 1)]
+        assert run["harvest"]["100"] == pytest.approx(rates[99], abs=1e-5)
+        assert run["auc"] == pytest.approx(fmean(rates), abs=1e-5)
+
+
+def test_the_tables_say_what_the_json_says(out: tuple[Path, Any]) -> None:
+    directory, found = out
+    table = {(row["predicate"], row["policy"]): row for row in rows(directory / "table.csv")}
+    assert len(table) == 3 * 4
+    for policy, mean in found["mean"].items():
+        assert float(table["*", policy]["auc"]) == mean["auc"]
+        assert float(table["*", policy]["harvest_100"]) == mean["harvest"]["100"]
+    crawls = rows(directory / "results.csv")
+    assert [float(row["auc"]) for row in crawls] == [run["auc"] for run in found["results"]]
+    curves = {(row["predicate"], row["policy"], row["pages"]): row for row in rows(directory / "curves.csv")}
+    assert float(curves["*", "linkage", "100"]["harvest"]) == found["mean"]["linkage"]["harvest"]["100"]
+    assert ("sports", "oracle", str(BUDGET)) in curves
+
+
+def test_every_crawl_of_a_start_begins_with_the_same_ten_seeds(out: tuple[Path, Any]) -> None:
+    directory, found = out
+    seeds: dict[int, list[str]] = {1: [], 2: []}
+    for row in rows(directory / "seeds.csv"):
+        seeds[int(row["start"])].append(row["url"])
+    assert len(set(seeds[1])) == 10
+    assert seeds[1] != seeds[2]
+    for run in found["results"]:
+        crawl = order(directory, run["predicate"], run["policy"], run["start"])
+        assert [row["url"] for row in crawl[:10]] == seeds[run["start"]]
+
+
+def test_the_learned_policy_is_compared_with_every_other_one(out: tuple[Path, Any]) -> None:
+    directory, found = out
+    pairs = {(row["policy"], row["other"]): row for row in rows(directory / "comparisons.csv")}
+    for policy in ("linkage", "breadth-first", "oracle"):
+        row = pairs["learned", policy]
+        areas = [found["mean"][name]["auc"] for name in ("learned", policy)]
+        assert float(row["difference"]) == pytest.approx(areas[0] - areas[1], abs=1e-5)
+        assert float(row["low"]) <= float(row["difference"]) <= float(row["high"])
+        assert row["runs"] == "4"
+
+
+def test_learning_from_links_is_ahead_of_breadth_first_and_behind_the_oracle(out: tuple[Path, Any]) -> None:
+    _, found = out
+    area = {policy: mean["auc"] for policy, mean in found["mean"].items()}
+    assert area["breadth-first"] < area["linkage"] < area["oracle"]
+
+
+def test_the_report_is_one_page_that_asks_for_nothing_else(out: tuple[Path, Any]) -> None:
+    directory, _ = out
+    text = (directory / "report.html").read_text(encoding="utf-8")
+    document = html.document_fromstring(text)
+    assert document.findtext(".//title") == "Scentline: evaluation"
+    elements = [element for element in document.iter() if isinstance(element.tag, str)]
+    assert {element.tag for element in elements}.isdisjoint({"script", "link", "iframe", "object", "base"})
+    assert not [name for element in elements for name in element.attrib if str(name).startswith("on")]
+    pictures = [element.get("src", "") for element in document.iter("img")]
+    assert len(pictures) == 2 + len(PREDICATES)
+    assert all(source.startswith("data:image/png;base64,") for source in pictures)
+    targets = {element.get("href", "") for element in document.iter("a")}
+    assert {f"#p-{name}" for name in PREDICATES} < targets
+    assert targets <= {f"#{element.get('id')}" for element in elements}
+    styles = [element.text for element in document.iter("style")]
+    styles += [element.get("style") for element in elements]
+    assert "url(" not in "".join(style or "" for style in styles)
+
+
+def test_the_report_escapes_what_people_wrote(files: Path) -> None:
+    expression = 'url("(?P<b>html|/)$|^")'
+    given = command("--policy", "random", "--out", "escaped", "--predicate", f"all={expression}", budget=20)
+    printed(files, *given)
+    document = html.document_fromstring((files / "escaped" / "report.html").read_text(encoding="utf-8"))
+    assert expression in [code.text for code in document.iter("code")]
+
+
+def test_pictures_are_drawn_of_the_mean_and_of_every_predicate(out: tuple[Path, Any]) -> None:
+    directory, _ = out
+    for path in ("lift.png", "reliability.png", "lift/sports.png", "lift/hockey.png"):
+        assert (directory / path).read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_unknown_policy_is_refused_with_the_nearest_name(files: Path) -> None:
+    text = complaint(files, *command("--policy", "linkage,breath-first", "--out", "new"))
+    assert text.startswith("--policy 'breath-first': did you mean breadth-first? expected some of random, ")
+    assert not (files / "new").exists()
+
+
+def test_a_predicate_that_no_page_satisfies_is_named(files: Path) -> None:
+    given = command("--policy", "random", "--predicate", 'none="word nobody wrote"', "--out", "none")
+    text = complaint_after_progress(files, *given)
+    assert text == 'predicate none: no page of the archive satisfies "word nobody wrote"; expected at least one'
+
+
+def test_more_seeds_than_pages_are_refused(files: Path) -> None:
+    text = complaint_after_progress(files, *command("--seeds", "5000", "--out", "many"))
+    assert text.startswith("--seeds 5000: the archive has ")
+
+
+def complaint_after_progress(files: Path, *arguments: str) -> str:
+    """Return what a command says is wrong that found it out while it was at work."""
+    run = scentline(files, *arguments)
+    assert (run.returncode, run.stdout) == (2, "")
+    return run.stderr.splitlines()[-1].removeprefix("scentline: error: ")
+
+
+def test_files_that_no_evaluation_made_are_not_touched(files: Path) -> None:
+    (files / "mine").mkdir()
+    (files / "mine" / "thesis.txt").write_text("mine")
+    assert complaint(files, *command("--out", "mine")).startswith(
+        "--out mine: holds files that no evaluation made"
+    )
+    assert [path.name for path in (files / "mine").iterdir()] == ["thesis.txt"]
+
+
+def test_an_earlier_evaluation_is_replaced_and_another_file_beside_it_kept(files: Path) -> None:
+    printed(files, *command("--policy", "random,backlink", "--out", "again", budget=20))
+    (files / "again" / "notes.txt").write_text("mine")
+    printed(files, *command("--policy", "backlink", "--out", "again", budget=20))
+    assert "None of these policies tells probabilities" in (files / "again" / "report.html").read_text("utf-8")
+    assert (files / "again" / "notes.txt").read_text() == "mine"
+    assert {path.name.split(".")[1] for path in (files / "again" / "orders").iterdir()} == {"backlink"}
+
+
+def test_a_category_without_labels_is_refused_before_anything_is_read(files: Path) -> None:
+    given = ["--archive", "pages.warc.gz", "--predicate", 'a=category("Sports")', "--out", "bare"]
+    assert "give --labels TSV" in complaint(files, "evaluate", *given)
+
+
+@pytest.mark.parametrize("option", ["--budget", "--starts", "--jobs", "--seeds"])
+def test_numbers_have_to_be_positive(files: Path, option: str) -> None:
+    run = scentline(files, *command("--out", "zero", option, "0"))
+    assert run.returncode == 2
+    assert option in run.stderr
+
+
+def test_records_that_a_crawl_would_not_read_are_no_pages(tmp_path: Path) -> None:
+    archive = write(
+        tmp_path / "pages.warc.gz",
+        page("http://a.example/b", b'<title>Tea</title><p>Pour <a href="/a">it</a>.'),
+        page("http://a.example/a", b"<title>Coffee</title>"),
+        page("http://a.example/hidden", b'<meta name="robots" content="noindex"><title>Tea</title>'),
+        ("http://a.example/gone", "404 Not Found", [("Content-Type", "text/html")], b"<title>Tea</title>"),
+        ("http://a.example/moved", "301 Moved", [("Location", "/b")], b""),
+        ("http://a.example/tea.pdf", "200 OK", [("Content-Type", "application/pdf")], b"%PDF tea"),
+    )
+    predicates = {"tea": parse('title("tea")'), "poured": parse('"pour it"')}
+    web = load_web([archive], predicates, None, Settings(), 2, Lines(io.StringIO()))
+    assert list(web.pages) == ["http://a.example/a", "http://a.example/b"]
+    assert web.hits == {"tea": {"http://a.example/b"}, "poured": {"http://a.example/b"}}
+    assert web.left_out == 4
+    kept = web.pages["http://a.example/b"]
+    assert (kept.text, kept.words, kept.links[0].anchor) == ("", ("tea", "pour", "it"), ("it",))
+
+
+def test_the_steps_of_a_log_are_its_accesses_with_pseudonyms(files: Path) -> None:
+    steps = read_steps([str(files / "access.log.gz")], Settings().observe, Lines(io.StringIO()))
+    assert 0 < len(steps) <= 300
+    assert steps == read_steps([str(files / "access.log.gz")], Settings().observe, Lines(io.StringIO()))
+    assert all(len(step.user) == 16 for step in steps)
+
+
+def test_a_log_is_cut_at_the_middle_of_its_time_and_not_of_its_lines() -> None:
+    steps = [Step("u", "a", float(time)) for time in (0, 1, 2, 3, 10)]
+    first, second = halves(steps)
+    assert ([step.time for step in first], [step.time for step in second]) == ([0, 1, 2, 3], [10])
+    assert halves([]) == ([], [])
+
+
+class Remembering(BreadthFirst):
+    """A crawler that has learned which pages it fetched, and what an earlier one has."""
+
+    def __init__(self, task: Task, earlier: tuple[str, ...] = ()) -> None:
+        super().__init__(task)
+        self.accesses = sum(task.trace.accesses.values())
+        self.known = list(earlier)
+
+    def judged(self, page: Page, holds: bool) -> None:
+        super().judged(page, holds)
+        self.known.append(page.url)
+
+    def export_state(self) -> tuple[str, ...]:
+        return tuple(self.known)
+
+
+def test_reuse_hands_the_state_of_a_first_crawl_to_a_second_one() -> None:
+    urls = [f"http://a.example/{number:02}" for number in range(40)]
+    pages = {url: Page(url, links=tuple(Link(target) for target in urls)) for url in urls}
+    heirs: list[Remembering] = []
+
+    def heir(task: Task, state: tuple[str, ...]) -> Remembering:
+        heirs.append(Remembering(task, state))
+        return heirs[-1]
+
+    evaluation = Evaluation(
+        web=Web(pages, {"odd": frozenset(urls[1::2])}, 0),
+        trace=Trace([]),
+        first=Trace([Step("u", urls[0], 1.0)]),
+        keywords={"odd": ()},
+        policies=("remembering",),
+        budget=15,
+        starts=1,
+        seeds=5,
+        random_seed=1,
+        makers={"remembering": lambda task, hits: Remembering(task)},
+        heirs={"remembering": heir},
+    )
+    (job,) = evaluation.jobs()
+    _, crawls = evaluation.run(job)
+    fetched = {crawl.policy: [page.url for page in crawl.order] for crawl in crawls}
+    name = "remembering"
+    assert list(fetched) == [name, name + REUSE, name + NEW_ONLY, name + REUSE + NEW_ONLY]
+    known = heirs[0].known[:15]
+    assert known[:5] == evaluation.seeds_of(1, FIRST) != evaluation.seeds_of(1)
+    assert [found.known[:15] for found in heirs] == [known, known]
+    assert [found.accesses for found in heirs] == [0, 0]
+    assert fetched[name][:5] == fetched[name + REUSE][:5] == evaluation.seeds_of(1)
+    for policy in (name + NEW_ONLY, name + REUSE + NEW_ONLY):
+        assert len(fetched[policy]) == 15
+        assert set(fetched[policy]).isdisjoint(known)
+
+
+def test_reuse_without_a_policy_that_can_is_refused(files: Path) -> None:
+    text = complaint(files, *command("--reuse", "--policy", "random", "--out", "reuse"))
+    assert text.startswith("--reuse: none of the policies takes up what another crawl has learned")
+
+
+def test_reuse_takes_one_log_or_two(files: Path) -> None:
+    logs = ["--log", "access.log.gz"] * 2
+    text = complaint(files, *command("--reuse", *logs, "--out", "reuse"))
+    assert text == "--reuse: got 3 logs, expected one, which is cut in two, or two"
+
+
+def test_spread_work_gives_every_result_once() -> None:
+    assert sorted(spread(lambda task: task * task, range(50), 3)) == [number**2 for number in range(50)]
+    assert list(spread(abs, [], 2)) == []
+
+
+def test_an_error_in_a_worker_is_raised_and_ends_the_others() -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(spread(lambda task: 1 // task, [1, 0, 1], 2))
+
+
+def test_a_worker_that_dies_is_an_error_and_no_endless_wait() -> None:
+    with pytest.raises(WorkerError, match="ended with status -9"):
+        list(spread(lambda task: os.kill(os.getpid(), signal.SIGKILL), [1], 1))
+
+
+def test_ctrl_c_ends_it_and_leaves_the_finished_crawls(files: Path) -> None:
+    given = command("--policy", "linkage", "--starts", "500", "--out", "stopped", "--jobs", "2")
+    orders = files / "stopped" / "orders"
+    with running(files, *given) as process:
+        wait_until(lambda: orders.is_dir() and any(orders.iterdir()), process)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    finished = len(list(orders.iterdir()))
+    assert errors.splitlines()[-1] == (
+        f"Interrupted: stopped/orders has the orders of the {finished} crawls that finished."
+    )
+    assert "Traceback" not in errors
+    assert not (files / "stopped" / "report.html").exists()

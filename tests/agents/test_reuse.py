@@ -1,0 +1,369 @@
+"""What a crawl has learned goes into another one's log: once, apart from what that one counts, and it helps."""
+
+import asyncio
+import gzip
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agents.crawl.journal import open_journal
+from agents.frontier.learned import LearnedScorer
+from agents.frontier.scoring import PaperScorer
+from agents.learn.agent import LearnAgent
+from agents.learn.rows import FEATURE_PREFIX, FeatureRow, LearnRow, ModelRow, feature_of, model_key
+from agents.learn.store import LearnShard
+from agents.offline.synthetic.web import SyntheticWeb
+from agents.reuse.importing import Imported, facts, import_state
+from models.interest.features import BASE, URL_WORD, USER
+from models.interest.ratio import Base
+from models.learner.candidate import Candidate
+from models.learner.inputs import NAMES, prior_covariance
+from models.lessons import lessons
+from models.reuse.learned import Combining, Learned
+from models.reuse.stored import State, pack, unpack
+from streams.records import COMBINER, Count, Decoder, EvidencePack, Interest, Label
+from streams.settings import LearnSettings, Settings
+from streams.topics import EVIDENCE, INTERESTS
+from streams.transport.publisher import JournalPublisher
+from tests.agents.commands import complaint, last_line, printed, running, scentline, wait_until
+from tests.agents.shards import Disk, a_runtime, disk, take_in, write
+from tests.agents.test_archive import write as write_archive
+
+PSEUDONYM = "0123456789abcdef"
+MEAN = np.linspace(-1, 1, len(NAMES)).tobytes()
+COMBINING = Combining(NAMES, MEAN, (prior_covariance() / 2).tobytes())
+SKI = Learned("ski", '"ski"', 80, 20, {"k:ski": (40, 20), "u:" + PSEUDONYM: (4, 4)}, COMBINING)
+TEA = Learned("tea", '"tea"', 80, 8, {"k:tea": (8, 8), "k:ski": (40, 0)})
+STATE = State("learned", [SKI, TEA])
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[Disk]:
+    with disk(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "learned.state").write_bytes(pack(STATE, "a test"))
+    return tmp_path / "learned.state"
+
+
+@contextmanager
+def an_agent(data: Path, predicates: Sequence[str] = ("ski", "tea")) -> Iterator[LearnAgent]:
+    with a_runtime(Settings.model_validate({"data": data})) as runtime:
+        agent = LearnAgent(runtime)
+        for name in predicates:
+            agent.heard_predicate(name)
+        yield agent
+
+
+def packs(settings: Settings) -> list[Any]:
+    """Return the packs of evidence in a log."""
+    with open_journal(settings) as journal:
+        found = journal.read(EVIDENCE.name, 0, 0, 1000)
+    decode = Decoder[EvidencePack](EvidencePack)
+    return [decode(entry.value or b"") for entry in found]
+
+
+def absorb(agent: LearnAgent, shard: LearnShard, found: Sequence[Any]) -> None:
+    """Have the agent absorb packs of evidence as new messages."""
+    for pack_of in found:
+        for fact in shard.accept(shard.mark.offset + 1, pack_of):
+            agent.absorb(shard, fact)
+
+
+def told(agent: LearnAgent) -> dict[str, Interest]:
+    """Have the agent publish; return what is news."""
+    publisher = agent.runtime.publisher
+    assert isinstance(publisher, JournalPublisher)
+    start = publisher._journal.end(INTERESTS.name, 0)
+    asyncio.run(agent.publish())
+    decode = Decoder[Interest](Interest)
+    found = publisher._journal.read(INTERESTS.name, 0, start, 1000)
+    return {found.feature: found for found in (decode(entry.value or b"") for entry in found)}
+
+
+def of(shard: LearnShard) -> tuple[dict[str, FeatureRow], dict[str, ModelRow]]:
+    """Return the rows of features and of combiners."""
+    features = {feature_of(key): row for key, row in shard.scan(FEATURE_PREFIX) if isinstance(row, FeatureRow)}
+    models = {name: row for name in ("ski", "tea") if isinstance(row := shard.get(model_key(name)), ModelRow)}
+    return features, models
+
+
+def settings_of(data: Path, **predicates: str) -> Settings:
+    return Settings.model_validate({"data": data, "predicates": predicates})
+
+
+# into the log
+
+
+def test_a_file_that_is_imported_twice_counts_once(tmp_path: Path, file: Path, rows: Disk) -> None:
+    settings = settings_of(tmp_path / "data")
+    first = import_state(settings, file, 0.25)
+    assert first == Imported({"ski": 2, "tea": 2})
+    found = packs(settings)
+    assert import_state(settings, file, 1.0).repeated
+    assert packs(settings) == found
+    shard = rows.shard(LearnRow, EVIDENCE)
+    with an_agent(tmp_path / "agent") as agent:
+        absorb(agent, shard, found)
+        write(shard)
+        once = of(shard)
+        absorb(agent, shard, found)
+        write(shard)
+    assert of(shard) == once
+    assert once[0]["k:ski"] == FeatureRow({}, {"ski": (10, 5), "tea": (10, 0)})
+    assert once[0][BASE] == FeatureRow({}, {"ski": (20, 5), "tea": (20, 2)})
+    assert once[1]["ski"].mean == MEAN
+    assert "tea" not in once[1]
+
+
+@pytest.mark.parametrize("lost_at", range(5))
+def test_a_learner_that_is_killed_while_it_takes_up_a_file_counts_it_once(
+    tmp_path: Path, rows: Disk, lost_at: int
+) -> None:
+    features = {f"k:ski{number}": (8.0, float(number % 8)) for number in range(500)}
+    path = tmp_path / "big.state"
+    path.write_bytes(pack(State("learned", [Learned("ski", "", 80, 20, features, COMBINING)]), ""))
+    settings = settings_of(tmp_path / "data")
+    import_state(settings, path, 0.5)
+    found = packs(settings)
+    assert len(found) == 3
+    shard = rows.shard(LearnRow, EVIDENCE)
+    with an_agent(tmp_path / "first") as agent:
+        absorb(agent, shard, found[: lost_at // 2])
+        write(shard)
+        absorb(agent, shard, found[lost_at // 2 : lost_at // 2 + lost_at % 2])  # never written
+        told(agent)
+    again = rows.shard(LearnRow, EVIDENCE)
+    with an_agent(tmp_path / "second") as agent:
+        agent.opened(again)
+        absorb(agent, again, found[again.mark.offset + 1 :])
+        write(again)
+        heard = told(agent)
+    cells, models = of(again)
+    expected = {name: (4.0, hits / 2) for name, (_, hits) in features.items()} | {BASE: (40.0, 10.0)}
+    assert {name: row.prior["ski"] for name, row in cells.items()} == expected
+    assert models["ski"].labels == 0
+    assert heard.keys() == {*expected, COMBINER + "ski"}
+
+
+def test_a_second_file_adds_to_the_first(tmp_path: Path, file: Path, rows: Disk) -> None:
+    settings = settings_of(tmp_path / "data")
+    other = tmp_path / "other.state"
+    other.write_bytes(pack(State("learned", [Learned("ski", "", 8, 4, {"k:ski": (4, 4)})]), ""))
+    import_state(settings, file, 0.25)
+    assert not import_state(settings, other, 0.25).repeated
+    shard = rows.shard(LearnRow, EVIDENCE)
+    with an_agent(tmp_path / "agent") as agent:
+        absorb(agent, shard, packs(settings))
+    write(shard)
+    assert of(shard)[0]["k:ski"].prior == {"ski": (11, 6), "tea": (10, 0)}
+
+
+def test_predicates_that_differ_are_pointed_out(tmp_path: Path, file: Path) -> None:
+    found = import_state(settings_of(tmp_path / "one", ski='"skiing"', wine='"wine"'), file, 0.25)
+    assert found.remarks == [
+        'ski: learned for "ski", here it is "skiing"',
+        "tea: no predicate of that name here; passed over until there is one",
+    ]
+    assert import_state(settings_of(tmp_path / "two", ski=' "ski" ', tea='"tea"'), file, 0.25).remarks == []
+
+
+# in the learner
+
+
+def test_what_was_inherited_is_told_once_and_again_after_a_restart(tmp_path: Path, rows: Disk) -> None:
+    shard = rows.shard(LearnRow, EVIDENCE)
+    with an_agent(tmp_path / "first") as agent:
+        take_in(shard, agent, Count(("k:ski", "k:new", BASE), {"ski": True}))
+        assert told(agent)["k:ski"].prior == {}
+        take_in(shard, agent, *(fact for _, fact in facts(STATE, 0.25)))
+        heard = told(agent)
+        assert list(heard)[-1] == BASE, "the base last: only then does what was inherited count"
+        assert heard["k:ski"].prior == {"ski": (10, 5), "tea": (10, 0)}
+        assert heard["k:ski"].counts == {"ski": (1, 1)}
+        assert heard[BASE].prior == {"ski": (20, 5), "tea": (20, 2)}
+        assert "k:new" not in heard
+        assert told(agent) == {}
+        write(shard)
+    with an_agent(tmp_path / "second") as agent:
+        agent.opened(rows.shard(LearnRow, EVIDENCE))
+        again = told(agent)
+    assert {name: again[name] for name in heard} == heard
+
+
+def test_a_combiner_that_has_learned_is_not_started_again(tmp_path: Path, rows: Disk) -> None:
+    shard = rows.shard(LearnRow, EVIDENCE)
+    with an_agent(tmp_path / "agent") as agent:
+        take_in(shard, agent, Label("ski", (1.0,) * len(NAMES), True, "selected"))
+        row = of(shard)[1]["ski"]
+        take_in(shard, agent, *(fact for _, fact in facts(STATE, 0.25)))
+        assert of(shard)[1]["ski"] == row
+
+
+def test_a_predicate_that_the_crawl_does_not_have_is_passed_over_and_said(
+    tmp_path: Path, rows: Disk, caplog: pytest.LogCaptureFixture
+) -> None:
+    scorer = LearnedScorer()
+    scorer.add_predicate("tea")
+    paper = PaperScorer(LearnSettings(), lessons("combined"))
+    paper.add_predicate("tea")
+    with an_agent(tmp_path / "agent", ["tea"]) as agent, caplog.at_level(logging.WARNING):
+        take_in(rows.shard(LearnRow, EVIDENCE), agent, *(fact for _, fact in facts(STATE, 0.25)))
+        heard = told(agent)
+    assert [record.__dict__["fields"]["predicate"] for record in caplog.records] == ["ski"]
+    for interest in heard.values():
+        scorer.learn(interest)
+        paper.learn(interest)
+    assert paper.weights("tea").base == Base(20, 2)
+    assert (scorer.judged, paper.judged) == (0, 0)
+
+
+# in the frontier
+
+
+def interests(*, counted: bool = False) -> list[Interest]:
+    counts = {"ski": (9, 0)} if counted else {}
+    prior = {"ski": (40.0, 20.0)}
+    return [
+        Interest(feature=URL_WORD + "ski", counts=counts, prior=prior),
+        Interest(feature=USER + PSEUDONYM, counts={}, prior={"ski": (4.0, 4.0)}),
+        Interest(feature=BASE, counts={"ski": (10, 1)}, prior={"ski": (80.0, 20.0)}),
+    ]
+
+
+def test_a_frontier_scores_by_what_was_inherited_until_it_is_withdrawn() -> None:
+    scorer = LearnedScorer()
+    scorer.add_predicate("ski")
+    knowledge = scorer.known("ski").knowledge
+    candidate = Candidate(("ski",), [], ())
+    place = NAMES.index("URL words as URL words")
+    scorer.learn(Interest(feature=BASE, counts={"ski": (10, 1)}))
+    assert knowledge.inputs(candidate)[place] == 0
+    for interest in interests():
+        scorer.learn(interest)
+    alone = knowledge.inputs(candidate)[place]
+    assert alone > 0.5
+    for interest in interests(counted=True):
+        scorer.learn(interest)
+    assert 0 < knowledge.inputs(candidate)[place] < alone
+    scorer.learn(Interest(feature=URL_WORD + "ski", counts={"ski": (0, 0)}, prior={"ski": (0.0, 0.0)}))
+    assert knowledge.inputs(candidate)[place] == 0
+
+
+def test_the_papers_policies_go_on_from_the_counts_of_the_earlier_crawl() -> None:
+    scorer = PaperScorer(LearnSettings(), lessons("combined"))
+    scorer.add_predicate("ski")
+    for interest in interests():
+        scorer.learn(interest)
+    weights = scorer.weights("ski")
+    assert weights.base == Base(90, 21)
+    assert weights.users.counts == {PSEUDONYM: (4, 4)}
+    assert weights.users.logs[PSEUDONYM] == pytest.approx(np.log(90 / 21))
+    assert scorer.judged == 10, "pages of the earlier crawl are none of this one's"
+
+
+# whole crawls
+
+TOPIC = "Sports"
+
+
+@pytest.fixture(scope="module")
+def webs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory with a small web, its log and labels, and the data of a crawl that ended."""
+    directory = tmp_path_factory.mktemp("webs")
+    web = SyntheticWeb(3, 8, 60, 4)
+    answers = {url: web.answer(url, {}) for url, _ in web.labels()}
+    write_archive(
+        directory / "pages.warc.gz",
+        *((url, "200 OK", list(answer.headers), answer.body) for url, answer in answers.items()),
+    )
+    log = "".join(f"{line}\n" for line in web.access_log(8, 300)).encode()
+    (directory / "access.log.gz").write_bytes(gzip.compress(log))
+    (directory / "topics.tsv").write_text("".join(f"{url}\t{name}\n" for url, name in web.labels()))
+    crawl(directory, "one", 100, first=True)
+    printed(directory, "state", "export", "learned.state", "--data", "one")
+    return directory
+
+
+def crawl(directory: Path, data: str, budget: int, first: bool = False) -> Any:
+    """Crawl; the first crawl has other seeds and a log, the others have none."""
+    web = SyntheticWeb(3, 8, 60, 4)
+    urls = sorted(url for url, _ in web.labels())
+    seeds = urls[:: len(urls) // 5][:5] if first else urls[7 :: len(urls) // 5][:5]
+    out = printed(
+        directory, "crawl", "--archive", "pages.warc.gz", "--labels", "topics.tsv", "--data", data,
+        "--predicate", f'topic=category("{TOPIC}")', "--budget", str(budget), "--json",
+        *(["--log", "access.log.gz"] if first else []), *(part for url in seeds for part in ("--seed", url)),
+    )  # fmt: skip
+    return last_line(out)
+
+
+def test_a_crawl_that_starts_with_what_another_learned_begins_better_and_its_audit_is_exact(
+    webs: Path,
+) -> None:
+    scratch = crawl(webs, "scratch", 30)["predicates"]["topic"]["hits"]
+    printed(webs, "state", "import", "learned.state", "--data", "two")
+    reused = crawl(webs, "two", 30)["predicates"]["topic"]["hits"]
+    assert reused >= 1.2 * scratch, (reused, scratch)
+    report = last_line(printed(webs, "audit", "--data", "two", "--json"))
+    assert (report["judged"], report["differences"], report["lost"]) == (30, 0, 0)
+    assert "already" in printed(webs, "state", "import", "learned.state", "--data", "two")
+    before = last_line(printed(webs, "state", "export", "two.state", "--data", "two", "--json"))
+    assert crawl(webs, "two", 30)["fetched"] == 30
+    assert last_line(printed(webs, "state", "export", "two.state", "--data", "two", "--json")) == before
+
+
+def test_a_crawl_that_is_killed_after_an_import_knows_it_once(webs: Path) -> None:
+    printed(webs, "state", "import", "learned.state", "--data", "killed")
+    arguments = (
+        "crawl", "--archive", "pages.warc.gz", "--labels", "topics.tsv", "--data", "killed",
+        "--predicate", f'topic=category("{TOPIC}")', "--budget", "60", "--seed", "http://nowhere.example/",
+    )  # fmt: skip
+    with running(webs, *arguments) as process:
+        wait_until(lambda: any((webs / "killed" / "v1" / "tables").glob("interests-*.db")), process)
+        process.kill()
+    crawl(webs, "killed", 30)
+    report = last_line(printed(webs, "audit", "--data", "killed", "--json"))
+    assert (report["judged"], report["differences"], report["lost"]) == (30, 0, 0)
+    exported = printed(webs, "state", "export", "killed.state", "--data", "killed", "--json")
+    assert last_line(exported)["predicates"]["topic"] > 100
+    (learned,) = unpack((webs / "killed.state").read_bytes())[0].learned
+    (first,) = unpack((webs / "learned.state").read_bytes())[0].learned
+    assert learned.pages == 30 + first.pages / 4
+
+
+def test_a_file_has_no_pages_and_no_users_where_they_are_left_out(webs: Path) -> None:
+    state, _ = unpack((webs / "learned.state").read_bytes())
+    (learned,) = state.learned
+    assert (state.policy, learned.name, learned.expression) == ("learned", "topic", f'category("{TOPIC}")')
+    assert learned.pages == 100
+    assert learned.combining is not None
+    assert {name[:2] for name in learned.features} == {"p:", "a:", "c:", "k:", "x:", "u:", "l:"}
+    told = last_line(
+        printed(webs, "state", "export", "no-users.state", "--data", "one", "--no-users", "--json")
+    )
+    (bare,) = unpack((webs / "no-users.state").read_bytes())[0].learned
+    assert bare.features == {name: cell for name, cell in learned.features.items() if name[:2] != USER}
+    assert told["users"] == 0
+    assert told["predicates"] == {"topic": len(bare.features)}
+    assert told["bytes"] == (webs / "no-users.state").stat().st_size < 200_000
+
+
+def test_what_is_no_state_or_no_crawl_is_told_in_one_line(webs: Path) -> None:
+    data = bytearray((webs / "learned.state").read_bytes())
+    data[len(data) // 2] ^= 255
+    (webs / "broken.state").write_bytes(data)
+    assert complaint(webs, "state", "import", "broken.state", "--data", "new").startswith("broken.state: ")
+    assert "can't be read" in complaint(webs, "state", "import", "missing.state", "--data", "new")
+    assert not (webs / "new").exists()
+    assert complaint(webs, "state", "export", "x.state", "--data", "nothing")
+    assert "can't be written" in complaint(webs, "state", "export", "no/where.state", "--data", "one")
+    assert scentline(webs, "state", "import", "learned.state", "--weight", "nan").returncode == 2

@@ -1,0 +1,178 @@
+"""Tables of word vectors on the command line: made of a sentence encoder, and taken by an evaluation."""
+
+import json
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from agents.offline.synthetic.web import SyntheticWeb
+from agents.semantic.encoders import Encoder, EncoderError, read_encoder
+from agents.semantic.tables import read_table
+from models.semantic.bert import Array
+from tests.agents.commands import complaint, last_line, printed, scentline
+from tests.agents.encoders import packaged_model, write_encoder
+from tests.agents.test_archive import write
+from tests.models.encoders import VOCABULARY
+
+BUILD = ("semantic", "build", "--model", "model", "--out", "words.table")
+
+
+def test_a_table_is_built_from_an_encoder_and_is_the_same_each_time(tmp_path: Path) -> None:
+    write_encoder(tmp_path / "model")
+    run = scentline(tmp_path, *BUILD)
+    assert (run.returncode, run.stdout) == (0, "words.table: 36 word pieces, 8 numbers each, 769 bytes\n")
+    assert "encode word pieces: 36 of 36" in run.stderr
+    path = tmp_path / "words.table"
+    first = path.read_bytes()
+    assert read_table(path).pieces == tuple(piece for piece in VOCABULARY if not piece.startswith("["))
+    printed(tmp_path, *BUILD)
+    assert path.read_bytes() == first
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["model", "words.table"]
+
+
+def test_a_file_that_is_no_table_is_never_replaced(tmp_path: Path) -> None:
+    write_encoder(tmp_path / "model")
+    (tmp_path / "words.table").write_text("a thesis")
+    assert "holds something else" in complaint(tmp_path, *BUILD)
+    assert (tmp_path / "words.table").read_text() == "a thesis"
+    assert "there is no directory none" in complaint(tmp_path, *BUILD[:-1], "none/words.table")
+    assert "expected a file" in complaint(tmp_path, *BUILD[:-1], "model")
+
+
+def test_what_is_no_encoder_is_refused_in_one_line(tmp_path: Path) -> None:
+    assert complaint(tmp_path, *BUILD) == "model/config.json: can't be read: No such file or directory"
+    model = write_encoder(tmp_path / "model")
+    config = json.loads((model / "config.json").read_text())
+
+    def refused(**changed: object) -> str:
+        (model / "config.json").write_text(json.dumps(config | changed))
+        with pytest.raises(EncoderError) as caught:
+            read_encoder(model)
+        return str(caught.value)
+
+    assert "model_type is 'gpt2', expected 'bert'" in refused(model_type="gpt2")
+    assert "hidden_act is 'relu', expected 'gelu'" in refused(hidden_act="relu")
+    assert "40 lines, expected 41" in refused(vocab_size=41)
+    assert "Expected `int`, got `str` - at `$.hidden_size`" in refused(hidden_size="eight")
+    assert "3 heads, expected a divisor" in refused(num_attention_heads=3)
+    assert "no tensor encoder.layer.2" in refused(num_hidden_layers=3)
+    (model / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    assert "the model knows capitals" in refused()
+    (model / "tokenizer_config.json").unlink()
+    (model / "vocab.txt").write_text("word\n" * 40)
+    assert "there twice" in refused()
+    (model / "vocab.txt").write_bytes(b"\xff")
+    assert "is not UTF-8" in refused()
+    (model / "vocab.txt").write_text("\n".join(VOCABULARY))
+    (model / "model.safetensors").write_bytes(b"\xff" * 100)
+    assert "model.safetensors" in refused()
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = write_encoder(tmp_path / "model")
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    with pytest.raises(EncoderError, match=r"pip install 'scentline\[semantic\]'"):
+        read_encoder(model)
+
+
+# the evaluation
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory with a small web and a table."""
+    directory = tmp_path_factory.mktemp("web")
+    web = SyntheticWeb(3, 4, 12, 4)
+    answers = {url: web.answer(url, {}) for url, _ in web.labels()}
+    pages = ((url, "200 OK", list(answer.headers), answer.body) for url, answer in answers.items())
+    write(directory / "pages.warc.gz", *pages)
+    (directory / "topics.tsv").write_text("".join(f"{url}\t{name}\n" for url, name in web.labels()))
+    write_encoder(directory / "model")
+    printed(directory, *BUILD)
+    return directory
+
+
+EVALUATE = (
+    "evaluate", "--archive", "pages.warc.gz", "--labels", "topics.tsv",
+    "--predicate", 'sports=category("Sports")', "--budget", "20", "--starts", "1", "--jobs", "1",
+    "--json", "--out",
+)  # fmt: skip
+
+
+def test_an_evaluation_sets_the_table_beside_the_policy_without(files: Path) -> None:
+    given = ("--policy", "oracle,learned", "--semantic", "words.table")
+    found = last_line(printed(files, *EVALUATE, "both", *given))
+    assert list(found["mean"]) == ["learned", "learned+semantic", "oracle"]
+    report = (files / "both" / "report.html").read_text()
+    assert "learned+semantic" in report
+    alone = last_line(printed(files, *EVALUATE, "alone", "--policy", "learned"))
+    assert alone["mean"] == {"learned": found["mean"]["learned"] | {"auc_of_oracle": None}}
+
+
+def test_an_evaluation_without_its_table_is_refused(files: Path) -> None:
+    assert "--semantic FILE" in complaint(files, *EVALUATE, "none", "--policy", "learned+semantic")
+    missing = complaint(files, *EVALUATE, "none", "--semantic", "none.table")
+    assert missing == "none.table: can't be read: No such file or directory"
+    assert "topics.tsv: semantic table: begins with" in complaint(
+        files, *EVALUATE, "none", "--semantic", "topics.tsv"
+    )
+    assert not (files / "none").exists()
+
+
+# a real encoder
+
+#: The file of all-MiniLM-L6-v2 that is known to be right.
+WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def cosine(encoder: Encoder, one: str, other: str) -> float:
+    def vector(text: str) -> Array:
+        pieces = ("[CLS]", *text.split(), "[SEP]")
+        texts = np.array([[encoder.vocabulary.index(piece) for piece in pieces]])
+        return encoder.bert.encode(texts).reshape(-1)
+
+    a, b = vector(one), vector(other)
+    return float(a.dot(b) / np.sqrt(a.dot(a) * b.dot(b)))
+
+
+def test_a_real_encoder_says_what_its_authors_say_it_says() -> None:
+    model = packaged_model()
+    assert sha256((model / "model.safetensors").read_bytes()).hexdigest() == WEIGHTS
+    encoder = read_encoder(model)
+    happy = "that is a happy person"
+    assert cosine(encoder, happy, "that is a happy dog") == pytest.approx(0.695, abs=6e-4)
+    assert cosine(encoder, happy, "that is a very happy person") == pytest.approx(0.943, abs=6e-4)
+    assert cosine(encoder, happy, "today is a sunny day") == pytest.approx(0.257, abs=6e-4)
+
+
+def test_a_table_of_a_real_encoder_tells_alike_from_unlike(tmp_path: Path) -> None:
+    """The first 4,500 pieces, which are the most frequent, take a few seconds; all of them a minute."""
+    pieces = 4_500
+    model = packaged_model()
+    cut = tmp_path / "model"
+    cut.mkdir()
+    config = json.loads((model / "config.json").read_text())
+    (cut / "config.json").write_text(json.dumps(config | {"vocab_size": pieces}))
+    lines = (model / "vocab.txt").read_text(encoding="utf-8").split("\n")[:pieces]
+    (cut / "vocab.txt").write_text("\n".join(lines), encoding="utf-8")
+    weights = load_file(model / "model.safetensors")
+    weights["embeddings.word_embeddings.weight"] = weights["embeddings.word_embeddings.weight"][:pieces]
+    save_file(weights, cut / "model.safetensors")
+    printed(tmp_path, *BUILD)
+    table = read_table(tmp_path / "words.table")
+
+    def likeness(one: str, other: str) -> float:
+        return float(table.vector(one).dot(table.vector(other)))
+
+    assert table.size == 64
+    for alike, unlike in (
+        (("music", "song"), ("music", "army")),
+        (("river bank", "lake"), ("river bank", "science")),
+        (("football match", "hockey game"), ("football match", "church")),
+        (("king of england", "queen"), ("king of england", "computer")),
+    ):
+        assert likeness(*alike) > 0.3 + likeness(*unlike)
