@@ -8,7 +8,7 @@ import msgspec
 
 from agents.audit.report import AuditReport
 from agents.browse import USER_PREFIX, UserRow
-from agents.crawl.policy import kept_policy
+from agents.crawl.policy import of_crawl
 from agents.frontier.rows import (
     HOST_PREFIX,
     PAGE_PREFIX,
@@ -74,7 +74,7 @@ def _rows(parts: dict[int, TablePartition], prefix: bytes, row_type: Any) -> Ite
 
 def _recounted(journal: Journal, judged: Iterable[Outcome], settings: Settings) -> Counts:
     """Return what the crawl's policy counts of the outcomes and accesses."""
-    policy = kept_policy(settings.data) or settings.frontier.policy
+    policy = of_crawl(settings).frontier.policy
     pages = [JudgedPage(outcome.url, outcome.verdict, outcome.words, outcome.links) for outcome in judged]
     trace = trace_of(accesses(journal), settings) if lessons(policy).counts_crowd else None
     return recount(pages, policy, trace, settings.frontier.parents)

@@ -31,9 +31,8 @@ def kept_policy(data: Path) -> str | None:
 
 def of_crawl(settings: Settings) -> Settings:
     """Return the settings with the policy that the crawl in their data directory has."""
-    kept = settings.data / FILE
-    if not kept.exists():
+    known = kept_policy(settings.data)
+    if known is None:
         return settings
-    known = {"policy": kept.read_text(encoding="utf-8").strip()}
-    frontier = FrontierSettings.model_validate(settings.frontier.model_dump() | known)
+    frontier = FrontierSettings.model_validate(settings.frontier.model_dump() | {"policy": known})
     return settings.model_copy(update={"frontier": frontier})

@@ -152,11 +152,7 @@ class Candidates:
 
     def _kept(self, row: PageRow, priority: float) -> bool:
         """Return whether a candidate is worth keeping (ExpandList in Aggarwal 2004, Figure 1)."""
-        return (
-            row.seed
-            or self.settings.policy in ("random", "breadth-first")
-            or priority >= self.settings.threshold
-        )
+        return row.seed or self.settings.policy in UNLEARNED or priority >= self.settings.threshold
 
     def _allowed(self, shard: FrontierShard, row: PageRow) -> bool:
         if self.settings.max_depth and row.depth > self.settings.max_depth:

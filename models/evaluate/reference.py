@@ -9,10 +9,9 @@ from random import Random
 from typing import Literal, get_args
 
 from models.counts import Counts
-from models.crowd.collaborative import CrowdEvidence
+from models.crowd.collaborative import CrowdEvidence, crowd_score
 from models.crowd.signature import signature
 from models.crowd.trace import Step
-from models.crowd.weights import CrowdWeights
 from models.evaluate.counting import Counting
 from models.evaluate.recount import JudgedPage
 from models.interest.linkage import EQUAL, Evidence, Factors, score
@@ -58,14 +57,12 @@ class ReferenceCrawler:
     ) -> None:
         if policy not in get_args(Policy):
             raise ValueError(f"choosing by policy {policy!r}: expected one of {', '.join(get_args(Policy))}")
-        names = list(predicates)
         self._policy = policy
         self._random = random
         self._factors = factors
         self._threshold = threshold
         self._counting = Counting(policy, **bounds)
-        self._weights = {name: Weights(name, t, denominator, drift=0) for name in names}
-        self._crowd_weights = {name: CrowdWeights(name, t, denominator) for name in names}
+        self._weights = {name: Weights(name, t, denominator, drift=0) for name in predicates}
         self._candidates: dict[str, None] = {}
         self._left: set[str] = set()
 
@@ -125,7 +122,8 @@ class ReferenceCrawler:
             total += score(self.evidence(url, predicate), weights, self._factors).total
         if self._policy in ("collaborative", "combined"):
             crowd = self.crowd_evidence(url, predicate)
-            total += self._crowd_weights[predicate].score(crowd, weights.base).total
+            users, signatures = weights.users, weights.signatures
+            total += crowd_score(crowd, users, signatures, weights.region, weights.base).total
         return total
 
     def evidence(self, url: str, predicate: str) -> Evidence:
@@ -166,6 +164,4 @@ class ReferenceCrawler:
     def _bring_up(self, changed: Iterable[str]) -> None:
         for feature in changed:
             for predicate, weights in self._weights.items():
-                pages, hits = self.counts.get(feature, predicate)
-                weights.update(feature, pages, hits)
-                self._crowd_weights[predicate].update(feature, pages, hits)
+                weights.update(feature, *self.counts.get(feature, predicate))

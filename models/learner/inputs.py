@@ -1,8 +1,8 @@
 """The inputs of the learned policy: twenty numbers a candidate, each a log ratio or a log count.
 
-Every input is clipped to +-4, and what is missing is 0. ``WEIGHTS`` are the weights before the first page:
-the mean of what was learned in 200 pages by 24 crawls of Wikispeedia for categories that no reported figure
-uses; ``DEVIATIONS`` say how far they differed from one category to the next (`docs/learning.md`).
+Every input is clipped to +-4, and what is missing is 0. The weights before the first page are
+the mean of what was learned in 200 pages by 24 crawls of Wikispeedia for twelve categories, and their
+deviations say how far they differed from one crawl to the next (`docs/learning.md`).
 """
 
 from collections.abc import Sequence
