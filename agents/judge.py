@@ -12,6 +12,7 @@ import zstandard
 from agents.labels import Labels
 from agents.predicates import Predicates
 from agents.web.parse import parse
+from models.learner.semantic import page_subject
 from models.page import Link, Page
 from models.predicate import View
 from models.url import host, identifier
@@ -31,6 +32,7 @@ class JudgeAgent:
         self._predicates = predicates
         self._labels = labels
         self._settings = runtime.settings.judge
+        self._meanings = runtime.settings.semantic is not None
         self._decode = Decoder[FetchedPage](FetchedPage)
         self._decompress = zstandard.ZstdDecompressor()
         self.relay = Relay(runtime, PAGES, "judge", self.handle)
@@ -87,7 +89,8 @@ class JudgeAgent:
             OUTCOMES.name, self._runtime.partition(OUTCOMES, key), key.encode(), msgspec.json.encode(outcome)
         )
         self._report_links(outbox, fetched, page, verdict)
-        judged = Judged(order.url, verdict, fetched.time, fetched.crawl_delay, page.words)
+        subject = page_subject(order.url, page.title) if self._meanings else ""
+        judged = Judged(order.url, verdict, fetched.time, fetched.crawl_delay, page.words, subject)
         outbox.emit(SIGHTINGS.name, self._sightings(order.url), judged)
 
     def _report_links(self, outbox: Outbox, fetched: FetchedPage, page: Page, verdict: Verdict) -> None:

@@ -49,10 +49,13 @@ class Lessons(NamedTuple):
         """Whether anything is counted by what users did."""
         return self.users or self.learned
 
-    def own(self, url: str, words: Iterable[str]) -> frozenset[str]:
-        """Return what a page is counted under by itself: ``words`` are its own, distinct."""
+    def own(self, url: str, words: Iterable[str], subject: str = "") -> frozenset[str]:
+        """Return what a page is counted under by itself: ``words`` are its own, distinct.
+
+        ``subject`` says what it is about; it is empty where word meanings are of no account.
+        """
         if self.learned:
-            return own_lessons(url, words)
+            return own_lessons(url, words, subject)
         return frozenset({BASE, *map(token, tokens(url))} if self.links else {BASE})
 
     def of_links(self, found: Sequence[LinkFrom]) -> frozenset[str]:

@@ -120,13 +120,17 @@ class Met(msgspec.Struct, array_like=True, frozen=True, tag="met"):
 
 
 class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
-    """The verdict on a fetched page and its words; ``crawl_delay`` is what its host's robots.txt asks for."""
+    """The verdict on a fetched page and its words; ``crawl_delay`` is what its host's robots.txt asks for.
+
+    ``subject`` says what the page is about, where word meanings count (`models.learner.semantic.page_subject`).
+    """
 
     url: str
     verdict: Verdict
     time: float
     crawl_delay: float | None = None
     words: tuple[str, ...] = ()
+    subject: str = ""
 
 
 class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):

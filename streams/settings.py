@@ -117,6 +117,10 @@ class LearnSettings(Section):
     fade: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.0, description="Share by which a combiner's old evidence fades when a predicate's pages change."
     )
+    semantic: str | None = Field(
+        None,
+        description="Table of word vectors by which the learned policy knows meanings; see scentline semantic.",
+    )
 
 
 class FetchSettings(Section):
@@ -190,6 +194,11 @@ class Settings(BaseSettings):
     predicates: dict[PredicateName, str] = Field(
         default_factory=dict, description="What to look for: a name and its expression."
     )
+
+    @property
+    def semantic(self) -> str | None:
+        """The table of word vectors, None where the policy has no use for one."""
+        return self.learn.semantic if self.frontier.policy == "learned" else None
 
     @classmethod
     def settings_customise_sources(

@@ -23,6 +23,7 @@ from models.counts import Counts
 from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage, recount
 from models.interest.features import BASE
+from models.learner.semantic import page_subject
 from models.lessons import lessons
 from models.url import host
 from streams.inbox import MARK, Mark
@@ -74,10 +75,17 @@ def _rows(parts: dict[int, TablePartition], prefix: bytes, row_type: Any) -> Ite
 
 def _recounted(journal: Journal, judged: Iterable[Outcome], settings: Settings) -> Counts:
     """Return what the crawl's policy counts of the outcomes and accesses."""
-    policy = of_crawl(settings).frontier.policy
-    pages = [JudgedPage(outcome.url, outcome.verdict, outcome.words, outcome.links) for outcome in judged]
+    crawl = of_crawl(settings)
+    policy = crawl.frontier.policy
+    pages = [judged_page(outcome, crawl.semantic is not None) for outcome in judged]
     trace = trace_of(accesses(journal), settings) if lessons(policy).counts_crowd else None
     return recount(pages, policy, trace, settings.frontier.parents)
+
+
+def judged_page(outcome: Outcome, meanings: bool) -> JudgedPage:
+    """Return an outcome as the learner uses it; with word ``meanings`` it has a subject."""
+    subject = page_subject(outcome.url, outcome.title) if meanings else ""
+    return JudgedPage(outcome.url, outcome.verdict, outcome.words, outcome.links, subject)
 
 
 def trace_of(found: Iterable[Access], settings: Settings) -> Trace:

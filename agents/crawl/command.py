@@ -19,7 +19,9 @@ from agents.observation.observer import Observer
 from agents.observation.pseudonym import KEY_FILE, user_key
 from agents.offline.process import ServerProcess
 from agents.predicates import check_judges
+from agents.semantic.tables import read_table
 from models.predicate import parse
+from models.semantic.stored import SemanticTableError
 from models.url import canonical
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
@@ -47,6 +49,7 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
     predicates = {name: parse(expression) for name, expression in settings.predicates.items()}
     check_judges(predicates, settings.judge)
     _check_files(options)
+    _check_table(settings)
     seeds = _seeds(settings, options)
     with ExitStack() as resources:
         if options.archives:
@@ -54,7 +57,7 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
             fetch = settings.fetch.model_copy(update={"proxy": server.url})
             settings = settings.model_copy(update={"fetch": fetch})
         make_directory(settings.data)
-        keep_policy(settings.data, settings.frontier.policy)
+        keep_policy(settings)
         # Without a log there are no users to name.
         key = user_key(settings.observe, settings.data / KEY_FILE) if options.logs else token_bytes(32)
         observer = Observer(settings.observe, key)
@@ -72,6 +75,15 @@ def _check_files(options: CrawlOptions) -> None:
     for source in options.logs:
         if source != "-":
             LogFile(source).close()
+
+
+def _check_table(settings: Settings) -> None:
+    if settings.semantic is None:
+        return
+    try:
+        read_table(Path(settings.semantic))
+    except SemanticTableError as error:
+        raise ConfigurationError(f"learn.semantic {error}") from error
 
 
 def _seeds(settings: Settings, options: CrawlOptions) -> list[str]:

@@ -1,26 +1,42 @@
-"""The policy of a data directory's crawl: figures of two policies must not be taken for one another's."""
+"""The policy of a data directory's crawl: figures of two policies must not be taken for one another's.
 
+With the policy goes whether the crawl knows word meanings: its inputs, and what it counts, depend on that.
+"""
+
+from os import fsdecode, fsencode
 from pathlib import Path
 
 from streams.configuration import ConfigurationError
 from streams.settings import FrontierSettings, Settings
 
 FILE = "policy"
+#: The file that names the crawl's table of word vectors, and is not there without one.
+TABLE = "semantic"
 
 
-def keep_policy(data: Path, policy: str) -> None:
-    """Note the policy of the crawl in the directory ``data``.
+def keep_policy(settings: Settings) -> None:
+    """Note the crawl's policy and its table of word vectors in its data directory.
 
-    Raises `ConfigurationError` when the crawl there has another one: going on would mix the two.
+    Raises `ConfigurationError` when the crawl there has another policy, has a table where this one has none, or
+    has none where this one has one: going on would mix the two. A table may take another's place.
     """
+    data, policy, table = settings.data, settings.frontier.policy, settings.semantic
     known = kept_policy(data)
-    if known is None:
-        (data / FILE).write_text(f"{policy}\n", encoding="utf-8")
-    elif known != policy:
+    if known is not None and known != policy:
         raise ConfigurationError(
             f"{data} holds a crawl with the policy {known}: "
             f"give one with the policy {policy} a --data of its own"
         )
+    if known is not None and (kept_table(data) is None) != (table is None):
+        held, given = ("with", "without") if table is None else ("without", "with")
+        raise ConfigurationError(
+            f"{data} holds a crawl {held} word meanings: give one {given} learn.semantic a --data of its own"
+        )
+    if table is None:
+        (data / TABLE).unlink(missing_ok=True)
+    else:
+        (data / TABLE).write_bytes(fsencode(Path(table).absolute()))
+    (data / FILE).write_text(f"{policy}\n", encoding="utf-8")
 
 
 def kept_policy(data: Path) -> str | None:
@@ -29,10 +45,22 @@ def kept_policy(data: Path) -> str | None:
     return kept.read_text(encoding="utf-8").strip() if kept.exists() else None
 
 
+def kept_table(data: Path) -> str | None:
+    """Return the path of the table of word vectors of the crawl in ``data``, None where it has none."""
+    kept = data / TABLE
+    return fsdecode(kept.read_bytes()) if kept.exists() else None
+
+
 def of_crawl(settings: Settings) -> Settings:
-    """Return the settings with the policy that the crawl in their data directory has."""
+    """Return the settings with the policy that the crawl in their data directory has, and with its table.
+
+    Where the settings name a table they are believed: it may have been moved.
+    """
     known = kept_policy(settings.data)
     if known is None:
         return settings
+    table = kept_table(settings.data)
     frontier = FrontierSettings.model_validate(settings.frontier.model_dump() | {"policy": known})
-    return settings.model_copy(update={"frontier": frontier})
+    semantic = None if table is None else settings.learn.semantic or table
+    learn = settings.learn.model_copy(update={"semantic": semantic})
+    return settings.model_copy(update={"frontier": frontier, "learn": learn})

@@ -11,6 +11,7 @@ from models.evaluate.crawler import Crawler, Task
 from models.evaluate.policies import Heir, Maker, Reusable
 from models.evaluate.virtual import Fetched, virtual_crawl
 from models.page import Page
+from models.predicate import Predicate
 
 #: What an earlier crawl's seeds and chance are drawn with.
 FIRST = ":first"
@@ -40,7 +41,7 @@ class Crawl(NamedTuple):
 class Evaluation:
     """What all crawls of an evaluation have in common.
 
-    ``keywords`` are each predicate's; ``trace`` is the log. ``first`` is the log of an earlier crawl, whose
+    ``trace`` is the log. ``first`` is the log of an earlier crawl, whose
     state a later one takes up (Aggarwal 2004, section 4.1), None where nothing is reused. Each start has
     ``seeds`` pages, drawn from all; every policy and predicate has the same. ``makers`` and ``heirs`` make
     the crawlers of a policy, anew and with an earlier one's state.
@@ -49,7 +50,7 @@ class Evaluation:
     web: Web
     trace: Trace
     first: Trace | None
-    keywords: Mapping[str, tuple[str, ...]]
+    predicates: Mapping[str, Predicate]
     policies: Sequence[str]
     budget: int
     starts: int
@@ -106,4 +107,5 @@ class Evaluation:
 
     def _task(self, job: Job, trace: Trace, kind: str = "") -> Task:
         chance = Random(f"{self.random_seed}:{job.start}{kind}:{job.predicate}:{job.policy}")
-        return Task(self.keywords[job.predicate], trace, chance)
+        predicate = self.predicates[job.predicate]
+        return Task(predicate.keywords, trace, chance, predicate.topic)

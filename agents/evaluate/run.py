@@ -60,7 +60,7 @@ def prepare(
         web=web,
         trace=trace,
         first=first,
-        keywords={name: predicate.keywords for name, predicate in predicates.items()},
+        predicates=predicates,
         policies=options.policies,
         budget=options.budget,
         starts=options.starts,

@@ -88,7 +88,7 @@ class FrontierAgent:
     def heard_predicate(self, definition: PredicateDefinition) -> None:
         """Take in a predicate's definition."""
         if definition.name not in self.candidates.queues:
-            self.candidates.add_predicate(definition.name, parse(definition.expression).keywords)
+            self.candidates.add_predicate(definition.name, parse(definition.expression).topic)
             for shard in self.candidates.shards.values():
                 self.candidates.open(shard, self._partitions, self.runtime.clock())
         self.turns.set_share(definition.name, definition.share)

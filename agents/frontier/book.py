@@ -79,7 +79,7 @@ class Book:
         row.verdict = sighting.verdict
         self._pages.close(shard, key, row, "judged")
         self._pages.count_for_host(shard, row.url)
-        features = self._lessons.own(row.url, sighting.words)
+        features = self._lessons.own(row.url, sighting.words, sighting.subject)
         features |= self._links.features(shard, row) | self._crowd.features(shard, row)
         self._evidence.count(shard, features, sighting.verdict)
         self._links.judged(shard, row, sighting.verdict)

@@ -66,9 +66,9 @@ class Candidates:
         self._unswept: list[int] = []
         self._cursor: bytes | None = None
 
-    def add_predicate(self, name: str, keywords: tuple[str, ...]) -> None:
-        """Start keeping a queue for a predicate that asks for ``keywords``."""
-        self.scorer.add_predicate(name, keywords)
+    def add_predicate(self, name: str, topic: tuple[str, ...]) -> None:
+        """Start keeping a queue for a predicate; ``topic`` are the words that say what it is about."""
+        self.scorer.add_predicate(name, topic)
         self.queues.setdefault(name, CandidateQueue(self.settings.queue))
 
     # shards

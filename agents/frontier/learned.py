@@ -1,29 +1,25 @@
 """A candidate's priority by the learned policy, from its rows and what the learner has published."""
 
-import math
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-import numpy as np
-
+from agents.frontier.known import Known, Place
+from agents.frontier.meanings import Texts
 from agents.frontier.rows import FrontierShard, PageRow, ParentRow, beside_of, parent_of
 from models.crowd.together import SIXTHS
 from models.learner.address import prefixes, url_words
-from models.learner.calibration import Calibration, calibrated
-from models.learner.candidate import NOBODY, Candidate, Crowd, InLink, Parent
-from models.learner.combiner import Vector, probability
-from models.learner.inputs import prior_covariance, prior_mean
-from models.learner.knowledge import Knowledge
+from models.learner.calibration import calibrated
+from models.learner.candidate import NOBODY, Candidate, Crowd, InLink
+from models.learner.combiner import probability
 from models.learner.lessons import IN_LINKS
+from models.learner.semantic import inputs_with
 from models.learner.words import LinkingWords, Vocabulary
+from models.semantic.table import SemanticTable
 from models.url import identifier
-from streams.records import COMBINER, Interest, Weighting
+from streams.records import COMBINER, Interest
 
 #: Linking pages whose numbered words are kept in memory, and of these the views of each predicate.
 CACHED_PARENTS = 5_000
-#: A linking page's partition and identifier: each partition has a row of its own, with its own link targets.
-Place: TypeAlias = tuple[int, bytes]
-
 #: URLs whose words are kept in memory.
 CACHED_ADDRESSES = 100_000
 
@@ -45,54 +41,26 @@ class _Address(NamedTuple):
     prefixes: tuple[str, ...]
 
 
-class Known:
-    """What is kept in memory of one predicate: its counts, its combiner, its view of linking pages."""
-
-    def __init__(self, predicate: str, vocabulary: Vocabulary, keywords: tuple[str, ...]) -> None:
-        self.predicate = predicate
-        self.knowledge = Knowledge(predicate, vocabulary, keywords)
-        self.mean: Vector = prior_mean()
-        self.covariance: Vector = prior_covariance()
-        self.shifts = Calibration().shifts
-        self.parents: dict[Place, Parent] = {}
-
-    def take(self, weighting: Weighting) -> None:
-        """Take in the combiner as it was published."""
-        self.mean = np.frombuffer(weighting.mean)
-        self.covariance = np.frombuffer(weighting.covariance).reshape(len(self.mean), -1)
-        self.shifts = weighting.shifts
-
-    def logit(self, inputs: Sequence[float]) -> tuple[float, float]:
-        """Return m'x and sqrt(x'Px) of the inputs x."""
-        found = np.array(inputs)
-        spread = float(found.dot(self.covariance.dot(found)))
-        return float(found.dot(self.mean)), math.sqrt(max(0.0, spread))
-
-    def parent(self, place: Place, row: ParentRow, words: LinkingWords) -> Parent:
-        """Return the predicate's view of a linking page, brought up to its row."""
-        view = self.parents.get(place)
-        if view is None or view.words is not words:
-            view = self.parents[place] = Parent(row.verdict.get(self.predicate, False), words)
-        if len(view.children) < len(row.children):
-            for verdict, position in row.children.values():
-                if self.predicate in verdict:
-                    view.judged(position, verdict[self.predicate])
-        return view
-
-
 class LearnedScorer:
-    """Scores rows by the upper bound of the combiner's logit; see `docs/learning.md`."""
+    """Scores rows by the upper bound of the combiner's logit; see `docs/learning.md`.
 
-    def __init__(self) -> None:
+    With a ``table`` of word vectors there are the inputs of `models.learner.semantic` as well; ``names`` are
+    those of all inputs.
+    """
+
+    def __init__(self, table: SemanticTable | None = None) -> None:
         self._vocabulary = Vocabulary()
+        self.names = tuple(entry.name for entry in inputs_with(table is not None))
+        self._table = table
+        self._texts = None if table is None else Texts(table)
         self._known: dict[str, Known] = {}
         self._words: dict[Place, _Words] = {}
         self._addresses: dict[str, _Address] = {}
 
-    def add_predicate(self, name: str, keywords: tuple[str, ...] = ()) -> None:
-        """Start keeping what is known of a predicate, from its ``keywords``."""
+    def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
+        """Start keeping what is known of a predicate, starting from the words of its ``topic``."""
         if name not in self._known:
-            self._known[name] = Known(name, self._vocabulary, keywords)
+            self._known[name] = Known(name, self._vocabulary, topic, self._table)
 
     def known(self, predicate: str) -> Known:
         """Return what is known of a predicate."""
@@ -106,7 +74,7 @@ class LearnedScorer:
                 known.take(interest.weighting)
         for name, (pages, hits) in interest.counts.items():
             if name in self._known:
-                self._known[name].knowledge.put(interest.feature, pages, hits)
+                self._known[name].put(interest.feature, pages, hits)
         for name, (earlier_pages, earlier_hits) in interest.prior.items():
             if name in self._known:  # an earlier crawl may have had others
                 self._known[name].knowledge.inherit([(interest.feature, earlier_pages, earlier_hits)])
@@ -140,7 +108,11 @@ class LearnedScorer:
 
     def inputs(self, shard: FrontierShard, row: PageRow, predicate: str) -> list[float]:
         """Return the inputs of a candidate."""
-        return self._known[predicate].knowledge.inputs(self._candidate(shard, row, predicate))
+        known = self._known[predicate]
+        found = known.knowledge.inputs(self._candidate(shard, row, predicate))
+        if self._texts is not None and known.meaning is not None:
+            found += known.meaning.inputs(row.url, self._texts.vector(shard, row), known.knowledge.rate)
+        return found
 
     def _candidate(self, shard: FrontierShard, row: PageRow, predicate: str) -> Candidate:
         known = self._known[predicate]

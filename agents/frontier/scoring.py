@@ -102,8 +102,8 @@ class PaperScorer:
         self._known: dict[str, Known] = {}
         self._judged = 0
 
-    def add_predicate(self, name: str, keywords: tuple[str, ...] = ()) -> None:
-        """Start keeping a predicate's weights; the paper has no use for its keywords."""
+    def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
+        """Start keeping a predicate's weights; the paper has no use for its topic."""
         if name not in self._known:
             weights = Weights(name, self._settings.t, self._settings.significance, self._drift)
             self._known[name] = Known(weights)

@@ -5,15 +5,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from agents.frontier.learned import LearnedScorer
 from agents.frontier.rows import FrontierRow, FrontierShard, PageRow, page_key
-from agents.frontier.scorer import Scorer
+from agents.frontier.scorer import Scorer, learned_scorer
 from agents.frontier.scoring import PaperScorer
 from agents.inspect.learned import interests
 from agents.inspect.record import definitions
 from models.crowd.contributions import crowd_contributions
 from models.interest.linkage import Contribution, contributions, ordered
-from models.learner.inputs import NAMES
 from models.lessons import lessons
 from models.predicate import parse
 from models.url import host
@@ -63,28 +61,28 @@ def explain(settings: Settings, url: str) -> Explanation | None:
         return None
     found = Explanation(row)
     with Journal.open(settings.data / "journal", read_only=True) as journal:
-        keywords = {each.name: parse(each.expression).keywords for each in definitions(journal)}
+        topics = {each.name: parse(each.expression).topic for each in definitions(journal)}
     if settings.frontier.policy == "learned":
-        _by_learned(found, settings, shard, keywords)
+        _by_learned(found, settings, shard, topics)
     else:
-        _by_paper(found, settings, shard, keywords)
+        _by_paper(found, settings, shard, topics)
     return found
 
 
-def _taught(scorer: Scorer, settings: Settings, keywords: Mapping[str, tuple[str, ...]]) -> None:
-    for name in keywords:
-        scorer.add_predicate(name, keywords[name])
+def _taught(scorer: Scorer, settings: Settings, topics: Mapping[str, tuple[str, ...]]) -> None:
+    for name in topics:
+        scorer.add_predicate(name, topics[name])
     for interest in interests(settings.data):
         scorer.learn(interest)
 
 
 def _by_paper(
-    found: Explanation, settings: Settings, shard: FrontierShard, keywords: Mapping[str, tuple[str, ...]]
+    found: Explanation, settings: Settings, shard: FrontierShard, topics: Mapping[str, tuple[str, ...]]
 ) -> None:
     known = lessons(settings.frontier.policy)
     scorer = PaperScorer(settings.learn, known, drift=0)
-    _taught(scorer, settings, keywords)
-    for predicate in sorted(keywords):
+    _taught(scorer, settings, topics)
+    for predicate in sorted(topics):
         weights = scorer.weights(predicate)
         parts: list[Contribution] = []
         if known.links:
@@ -96,15 +94,15 @@ def _by_paper(
 
 
 def _by_learned(
-    found: Explanation, settings: Settings, shard: FrontierShard, keywords: Mapping[str, tuple[str, ...]]
+    found: Explanation, settings: Settings, shard: FrontierShard, topics: Mapping[str, tuple[str, ...]]
 ) -> None:
-    scorer = LearnedScorer()
-    _taught(scorer, settings, keywords)
-    for predicate in sorted(keywords):
+    scorer = learned_scorer(settings.learn)
+    _taught(scorer, settings, topics)
+    for predicate in sorted(topics):
         known = scorer.known(predicate)
         values = found.row.inputs.get(predicate) or scorer.inputs(shard, found.row, predicate)
         weights, deviations = known.mean.tolist(), known.covariance.diagonal() ** 0.5
-        rows = zip(NAMES, values, weights, deviations.tolist(), strict=True)
+        rows = zip(scorer.names, values, weights, deviations.tolist(), strict=True)
         parts = [Part(*row, adds=row[1] * row[2]) for row in rows]
         found.inputs[predicate] = sorted(parts, key=lambda part: -abs(part.adds))
         found.priorities[predicate] = scorer.priority(shard, found.row, predicate)

@@ -25,6 +25,7 @@ from agents.learn.rows import (
 )
 from agents.learn.store import FeatureStore, LearnShard, learn_totals
 from models.interest.features import BASE
+from models.learner.semantic import inputs_with
 from models.learner.shrinkage import base_rate, log_lift
 from streams.inbox import Shard
 from streams.logging import EventLog
@@ -49,7 +50,8 @@ class LearnAgent:
         self.settings = runtime.settings.learn
         self._store = FeatureStore(self.settings.features)
         self._news = News(self.settings.threshold, self.settings.published)
-        self._models = ModelStore(self.settings)
+        meanings = runtime.settings.semantic is not None
+        self._models = ModelStore(self.settings, inputs_with(meanings))
         if runtime.settings.frontier.policy == "learned":
             self._models.load()
         self._changed: dict[str, LearnShard] = {}

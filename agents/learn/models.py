@@ -1,9 +1,12 @@
 """The combiners of a worker's predicates: decoded in memory, their state in rows."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from agents.learn.rows import ModelRow, model_key
 from agents.learn.store import LearnShard
+from models.learner.inputs import Input
 from models.learner.state import Learner, State
 from models.reuse.learned import Combining
 from streams.logging import EventLog
@@ -14,10 +17,11 @@ log = EventLog("learn")
 
 
 class ModelStore:
-    """Learns from labels; each label also stages the row of its predicate's combiner."""
+    """Learns from labels, made of ``inputs``; each also stages the row of its predicate's combiner."""
 
-    def __init__(self, settings: LearnSettings) -> None:
+    def __init__(self, settings: LearnSettings, inputs: Sequence[Input]) -> None:
         self._settings = settings
+        self._inputs = inputs
         self._learners: dict[LearnShard, dict[str, Learner]] = {}
 
     def load(self) -> None:
@@ -62,5 +66,6 @@ class ModelStore:
         if learner is None:
             row = shard.get(model_key(predicate))
             state = State(*msgspec.structs.astuple(row)) if isinstance(row, ModelRow) else None
-            learner = known[predicate] = Learner(self._settings.combiner, self._settings.fade, state)
+            combiner, fade = self._settings.combiner, self._settings.fade
+            learner = known[predicate] = Learner(combiner, fade, state, self._inputs)
         return learner

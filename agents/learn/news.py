@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from agents.learn.rows import always_kept
+from models.interest.features import SUBJECT
 from models.learner.shrinkage import log_lift
 
 #: Hits that a feature without any must have missed before that is news.
@@ -23,6 +24,10 @@ class News:
     publication, told counts and counts of now both taken against the base of now, or `MOST_RATE`; a feature
     without a hit is at its default until it missed two. ``limit`` bounds the features that are published at a
     time: the least of effect are withdrawn.
+
+    A page's subject is an example, whose verdict counts either way: it is always news. It has no effect, so
+    that subjects are withdrawn first: whoever heard of one has learned from it for good, and misses and hits
+    alike must go, lest those who hear what is left take the rate for another.
     """
 
     def __init__(self, threshold: float, limit: int) -> None:
@@ -39,6 +44,8 @@ class News:
         """
         if always_kept(feature):
             return True
+        if feature.startswith(SUBJECT):
+            return self._is_new(feature, counts)
         told = self._told.get(feature, {})
         moved = inherited > self._least and feature not in self._told
         effect = inherited
@@ -54,9 +61,19 @@ class News:
             if abs(ratio - known) > self._threshold and (last is not None or abs(ratio) > self._least):
                 moved = True
         if moved:
-            self._told[feature] = {predicate: (pages, hits) for predicate, (pages, hits) in counts.items()}
-            self._effects[feature] = effect
+            self._tell(feature, counts, effect)
         return moved
+
+    def _is_new(self, subject: str, counts: Counts) -> bool:
+        told = self._told.get(subject, {})
+        moved = any(told.get(predicate) != (pages, hits) for predicate, (pages, hits) in counts.items())
+        if moved:
+            self._tell(subject, counts, 0.0)
+        return moved
+
+    def _tell(self, feature: str, counts: Counts, effect: float) -> None:
+        self._told[feature] = {predicate: (pages, hits) for predicate, (pages, hits) in counts.items()}
+        self._effects[feature] = effect
 
     def withdrawn(self) -> list[str]:
         """Return the features to withdraw, when more than the limit are published."""

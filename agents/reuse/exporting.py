@@ -1,6 +1,6 @@
 """What a crawl has learned, out of its tables: a crawl may be running, it is only read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappush, heappushpop
 from importlib.metadata import version
@@ -21,8 +21,9 @@ from agents.learn.rows import (
     feature_of,
     model_key,
 )
-from models.interest.features import BASE, USER
-from models.learner.inputs import NAMES, prior_covariance
+from models.interest.features import BASE, LINK, REGION, SUBJECT, USER, split
+from models.learner.inputs import Input, prior_covariance
+from models.learner.semantic import inputs_with
 from models.learner.shrinkage import base_rate
 from models.reuse.checks import LearnedStateError
 from models.reuse.learned import Cell, Combining, Learned, effect
@@ -89,11 +90,13 @@ def read_state(settings: Settings, users: bool, most: int) -> State:
             heappush(found[name], entry)
         else:
             heappushpop(found[name], entry)
+    crawl = of_crawl(settings)
+    inputs = inputs_with(crawl.semantic is not None)
     learned = [
-        Learned(name, expressions.get(name, ""), *bases[name], _features(kept), _combining(parts, name))
+        Learned(name, expressions.get(name, ""), *bases[name], _features(kept), _combining(parts, name, inputs))
         for name, kept in sorted(found.items())
     ]
-    return State(of_crawl(settings).frontier.policy, learned)
+    return State(crawl.frontier.policy, learned)
 
 
 def _features(kept: list[Entry]) -> dict[str, Cell]:
@@ -117,15 +120,20 @@ def _cells(row: FeatureRow) -> Iterator[tuple[str, Cell]]:
 def _entries(
     parts: Mapping[int, TablePartition], bases: Mapping[str, Cell], users: bool
 ) -> Iterator[tuple[str, Entry]]:
-    """Yield the predicate and the entry of each feature that has an effect."""
+    """Yield the predicate and the entry of each feature that has an effect; none names a page."""
+    left_out = (SUBJECT,) if users else (SUBJECT, USER)
     for part in parts.values():
         for key, raw in part.scan(FEATURE_PREFIX):
             feature = feature_of(key)
-            if feature == BASE or (feature.startswith(USER) and not users):
+            if feature == BASE or feature.startswith(left_out):
                 continue
             row = _decode(raw)
             assert isinstance(row, FeatureRow)
+            # Verdicts of all predicates are counted under each one's links, of which it alone has a use.
+            owner = split(feature).name if feature.startswith((LINK, REGION)) else None
             for name, cell in _cells(row):
+                if owner not in (None, name):
+                    continue
                 matters = _matters(feature, cell, bases.get(name))
                 if matters >= LEAST_EFFECT:
                     yield name, (matters, feature, cell)
@@ -137,11 +145,13 @@ def _matters(feature: str, cell: Cell, base: Cell | None) -> float:
     return float("inf") if always_kept(feature) else effect(*cell, base_rate(*base))
 
 
-def _combining(parts: Mapping[int, TablePartition], predicate: str) -> Combining | None:
+def _combining(
+    parts: Mapping[int, TablePartition], predicate: str, inputs: Sequence[Input]
+) -> Combining | None:
     rows = (_decode(raw) for part in parts.values() if (raw := part.get(model_key(predicate))) is not None)
     row = next(rows, None)
     if not isinstance(row, ModelRow):
         return None
     # A combiner that knows no uncertainty has the one that any starts with.
-    covariance = row.covariance if np.frombuffer(row.covariance).any() else prior_covariance().tobytes()
-    return Combining(NAMES, row.mean, covariance, row.calibration)
+    covariance = row.covariance if np.frombuffer(row.covariance).any() else prior_covariance(inputs).tobytes()
+    return Combining(tuple(entry.name for entry in inputs), row.mean, covariance, row.calibration)

@@ -19,7 +19,7 @@ class Choice(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a policy is set to: ``keywords`` are the words that the predicate's expression names, folded.
+    """What a policy is set to: ``keywords`` and ``topic`` are those of the predicate.
 
     ``trace`` is the log, known from the start; ``random`` the policy's own source of chance.
     """
@@ -27,6 +27,7 @@ class Task(NamedTuple):
     keywords: tuple[str, ...]
     trace: Trace
     random: Random
+    topic: tuple[str, ...] = ()
 
 
 class Crawler(Protocol):

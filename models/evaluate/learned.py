@@ -15,10 +15,10 @@ from models.learner.address import prefixes, url_words
 from models.learner.calibration import EXPLORED, SELECTED, Calibration, calibrated
 from models.learner.candidate import Candidate, Crowd, InLink, Parent
 from models.learner.combiner import BayesianLogisticRegression, Vector, probabilities
-from models.learner.inputs import INPUTS, prior_covariance, prior_mean
+from models.learner.inputs import prior_covariance, prior_mean
 from models.learner.knowledge import NEAR, Knowledge
 from models.learner.lessons import IN_LINKS
-from models.learner.semantic import SEMANTIC_INPUTS, Meaning, Sense, subject
+from models.learner.semantic import Meaning, Sense, inputs_with, page_subject, subject
 from models.learner.words import Vocabulary
 from models.page import Page
 from models.reuse.learned import WEIGHT, Combining, Learned, learned
@@ -90,13 +90,14 @@ class LearnedCrawler:
         weight: float = WEIGHT,
     ) -> None:
         self._vocabulary = Vocabulary()
-        inputs = INPUTS if table is None else INPUTS + SEMANTIC_INPUTS
+        inputs = inputs_with(table is not None)
+        self._names = tuple(entry.name for entry in inputs)
         self.model = BayesianLogisticRegression(prior_mean(inputs), prior_covariance(inputs))
-        self.knowledge = Knowledge(NAME, self._vocabulary, task.keywords)
+        self.knowledge = Knowledge(NAME, self._vocabulary, task.topic)
         self._earlier = [] if state is None else list(state.counts(weight))
         if state is not None:
-            self._take_up(state, tuple(entry.name for entry in inputs))
-        self._meaning = None if table is None else Meaning(table, task.keywords)
+            self._take_up(state)
+        self._meaning = None if table is None else Meaning(table, task.topic)
         self._trace = task.trace
         self._random = task.random
         self._explore = explore
@@ -109,18 +110,15 @@ class LearnedCrawler:
         self._calibration = Calibration()
         self._chosen = ("", SELECTED)
 
-    def _take_up(self, state: Learned, names: tuple[str, ...]) -> None:
+    def _take_up(self, state: Learned) -> None:
         self.knowledge.inherit(self._earlier)
         if state.combining is not None:
-            mean, covariance = state.combining.onto(names, self.model.mean, self.model.covariance)
+            mean, covariance = state.combining.onto(self._names, self.model.mean, self.model.covariance)
             self.model = BayesianLogisticRegression(mean, covariance)
 
     def export_state(self) -> Learned:
         """Return what was learned, what the crawl started with included."""
-        names = tuple(entry.name for entry in INPUTS)
-        size = len(names)
-        model = self.model
-        combining = Combining(names, model.mean[:size].tobytes(), model.covariance[:size, :size].tobytes())
+        combining = Combining(self._names, self.model.mean.tobytes(), self.model.covariance.tobytes())
         return learned(NAME, "", chain(self.knowledge.items(), self._earlier), combining)
 
     def add_seed(self, url: str) -> None:
@@ -164,7 +162,7 @@ class LearnedCrawler:
         self._queue.discard(page.url)
         self._count(known, page, holds)
         if self._meaning is not None:
-            self._meaning.learn(_sense(known, self._meaning).vector, holds)
+            self._meaning.learn(self._meaning.table.vector(page_subject(page.url, page.title)), holds)
         touched: dict[_Known, None] = {}
         for _, link, _ in known.links:
             link.parent.judged(link.position, holds)

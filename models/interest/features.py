@@ -15,6 +15,7 @@
 ``c:WORD``           a kept link to the page has the word around it
 ``k:WORD``           the page's URL holds the word
 ``x:PREFIX``         the page's URL lies in the domain or directory
+``y:SUBJECT``        the page's subject is this text (`models.learner.semantic.page_subject`)
 ===================  ===================================================================================
 """
 
@@ -32,6 +33,7 @@ ANCHOR = "a:"
 CONTEXT = "c:"
 URL_WORD = "k:"
 PREFIX = "x:"
+SUBJECT = "y:"
 
 Kind = Literal[
     "base",
@@ -46,6 +48,7 @@ Kind = Literal[
     "context",
     "URL word",
     "prefix",
+    "subject",
 ]
 
 _NAMED: dict[str, Kind] = {
@@ -59,6 +62,7 @@ _NAMED: dict[str, Kind] = {
     CONTEXT: "context",
     URL_WORD: "URL word",
     PREFIX: "prefix",
+    SUBJECT: "subject",
 }
 
 

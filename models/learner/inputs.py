@@ -1,8 +1,8 @@
 """The inputs of the learned policy: twenty numbers a candidate, each a log ratio or a log count.
 
-Every input is clipped to +-4, and what is missing is 0. The weights before the first page are
-the mean of what was learned in 200 pages by 24 crawls of Wikispeedia for twelve categories, and their
-deviations say how far they differed from one crawl to the next (`docs/learning.md`).
+Every input is clipped to +-4, and what is missing is 0. The weights before the first page are the mean of what
+was learned in 200 pages by 24 crawls of Wikispeedia for twelve categories, and their deviations say how far
+these differed (`docs/learning.md`).
 """
 
 from collections.abc import Sequence
@@ -26,27 +26,27 @@ class Input(NamedTuple):
 
 INPUTS = (
     # summed over the links from fetched pages and divided by the root of their number
-    Input("parent verdict", -0.16, 0.27),
-    Input("siblings", 0.14, 0.21),
-    Input("near siblings", 0.35, 0.19),
-    Input("anchor words as anchors", 0.41, 0.25),
-    Input("anchor words as page words", 0.05, 0.19),
-    Input("context words as context", 0.33, 0.24),
-    Input("context words as page words", 0.25, 0.22),
-    Input("parent page", -0.05, 0.26),
+    Input("parent verdict", -0.24, 0.28),
+    Input("siblings", 0.17, 0.25),
+    Input("near siblings", 0.44, 0.23),
+    Input("anchor words as anchors", 0.42, 0.29),
+    Input("anchor words as page words", 0.08, 0.17),
+    Input("context words as context", 0.36, 0.28),
+    Input("context words as page words", 0.20, 0.15),
+    Input("parent page", -0.09, 0.28),
     # of the URL and the crowd
-    Input("URL words as URL words", 0.51, 0.22),
-    Input("URL words as page words", 0.37, 0.18),
-    Input("users", 0.41, 0.24),
-    Input("co-visits", 0.29, 0.17),
-    Input("temporal locality", 0.09, 0.15),
-    Input("positive in-links", 0.26, 0.20),
-    Input("URL prefix", 0.22, 0.21),
-    Input("in-links", 0.14, 0.30),
-    Input("accesses", -0.56, 0.24),
-    Input("no in-link", -0.63, 0.16),
-    Input("not in the log", -0.05, 0.10),
-    Input("bias", -1.18, 1.55),
+    Input("URL words as URL words", 0.49, 0.24),
+    Input("URL words as page words", 0.34, 0.22),
+    Input("users", 0.52, 0.24),
+    Input("co-visits", 0.22, 0.18),
+    Input("temporal locality", 0.09, 0.19),
+    Input("positive in-links", 0.25, 0.24),
+    Input("URL prefix", 0.17, 0.17),
+    Input("in-links", 0.18, 0.19),
+    Input("accesses", -0.70, 0.33),
+    Input("no in-link", -0.57, 0.17),
+    Input("not in the log", -0.04, 0.10),
+    Input("bias", -1.16, 1.96),
 )
 
 NAMES = tuple(entry.name for entry in INPUTS)

@@ -17,8 +17,8 @@ from models.learner.words import Vocabulary, WordTable
 NEAR = 4
 #: Share of the judged pages for which the sums of a page's words stay as they were taken.
 STALE = 0.03
-#: Positive pages that each keyword of a predicate starts with.
-KEYWORD_PAGES = 3
+#: Positive pages that each word of a predicate's topic starts with.
+TOPIC_PAGES = 3
 #: Pages at the rate of the prefix above that a URL prefix is drawn towards.
 PREFIX_PRIOR = 2.0
 
@@ -34,7 +34,7 @@ class Knowledge:
     link's target), words of URLs, URL prefixes, users; and the links by the verdict on their source.
     """
 
-    def __init__(self, predicate: str, vocabulary: Vocabulary, keywords: Iterable[str] = ()) -> None:
+    def __init__(self, predicate: str, vocabulary: Vocabulary, topic: Iterable[str] = ()) -> None:
         self.words = WordTable(vocabulary)
         self.url_words = LiftTable()
         self.prefixes = LiftTable()
@@ -44,9 +44,9 @@ class Knowledge:
         self._earlier = 0.0
         self._tables = {URL_WORD: self.url_words, PREFIX: self.prefixes, USER: self.users}
         self._sources = {link(predicate, holds): holds for holds in (True, False)}
-        for word in keywords:
-            self.words.start(word, KEYWORD_PAGES)
-            self.url_words.start(word, KEYWORD_PAGES)
+        for word in topic:
+            self.words.start(word, TOPIC_PAGES)
+            self.url_words.start(word, TOPIC_PAGES)
         self.set_base(0, 0)
 
     # counts

@@ -8,17 +8,19 @@ from urllib.parse import unquote
 import numpy as np
 
 from models.learner.combiner import BayesianLogisticRegression, Vector
-from models.learner.inputs import MOST, Input
+from models.learner.inputs import INPUTS, MOST, Input
 from models.semantic.table import SemanticTable
 from models.words import words
 
-#: The inputs beside the twenty of `models.learner.inputs.INPUTS`.
+#: The inputs beside those of `models.learner.inputs.INPUTS`.
 SEMANTIC_INPUTS = (
     Input("meaning", 0.4, 0.5),
     Input("near in meaning", 0.4, 0.5),
     Input("meaning of the predicate's words", 0.4, 0.5),
 )
 
+#: Words of a fetched page's subject at most.
+MOST_WORDS = 20
 #: Judged pages that the kernel average looks at: the first of a crawl.
 MOST_JUDGED = 4_096
 #: Mean of the regression's bias before the first page, and deviation of all its weights.
@@ -44,16 +46,33 @@ def subject(url: str, anchors: Iterable[str]) -> str:
     return " ".join(dict.fromkeys(text for text in (last, *anchors) if text))
 
 
+def page_subject(url: str, title: str) -> str:
+    """Return the text that says what a fetched page is about: its URL's last segment and its title, cut short.
+
+    >>> page_subject("http://example.org/wp/British_Rail.html", "British Rail: a history")
+    'british rail british rail history'
+    >>> page_subject("http://example.org/wp/British_Rail.html", "British Rail")
+    'british rail'
+    """
+    return " ".join(subject(url, (" ".join(words(title)),)).split()[:MOST_WORDS])
+
+
+def inputs_with(meaning: bool) -> tuple[Input, ...]:
+    """Return the learned policy's inputs, those of ``meaning`` at their end."""
+    return INPUTS + SEMANTIC_INPUTS if meaning else INPUTS
+
+
 class Sense:
     """A candidate's vector, a unit vector or zeros, and what the kernel average has seen of the judged pages.
 
     The average is kept up: of the first ``pages`` judged pages, ``weight`` and ``hits`` are the sums.
     """
 
-    __slots__ = ("hits", "pages", "vector", "weight")
+    __slots__ = ("blank", "hits", "pages", "vector", "weight")
 
     def __init__(self, vector: Vector) -> None:
         self.vector = vector
+        self.blank = not vector.any()
         self.pages = 0
         self.weight = self.hits = 0.0
 
@@ -67,9 +86,10 @@ class Meaning:
     0 for a predicate without words.
     """
 
-    def __init__(self, table: SemanticTable, keywords: Iterable[str] = ()) -> None:
+    def __init__(self, table: SemanticTable, topic: Iterable[str] = ()) -> None:
         self.table = table
-        self._wanted = table.vector(" ".join(keywords))
+        self._wanted = table.vector(" ".join(topic))
+        self._asked = bool(self._wanted.any())
         prior = np.zeros(table.size + 1)
         prior[-1] = BIAS
         self._model = BayesianLogisticRegression(prior, np.eye(len(prior)) * DEVIATION**2, drift=0.0)
@@ -101,11 +121,27 @@ class Meaning:
         found = np.zeros((len(senses), len(SEMANTIC_INPUTS)))
         found[:, 0] = vectors.dot(mean[:-1]) + (mean[-1] - math.log(rate / (1 - rate)))
         found[:, 1] = np.log((hits + rate) / (weight + 1) / rate)
-        if self._wanted.any():
+        if self._asked:
             found[:, 2] = (vectors.dot(self._wanted) - UNLIKE) / SPREAD
         found[~vectors.any(axis=1)] = 0.0
         clipped: Vector = np.minimum(MOST, np.maximum(-MOST, found))
         return clipped
+
+    def inputs_of(self, sense: Sense, rate: float) -> list[float]:
+        """Return the inputs of one candidate: what `inputs` gives, sooner."""
+        if sense.blank:
+            return [0.0] * len(SEMANTIC_INPUTS)
+        if sense.pages < self._judged:
+            fresh = slice(sense.pages, self._judged)
+            kernel = _kernel(self._vectors[fresh].dot(sense.vector))
+            self._add(sense, float(kernel.sum()), float(kernel.dot(self._verdicts[fresh])))
+        mean = self._model.mean
+        found = (
+            float(mean[:-1].dot(sense.vector)) + float(mean[-1]) - math.log(rate / (1 - rate)),
+            math.log((sense.hits + rate) / (sense.weight + 1) / rate),
+            (float(self._wanted.dot(sense.vector)) - UNLIKE) / SPREAD if self._asked else 0.0,
+        )
+        return [min(MOST, max(-MOST, value)) for value in found]
 
     def _look(self, senses: Iterable[Sense]) -> None:
         """Take in the pages that were judged since; candidates that have seen as many go together."""
@@ -115,9 +151,17 @@ class Meaning:
                 behind.setdefault(sense.pages, []).append(sense)
         for pages, group in behind.items():
             cosines = np.array([sense.vector for sense in group]).dot(self._vectors[pages : self._judged].T)
-            kernel = np.exp(np.minimum((cosines - MIDDLE) / WIDTH, STEEPEST))
+            kernel = _kernel(cosines)
             sums = kernel.sum(axis=1).tolist(), kernel.dot(self._verdicts[pages : self._judged]).tolist()
             for sense, weight, hits in zip(group, *sums, strict=True):
-                sense.weight += weight
-                sense.hits += hits
-                sense.pages = self._judged
+                self._add(sense, weight, hits)
+
+    def _add(self, sense: Sense, weight: float, hits: float) -> None:
+        sense.weight += weight
+        sense.hits += hits
+        sense.pages = self._judged
+
+
+def _kernel(cosines: Vector) -> Vector:
+    found: Vector = np.exp(np.minimum((cosines - MIDDLE) / WIDTH, STEEPEST))
+    return found

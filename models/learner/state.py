@@ -8,7 +8,7 @@ import numpy as np
 from models.learner.calibration import SELECTED, Calibration, Shift
 from models.learner.combiner import BayesianLogisticRegression, Vector, probability
 from models.learner.drift import Drift
-from models.learner.inputs import NAMES, prior_covariance, prior_mean
+from models.learner.inputs import INPUTS, Input, prior_covariance, prior_mean
 from models.reuse.learned import Combining
 
 CombinerKind: TypeAlias = Literal["bayesian", "river"]
@@ -42,19 +42,28 @@ class Learner:
     """Learns from labels, one at a time: what it becomes depends on its state and the label alone.
 
     ``fade`` is the share by which old evidence fades at a detected drift: the covariance grows by
-    1 / (1 - fade). A combiner of another kind than that of ``state`` takes over its weights.
+    1 / (1 - fade). A combiner of another kind than that of ``state`` takes over its weights. `ValueError` where
+    it has others than those of ``inputs``.
 
     >>> learner = Learner("bayesian")
+    >>> inputs = [0.0] * (len(INPUTS) - 1) + [1.0]
     >>> for _ in range(9):
-    ...     drifted = learner.learn([0.0] * 19 + [1.0], False, "selected")
-    >>> learner.labels, learner.probability([0.0] * 19 + [1.0]) < 0.1
+    ...     drifted = learner.learn(inputs, False, "selected")
+    >>> learner.labels, learner.probability(inputs) < 0.1
     (9, True)
     """
 
-    def __init__(self, kind: CombinerKind, fade: float = 0.0, state: State | None = None) -> None:
+    def __init__(
+        self,
+        kind: CombinerKind,
+        fade: float = 0.0,
+        state: State | None = None,
+        inputs: Sequence[Input] = INPUTS,
+    ) -> None:
         self._kind: CombinerKind = kind
         self._fade = fade
-        self.combiner = _combiner(kind, state)
+        self._inputs = inputs
+        self.combiner = _combiner(kind, inputs, state)
         self.labels = state.labels if state else 0
         self._calibration = Calibration(state.calibration if state else b"")
         self._drift = Drift(state.residuals if state else b"")
@@ -76,9 +85,10 @@ class Learner:
 
     def start(self, earlier: Combining) -> None:
         """Start where an earlier crawl's combiner stood; inputs that it did not have keep their weights."""
-        mean, covariance = earlier.onto(NAMES, self.combiner.mean, self.combiner.covariance)
+        names = tuple(entry.name for entry in self._inputs)
+        mean, covariance = earlier.onto(names, self.combiner.mean, self.combiner.covariance)
         state = State("bayesian", mean.tobytes(), covariance.tobytes(), 0, earlier.calibration, b"")
-        self.combiner = _combiner(self._kind, state)
+        self.combiner = _combiner(self._kind, self._inputs, state)
         self._calibration = Calibration(earlier.calibration)
 
     def probability(self, inputs: Sequence[float]) -> float:
@@ -98,16 +108,17 @@ class Learner:
         return State(self._kind, mean, covariance, self.labels, self._calibration.state(), self._drift.state())
 
 
-def _combiner(kind: CombinerKind, state: State | None) -> Combiner:
-    mean = np.frombuffer(state.mean) if state else prior_mean()
-    if len(mean) != len(NAMES):
-        raise ValueError(f"combiner: its state has {len(mean)} weights, expected {len(NAMES)}")
+def _combiner(kind: CombinerKind, inputs: Sequence[Input], state: State | None) -> Combiner:
+    names = tuple(entry.name for entry in inputs)
+    mean = np.frombuffer(state.mean) if state else prior_mean(inputs)
+    if len(mean) != len(names):
+        raise ValueError(f"combiner: its state has {len(mean)} weights, expected {len(names)}")
     if kind == "river":
         # Imported where it is asked for: river takes a second.
         from models.learner.river_model import RiverLogisticRegression
 
-        return RiverLogisticRegression(mean, NAMES)
-    covariance = prior_covariance()
+        return RiverLogisticRegression(mean, names)
+    covariance = prior_covariance(inputs)
     if state and state.kind == "bayesian":
         covariance = np.frombuffer(state.covariance).reshape(len(mean), len(mean))
-    return BayesianLogisticRegression(mean, covariance, NAMES)
+    return BayesianLogisticRegression(mean, covariance, names)

@@ -7,6 +7,7 @@ from models.predicate.functions import Category, Keyword, Title
 from models.predicate.parser import read
 from models.predicate.syntax import Node, tests, wanted
 from models.predicate.view import View
+from models.words import words
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,20 @@ class Predicate:
             elif isinstance(test, Title):
                 named |= dict.fromkeys(pattern for pattern in test.patterns if "*" not in pattern)
         return tuple(named)
+
+    @cached_property
+    def topic(self) -> tuple[str, ...]:
+        """The distinct folded words that say what the pages of interest are about.
+
+        They are the keywords, and the words of the last level of each category that no ``not`` turns round: a
+        category's name tells a person, too, what to expect there.
+
+        >>> parse('category("Sports.Ice_hockey") and "goal" and not category("Cricket")').topic
+        ('goal', 'ice', 'hockey')
+        """
+        names = [test.name for test in wanted(self.root) if isinstance(test, Category)]
+        levels = [name.rpartition(".")[2].replace("_", " ") for name in names]
+        return tuple(dict.fromkeys([*self.keywords, *words(" ".join(levels))]))
 
     def __str__(self) -> str:
         return str(self.root)

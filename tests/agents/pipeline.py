@@ -178,5 +178,5 @@ def sightings_of(page: JudgedPage, partitions: int) -> list[tuple[int, Linked | 
         (place, Linked(identifier(page.url), page.url, 0, page.verdict, page.words, tuple(links), places))
         for place, links in by_partition.items()
     ]
-    judged = Judged(page.url, page.verdict, 1.0, None, page.words)
+    judged = Judged(page.url, page.verdict, 1.0, None, page.words, page.subject)
     return [*found, (partition_of(host(page.url), partitions), judged)]

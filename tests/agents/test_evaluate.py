@@ -304,7 +304,7 @@ def test_reuse_hands_the_state_of_a_first_crawl_to_a_second_one() -> None:
         web=Web(pages, {"odd": frozenset(urls[1::2])}, 0),
         trace=Trace([]),
         first=Trace([Step("u", urls[0], 1.0)]),
-        keywords={"odd": ()},
+        predicates={"odd": parse('"odd"')},
         policies=("remembering",),
         budget=15,
         starts=1,

@@ -5,11 +5,13 @@ from random import Random
 from typing import Literal
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.frontier.learned import LearnedScorer
+from agents.frontier.meanings import HeardMeaning
 from agents.frontier.scoring import PaperScorer
 from models.crowd.together import SIXTHS
 from models.crowd.trace import Step, Trace
@@ -19,12 +21,16 @@ from models.interest.features import BASE
 from models.interest.parents import kept
 from models.learner.address import prefixes, url_words
 from models.learner.candidate import NOBODY, Candidate, Crowd, InLink, Parent
+from models.learner.inputs import NAMES
 from models.learner.knowledge import Knowledge
 from models.learner.lessons import IN_LINKS
+from models.learner.semantic import Meaning, Sense, inputs_with, subject
+from models.learner.state import Learner
 from models.learner.words import Vocabulary
 from models.lessons import lessons
+from models.semantic.table import SemanticTable
 from models.url import identifier
-from streams.records import Interest
+from streams.records import COMBINER, Interest, Weighting
 from streams.settings import LearnSettings
 from tests.agents.pipeline import Bounds, Crawl, Pipeline, Place, a_place, links_of
 from tests.models.webs import PAGES, STEPS
@@ -73,22 +79,34 @@ class Facts:
 
     def candidate(self, url: str, predicate: str) -> Candidate:
         """Return a page that is not judged as a predicate's candidate."""
-        sources = {
-            identifier(page.url): page
-            for page in self._pages.values()
-            if any(link.url == url for link in page.links)
-        }
+        sources = self._sources(url)
         verdicts = [page.verdict[predicate] for page in sources.values() if predicate in page.verdict]
         words = url_words(url)
         return Candidate(
             words,
             self._vocabulary.numbers(words),
             prefixes(url),
-            [self._in_link(sources[name], url, predicate) for name in kept(sources, identifier(url), IN_LINKS)],
+            [self._in_link(page, url, predicate) for page in self._kept(url)],
             len(verdicts),
             sum(verdicts),
             self._crowd(url, predicate),
         )
+
+    def subject(self, url: str) -> str:
+        """Return the text that says what a page that is not judged is about."""
+        links = [next(link for link in page.links if link.url == url) for page in self._kept(url)]
+        return subject(url, (" ".join(dict.fromkeys(link.anchor)) for link in links))
+
+    def _sources(self, url: str) -> dict[bytes, JudgedPage]:
+        return {
+            identifier(page.url): page
+            for page in self._pages.values()
+            if any(link.url == url for link in page.links)
+        }
+
+    def _kept(self, url: str) -> list[JudgedPage]:
+        sources = self._sources(url)
+        return [sources[name] for name in kept(sources, identifier(url), IN_LINKS)]
 
     def _in_link(self, page: JudgedPage, url: str, predicate: str) -> InLink:
         links = links_of(page)
@@ -179,3 +197,78 @@ def test_inputs_of_the_learned_policy_are_those_of_a_candidate_made_of_the_same_
             for name in PREDICATES:
                 expected = by_hand[name].inputs(facts.candidate(row.url, name))
                 assert scorer.inputs(shard, row, name) == pytest.approx(expected)
+
+
+def a_table() -> SemanticTable:
+    """Return a table of the words of `tests.models.webs`, most of the numbers there and the letters."""
+    pieces = [*"abcdefgh", *"01234567"]
+    vectors = np.random.default_rng(6).integers(-100, 100, size=(len(pieces), 5))
+    return SemanticTable(pieces, vectors.astype(np.int8), np.ones(len(pieces), np.float32))
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(PAGES, STEPS, PARTITIONS, BOUNDS, SEEDS)
+def test_what_words_mean_is_that_of_the_same_subjects_whatever_came_in_between(
+    place: Place, pages: list[JudgedPage], steps: list[Step], partitions: int, bounds: Bounds, seed: int
+) -> None:
+    pages = [msgspec.structs.replace(page, verdict={"p": False, "q": False} | page.verdict) for page in pages]
+    pipeline = Pipeline(place, Crawl("learned", partitions, bounds))
+    table = a_table()
+    scorer, plain = LearnedScorer(table), LearnedScorer()
+    assert scorer.names == tuple(entry.name for entry in inputs_with(meaning=True))
+    by_hand = {name: Meaning(table, ("a",)) for name in PREDICATES}
+    so_far: list[JudgedPage] = []
+    for name in PREDICATES:
+        scorer.add_predicate(name, ("a",))
+        plain.add_predicate(name, ("a",))
+    news = News(pipeline)
+    for part in halves(pages, steps):
+        pipeline.run(*part, Random(seed))
+        so_far += part[0]
+        for interest in news.take():
+            scorer.learn(interest)
+            plain.learn(interest)
+        for name, meaning in by_hand.items():
+            for page in sorted(part[0], key=lambda page: (page.subject, not page.verdict[name])):
+                meaning.learn(table.vector(page.subject), page.verdict[name])
+        facts = Facts(so_far, bounds.trace(steps), Vocabulary())
+        for shard, row in pipeline.candidates():
+            vector = table.vector(facts.subject(row.url))
+            for name in PREDICATES:
+                rate = plain.known(name).knowledge.rate
+                meant = by_hand[name].inputs([Sense(vector)], rate)[0].tolist()
+                expected = plain.inputs(shard, row, name) + meant
+                assert scorer.inputs(shard, row, name) == pytest.approx(expected)
+                bound = sum(scorer.known(name).logit(expected))
+                assert scorer.priority(shard, row, name) == pytest.approx(bound)
+
+
+def test_a_subject_that_is_withdrawn_stays_learned_and_one_that_grows_teaches_what_is_new() -> None:
+    table = a_table()
+    heard, by_hand = HeardMeaning(table, ()), Meaning(table)
+
+    def alike() -> bool:
+        vector = table.vector("a c")
+        expected = by_hand.inputs([Sense(vector)], 0.3)[0].tolist()
+        return heard.inputs("http://a.example/", vector, 0.3) == pytest.approx(expected)
+
+    for counts, verdicts in (
+        ((3, 1), [True, False, False]),
+        ((3, 1), []),
+        ((5, 3), [True, True]),
+        ((0, 0), []),
+        ((1, 0), [False]),
+    ):
+        heard.hear("a b", *counts)
+        for holds in verdicts:
+            by_hand.learn(table.vector("a b"), holds)
+        assert alike()
+
+
+def test_a_combiner_of_other_inputs_is_refused() -> None:
+    scorer = LearnedScorer(a_table())
+    scorer.add_predicate("p")
+    plain = Learner("bayesian")
+    weighting = Weighting(plain.combiner.mean.tobytes(), plain.combiner.covariance.tobytes(), plain.shifts)
+    with pytest.raises(ValueError, match=f"combiner of p: it has {len(NAMES)} weights, expected"):
+        scorer.learn(Interest(feature=COMBINER + "p", counts={}, weighting=weighting))

@@ -47,6 +47,10 @@ def runtime(tmp_path: Path) -> Iterator[Runtime]:
 
 @pytest.fixture
 def judge(runtime: Runtime) -> JudgeAgent:
+    return a_judge(runtime)
+
+
+def a_judge(runtime: Runtime) -> JudgeAgent:
     predicates = Predicates()
     for name, expression in (("alps", '"alps"'), ("sea", '"sea"')):
         definition = PredicateDefinition(name=name, expression=expression)
@@ -141,6 +145,17 @@ def test_the_verdict_goes_to_the_partition_of_the_pages_host(judge: JudgeAgent) 
     verdicts = [found for found in emitted(messages, SIGHTINGS) if isinstance(found[1], Judged)]
     expected = Judged(URL, {"alps": True, "sea": False}, 50.0, 2.0, outcome.words)
     assert verdicts == [(partition_of("a.org", 3), expected)]
+
+
+@pytest.mark.parametrize(("policy", "subject"), [("learned", "skiing skiing in the alps"), ("combined", "")])
+def test_with_a_table_the_learned_policys_frontier_hears_what_the_page_is_about(
+    tmp_path: Path, policy: str, subject: str
+) -> None:
+    changed = {"frontier": {"policy": policy}, "learn": {"semantic": "words.table"}}
+    with a_runtime(Settings.model_validate({"data": tmp_path / "data", **changed})) as runtime:
+        facts = emitted(judged(a_judge(runtime), a_page()), SIGHTINGS)
+    (fact,) = [fact for _, fact in facts if isinstance(fact, Judged)]
+    assert fact.subject == subject
 
 
 def test_the_same_page_judged_again_is_reported_in_the_same_bytes(judge: JudgeAgent) -> None:

@@ -5,7 +5,7 @@ Its combiners are a function of the labels, whatever happens in between.
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +23,8 @@ from agents.learn.store import FeatureStore, LearnShard, learn_totals
 from models.counts import Counts
 from models.interest.features import BASE
 from models.interest.weights import Weights
-from models.learner.inputs import NAMES
+from models.learner.inputs import INPUTS, NAMES, Input
+from models.learner.semantic import inputs_with
 from models.learner.shrinkage import log_lift
 from models.learner.state import CombinerKind, Learner
 from streams.records import COMBINER, Count, Decoder, Interest, Label, Pack
@@ -268,6 +269,27 @@ def test_any_counts_can_be_weighed(pages: int, hits: int, told: bool) -> None:
     news.worth("w:a", {"p": [pages, min(pages, hits)]}, BASE_COUNTS)
 
 
+def test_a_subject_is_news_whatever_its_verdict_and_once() -> None:
+    news = News(0.1, 1000)
+    for hits in (0, 1):
+        assert news.worth(f"y:of {hits}", {"p": [1, hits]}, {"p": [1000, 500]})
+        assert not news.worth(f"y:of {hits}", {"p": [1, hits]}, {"p": [2000, 500]})
+        assert news.worth(f"y:of {hits}", {"p": [2, hits]}, {"p": [2000, 500]})
+    assert news.forget("y:of 0")
+    assert news.worth("y:of 0", {"p": [2, 0]}, {"p": [2000, 500]})
+
+
+def test_beyond_the_limit_subjects_go_first_hits_and_misses_alike() -> None:
+    news = News(0.1, 40)
+    for number in range(20):
+        assert news.worth(f"y:{number:02}", {"p": [1, number % 2]}, BASE_COUNTS)
+        assert news.worth(f"w:{number:02}", {"p": [40, 40]}, BASE_COUNTS)
+    assert news.withdrawn() == []
+    assert news.worth("y:20", {"p": [1, 0]}, BASE_COUNTS)
+    assert news.withdrawn() == ["y:00", "y:01", "y:02", "y:03"]
+    assert news.worth("w:20", {"p": [40, 40]}, BASE_COUNTS), "subjects say nothing of what words are worth"
+
+
 # what a frontier knows of it
 
 
@@ -362,12 +384,12 @@ def told(agent: LearnAgent) -> list[Interest]:
     return [decode(entry.value or b"") for entry in publisher._journal.read(INTERESTS.name, 0, start, 10_000)]
 
 
-def labels(count: int, seed: int = 0, predicates: str = "p") -> list[Label]:
+def labels(count: int, seed: int = 0, predicates: str = "p", inputs: Sequence[Input] = INPUTS) -> list[Label]:
     random = Random(seed)
     return [
         Label(
             random.choice(predicates),
-            (*(random.gauss(0, 1) for _ in NAMES[1:]), 1.0),
+            (*(random.gauss(0, 1) for _ in inputs[1:]), 1.0),
             random.random() < 0.4,
             random.choice(["selected", "selected", "explored", "other"]),
         )
@@ -375,11 +397,14 @@ def labels(count: int, seed: int = 0, predicates: str = "p") -> list[Label]:
     ]
 
 
-def learned(facts: Iterable[Label], kind: CombinerKind = "bayesian") -> dict[str, Learner]:
+def learned(
+    facts: Iterable[Label], kind: CombinerKind = "bayesian", inputs: Sequence[Input] = INPUTS
+) -> dict[str, Learner]:
     """Return what learns the same without an agent."""
     learners: dict[str, Learner] = {}
     for fact in facts:
-        learners.setdefault(fact.predicate, Learner(kind)).learn(fact.inputs, fact.holds, fact.chosen)
+        learner = learners.setdefault(fact.predicate, Learner(kind, inputs=inputs))
+        learner.learn(fact.inputs, fact.holds, fact.chosen)
     return learners
 
 
@@ -390,15 +415,17 @@ def row_of(shard: LearnShard, predicate: str) -> ModelRow:
 
 
 @pytest.mark.parametrize("kind", ["bayesian", "river"])
+@pytest.mark.parametrize("table", [None, "words.table"])
 def test_a_combiner_learns_from_every_label_of_its_predicate_and_is_told(
-    tmp_path: Path, rows: Disk, kind: CombinerKind
+    tmp_path: Path, rows: Disk, kind: CombinerKind, table: str | None
 ) -> None:
-    with an_agent(tmp_path / "data", combiner=kind) as agent:
-        facts = labels(60, predicates="pq")
+    inputs = inputs_with(table is not None)
+    with an_agent(tmp_path / "data", combiner=kind, semantic=table) as agent:
+        facts = labels(60, predicates="pq", inputs=inputs)
         shard = a_shard(rows)
         take_in(shard, agent, *facts)
         heard = {interest.feature: interest for interest in told(agent)}
-    expected = learned(facts, kind)
+    expected = learned(facts, kind, inputs)
     assert heard.keys() == {COMBINER + "p", COMBINER + "q"}
     for predicate, learner in expected.items():
         assert row_of(shard, predicate) == ModelRow(*learner.state())

@@ -1,4 +1,4 @@
-"""Tables of word vectors on the command line: made of a sentence encoder, and taken by an evaluation."""
+"""Tables of word vectors on the command line: made of a sentence encoder, taken by evaluations and crawls."""
 
 import json
 import sys
@@ -9,12 +9,17 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from agents.inspect.record import outcomes
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.semantic.encoders import Encoder, EncoderError, read_encoder
 from agents.semantic.tables import read_table
+from models.interest.features import SUBJECT
+from models.learner.semantic import SEMANTIC_INPUTS, inputs_with
+from models.reuse.stored import unpack
 from models.semantic.bert import Array
+from streams.transport.journal import Journal
 from tests.agents.commands import complaint, last_line, printed, scentline
-from tests.agents.encoders import packaged_model, write_encoder
+from tests.agents.encoders import packaged_model, write_encoder, write_words
 from tests.agents.test_archive import write
 from tests.models.encoders import VOCABULARY
 
@@ -121,6 +126,90 @@ def test_an_evaluation_without_its_table_is_refused(files: Path) -> None:
         files, *EVALUATE, "none", "--semantic", "topics.tsv"
     )
     assert not (files / "none").exists()
+
+
+# the crawl
+
+PREDICATES = ("--predicate", 'sports=category("Sports")', "--predicate", 'other=category("Science")')
+CRAWL = (
+    "crawl", "--archive", "pages.warc.gz", "--labels", "topics.tsv", *PREDICATES, "--json", "--budget", "25",
+)  # fmt: skip
+TABLE = ("--set", "learn.semantic=own.table")
+
+
+@pytest.fixture(scope="module")
+def crawled(files: Path) -> tuple[str, ...]:
+    """Return the command of a crawl with a table of the web's own words, which has been run."""
+    urls = [line.split("\t")[0] for line in (files / "topics.tsv").read_text().splitlines()]
+    write_words(files / "own.table", urls)
+    seeds = (part for url in urls[::12] for part in ("--seed", url))
+    command = (*CRAWL, *seeds, "--data", "crawled")
+    assert last_line(printed(files, *command, *TABLE))["fetched"] == 25
+    return command
+
+
+def inputs_of(files: Path, url: str) -> dict[str, float]:
+    found = last_line(printed(files, "explain", url, "--data", "crawled", "--features", "99", "--json"))
+    return {part["name"]: part["value"] for part in found["inputs"]["sports"]}
+
+
+def test_explain_shows_what_words_mean_and_the_audit_recounts_them(
+    files: Path, crawled: tuple[str, ...]
+) -> None:
+    with Journal.open(files / "crawled" / "journal", read_only=True) as journal:
+        url = next(outcome.url for outcome in outcomes(journal) if outcome.depth)
+    found = inputs_of(files, url)
+    assert list(found) != sorted(found)
+    assert set(found) == {entry.name for entry in inputs_with(meaning=True)}
+    assert all(found[entry.name] for entry in SEMANTIC_INPUTS)
+    report = last_line(printed(files, "audit", "--data", "crawled", "--json"))
+    assert (report["judged"], report["differences"], report["lost"]) == (25, 0, 0)
+
+
+def test_a_state_has_the_weights_of_meanings_but_no_subjects(files: Path, crawled: tuple[str, ...]) -> None:
+    printed(files, "state", "export", "crawled.state", "--data", "crawled")
+    for learned in unpack((files / "crawled.state").read_bytes())[0].learned:
+        assert learned.combining is not None
+        assert learned.combining.names == tuple(entry.name for entry in inputs_with(meaning=True))
+        assert learned.features
+        assert not any(name.startswith(SUBJECT) for name in learned.features)
+    for data, table in (("after", TABLE), ("after-without", ())):
+        printed(files, "state", "import", "crawled.state", "--data", data)
+        again = (*crawled, "--data", data, "--budget", "5", *table)
+        assert last_line(printed(files, *again))["fetched"] >= 5
+        report = last_line(printed(files, "audit", "--data", data, "--json"))
+        assert (report["differences"], report["lost"]) == (0, 0)
+
+
+def test_a_crawl_goes_on_with_a_table_or_without_as_it_began(files: Path, crawled: tuple[str, ...]) -> None:
+    said = complaint(files, *crawled)
+    assert said == (
+        "crawled holds a crawl with word meanings: give one without learn.semantic a --data of its own"
+    )
+    plain = (*crawled, "--data", "plain", "--budget", "5")
+    printed(files, *plain)
+    assert "plain holds a crawl without word meanings: give one with learn" in complaint(files, *plain, *TABLE)
+    (files / "moved.table").write_bytes((files / "own.table").read_bytes())
+    goes_on = printed(files, *crawled, "--budget", "30", "--set", "learn.semantic=moved.table")
+    assert last_line(goes_on)["fetched"] >= 30
+    report = last_line(printed(files, "audit", "--data", "crawled", "--json"))
+    assert (report["differences"], report["lost"]) == (0, 0)
+    (files / "moved.table").rename(files / "again.table")
+    said = complaint(files, "explain", "http://nowhere.example/", "--data", "crawled")
+    assert "never met" in said
+
+
+def test_a_crawl_whose_table_can_not_be_read_is_refused_before_it_begins(
+    files: Path, crawled: tuple[str, ...]
+) -> None:
+    command = (*crawled, "--data", "refused", "--set")
+    assert complaint(files, *command, "learn.semantic=none.table") == (
+        "learn.semantic none.table: can't be read: No such file or directory"
+    )
+    said = complaint(files, *command, "learn.semantic=topics.tsv")
+    assert said.startswith("learn.semantic topics.tsv: semantic table: begins with")
+    assert not (files / "refused").exists()
+    printed(files, *command, "learn.semantic=none.table", "--policy", "breadth-first", "--budget", "3")
 
 
 # a real encoder

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from rocksdict import Options, Rdict
 
-from agents.audit.audit import audit, cells_of
+from agents.audit.audit import audit, cells_of, judged_page
 from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
 from agents.frontier.rows import page_key
@@ -24,14 +24,14 @@ from agents.offline.synthetic.web import SyntheticWeb
 from models.counts import Counts
 from models.crowd.trace import Step
 from models.evaluate.counting import Counting
-from models.evaluate.recount import JudgedPage
-from models.interest.features import BASE, LINK, split
+from models.interest.features import BASE, LINK, SUBJECT, split
 from models.learner.shrinkage import log_lift
 from streams.records import Decoder, Interest, Outcome
 from streams.settings import Settings
 from streams.tables import open_read_only
 from streams.topics import INTERESTS
 from streams.transport.journal import Journal
+from tests.agents.encoders import write_words
 from tests.shared import shared
 
 WEB = (3, 4, 60, 4)  # seed, sites, pages a site, topics
@@ -124,7 +124,7 @@ def counted(settings: Settings, pages: Iterable[Outcome]) -> Counts:
         window=browse.window,
     )
     for page in pages:
-        counting.judged(JudgedPage(page.url, page.verdict, page.words, page.links))
+        counting.judged(judged_page(page, settings.semantic is not None))
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         for access in accesses(journal):
             counting.visit(Step(access.user, access.url, access.time, access.referrer))
@@ -144,11 +144,11 @@ def told(settings: Settings) -> dict[str, dict[str, tuple[int, int]]]:
 
 
 def check_told(settings: Settings) -> None:
-    """Check that base and links were told exactly and whatever else was told to about the threshold."""
+    """Check that base, links and subjects were told exactly and what else was told to about the threshold."""
     cells, heard = learned(settings), told(settings)
     rates = {name: hits / pages for name, (pages, hits) in cells[BASE].items()}
     for feature, counts in cells.items():
-        if feature[:2] in (BASE, LINK):
+        if feature[:2] in (BASE, LINK, SUBJECT):
             assert heard[feature] == counts
             continue
         if feature not in heard:
@@ -167,7 +167,9 @@ def check(settings: Settings, judged: int) -> None:
     assert len({page.url for page in pages}) == judged
     expected = cells_of(counted(settings, pages))
     assert learned(settings) == expected
-    assert KINDS[settings.frontier.policy] <= {split(feature).kind for feature in expected}
+    kinds = {split(feature).kind for feature in expected}
+    assert KINDS[settings.frontier.policy] <= kinds
+    assert ("subject" in kinds) == (settings.semantic is not None)
     check_told(settings)
     report = audit(settings)
     assert report.clean, report.examples
@@ -175,11 +177,19 @@ def check(settings: Settings, judged: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "partitions"),
-    [("linkage", 1), ("linkage", 3), ("combined", 1), ("combined", 3), ("learned", 1), ("learned", 3)],
+    ("policy", "partitions", "meanings"),
+    [
+        ("linkage", 1, False),
+        ("linkage", 3, False),
+        ("combined", 1, False),
+        ("combined", 3, False),
+        ("learned", 1, False),
+        ("learned", 3, False),
+        ("learned", 3, True),
+    ],
 )
 def test_the_learners_counts_are_those_of_the_reference(
-    tmp_path: Path, proxy: str, policy: str, partitions: int
+    tmp_path: Path, proxy: str, policy: str, partitions: int, meanings: bool
 ) -> None:
     web = SyntheticWeb(*WEB)
     topics = sorted(web.facts().pages)
@@ -191,6 +201,10 @@ def test_the_learners_counts_are_those_of_the_reference(
     log.write_text("\n".join(web.access_log(users=20, accesses=300)) + "\n")
     labels = write_labels(tmp_path / "labels.tsv", web.labels())
     settings = settings_of(tmp_path / "data", proxy, labels, predicates, partitions, policy)
+    if meanings:
+        table = write_words(tmp_path / "words.table", (url for url, _ in web.labels()))
+        learn = settings.learn.model_copy(update={"semantic": str(table)})
+        settings = settings.model_copy(update={"learn": learn})
     assert crawl(settings, web.seeds(2), [str(log)]) == BUDGET
     check(settings, BUDGET)
 

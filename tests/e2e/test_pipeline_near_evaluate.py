@@ -36,7 +36,7 @@ def test_a_crawl_finds_what_the_virtual_crawl_finds(tmp_path: Path) -> None:
     seeds = Random("1:1").sample(sorted(web.pages), 10)
     with ServerProcess.archive([archive]) as server:
         for name, expression in PREDICATES.items():
-            task = Task(predicates[name].keywords, Trace([]), Random(1))
+            task = Task((), Trace([]), Random(1), predicates[name].topic)
             virtual = virtual_crawl(web.pages, web.hits[name], seeds, LearnedCrawler(task, explore=0.0), BUDGET)
             settings = Settings.model_validate(
                 {

@@ -17,7 +17,8 @@ from models.learner.combiner import (
 )
 from models.learner.inputs import NAMES, prior_covariance, prior_mean
 from models.learner.river_model import RATE, RiverLogisticRegression
-from models.learner.state import Learner
+from models.learner.semantic import SEMANTIC_INPUTS, inputs_with
+from models.learner.state import CombinerKind, Learner
 
 PLAIN = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -181,5 +182,25 @@ def test_another_kind_of_combiner_takes_over_the_weights() -> None:
 
 def test_a_state_with_another_number_of_weights_is_an_error_that_says_so() -> None:
     state = Learner("bayesian").state()._replace(mean=np.zeros(3).tobytes())
-    with pytest.raises(ValueError, match="its state has 3 weights, expected 20"):
+    with pytest.raises(ValueError, match=f"its state has 3 weights, expected {len(NAMES)}"):
         Learner("bayesian", state=state)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_learner_of_more_inputs_learns_what_these_decide_and_takes_no_state_of_fewer(kind: str) -> None:
+    name: CombinerKind = "river" if kind == "river" else "bayesian"
+    inputs = inputs_with(meaning=True)
+    assert inputs_with(meaning=False) == inputs[: len(NAMES)]
+    assert inputs[len(NAMES) :] == SEMANTIC_INPUTS
+    learner = Learner(name, inputs=inputs)
+    assert learner.combiner.mean.tolist() == prior_mean(inputs).tolist()
+    random = np.random.default_rng(2)
+    for _ in range(300):
+        row = random.normal(size=len(inputs))
+        learner.learn(row.tolist(), bool(row[-2] > 0), "selected")
+    assert learner.combiner.mean.argmax() == len(inputs) - 2
+    assert Learner(name, state=learner.state(), inputs=inputs).state() == learner.state()
+    with pytest.raises(ValueError, match=f"{len(inputs)} weights, expected {len(NAMES)}"):
+        Learner(name, state=learner.state())
+    with pytest.raises(ValueError, match=f"{len(NAMES)} weights, expected {len(inputs)}"):
+        Learner(name, state=Learner(name).state(), inputs=inputs)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from models.interest.features import ANCHOR, BASE, CONTEXT, PAGE_WORD, PREFIX, URL_WORD, USER, link
 from models.learner.candidate import Candidate, Crowd, InLink, Parent
 from models.learner.inputs import NAMES
-from models.learner.knowledge import KEYWORD_PAGES, Knowledge
+from models.learner.knowledge import TOPIC_PAGES, Knowledge
 from models.learner.lifts import LiftTable
 from models.learner.words import DRIFT, KINDS, Vocabulary, WordTable
 
@@ -209,13 +209,13 @@ CROWDS = st.builds(
 class PlainKnowledge:
     """The twenty inputs, spelled out."""
 
-    def __init__(self, counts: dict[str, Cell], base: Cell, keywords: Sequence[str]) -> None:
+    def __init__(self, counts: dict[str, Cell], base: Cell, topic: Sequence[str]) -> None:
         self.counts = dict(counts)
         self.rate = min(0.9, (base[1] + 0.5) / (base[0] + 5))
-        for word in keywords:
+        for word in topic:
             for kind in (PAGE_WORD, ANCHOR, CONTEXT, URL_WORD):
                 pages, hits = self.counts.get(kind + word, (0, 0))
-                self.counts[kind + word] = pages + KEYWORD_PAGES, hits + KEYWORD_PAGES
+                self.counts[kind + word] = pages + TOPIC_PAGES, hits + TOPIC_PAGES
 
     def total(self, kind: str, names: Sequence[str]) -> float:
         return sum(word_lift(self.counts.get(kind + name, (0, 0)), self.rate) for name in names)
@@ -297,7 +297,7 @@ def candidate_of(
 @given(
     counts=st.dictionaries(st.sampled_from(FEATURES), CELLS, max_size=15),
     base=CELLS,
-    keywords=st.lists(st.sampled_from(WORDS), unique=True, max_size=2),
+    topic=st.lists(st.sampled_from(WORDS), unique=True, max_size=2),
     url_words=SOME_WORDS,
     depth=st.integers(0, 3),
     links=st.lists(LINKS, max_size=4),
@@ -307,7 +307,7 @@ def candidate_of(
 def test_the_inputs_are_those_that_are_described(
     counts: dict[str, Cell],
     base: tuple[int, int],
-    keywords: list[str],
+    topic: list[str],
     url_words: list[str],
     depth: int,
     links: list[PlainLink],
@@ -315,12 +315,12 @@ def test_the_inputs_are_those_that_are_described(
     crowd: Crowd,
 ) -> None:
     vocabulary = Vocabulary()
-    knowledge = Knowledge("p", vocabulary, keywords)
+    knowledge = Knowledge("p", vocabulary, topic)
     for feature, cell in counts.items():
         knowledge.put(feature, *cell)
     knowledge.put(BASE, *base)
     # Far enough from the rate before for the words to be weighed anew.
-    plain = PlainKnowledge(counts, base, keywords)
+    plain = PlainKnowledge(counts, base, topic)
     if abs(plain.rate - 0.1) <= DRIFT * 0.1:
         knowledge.words.rebase(0.5)
         knowledge.put(BASE, *base)

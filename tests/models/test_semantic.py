@@ -16,7 +16,7 @@ from models.crowd.trace import Trace
 from models.evaluate.crawler import Task
 from models.evaluate.learned import LearnedCrawler
 from models.evaluate.virtual import virtual_crawl
-from models.learner.semantic import Meaning, Sense, subject
+from models.learner.semantic import MOST_WORDS, Meaning, Sense, page_subject, subject
 from models.page import Link, Page
 from models.semantic.bert import Bert, Shape
 from models.semantic.build import batches, distilled
@@ -262,6 +262,31 @@ def test_the_subject_of_a_page_is_its_last_segment_and_its_anchors(
     assert subject(url, anchors) == found
 
 
+@pytest.mark.parametrize(
+    ("url", "title", "found"),
+    [
+        ("http://a.example/", "", ""),
+        ("http://a.example/", "Ice, and Hockey!", "ice and hockey"),
+        ("http://a.example/Ice_Hockey", "Ice Hockey", "ice hockey"),
+        ("http://a.example/Ice_Hockey", "ice: rules", "ice hockey ice rules"),
+        ("http://a.example/x", "\x00\ud800 ski", "ski"),
+    ],
+)
+def test_the_subject_of_a_fetched_page_is_its_last_segment_and_its_title(
+    url: str, title: str, found: str
+) -> None:
+    assert page_subject(url, title) == found
+
+
+@PLAIN
+@given(st.text(max_size=300), st.lists(st.text(max_size=60), max_size=60).map(" ".join))
+def test_a_subject_is_short_whatever_the_page_says(segment: str, title: str) -> None:
+    found = page_subject(f"http://a.example/{segment}", title)
+    assert len(found.split()) <= MOST_WORDS
+    assert len(found) < 1_000, "the name of a feature that an import takes"
+    assert found.encode().decode() == found
+
+
 def inputs(meaning: Meaning, text: str, rate: float = 0.2) -> list[float]:
     found: list[float] = meaning.inputs([Sense(meaning.table.vector(text))], rate)[0].tolist()
     return found
@@ -272,7 +297,10 @@ def test_before_the_first_page_only_the_words_of_the_predicate_say_something() -
     assert near == 0
     assert wanted > 4 * 0.9
     assert inputs(Meaning(table()), "ski")[2] == 0
-    assert inputs(Meaning(table(), ["snow"]), "unheard of") == [0, 0, 0]
+    unknown = "unheard of"
+    meaning = Meaning(table(), ["snow"])
+    assert inputs(meaning, unknown) == [0, 0, 0]
+    assert meaning.inputs_of(Sense(meaning.table.vector(unknown)), 0.2) == [0, 0, 0]
 
 
 def test_a_page_like_the_ones_that_satisfied_is_ahead() -> None:
@@ -293,7 +321,7 @@ def test_the_kernel_average_is_kept_up_as_if_it_were_taken_anew(
     verdicts: list[tuple[str, bool, bool]], text: str, rate: float
 ) -> None:
     meaning = Meaning(table())
-    kept, other_kept = (Sense(meaning.table.vector(name)) for name in (text, "sled"))
+    kept, alone, other_kept = (Sense(meaning.table.vector(name)) for name in (text, text, "sled"))
     weight = hits = 0.0
     for other, holds, looked_at in verdicts:
         vector = meaning.table.vector(other)
@@ -302,8 +330,10 @@ def test_the_kernel_average_is_kept_up_as_if_it_were_taken_anew(
         weight, hits = weight + k, hits + k * holds
         if looked_at:
             meaning.inputs([kept], rate)
+            assert meaning.inputs_of(alone, rate) == pytest.approx(inputs(meaning, text, rate))
     found = meaning.inputs([other_kept, kept], rate)[1].tolist()
     assert found == pytest.approx(inputs(meaning, text, rate))
+    assert found == pytest.approx(meaning.inputs_of(alone, rate))
     assert found[1] == pytest.approx(max(-4, min(4, math.log((hits + rate) / (weight + 1) / rate))))
     assert all(-4 <= value <= 4 for value in found)
 
@@ -318,7 +348,8 @@ def web() -> dict[str, Page]:
         Link(f"http://a.example/{n:02}", tuple(name.split("-")[:1]), (), n) for n, name in enumerate(names)
     )
     pages = [Page("http://a.example/", words=("hub",), links=links)]
-    return {page.url: page for page in [*pages, *(Page(link.url, words=("x",)) for link in links)]}
+    pages += [Page(link.url, link.anchor[0].title(), words=("x",)) for link in links]
+    return {page.url: page for page in pages}
 
 
 def test_with_a_table_the_learned_policy_follows_meaning() -> None:
@@ -327,7 +358,7 @@ def test_with_a_table_the_learned_policy_follows_meaning() -> None:
     hits = frozenset(link.url for link in hub.links if link.anchor[0] in ("ski", "snow"))
 
     def found(words: SemanticTable | None) -> int:
-        crawler = LearnedCrawler(Task(("sled",), Trace([]), Random(1)), 0.0, words)
+        crawler = LearnedCrawler(Task((), Trace([]), Random(1), ("sled",)), 0.0, words)
         return sum(page.hit for page in virtual_crawl(pages, hits, [hub.url], crawler, 10))
 
     assert found(table()) == 9

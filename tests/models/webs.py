@@ -8,6 +8,7 @@ from models.page import Link
 
 URLS = [f"http://host{number % 3}.example/{number}" for number in range(9)]
 WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=4, unique=True).map(tuple)
+SUBJECTS = st.sampled_from(["", "a", "b c", "1 d e"])
 SOME_WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=3).map(tuple)
 
 #: Pages of distinct URLs, judged for none, one or two predicates; words of links may come twice.
@@ -18,6 +19,7 @@ PAGES = st.lists(
         st.dictionaries(st.sampled_from(["p", "q"]), st.booleans()),
         WORDS,
         st.lists(st.builds(Link, st.sampled_from(URLS), SOME_WORDS, SOME_WORDS), max_size=6).map(tuple),
+        SUBJECTS,
     ),
     unique_by=lambda page: page.url,
 )
