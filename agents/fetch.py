@@ -1,26 +1,43 @@
 """The fetch agent: asks the web for the pages that the frontier orders.
 
-Reads `fetches`; keeps nothing; writes `pages`, and to `sightings` what failed or was redirected.
+Reads `fetches`; keeps nothing; writes `pages`, and to `sightings` what failed, was redirected or came too
+early, and what sitemaps list.
 
 An order is acknowledged when its answer is in the log: what was under way when a worker died is ordered again.
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import zstandard
 
 from agents.web.client import Client
-from agents.web.result import Fetched, Moved, Result
+from agents.web.result import Early, Failure, Fetched, Moved, Result
 from models.url import host
 from streams.dead_letters import bury
 from streams.outbox import Message, Outbox
-from streams.records import Decoder, Failed, FetchedPage, FetchOrder, Pack, RecordError, Redirected, encode
+from streams.records import (
+    Decoder,
+    Failed,
+    FetchedPage,
+    FetchOrder,
+    Listed,
+    Pack,
+    Postponed,
+    RecordError,
+    Redirected,
+    encode,
+)
 from streams.runtime import Runtime
 from streams.topics import FETCHES, PAGES, SIGHTINGS
 
 #: Failures by which a whole host asks to be left alone for a while.
 OVERLOADED = frozenset({"status 429", "status 503"})
+#: Hosts whose sitemaps are read at a time.
+SITEMAP_READERS = 4
+
+Fact = Failed | Redirected | Postponed | Listed
 
 
 class FetchAgent:
@@ -34,7 +51,15 @@ class FetchAgent:
         self._compress = zstandard.ZstdCompressor(level=1)
         runtime.app.agent(runtime.channel(FETCHES), name="fetch")(runtime.guarded(self._run))
 
+    @property
+    def reading_sitemaps(self) -> bool:
+        """Whether sitemaps are still to be read: there may be candidates to come."""
+        return self._client.sitemaps.reading
+
     async def _run(self, stream: Any) -> None:
+        if self._runtime.settings.fetch.sitemaps:
+            for _ in range(SITEMAP_READERS):
+                self._runtime.spawn(self._client.sitemaps.work(self._tell_listed))
         async for event in stream.noack().events():
             await self._slots.acquire()
             self._runtime.spawn(self._answer(event))
@@ -70,22 +95,33 @@ class FetchAgent:
                 time=now,
                 elapsed=result.elapsed,
                 crawl_delay=result.crawl_delay,
+                nofollow=result.nofollow,
+                server=result.server,
             )
-            partition = self._runtime.partition(PAGES, order.url)
+            # By host, so that the near-duplicates of one site meet.
+            partition = self._runtime.partition(PAGES, host(order.url))
             return (PAGES.name, partition, None, encode(page))
-        fact: Failed | Redirected
+        return self._pack(host(order.url), [self._fact(order, result, now)])
+
+    def _fact(self, order: FetchOrder, result: Moved | Failure | Early, now: float) -> Fact:
+        url, number, crawl_delay, server = order.url, order.order, result.crawl_delay, result.server
+        if isinstance(result, Early):
+            return Postponed(url, number, now, result.wait, crawl_delay, server)
         if isinstance(result, Moved):
-            fact = Redirected(order.url, order.order, result.target, now)
-        else:
-            fact = Failed(
-                order.url,
-                order.order,
-                result.kind,
-                result.reason,
-                now,
-                result.retry_after,
-                result.reason in OVERLOADED,
-            )
-        pack: Pack[Failed | Redirected] = Pack(facts=[(0, 0, fact)])
-        partition = self._runtime.partition(SIGHTINGS, host(order.url))
-        return (SIGHTINGS.name, partition, None, encode(pack))
+            return Redirected(url, number, result.target, now, crawl_delay, result.elapsed, server)
+        overloaded = result.reason in OVERLOADED
+        if overloaded:
+            self._client.sitemaps.stop(host(url))
+        return Failed(
+            url, number, result.kind, result.reason, now, result.retry_after, overloaded,
+            crawl_delay=crawl_delay, elapsed=result.elapsed, server=server,
+        )  # fmt: skip
+
+    async def _tell_listed(self, urls: list[str]) -> None:
+        """Tell of URLs of one host; that they are told again after a crash does no harm."""
+        facts = [Listed(url) for url in urls]
+        await self._runtime.publisher.send_all([self._pack(host(urls[0]), facts)])
+
+    def _pack(self, name: str, facts: Sequence[Fact]) -> Message:
+        pack: Pack[Fact] = Pack(facts=[(0, index, fact) for index, fact in enumerate(facts)])
+        return (SIGHTINGS.name, self._runtime.partition(SIGHTINGS, name), None, encode(pack))

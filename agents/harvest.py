@@ -29,7 +29,10 @@ class HarvestRow(msgspec.Struct, array_like=True, tag="harvest"):
 
 
 class SeenRow(msgspec.Struct, array_like=True, tag="seen"):
-    """A URL whose outcome was counted: a page fetched twice counts once."""
+    """A URL whose outcome was counted: its time, and the predicates. A page fetched twice counts once."""
+
+    time: float = 0.0
+    predicates: list[str] = []
 
 
 HarvestTableRow: TypeAlias = HarvestRow | SeenRow
@@ -42,7 +45,8 @@ def read_outcome(value: bytes) -> Pack[Outcome]:
         if outcome.version != VERSION:
             raise RecordError(f"not an Outcome: unknown version {outcome.version}, expected {VERSION}")
         source, _, offset = outcome.origin.rpartition("@")
-        return Pack(source=source, facts=[(int(offset), 0, outcome)])
+        # What came later has the place of a page that was counted before; it is known by its predicates.
+        return Pack(source="" if outcome.later else source, facts=[(int(offset), 0, outcome)])
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
         raise RecordError(f"not an Outcome: {error}") from error
 
@@ -71,13 +75,20 @@ class HarvestAgent:
         """Nothing waits for a commit: points are told by the clock."""
 
     def absorb(self, shard: Shard[HarvestTableRow], fact: Any) -> None:
-        """Count one outcome, if its page was not counted before."""
+        """Count one outcome, if its page was not counted before; of a later one, its new predicates."""
         outcome: Outcome = fact
-        seen = SEEN_PREFIX + identifier(outcome.url)
-        if shard.get(seen) is not None:
+        key = SEEN_PREFIX + identifier(outcome.url)
+        seen = shard.get(key)
+        if not isinstance(seen, SeenRow):
+            if outcome.later:
+                return
+            seen = SeenRow(outcome.time)
+        elif not outcome.later or seen.time != outcome.time:
             return
-        shard.put(seen, SeenRow())
-        for predicate, hit in outcome.verdict.items():
+        new = {name: hit for name, hit in outcome.verdict.items() if name not in seen.predicates}
+        seen.predicates = [*seen.predicates, *new]
+        shard.put(key, seen)
+        for predicate, hit in new.items():
             row = self._row(shard, predicate)
             row.state.add(hit, outcome.time, outcome.policy, outcome.explored)
             row.time = max(row.time, outcome.time)

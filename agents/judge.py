@@ -1,72 +1,103 @@
 """The judge agent: reads fetched pages and checks each against every active predicate.
 
-Reads `pages` and `predicates`; keeps nothing; writes `outcomes`, and to `sightings` what was linked and judged.
+Reads `pages` and `predicates`; keeps the table `duplicates` (a row a judged page, a band of its sketch, a space
+of URLs); writes `outcomes`, and to `sightings` what was linked, judged and refused.
 """
 
 from collections import defaultdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
-import zstandard
 
-from agents.labels import Labels
-from agents.predicates import Predicates
-from agents.web.parse import parse
+from agents.duplicates import DuplicateRow, Duplicates
+from agents.judges.reading import PageReader
+from agents.judges.verdicts import Verdicts
+from agents.keep.store import KeptPages
 from models.learner.semantic import page_subject
 from models.page import Link, Page
-from models.predicate import View
 from models.url import host, identifier
 from models.verdict import Verdict
+from streams.dead_letters import bury
+from streams.inbox import Shard
 from streams.outbox import Outbox
-from streams.records import Decoder, Failed, FetchedPage, Judged, Linked, Outcome, RecordError
-from streams.relay import Relay
+from streams.records import Failed, FetchedPage, Judged, Linked, Outcome, Pack
 from streams.runtime import Runtime
+from streams.stateful import Stateful
 from streams.topics import OUTCOMES, PAGES, SIGHTINGS
 
 
+class Arrival(NamedTuple):
+    """A message of `pages`: as it came, and what it holds."""
+
+    value: bytes
+    fetched: FetchedPage
+    page: Page
+
+
 class JudgeAgent:
-    """Parses, judges and reports each page as a function of the page and the predicates."""
+    """Parses, judges and reports each page: a function of it, the predicates and the pages before it."""
 
-    def __init__(self, runtime: Runtime, predicates: Predicates, labels: Labels | None) -> None:
+    def __init__(self, runtime: Runtime, pages: PageReader, verdicts: Verdicts, kept: KeptPages) -> None:
         self._runtime = runtime
-        self._predicates = predicates
-        self._labels = labels
-        self._settings = runtime.settings.judge
+        self._pages = pages
+        self._verdicts = verdicts
+        self._kept = kept
         self._meanings = runtime.settings.semantic is not None
-        self._decode = Decoder[FetchedPage](FetchedPage)
-        self._decompress = zstandard.ZstdDecompressor()
-        self.relay = Relay(runtime, PAGES, "judge", self.handle)
-
-    def handle(self, outbox: Outbox, message: Any) -> None:
-        """Judge one page; raises `RecordError` for what is no page."""
-        fetched = self._decode(message.value)
-        page = parse(
-            fetched.order.url, self._body(fetched), fetched.headers.get("content-type"), self._settings
+        self._duplicates = Duplicates(runtime.settings.judge)
+        self.inbox: Stateful[DuplicateRow] = Stateful(
+            runtime, PAGES, "duplicates", DuplicateRow, self.read, self
         )
-        if page.indexable:
-            verdict = self.verdict(page)
-            origin = f"{PAGES.name}/{message.partition}@{message.offset}"
-            self._report(outbox, fetched, page, verdict, origin)
-        else:
-            self._refuse(outbox, fetched)
 
-    def _body(self, fetched: FetchedPage) -> bytes:
-        most = self._runtime.settings.fetch.max_bytes
-        try:
-            # A size that the body states is what the decompressor makes room for, whatever the limit.
-            if zstandard.frame_content_size(fetched.body) > most:
-                raise RecordError(f"not a FetchedPage: its body has more than {most} bytes")
-            return self._decompress.decompress(fetched.body, max_output_size=most)
-        except zstandard.ZstdError as error:
-            raise RecordError(f"not a FetchedPage: its body can't be decompressed: {error}") from error
+    def read(self, value: bytes) -> Pack[Arrival]:
+        """Return a page as a pack of one fact; raises `RecordError` for what is no page."""
+        fetched, page = self._pages.read(value)
+        return Pack(facts=[(0, 0, Arrival(value, fetched, page))])
 
-    def verdict(self, page: Page) -> Verdict:
-        """Return what each active predicate says of a page."""
-        categories = self._labels.categories(page.url) if self._labels is not None else frozenset()
-        view = View(page.url, page.title, page.text, categories)
-        return {name: predicate.evaluate(view) for name, predicate in self._predicates.active.items()}
+    def opened(self, shard: Shard[DuplicateRow]) -> None:
+        """Nothing is kept beside the rows."""
 
-    def _report(self, outbox: Outbox, fetched: FetchedPage, page: Page, verdict: Verdict, origin: str) -> None:
+    def closed(self, shard: Shard[DuplicateRow]) -> None:
+        """Nothing is kept beside the rows."""
+
+    def committed(self, shard: Shard[DuplicateRow]) -> None:
+        """Nothing waits for a commit."""
+
+    def absorb(self, shard: Shard[DuplicateRow], fact: Any) -> None:
+        """Judge one page, or say why it is not judged."""
+        arrival: Arrival = fact
+        fetched, page = arrival.fetched, arrival.page
+        if page.barred:
+            kind = "gone" if page.missing else "refused"
+            self._refuse(shard.outbox, fetched, kind, page.barred, barren=page.missing)
+            return
+        original = self._duplicates.original(shard, page)
+        if original is not None:
+            self._refuse(shard.outbox, fetched, "refused", f"near-duplicate of {original}", barren=True)
+            return
+        verdict = self._verdict(shard, arrival)
+        self._kept.keep(fetched, page, verdict)
+        origin = f"{PAGES.name}/{shard.partition}@{shard.mark.offset}"
+        repeated = self._duplicates.repeated(shard, page)
+        self._report(shard.outbox, fetched, page, verdict, origin, repeated=repeated)
+
+    def _verdict(self, shard: Shard[DuplicateRow], arrival: Arrival) -> Verdict:
+        """Return the verdict on a page; that a judge of categories failed is told to the dead letters."""
+        verdict, failure = self._verdicts.of(arrival.page)
+        if failure is not None:
+            place = (shard.partition, shard.mark.offset)
+            bury(shard.outbox, PAGES.name, *place, arrival.value, failure, self._runtime.clock())
+        return verdict
+
+    def _report(
+        self,
+        outbox: Outbox,
+        fetched: FetchedPage,
+        page: Page,
+        verdict: Verdict,
+        origin: str,
+        *,
+        repeated: bool,
+    ) -> None:
         order = fetched.order
         outcome = Outcome(
             url=order.url,
@@ -90,7 +121,10 @@ class JudgeAgent:
         )
         self._report_links(outbox, fetched, page, verdict)
         subject = page_subject(order.url, page.title) if self._meanings else ""
-        judged = Judged(order.url, verdict, fetched.time, fetched.crawl_delay, page.words, subject)
+        judged = Judged(
+            order.url, verdict, fetched.time, fetched.crawl_delay, page.words, fetched.elapsed, fetched.server,
+            repeated=repeated, subject=subject,
+        )  # fmt: skip
         outbox.emit(SIGHTINGS.name, self._sightings(order.url), judged)
 
     def _report_links(self, outbox: Outbox, fetched: FetchedPage, page: Page, verdict: Verdict) -> None:
@@ -107,12 +141,16 @@ class JudgeAgent:
                 words=page.words,
                 links=tuple(by_partition[partition]),
                 partitions=partitions,
+                time=fetched.time,
             )
             outbox.emit(SIGHTINGS.name, partition, linked)
 
-    def _refuse(self, outbox: Outbox, fetched: FetchedPage) -> None:
+    def _refuse(self, outbox: Outbox, fetched: FetchedPage, kind: str, reason: str, *, barren: bool) -> None:
         order = fetched.order
-        refusal = Failed(order.url, order.order, "refused", "the page asks not to be indexed", fetched.time)
+        refusal = Failed(
+            order.url, order.order, kind, reason, fetched.time, crawl_delay=fetched.crawl_delay,
+            elapsed=fetched.elapsed, server=fetched.server, barren=barren,
+        )  # fmt: skip
         outbox.emit(SIGHTINGS.name, self._sightings(order.url), refusal)
 
     def _sightings(self, url: str) -> int:

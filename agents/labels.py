@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from models.categories import expand
+from models.page import Page
 from models.url import canonical
 
 MAX_LINE = 4_000
@@ -29,6 +30,10 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self._categories)
+
+    def __call__(self, page: Page) -> frozenset[str]:
+        """Return the categories of a page, by its URL."""
+        return self.categories(page.url)
 
     def categories(self, url: str) -> frozenset[str]:
         """Return the categories of a canonical URL, with those above them; empty when it is not known.

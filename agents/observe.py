@@ -16,17 +16,25 @@ from streams.topics import ACCESSES, PROXY_LOG
 
 
 class ObserveAgent:
-    """Observes the lines that log shippers write."""
+    """Observes the lines that log shippers write; each partition is a log of its own.
+
+    What a partition's earlier lines said (a head line of the W3C format, who asked for robots.txt) is known
+    until the process ends.
+    """
 
     def __init__(self, runtime: Runtime, observer: Observer) -> None:
         self._runtime = runtime
+        self._observers: dict[int, Observer] = {}
         self.observer = observer
         self.relay = Relay(runtime, PROXY_LOG, "observe", self.handle)
 
     def handle(self, outbox: Outbox, message: Any) -> None:
         """Observe one line."""
+        observer = self._observers.get(message.partition)
+        if observer is None:
+            observer = self._observers[message.partition] = self.observer.another()
         # A shipper may send an empty message, which is no line.
-        seen = self.observer.observe(message.value or b"")
+        seen = observer.observe(message.value or b"")
         if isinstance(seen, Access):
             outbox.emit(ACCESSES.name, self._runtime.partition(ACCESSES, seen.user), seen)
         elif isinstance(seen, Malformed):

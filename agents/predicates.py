@@ -1,42 +1,67 @@
 """The predicates in force, as every worker hears of them on the `predicates` topic."""
 
+import math
 from collections.abc import Mapping
 
 import msgspec
 
-from models.predicate import Predicate, parse
+from models.predicate import Predicate, PredicateError, parse
 from streams.configuration import ConfigurationError
-from streams.records import PredicateDefinition
+from streams.logging import EventLog
+from streams.records import ACTIVE, PAUSED, REMOVED, VERSION, PredicateDefinition
 from streams.settings import JudgeSettings
 
-#: Reads a message of the topic `predicates`.
-read_definition = msgspec.json.Decoder(PredicateDefinition).decode
+log = EventLog("predicates")
+
+_decode = msgspec.json.Decoder(PredicateDefinition).decode
+
+
+def read_definition(value: bytes) -> PredicateDefinition:
+    """Read a message of the topic `predicates`; raises ValueError for one that is no definition."""
+    try:
+        definition = _decode(value)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8: {error.reason}") from error
+    if definition.version != VERSION:
+        raise ValueError(f"unknown version {definition.version}, expected {VERSION}")
+    if definition.state not in (ACTIVE, PAUSED, REMOVED):
+        raise ValueError(f"the state is {definition.state!r}, expected {ACTIVE}, {PAUSED} or {REMOVED}")
+    if not 0 < definition.share < math.inf:
+        raise ValueError(f"the share is {definition.share}, expected a positive number")
+    return definition
 
 
 def check_judges(predicates: Mapping[str, Predicate], settings: JudgeSettings) -> None:
     """Raise `ConfigurationError` for a predicate that asks for categories where no judge tells them."""
     for name, predicate in predicates.items():
-        if predicate.categories and not settings.labels:
+        if predicate.categories and not (settings.labels or settings.classifier or settings.python):
             raise ConfigurationError(
-                f"predicate {name} asks for a category: give --labels TSV, which tells them"
+                f"predicate {name} asks for a category: give --labels TSV, which tells them, "
+                "or set judge.classifier or judge.python"
             )
 
 
 class Predicates:
-    """The active predicates by name, parsed."""
+    """What is known of the predicates: ``definitions`` has all by name, ``active`` those that judge, parsed.
+
+    One that is paused judges as before and has no turns; one that was removed judges no page any more, and
+    its name stays taken: what was counted under it stays too.
+    """
 
     def __init__(self) -> None:
         self.definitions: dict[str, PredicateDefinition] = {}
         self.active: dict[str, Predicate] = {}
 
     def hear(self, key: bytes | None, value: bytes | None) -> PredicateDefinition | None:
-        """Take in a definition, or a removal where ``value`` is None; return the definition."""
-        if value is None:
-            if key is not None:
-                self.definitions.pop(key.decode(), None)
-                self.active.pop(key.decode(), None)
+        """Take in a definition and return it; None where it can't be read, which is said in the log."""
+        try:
+            definition = read_definition(value or b"")
+            predicate = parse(definition.expression)
+        except (PredicateError, ValueError) as error:
+            log.warning("a definition that can't be read is passed over", reason=str(error))
             return None
-        definition = read_definition(value)
         self.definitions[definition.name] = definition
-        self.active[definition.name] = parse(definition.expression)
+        self.active.pop(definition.name, None)
+        if definition.state != REMOVED:
+            self.active[definition.name] = predicate
         return definition

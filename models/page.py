@@ -21,7 +21,8 @@ class Page(msgspec.Struct, frozen=True):
 
     ``url`` is the canonical URL the body came from; ``words`` are the page's distinct words in the order of
     their first occurrence, bounded; ``text`` is the visible text in reading order (title not included).
-    ``indexable`` and ``follow`` say what the page's own robots directives allow.
+    ``indexable`` and ``follow`` say what the page's own robots directives allow. ``barred`` is why the page is
+    not to be judged, empty where it is; ``missing`` tells that this is because it says that there is no page.
     """
 
     url: str
@@ -32,3 +33,5 @@ class Page(msgspec.Struct, frozen=True):
     canonical: str | None = None
     indexable: bool = True
     follow: bool = True
+    barred: str = ""
+    missing: bool = False

@@ -5,6 +5,8 @@ from hashlib import blake2b
 
 import can_ada
 
+from models.traps.sessions import without_session
+
 MAX_LENGTH = 2000
 
 # What the WHATWG parser writes for an http(s) URL that a crawler can ask for: no user information, a host
@@ -35,8 +37,8 @@ def canonical(url: str, base: str | None = None) -> str | None:
     None for what is not a crawlable URL: another scheme than http(s), user information, a host that DNS
     can't hold, more than 2,000 characters, or no URL at all. The host is in lower case and IDNA, without a
     trailing dot; default port, fragment, dot segments and an empty query are dropped; percent escapes are
-    in upper case and only where RFC 3986 asks for them. The query keeps its order. The result is ASCII and
-    its own canonical form.
+    in upper case and only where RFC 3986 asks for them. The query keeps its order; session ids are taken away
+    (`models.traps.sessions`). The result is ASCII and its own canonical form.
 
     >>> canonical("HTTP://Example.ORG:80/a/../%7euser/caf\u00e9?b=1&a=2#top")
     'http://example.org/~user/caf%C3%A9?b=1&a=2'
@@ -57,8 +59,13 @@ def canonical(url: str, base: str | None = None) -> str | None:
     scheme, name, port, path, query = crawlable.groups()
     if len(name) > _MAX_HOST:
         return None
-    rest = path + query if query and query != "?" else path
-    found = f"{scheme}{name}{port or ''}{_TO_REPAIR.sub(_repaired, rest)}"
+    path = _TO_REPAIR.sub(_repaired, path)
+    if "/." in path:
+        path = _without_dot_segments(path)
+    query = _TO_REPAIR.sub(_repaired, query) if query and query != "?" else ""
+    if query or ";" in path or "(" in path:
+        path, query = without_session(path, query)
+    found = f"{scheme}{name}{port or ''}{path}{query}"
     return found if len(found) <= MAX_LENGTH else None
 
 
@@ -106,6 +113,17 @@ def _repaired(match: re.Match[str]) -> str:
         return f"%{ord(match[0]):02X}"
     character = chr(int(digits, 16))
     return character if character in _UNRESERVED else f"%{digits.upper()}"
+
+
+def _without_dot_segments(path: str) -> str:
+    """Return a path whose characters are in order, without the dot segments that the parser may have left.
+
+    It leaves them behind a segment that begins with a dot, where it had a character to escape as well:
+    /.a/../b^ stays as it is. A server would not.
+    """
+    origin = "http://a"
+    written: str = can_ada.parse(origin + path).href
+    return written[len(origin) :]
 
 
 def _join(base: str, url: str) -> str:

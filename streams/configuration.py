@@ -181,7 +181,7 @@ def _complaint(error: ValidationError, given: Mapping[str, Given]) -> str:
     first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"][:2])
     value = given.get(key) or given.get(key.partition(".")[0])
-    expected = first["msg"].replace("Input should be", "expected", 1)
+    expected = first["msg"].replace("Input should be", "expected", 1).removeprefix("Value error, ")
     if value is None:
         return f"{_printable(key)}: {expected}"
     secret = isinstance(value.value, SecretStr) or "SecretStr" in str(keys().get(value.key))

@@ -160,10 +160,15 @@ def _event(record: logging.LogRecord) -> dict[str, Any]:
     fields: Mapping[str, object] = getattr(record, "fields", {})
     for name, value in fields.items():
         event[name] = _value(name, value)
-    if record.exc_info and record.exc_info[1] is not None:
+    if record.exc_info and record.exc_info[1] is not None and not _explains_itself(record.exc_info[1]):
         lines = "".join(traceback.format_exception(record.exc_info[1]))
         event["traceback"] = printable(without_query(lines[-TRACEBACK_LIMIT:]), 2 * TRACEBACK_LIMIT)
     return event
+
+
+def _explains_itself(error: BaseException) -> bool:
+    """Tell whether a traceback would add nothing to an error's text, for those who can mend it."""
+    return getattr(error, "explains_itself", False)
 
 
 def _value(name: str, value: object) -> str | int | float | bool | None:

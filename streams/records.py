@@ -6,6 +6,7 @@ Facts that change state travel in packs: one message holds many facts for one pa
 origin (the inbox offset it was made from and its index there), so that a repeated emission is dropped.
 """
 
+import re
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -48,7 +49,8 @@ class Seeded(msgspec.Struct, array_like=True, frozen=True, tag="seeded"):
 class Inherited(msgspec.Struct, array_like=True, frozen=True, tag="inherited"):
     """The target of a redirect: it takes the depth and the priorities of the URL that led to it.
 
-    ``seed`` says whether that URL is one; ``inputs`` are those it was chosen by, for each predicate.
+    ``seed`` says whether that URL is one; ``inputs`` are those it was chosen by, for each predicate; ``hops``
+    is how many redirects in a row led here.
     """
 
     url: str
@@ -56,6 +58,7 @@ class Inherited(msgspec.Struct, array_like=True, frozen=True, tag="inherited"):
     priorities: dict[str, float]
     seed: bool = False
     inputs: dict[str, tuple[float, ...]] = {}
+    hops: int = 0
 
 
 class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
@@ -72,6 +75,15 @@ class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
     words: tuple[str, ...]
     links: tuple[Link, ...]
     partitions: tuple[int, ...]
+    time: float = 0.0
+
+
+class Relinked(msgspec.Struct, array_like=True, frozen=True, tag="relinked"):
+    """What predicates that came later say of the linking page that was judged at ``time``."""
+
+    page: bytes
+    verdict: Verdict
+    time: float
 
 
 class Visited(msgspec.Struct, array_like=True, frozen=True, tag="visited"):
@@ -122,6 +134,8 @@ class Met(msgspec.Struct, array_like=True, frozen=True, tag="met"):
 class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
     """The verdict on a fetched page and its words; ``crawl_delay`` is what its host's robots.txt asks for.
 
+    ``elapsed`` and ``server`` are those of `FetchedPage`. ``repeated`` says that it has no words but those of
+    another page whose URL differs from its own in numbers only.
     ``subject`` says what the page is about, where word meanings count (`models.learner.semantic.page_subject`).
     """
 
@@ -129,6 +143,22 @@ class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
     verdict: Verdict
     time: float
     crawl_delay: float | None = None
+    words: tuple[str, ...] = ()
+    elapsed: float = 0.0
+    server: str = ""
+    repeated: bool = False
+    subject: str = ""
+
+
+class Rejudged(msgspec.Struct, array_like=True, frozen=True, tag="rejudged"):
+    """What predicates that came later say of the page that was judged at ``time``.
+
+    ``words`` and ``subject`` are those of `Judged`.
+    """
+
+    url: str
+    verdict: Verdict
+    time: float
     words: tuple[str, ...] = ()
     subject: str = ""
 
@@ -138,7 +168,9 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
 
     ``kind`` is "retry" (worth another attempt, not before ``retry_after`` seconds from ``time``), "gone"
     (the server says there is no such page) or "refused" (robots.txt, an address or a limit forbids it).
-    ``overloaded`` says that the whole host asked to be left alone for a while.
+    ``overloaded`` says that the whole host asked to be left alone for a while. ``crawl_delay``, ``elapsed``
+    and ``server`` are those of `FetchedPage`. ``barren`` says that a page came, but none of its own: a
+    near-duplicate or a soft 404.
     """
 
     url: str
@@ -148,19 +180,59 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
     time: float
     retry_after: float | None = None
     overloaded: bool = False
+    crawl_delay: float | None = None
+    elapsed: float = 0.0
+    server: str = ""
+    barren: bool = False
 
 
 class Redirected(msgspec.Struct, array_like=True, frozen=True, tag="redirected"):
-    """A fetch that was answered with another URL."""
+    """A fetch that was answered with another URL; the last three fields are those of `FetchedPage`."""
 
     url: str
     order: int
     target: str
     time: float
+    crawl_delay: float | None = None
+    elapsed: float = 0.0
+    server: str = ""
+
+
+class Postponed(msgspec.Struct, array_like=True, frozen=True, tag="postponed"):
+    """An order that came too early: ``server`` may not be asked for ``wait`` seconds from ``time``.
+
+    The page was not asked for, and it is no attempt at it.
+    """
+
+    url: str
+    order: int
+    time: float
+    wait: float
+    crawl_delay: float | None = None
+    server: str = ""
+
+
+class Listed(msgspec.Struct, array_like=True, frozen=True, tag="listed"):
+    """A URL that a sitemap of its host names."""
+
+    url: str
 
 
 Sighting: TypeAlias = (
-    Seeded | Inherited | Linked | Visited | Near | Together | Met | Judged | Failed | Redirected
+    Seeded
+    | Inherited
+    | Linked
+    | Relinked
+    | Visited
+    | Near
+    | Together
+    | Met
+    | Judged
+    | Rejudged
+    | Failed
+    | Redirected
+    | Postponed
+    | Listed
 )
 
 
@@ -245,6 +317,9 @@ class FetchedPage(Record, kw_only=True):
     """A page as it came: ``body`` is compressed with Zstandard, ``headers`` are lower-case and bounded.
 
     ``time`` is the end of the fetch in seconds since the epoch, ``elapsed`` its length in seconds.
+    ``crawl_delay`` is what the host's robots.txt asks for. ``nofollow`` says that an X-Robots-Tag forbids to
+    follow the page's links. ``server`` stands for the address that was asked: hosts on one server are asked
+    as one. It is empty where the host is known by nothing but its name.
     """
 
     order: FetchOrder
@@ -254,6 +329,8 @@ class FetchedPage(Record, kw_only=True):
     time: float
     elapsed: float
     crawl_delay: float | None = None
+    nofollow: bool = False
+    server: str = ""
 
 
 #: What the name of a predicate's combiner begins with, where features have theirs (`models.interest.features`).
@@ -295,12 +372,24 @@ class DeadLetter(Record, kw_only=True):
     time: float
 
 
+class LogPosition(Record, kw_only=True):
+    """How far a log was fed: what its lines up to ``line`` came to is in the topics.
+
+    ``reading`` stands for the settings that decided what they came to; by other settings it is read anew.
+    """
+
+    line: int
+    reading: str
+
+
 class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     """A judged page, as people and later programs read it (JSON).
 
     ``words`` and ``links`` are what the learner used, so that every statistic can be recounted from here.
     ``probability`` is that of the choice, ``expected`` that of a hit, where the policy says so.
     ``origin`` is the place of the fetched page, "topic/partition@offset": equal origins are one page.
+    ``later`` says that the verdict is of predicates that came after the page was judged: it is added to the
+    verdict of the outcome with the same URL and time, which has the words and links.
     """
 
     version: int = VERSION
@@ -318,6 +407,7 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     words: tuple[str, ...]
     links: tuple[Link, ...]
     origin: str
+    later: bool = False
 
 
 class HarvestPoint(msgspec.Struct, kw_only=True):
@@ -342,6 +432,10 @@ class HarvestPoint(msgspec.Struct, kw_only=True):
     policies: dict[str, tuple[int, int]]
 
 
+#: States of a predicate: it judges and has turns; it judges only; it does neither, and its name stays taken.
+ACTIVE, PAUSED, REMOVED = "active", "paused", "removed"
+
+
 class PredicateDefinition(msgspec.Struct, kw_only=True):
     """A predicate as the crawl knows it (JSON): its expression, its share of the fetches, its state."""
 
@@ -349,7 +443,7 @@ class PredicateDefinition(msgspec.Struct, kw_only=True):
     name: str
     expression: str
     share: float = 1.0
-    state: str = "active"
+    state: str = ACTIVE
 
 
 class _Versioned(msgspec.Struct, array_like=True):
@@ -362,6 +456,14 @@ _encoder = msgspec.msgpack.Encoder()
 def encode(record: Record) -> bytes:
     """Return the record's wire form."""
     return _encoder.encode(record)
+
+
+# What stands in a message may be anybody's, of any length, and no reason repeats it.
+_QUOTED = re.compile(r"^(Invalid (?:enum )?value) '.*'", re.DOTALL)
+
+
+def _reason(error: Exception) -> str:
+    return _QUOTED.sub(r"\1", str(error))
 
 
 class Decoder(Generic[T]):
@@ -384,7 +486,7 @@ class Decoder(Generic[T]):
         try:
             record: Any = self._decoder.decode(value)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise RecordError(f"not a {self._name()}: {self._cause(value) or error}") from error
+            raise RecordError(f"not a {self._name()}: {self._cause(value) or _reason(error)}") from error
         if record.version != VERSION:
             raise RecordError(self._cause(value))
         return record  # type: ignore[no-any-return]

@@ -6,8 +6,11 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from models.accesslog.json_lines import JsonLines
+from models.accesslog.recognise import parsers
 
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -43,8 +46,14 @@ class LogSettings(Section):
 class ObserveSettings(Section):
     """Reading proxy logs."""
 
-    format: Literal["auto", "squid", "combined", "common"] = Field(
-        "auto", description="Log format; auto recognises it from the first lines."
+    format: str = Field(
+        "auto",
+        description="Log format: auto (recognised by the first lines), squid, combined, common, w3c, json, or "
+        "one described as apache:LOGFORMAT, squid:LOGFORMAT or w3c:FIELDS.",
+    )
+    json_fields: tuple[str, ...] = Field(
+        (),
+        description="Names of the fields of JSON lines, such as url=page, where they are not the usual ones.",
     )
     user_key: SecretStr | None = Field(
         None, description="Key of the users' pseudonyms (HMAC-SHA256); a random one when there is none."
@@ -52,7 +61,26 @@ class ObserveSettings(Section):
     base_url: str | None = Field(
         None, description="Site of a log whose lines hold paths only, such as https://example.org."
     )
-    keep_query: bool = Field(True, description="Keep the query string of visited URLs.")
+    keep_query: bool = Field(True, description="Keep the query string of visited URLs, without its secrets.")
+    secrets: tuple[str, ...] = Field(
+        (), description="Names of parameters stripped from visited URLs, beside those that always are."
+    )
+    robots: bool = Field(True, description="Leave robots out.")
+    robot_rate: Annotated[int, Field(ge=0)] = Field(
+        120, description="Page views in a minute beyond which a user is taken for a robot; 0 is no limit."
+    )
+
+    @field_validator("format")
+    @classmethod
+    def _read(cls, value: str) -> str:
+        parsers(value)
+        return value
+
+    @field_validator("json_fields")
+    @classmethod
+    def _named(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        JsonLines(value)
+        return value
 
 
 class BrowseSettings(Section):
@@ -91,6 +119,21 @@ class FrontierSettings(Section):
     settle_seconds: Positive = Field(
         0.05, description="Longest wait for the learner to hear of a verdict before the next choice."
     )
+    traps: bool = Field(True, description="Leave URLs alone that belong to a space without end.")
+    path_segments: Count = Field(20, description="Segments of a path beyond which a URL is such a one.")
+    parameters: Count = Field(20, description="Parameters of a query beyond which a URL is such a one.")
+    repeats: Annotated[int, Field(ge=2)] = Field(
+        3, description="Times that a path segment or a parameter may be there, and less in a row."
+    )
+    barren_copies: Count = Field(
+        20, description="Copies and soft 404s in a row of one URL but for its numbers that end it."
+    )
+    barren_dates: Count = Field(
+        50, description="Days or months of a calendar in a row that satisfy no predicate and end it."
+    )
+    barren_misses: Count = Field(
+        1000, description="Pages in a row of one URL but for its numbers that satisfy no predicate and end it."
+    )
 
 
 class LearnSettings(Section):
@@ -127,17 +170,35 @@ class FetchSettings(Section):
     """Asking the web."""
 
     user_agent: str = Field(
-        "Scentline/0.1 (+https://example.org/scentline)", description="User-Agent; name a contact."
+        "Scentline/0.1 (+https://example.org/scentline)",
+        description="User-Agent with a contact of yours, a URL or a mail address; without one, nothing is "
+        "asked but the hosts of fetch.allow and a proxy on this machine.",
     )
     proxy: str | None = Field(None, description="Forward proxy for every fetch, such as http://localhost:3128.")
     delay_seconds: Annotated[float, Field(ge=0)] = Field(
-        1.0, description="Least time between two fetches of a host."
+        1.0, description="Least time between two fetches of a host, or of hosts that share an address."
+    )
+    delay_factor: Annotated[float, Field(ge=0)] = Field(
+        5.0,
+        description="Least time between two fetches of a host, as a multiple of the time its last answer took; "
+        "at most a minute, and none where fetch.delay_seconds is 0.",
     )
     robots: bool = Field(True, description="Obey robots.txt.")
     connections: Count = Field(64, description="Connections in all.")
+    host_connections: Count = Field(
+        16, description="Fetches of one host at a time where it is asked without delay; with one, it is 1."
+    )
     timeout_seconds: Positive = Field(30.0, description="Time for one fetch in all.")
+    first_byte_seconds: Positive = Field(10.0, description="Time until the head of a response has come.")
     max_bytes: Count = Field(5_000_000, description="Body size at most, before and after decompression.")
-    redirects: Count = Field(5, description="Redirects followed for robots.txt; a page's become sightings.")
+    max_ratio: Count = Field(
+        200, description="Decompressed size at most, as a multiple of the size sent, of what is over 100 kB."
+    )
+    redirects: Count = Field(5, description="Redirects followed in a row, for a page and for robots.txt.")
+    sitemaps: bool = Field(
+        False, description="Take candidates from the sitemaps that robots.txt names; needs fetch.robots."
+    )
+    sitemap_urls: Count = Field(10_000, description="URLs taken from the sitemaps of one host.")
     allow: tuple[str, ...] = Field(
         (), description="Hosts and addresses that may be asked although they are not on the open internet."
     )
@@ -147,9 +208,30 @@ class JudgeSettings(Section):
     """Reading pages."""
 
     labels: str | None = Field(None, description="TSV file of url and category for the judge of categories.")
+    classifier: str | None = Field(
+        None, description="File of a trained text classifier for the judge of categories."
+    )
+    python: str | None = Field(
+        None, description="Judge of categories that an installed package offers, by its name."
+    )
     words: Count = Field(200, description="Distinct words used of a page.")
     links: Count = Field(2000, description="Links used of a page.")
     context: Annotated[int, Field(ge=0)] = Field(8, description="Words around a link that are kept.")
+    soft_404: bool = Field(True, description="Pass over pages that say that there is no page.")
+    duplicates: bool = Field(True, description="Pass over pages that are near-duplicates of a judged one.")
+    likeness: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.9, description="Overlap of two texts from which on one is a near-duplicate of the other."
+    )
+    least_words: Count = Field(50, description="Words that a text must have to be compared with others.")
+
+
+class KeepSettings(Section):
+    """Fetched pages that are kept, as WARC files in the data directory."""
+
+    pages: Literal["matches", "all", "none"] = Field(
+        "matches", description="Which: those that satisfy a predicate, all, or none."
+    )
+    max_bytes: Count = Field(1_000_000_000, description="Bytes in all; beyond them the oldest are dropped.")
 
 
 class HarvestSettings(Section):
@@ -190,6 +272,7 @@ class Settings(BaseSettings):
     learn: LearnSettings = LearnSettings()
     fetch: FetchSettings = FetchSettings()
     judge: JudgeSettings = JudgeSettings()
+    keep: KeepSettings = KeepSettings()
     harvest: HarvestSettings = HarvestSettings()
     predicates: dict[PredicateName, str] = Field(
         default_factory=dict, description="What to look for: a name and its expression."

@@ -7,6 +7,8 @@ from typing import Any
 from faust.stores.rocksdb import Store as FaustStore
 from rocksdict import AccessType, Options, Rdict, WriteBatch
 
+from streams.transport.database import storage_error
+
 #: What Faust's RocksDB store is told: small buffers, since a worker holds several partitions open.
 OPTIONS: dict[str, Any] = {
     "driver": "rocksdict",
@@ -31,7 +33,10 @@ class TablePartition:
         return value
 
     def write(self, rows: Mapping[bytes, bytes | None], changelog_offset: int) -> None:
-        """Write rows (None deletes) and the changelog offset they stand at, all or nothing."""
+        """Write rows (None deletes) and the changelog offset they stand at, all or nothing.
+
+        Raises `StorageError` where the disk does not take them.
+        """
         batch = WriteBatch(raw_mode=True)
         for key, value in rows.items():
             if value is None:
@@ -39,7 +44,10 @@ class TablePartition:
             else:
                 batch.put(key, value)
         batch.put(FaustStore.offset_key, str(changelog_offset).encode())
-        self._db.write(batch)
+        try:
+            self._db.write(batch)
+        except Exception as error:
+            raise storage_error("writing to", Path(self._db.path()), error) from error
 
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         """Yield rows whose key starts with ``prefix``, in key order, those after key ``after`` only."""

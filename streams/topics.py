@@ -39,19 +39,19 @@ ACCESSES = Topic(
 )  # fmt: skip
 SIGHTINGS = Topic(
     "sightings", "host of the URL", "Pack[Sighting]",
-    writers=("browse", "judge", "fetch", "frontier", "crawl"), readers=("frontier",),
+    writers=("browse", "judge", "fetch", "frontier", "crawl", "control"), readers=("frontier",),
 )  # fmt: skip
 FETCHES = Topic(
     "fetches", "host of the URL", "FetchOrder",
     writers=("frontier",), readers=("fetch",), retention=DAY,
 )  # fmt: skip
 PAGES = Topic(
-    "pages", "URL", "FetchedPage",
-    writers=("fetch",), readers=("judge",), retention=DAY,
+    "pages", "host of the URL", "FetchedPage",
+    writers=("fetch",), readers=("judge", "control"), retention=DAY,
 )  # fmt: skip
 OUTCOMES = Topic(
     "outcomes", "URL", "Outcome (JSON)",
-    writers=("judge",), readers=("harvest", "matches", "audit", "people"), retention=30 * DAY,
+    writers=("judge", "control"), readers=("harvest", "matches", "audit", "people"), retention=30 * DAY,
 )  # fmt: skip
 EVIDENCE = Topic(
     "evidence", "feature or predicate", "Pack[Evidence]",
@@ -68,7 +68,7 @@ HARVEST = Topic(
 )  # fmt: skip
 PREDICATES = Topic(
     "predicates", "name", "PredicateDefinition (JSON)",
-    writers=("crawl",), readers=("judge", "frontier (every worker reads all of it)"),
+    writers=("crawl", "control"), readers=("judge", "frontier", "learn (every worker reads all of it)"),
     retention=None, compacted=True, shards=False,
 )  # fmt: skip
 DEAD_LETTERS = Topic(
@@ -76,14 +76,21 @@ DEAD_LETTERS = Topic(
     writers=("observe", "feed", "every agent"), readers=("people",), retention=30 * DAY, shards=False,
 )  # fmt: skip
 
+LOG_POSITIONS = Topic(
+    "log-positions", "the log's fingerprint", "LogPosition",
+    writers=("feed", "crawl"), readers=("feed", "crawl"),
+    retention=None, compacted=True, shards=False,
+)  # fmt: skip
+
 TOPICS: tuple[Topic, ...] = (
     PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, EVIDENCE, INTERESTS, HARVEST, PREDICATES,
-    DEAD_LETTERS,
+    DEAD_LETTERS, LOG_POSITIONS,
 )  # fmt: skip
 
 #: The stateful agents' tables, each with the topic that is its inbox.
 TABLES: dict[str, Topic] = {
     "users": ACCESSES,
+    "duplicates": PAGES,
     "frontier": SIGHTINGS,
     "interests": EVIDENCE,
     "harvest": OUTCOMES,

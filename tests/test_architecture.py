@@ -24,7 +24,12 @@ PAPERS = sorted((ROOT / "docs" / "papers").glob("*.md"))
 PAGES = [
     README,
     ARCHITECTURE,
+    ROOT / "docs" / "judges.md",
+    ROOT / "docs" / "logs.md",
+    ROOT / "docs" / "output.md",
+    ROOT / "docs" / "pages.md",
     ROOT / "docs" / "predicates.md",
+    ROOT / "docs" / "privacy.md",
     ROOT / "docs" / "reuse.md",
     ROOT / "docs" / "semantic.md",
     *PAPERS,

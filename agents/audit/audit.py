@@ -17,7 +17,7 @@ from agents.frontier.rows import (
     PageRow,
 )
 from agents.harvest import PREDICATE_PREFIX, HarvestRow, HarvestTableRow
-from agents.inspect.record import accesses, outcomes, users
+from agents.inspect.record import accesses, judged_pages, users
 from agents.learn.rows import FEATURE_PREFIX, TOTALS_KEY, FeatureRow, LearnRow, always_kept, feature_of
 from models.counts import Counts
 from models.crowd.trace import Step, Trace
@@ -45,9 +45,7 @@ def audit(settings: Settings) -> AuditReport:
         report = AuditReport()
         tables = {name: open_read_only(settings.data, name) for name in TABLES}
         report.behind = sum(_behind(journal, TABLES[name].name, parts) for name, parts in tables.items())
-        judged: dict[str, Outcome] = {}
-        for outcome in outcomes(journal):
-            judged.setdefault(outcome.url, outcome)
+        judged = judged_pages(journal)
         report.judged = len(judged)
         _compare_features(report, _recounted(journal, judged.values(), settings), tables["interests"])
         _check_harvest(report, judged.values(), tables["harvest"])

@@ -46,26 +46,30 @@ def complaint(error: Exception) -> str | None:
 
 def _mendable() -> tuple[type[Exception], ...]:
     # Imported when an error has come, so that a command that goes well does not wait for all of them.
+    from agents.control.requests import RefusedError
     from agents.demo.place import OccupiedError
     from agents.evaluate.spread import WorkerError
+    from agents.keep.store import KeepingError
     from agents.labels import LabelsError
     from agents.observation.logfile import LogFileError
     from agents.offline.process import ServerProcessError
     from agents.offline.warc import ArchiveError
     from agents.semantic.encoders import EncoderError
     from models.accesslog.recognise import LogFormatError
+    from models.classify.stored import ClassifierError
     from models.predicate import PredicateError
     from models.reuse.checks import LearnedStateError
     from models.semantic.stored import SemanticTableError
     from streams.configuration import ConfigurationError
     from streams.tables import TableMissingError
-    from streams.transport.database import JournalInUseError, JournalMissingError
+    from streams.transport.database import JournalInUseError, JournalMissingError, StorageError
     from streams.transport.journal import UnknownTopicError
 
     return (
-        ArchiveError, CommandError, ConfigurationError, EncoderError, JournalInUseError, JournalMissingError,
-        LabelsError, LearnedStateError, LogFileError, LogFormatError, OccupiedError, PredicateError,
-        SemanticTableError, ServerProcessError, TableMissingError, UnknownTopicError, WorkerError,
+        ArchiveError, ClassifierError, CommandError, ConfigurationError, EncoderError, JournalInUseError,
+        JournalMissingError, KeepingError, LabelsError, LearnedStateError, LogFileError, LogFormatError,
+        OccupiedError, PredicateError, RefusedError, SemanticTableError, ServerProcessError, StorageError,
+        TableMissingError, UnknownTopicError, WorkerError,
     )  # fmt: skip
 
 

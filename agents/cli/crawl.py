@@ -44,6 +44,9 @@ def crawl(
     ] = None,
     budget: Annotated[int | None, typer.Option(metavar="N", help="Pages to judge in all.")] = None,
     random_seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of every random choice.")] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for the logs' new lines, through rotation, without end.")
+    ] = False,
     data: DataDirectory = None,
     as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
     config: ConfigFile = None,
@@ -69,7 +72,7 @@ def crawl(
     settings = load_settings(config, assignments, options).settings
     interrupted = run(
         settings,
-        CrawlOptions(tuple(seeds or ()), tuple(logs or ()), tuple(archives or ()), as_json),
+        CrawlOptions(tuple(seeds or ()), tuple(logs or ()), tuple(archives or ()), as_json, follow),
     )
     if interrupted:
         raise typer.Exit(INTERRUPTED)

@@ -97,6 +97,10 @@ def describe(found: "Explanation", threshold: float) -> list[str]:
             f"fetched for {row.choice.predicate} by {by}, priority {row.choice.priority:.2f}, "
             f"probability {row.choice.probability:.3g}, attempt {row.attempts}"
         )
+    elif row.state == "trapped":
+        lines.append("not fetched: a URL like this leads into a space without end (frontier.traps)")
+    elif found.spent and row.state in ("candidate", "aside") and not row.seed:
+        lines.append(f"not fetched: {found.spent}")
     elif max(found.priorities.values(), default=threshold) < threshold and not row.seed:
         lines.append("not fetched: its priority is below frontier.threshold")
     elif row.state in ("candidate", "aside"):

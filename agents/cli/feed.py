@@ -1,41 +1,58 @@
-"""``scentline feed``: a log's accesses into a crawl's data, without crawling."""
+"""``scentline feed``: the accesses of logs into a crawl's data, without crawling."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from agents.cli.app import app, examples
+from agents.cli.app import INTERRUPTED, app, examples
 from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
 from agents.cli.output import print_json
 
 
 @app.command(
-    epilog=examples("feed", "scentline feed access.log.gz --json", "zcat logs/*.gz | scentline feed -")
+    epilog=examples(
+        "feed",
+        "scentline feed access.log.gz --json",
+        "zcat logs/*.gz | scentline feed -",
+        "scentline feed /var/log/squid/access.log --follow",
+    )
 )
 def feed(
-    source: Annotated[str, typer.Argument(metavar="FILE|-", help="A log, gzip or not; - is standard input.")],
+    sources: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE|-...", help="Logs, gzip, Zstandard or neither; - is standard input."),
+    ],
     form: Annotated[
-        Literal["auto", "squid", "combined", "common"] | None,
-        typer.Option("--format", help="The log's format; auto looks at its first lines."),
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help="auto, squid, combined, common, w3c, json, apache:LOGFORMAT, squid:LOGFORMAT or w3c:FIELDS.",
+        ),
     ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for new lines, through rotation, until Ctrl-C.")
+    ] = False,
     data: DataDirectory = None,
     as_json: AsJson = False,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Write a log's page views to the topic `accesses`, its malformed lines to `dead-letters`.
+    """Write the page views of logs to the topic `accesses`, their malformed lines to `dead-letters`.
 
     The next crawl with the same data learns of them. A log that was fed before is recognised: it counts once.
     """
     from agents.crawl.feeding import feed_alone
 
     settings = load_settings(config, assignments, {"data": data, "observe.format": form}).settings
-    observer = feed_alone(settings, source)
+    observer, interrupted = feed_alone(settings, sources, follow)
     if as_json:
         print_json(
             {"accepted": observer.accepted, "filtered": observer.filtered, "malformed": observer.malformed}
         )
-        return
-    typer.echo(f"{observer.accepted} accepted, {observer.malformed} malformed")
-    for reason, number in sorted(observer.filtered.items()):
-        typer.echo(f"{number} filtered: {reason}")
+    else:
+        typer.echo(f"{observer.accepted} accepted, {observer.malformed} malformed")
+        for reason, number in sorted(observer.filtered.items()):
+            typer.echo(f"{number} filtered: {reason}")
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)

@@ -1,35 +1,45 @@
 """``scentline harvest``: the harvest-rate stream of each predicate."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from agents.cli.app import app, examples
 from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import print_json, print_table
+from agents.cli.output import csv_line, print_json, print_table
 
 if TYPE_CHECKING:
     from streams.records import HarvestPoint
 
 
-@app.command(epilog=examples("harvest", "scentline harvest", "scentline harvest --json"))
+@app.command(
+    epilog=examples(
+        "harvest", "scentline harvest", "scentline harvest --json", "scentline harvest --format csv"
+    )
+)
 def harvest(
     follow: Annotated[bool, typer.Option("--follow", help="Go on with new points until Ctrl-C.")] = False,
     as_json: AsJson = False,
+    form: Annotated[
+        Literal["table", "jsonl", "csv"], typer.Option("--format", help="A table, JSON lines, or CSV.")
+    ] = "table",
     data: DataDirectory = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Print each predicate's newest point; every point, with --json or --follow."""
+    """Print each predicate's newest point; every point, with --format jsonl (or --json), csv, or --follow."""
     settings = load_settings(config, assignments, {"data": data}).settings
-    if not (follow or as_json):
+    form = "jsonl" if as_json else form
+    if form == "table" and not follow:
         _newest(settings.data)
         return
     import asyncio
 
+    if form == "csv":
+        typer.echo(csv_line(FIELDS))
     try:
-        asyncio.run(_all(settings.data, follow, as_json))
+        asyncio.run(_all(settings.data, follow, form))
     except KeyboardInterrupt:
         return
 
@@ -43,7 +53,7 @@ def _newest(data: Path) -> None:
     print_table(COLUMNS, (_cells(point) for _, point in sorted(newest.items())))
 
 
-async def _all(data: Path, follow: bool, as_json: bool) -> None:
+async def _all(data: Path, follow: bool, form: str) -> None:
     import msgspec
 
     from agents.inspect.record import follow_points
@@ -51,12 +61,17 @@ async def _all(data: Path, follow: bool, as_json: bool) -> None:
 
     with Journal.open(data / "journal", read_only=True) as journal:
         async for point in follow_points(journal, follow):
-            if as_json:
+            if form == "jsonl":
                 print_json(msgspec.to_builtins(point))
+            elif form == "csv":
+                typer.echo(csv_line(getattr(point, name) for name in FIELDS))
             else:
                 typer.echo("\t".join(_cells(point)))
 
 
+FIELDS = (
+    "time", "predicate", "partition", "pages", "hits", "harvest_rate", "rate_by_pages", "rate_by_time", "lift",
+)  # fmt: skip
 COLUMNS = ("predicate", "pages", "hits", "harvest rate", "lately", "lift")
 
 

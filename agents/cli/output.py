@@ -1,5 +1,7 @@
 """What commands print: a table on a terminal, plain lines for everything else, JSON when asked."""
 
+import csv
+import io
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -7,10 +9,48 @@ from typing import Any
 
 import typer
 
+#: What a spreadsheet takes for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@")
+
 
 def print_json(value: Any) -> None:
-    """Print ``value`` as one line of JSON."""
-    typer.echo(json.dumps(value, ensure_ascii=False))
+    """Print ``value`` as one line of JSON, with what could move a terminal's cursor escaped."""
+    typer.echo(json_line(value))
+
+
+def json_line(value: Any) -> str:
+    r"""Return ``value`` as one line of JSON in which every sign that is not printable is escaped.
+
+    >>> print(json_line({"title": "café 2J"}))
+    {"title": "café \u009b2J"}
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in text)
+
+
+def csv_line(cells: Iterable[object]) -> str:
+    """Return one line of CSV (RFC 4180), safe to open in a spreadsheet.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe before it (OWASP, CSV Injection); what
+    is not printable, line ends among it, is escaped.
+
+    >>> print(csv_line(["=1+1", 'say "hi", twice', -1.5, None]))
+    '=1+1,"say ""hi"", twice",-1.5,
+    """
+    out = io.StringIO()
+    csv.writer(out, lineterminator="").writerow([_cell(cell) for cell in cells])
+    return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    from streams.logging import printable
+
+    text = printable(value, len(value))
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from secrets import token_bytes
 
 from agents.crawl.directory import make_directory
+from agents.crawl.following import check_followed
 from agents.crawl.policy import keep_policy
 from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
@@ -20,6 +21,7 @@ from agents.observation.pseudonym import KEY_FILE, user_key
 from agents.offline.process import ServerProcess
 from agents.predicates import check_judges
 from agents.semantic.tables import read_table
+from agents.web.contact import check_contact
 from models.predicate import parse
 from models.semantic.stored import SemanticTableError
 from models.url import canonical
@@ -35,6 +37,7 @@ class CrawlOptions:
     logs: tuple[str, ...] = ()
     archives: tuple[Path, ...] = ()
     as_json: bool = False
+    follow: bool = False
 
 
 def run(settings: Settings, options: CrawlOptions) -> bool:
@@ -56,19 +59,25 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
             server = resources.enter_context(ServerProcess.archive(options.archives))
             fetch = settings.fetch.model_copy(update={"proxy": server.url})
             settings = settings.model_copy(update={"fetch": fetch})
+        check_contact(settings.fetch, seeds)
         make_directory(settings.data)
         keep_policy(settings)
         # Without a log there are no users to name.
         key = user_key(settings.observe, settings.data / KEY_FILE) if options.logs else token_bytes(32)
         observer = Observer(settings.observe, key)
         with reporter(sys.stderr) as report:
-            status, interrupted = asyncio.run(run_crawl(settings, observer, seeds, options.logs, report))
+            status, interrupted = asyncio.run(
+                run_crawl(settings, observer, seeds, options.logs, report, options.follow)
+            )
     if options.as_json:
         print(json.dumps(summary(status, settings.frontier.policy)))
     return interrupted
 
 
 def _check_files(options: CrawlOptions) -> None:
+    if options.follow and not options.logs:
+        raise ConfigurationError("--follow: expected a log to follow, given as --log FILE")
+    check_followed(options.logs if options.follow else ())
     for path in options.archives:
         if not path.is_file():
             raise ConfigurationError(f"--archive {path}: there is no such file")

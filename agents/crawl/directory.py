@@ -1,6 +1,6 @@
 """The data directory of a crawl: there and writable, before anything starts."""
 
-import os
+import tempfile
 from pathlib import Path
 
 from streams.configuration import ConfigurationError
@@ -12,5 +12,10 @@ def make_directory(data: Path) -> None:
         data.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(f"data {data}: can't be made a directory: {error.strerror}") from error
-    if not os.access(data, os.W_OK | os.X_OK):
-        raise ConfigurationError(f"data {data}: can't be written to; expected a directory of one's own")
+    try:
+        # Tried, not asked: root may do everything, except where the file system can't.
+        tempfile.TemporaryFile(dir=data).close()
+    except OSError as error:
+        raise ConfigurationError(
+            f"data {data}: can't be written to ({error.strerror}); expected a directory of one's own"
+        ) from error

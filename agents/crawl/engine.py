@@ -8,31 +8,37 @@ import asyncio
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from agents.browse import BrowseAgent
-from agents.crawl.feeder import backlog_of, feed
+from agents.control.rejudge import Rejudge
+from agents.control.service import ControlService
+from agents.crawl.feeder import Feeder, backlog_of
+from agents.crawl.following import Following
 from agents.crawl.journal import open_journal
 from agents.fetch import FetchAgent
 from agents.frontier.agent import FrontierAgent
 from agents.harvest import HarvestAgent
-from agents.inspect.record import entries
+from agents.inspect.record import all_definitions, entries
 from agents.judge import JudgeAgent
-from agents.labels import load as load_labels
+from agents.judges.categories import load_judges
+from agents.judges.reading import PageReader
+from agents.judges.verdicts import Verdicts
+from agents.keep.store import KeptPages
 from agents.learn.agent import LearnAgent
-from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
 from agents.observe import ObserveAgent
 from agents.predicates import Predicates, check_judges
 from agents.web.client import Client
+from agents.web.rules import product
 from models.url import host
 from streams.app import APP_ID, create_app
 from streams.broadcast import Broadcast
 from streams.logging import EventLog
 from streams.records import (
+    REMOVED,
     Decoder,
     FetchOrder,
     Interest,
@@ -88,14 +94,19 @@ class Engine:
         self.runtime = Runtime(app, settings, publisher, self._fail)
         client = await self._resources.enter_async_context(Client(settings.fetch, time.time))
         self.predicates = Predicates()
-        labels = load_labels(Path(settings.judge.labels)) if settings.judge.labels else None
+        verdicts = Verdicts(self.predicates, load_judges(settings.judge))
+        pages = PageReader(settings.judge, settings.fetch.max_bytes, product(settings.fetch.user_agent))
+        kept = KeptPages(settings.data, settings.keep, settings.fetch.user_agent, pages.body)
+        self._resources.callback(kept.close)
         ObserveAgent(self.runtime, self.observer)
         self.browse = BrowseAgent(self.runtime)
         self.frontier = FrontierAgent(self.runtime)
         self.fetch = FetchAgent(self.runtime, client)
-        self.judge = JudgeAgent(self.runtime, self.predicates, labels)
+        self.judge = JudgeAgent(self.runtime, pages, verdicts, kept)
         self.learn = LearnAgent(self.runtime)
         self.harvest = HarvestAgent(self.runtime)
+        rejudge = Rejudge(self.runtime, self.journal, pages, verdicts, self._unabsorbed, kept.keep)
+        self.control = ControlService(self.runtime, self.predicates, rejudge)
         await self._announce_predicates()
         await self._listen()
         app.finalize()
@@ -105,6 +116,8 @@ class Engine:
             self.frontier.expect(order)
         self.runtime.spawn(self.frontier.run())
         self.runtime.spawn(self.learn.run())
+        self.runtime.spawn(self.control.run())
+        self.runtime.spawn(self.control.judge_kept())
         self.runtime.spawn(every(settings.harvest.interval_seconds, self.harvest.tell))
 
     def _unanswered_orders(self) -> Iterator[FetchOrder]:
@@ -116,8 +129,14 @@ class Engine:
                     yield decode(entry.value or b"")
 
     async def _announce_predicates(self) -> None:
+        """Define the predicates of the settings; share and state that a known one was given stay."""
+        known = {definition.name: definition for definition in all_definitions(self.journal)}
         for name, expression in self.settings.predicates.items():
-            definition = PredicateDefinition(name=name, expression=expression)
+            definition = known.get(name) or PredicateDefinition(name=name, expression=expression)
+            if definition.state == REMOVED:
+                log.warning("a predicate of the settings was removed here, and stays so", predicate=name)
+                continue
+            definition = msgspec.structs.replace(definition, expression=expression)
             message = (PREDICATES.name, 0, name.encode(), msgspec.json.encode(definition))
             await self.runtime.publisher.send_all([message])
 
@@ -152,19 +171,25 @@ class Engine:
     def _check_judges(self) -> None:
         """Raise where a predicate, of this run or one before, asks for categories that nobody tells."""
         check_judges(self.predicates.active, self.settings.judge)
-        earlier = sorted(set(self.predicates.active) - set(self.settings.predicates))
+        earlier = sorted(self.predicates.active.keys() - self.settings.predicates.keys())
         if earlier:
             log.info("predicates of earlier runs are followed too", predicates=", ".join(earlier))
 
     async def _stop(self) -> None:
-        await self.stop_feeding()
-        await self.runtime.close()
-        await self.judge.relay.flush()
+        try:
+            await self.stop_feeding()
+            await self.runtime.close()
+            await self._finish_sending()
+        except Exception as error:
+            self._fail(error)  # what failed before comes first: this may be what came of it
+        finally:
+            await self.runtime.app.stop()
+
+    async def _finish_sending(self) -> None:
         await self.learn.publish()
         for inbox in self.inboxes:
             await inbox.flush()
         await self.harvest.tell()
-        await self.runtime.app.stop()
 
     def _fail(self, error: BaseException) -> None:
         if self.failure is None:
@@ -199,13 +224,16 @@ class Engine:
         while not self._interests.reached(told) and not self.stopped.is_set():
             await asyncio.sleep(WAIT_SECONDS)
 
-    def start_feeding(self, sources: Sequence[str]) -> None:
-        """Feed logs, one after the other, while the crawl runs."""
+    def start_feeding(self, sources: Sequence[str], follow: bool = False) -> None:
+        """Feed logs, one after the other, while the crawl runs, or follow them all."""
+        feeder = Feeder(self.observer, self.runtime.publisher, self.journal, self._backlog, self._read)
 
         async def work() -> None:
             try:
+                if follow:
+                    await Following(feeder, sources).run()
                 for source in sources:
-                    await feed(source, self.observer, self.runtime.publisher, self._backlog, self._read)
+                    await feeder.feed(source)
             finally:
                 self.feeding = False
 
@@ -218,8 +246,8 @@ class Engine:
             self._feeder.cancel()
             await asyncio.gather(self._feeder, return_exceptions=True)
 
-    def _read(self, source: LogFile) -> None:
-        self.log_read = source.consumed / source.size if source.size else None
+    def _read(self, part: float | None) -> None:
+        self.log_read = part
 
     def _backlog(self) -> int:
         def absorbed(partition: int) -> int:
@@ -228,12 +256,17 @@ class Engine:
 
         return backlog_of(self.journal, absorbed)
 
+    def _unabsorbed(self) -> int:
+        """Return the messages that wait for the frontier."""
+        topic, shards = SIGHTINGS.name, self.frontier.inbox.shards
+        return sum(self.journal.end(topic, n) - shard.mark.offset - 1 for n, shard in shards.items())
+
     # where it stands
 
     @property
     def inboxes(self) -> list[Stateful[Any]]:
         """The inboxes of the stateful agents, in the order in which messages flow."""
-        return [self.browse.inbox, self.frontier.inbox, self.learn.inbox, self.harvest.inbox]
+        return [self.browse.inbox, self.judge.inbox, self.frontier.inbox, self.learn.inbox, self.harvest.inbox]
 
     @property
     def caught_up(self) -> bool:
@@ -244,16 +277,20 @@ class Engine:
         topic = inbox.topic.name
         partitions = self.journal.partitions(topic)
         return len(inbox.shards) == partitions and all(
-            shard.mark.offset + 1 >= self.journal.end(topic, partition) and not shard.sending
+            shard.mark.offset + 1 >= self.journal.end(topic, partition)
+            and not shard.pending
+            and not shard.sending
             for partition, shard in inbox.shards.items()
         )
 
     @property
     def finished(self) -> bool:
         """Whether there is nothing left to do: the budget is spent, or the log is fed and all is fetched."""
-        if not self.frontier.finished:
+        if not self.frontier.finished or self.control.busy:
             return False
-        return self.frontier.spent or (not self.feeding and self.caught_up)
+        if self.frontier.spent:
+            return True
+        return not self.feeding and not self.fetch.reading_sitemaps and self.caught_up
 
     async def settle(self) -> None:
         """Wait until what was fetched has been counted everywhere."""

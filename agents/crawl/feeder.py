@@ -1,4 +1,4 @@
-"""Feeding a log into a crawl that runs: line by line, no faster than it is taken in."""
+"""Feeding logs into a crawl: line by line, no faster than they are taken in."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -8,50 +8,78 @@ from agents.observation.live import live_lines
 from agents.observation.logfile import LogFile, fingerprint
 from agents.observation.observer import Observer
 from agents.observation.packing import Batch, packs
+from agents.observation.positions import Positions
 from streams.logging import EventLog
 from streams.records import encode
 from streams.topics import ACCESSES, DEAD_LETTERS
 from streams.transport.journal import Journal
 from streams.transport.publisher import Publisher
+from streams.transport.reader import LogReader
 
 #: Packs of accesses that may wait for the browse agent before the feeder waits for it.
 BACKLOG = 20
 WAIT_SECONDS = 0.02
 
+Lines = Iterable[tuple[int, bytes]]
+
 log = EventLog("observe")
 
 
-async def feed(
-    source: str,
-    observer: Observer,
-    publisher: Publisher,
-    backlog: Callable[[], int],
-    progress: Callable[[LogFile], None],
-) -> None:
-    """Send a log's accesses to the browse agent and its malformed lines to the dead letters.
+class Feeder:
+    """Sends the accesses of logs to the browse agent and their malformed lines to the dead letters.
 
-    ``backlog`` returns the packs that wait to be absorbed; ``progress`` is shown the log now and then. A log
-    that was fed before, as far as it was, is recognised by its fingerprint and line numbers: its lines are not
-    counted again.
-    Raises `LogFileError` where the log can't be read (to its end), `LogFormatError` for an unknown format.
+    ``backlog`` returns the packs that wait to be absorbed; ``progress`` is shown now and then what part of the
+    log was read, None where that is not known. A log is known by its fingerprint. How far it was fed goes to
+    `log-positions` in one batch with what its lines came to, so that each line is sent once, whatever happens.
+    A log that was fed before is read from its start all the same: what is made of a line may depend on those
+    before it.
     """
-    with LogFile(source) as lines:
-        if not lines.sample:
-            log.warning("the log is empty", log=Path(source).name)
-            return
-        observer.recognise(lines.sample)
-        name = fingerprint(lines.sample[0])
-        partitions = publisher.partitions(ACCESSES.name)
-        async for chunk in live_lines(lines) if source == "-" else all_lines(lines):
-            for batch in packs(observer, chunk, partitions, name, name=lines.name):
-                while backlog() > BACKLOG:
-                    await asyncio.sleep(WAIT_SECONDS)
-                await publisher.send_all(messages_of(batch))
-                progress(lines)
-                await asyncio.sleep(0)
+
+    def __init__(
+        self,
+        observer: Observer,
+        publisher: Publisher,
+        topics: LogReader,
+        backlog: Callable[[], int],
+        progress: Callable[[float | None], None],
+    ) -> None:
+        self.observer = observer
+        self.positions = Positions(topics, observer.reading)
+        self._publisher = publisher
+        self._backlog = backlog
+        self._progress = progress
+
+    async def feed(self, source: str) -> None:
+        """Feed a log to its end; "-" is standard input.
+
+        Raises `LogFileError` where the log can't be read (to its end), `LogFormatError` for an unknown format.
+        """
+        with LogFile(source) as lines:
+            if lines.first is None:
+                log.warning("the log is empty", log=Path(source).name)
+                return
+            observer = self.observer.another()
+            observer.recognise(lines.sample)
+            name = fingerprint(lines.first)
+            async for chunk in live_lines(lines) if source == "-" else _all_lines(lines):
+                async for _ in self.send(observer, chunk, name, lines.name):
+                    self._progress(lines.consumed / lines.size if lines.size else None)
+
+    async def send(self, observer: Observer, lines: Lines, name: str, called: str) -> AsyncIterator[Batch]:
+        """Observe lines of the log with the fingerprint ``name``, send what they came to, yield each batch."""
+        partitions = self._publisher.partitions(ACCESSES.name)
+        sent = self.positions.line(name)
+        for batch in packs(observer, lines, partitions, name, name=called, after=sent):
+            while self._backlog() > BACKLOG:
+                await asyncio.sleep(WAIT_SECONDS)
+            messages = messages_of(batch) + self.positions.passed(name, batch.whole)
+            if messages:
+                await self._publisher.send_all(messages)
+            yield batch
+            await asyncio.sleep(0)
 
 
-async def all_lines(lines: LogFile) -> AsyncIterator[Iterable[tuple[int, bytes]]]:
+async def _all_lines(lines: LogFile) -> AsyncIterator[Lines]:
     """Yield the lines of a file, which never keep a reader waiting, as one chunk."""
     yield lines
 

@@ -1,5 +1,6 @@
 """The embedded log of a crawl's data directory, with every topic made."""
 
+from agents.privacy.plan import check_nothing_pending
 from streams.app import APP_ID
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
@@ -11,8 +12,9 @@ def open_journal(settings: Settings) -> Journal:
     """Open the data directory's journal for writing and make the topics that are missing.
 
     Raises `ConfigurationError` where the settings ask for another log than the one embedded there, or for
-    another number of partitions than it has.
+    another number of partitions than it has, and where forgetting a user was interrupted.
     """
+    check_nothing_pending(settings.data)
     embedded = f"embedded://{settings.data.absolute()}"
     if settings.broker != embedded:
         raise ConfigurationError(

@@ -23,6 +23,7 @@ async def run_crawl(
     seeds: Sequence[str],
     logs: Sequence[str],
     report: Report,
+    follow: bool = False,
 ) -> tuple[Status, bool]:
     """Crawl; return the last status and whether the crawl was interrupted before its end.
 
@@ -34,7 +35,7 @@ async def run_crawl(
         meter = Meter(engine)
         await engine.seed(seeds)
         if logs:
-            engine.start_feeding(logs)
+            engine.start_feeding(logs, follow)
         while not engine.stopped.is_set() and not engine.finished:
             report(engine, meter.status())
             with suppress(TimeoutError):
@@ -44,9 +45,8 @@ async def run_crawl(
             await engine.settle()
         status = meter.status()
         report(engine, status)
-        failure = engine.failure
-    if failure is not None:
-        raise failure
+    if engine.failure is not None:
+        raise engine.failure
     return status, bool(interrupted)
 
 

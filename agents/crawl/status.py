@@ -53,7 +53,7 @@ class Meter:
         """Return where the crawl stands now."""
         engine = self._engine
         totals = engine.frontier.totals()
-        closed = totals.judged + totals.failed + totals.moved
+        closed = totals.judged + totals.failed + totals.moved + totals.trapped
         return Status(
             fetched=totals.judged,
             run_fetched=totals.judged - self._before,
@@ -63,7 +63,7 @@ class Meter:
             in_flight=len(engine.frontier.candidates.flights),
             log_read=engine.log_read if engine.feeding else None,
             predicates={
-                name: predicate_status(engine.harvest.states(name)) for name in engine.predicates.definitions
+                name: predicate_status(engine.harvest.states(name)) for name in engine.predicates.active
             },
         )
 

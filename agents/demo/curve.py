@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.inspect.record import outcomes
+from agents.inspect.record import judged_pages
 from streams.records import Outcome
 from streams.transport.journal import Journal
 
@@ -38,10 +38,7 @@ class Curve:
 def judged(data: Path) -> list[Outcome]:
     """Return the pages of the crawl in directory ``data``, each once, in the order of judging."""
     with Journal.open(data / "journal", read_only=True) as journal:
-        first: dict[str, Outcome] = {}
-        for outcome in outcomes(journal):
-            first.setdefault(outcome.url, outcome)
-    return sorted(first.values(), key=lambda outcome: outcome.time)
+        return sorted(judged_pages(journal).values(), key=lambda outcome: outcome.time)
 
 
 def curves(pages: Iterable[Outcome], predicates: Iterable[str]) -> dict[str, Curve]:

@@ -13,8 +13,8 @@ from agents.evaluate.progress import Progress
 from agents.evaluate.spread import spread
 from agents.labels import Labels
 from agents.offline.archive import Archive
-from agents.web.client import READABLE
 from agents.web.parse import parse
+from agents.web.response import READABLE
 from models.page import Link, Page
 from models.predicate import Predicate, View
 from streams.settings import Settings

@@ -24,8 +24,9 @@ def read_steps(sources: Sequence[str], settings: ObserveSettings, progress: Prog
         progress.phase("read the log", len(sources))
     for source in sources:
         with LogFile(source) as log:
-            observer.recognise(log.sample)
-            seen = (observer.observe(line) for _, line in log)
+            reader = observer.another()
+            reader.recognise(log.sample)
+            seen = (reader.observe(line) for _, line in log)
             steps += [
                 Step(access.user, access.url, access.time, access.referrer)
                 for access in seen

@@ -31,12 +31,16 @@ from models.url import host
 from streams.inbox import Shard
 from streams.logging import EventLog
 from streams.records import (
+    PAUSED,
+    REMOVED,
     Decoder,
     Failed,
     FetchOrder,
     Interest,
     Judged,
+    Postponed,
     PredicateDefinition,
+    Redirected,
     SightingPack,
     encode,
 )
@@ -63,7 +67,9 @@ class FrontierAgent:
         self.runtime = runtime
         self.settings = runtime.settings.frontier
         self.scorer = scorer(self.settings.policy, runtime.settings.learn)
-        clocks = HostClocks(runtime.settings.fetch.delay_seconds, CLOCKS)
+        fetch = runtime.settings.fetch
+        clocks = HostClocks(fetch.delay_seconds, CLOCKS, fetch.delay_factor, fetch.host_connections)
+        self._connections = fetch.connections
         random = Random(runtime.settings.random_seed)
         self.candidates = Candidates(self.settings, self.scorer, clocks, random)
         self.turns = Turns(self.settings.even)
@@ -73,7 +79,8 @@ class FrontierAgent:
         self._choices = 0
         publisher = runtime.publisher
         self._partitions = publisher.partitions(SIGHTINGS.name)
-        self.book = Book(self.settings, publisher.partitions(EVIDENCE.name), self._partitions)
+        self.book = Book(self.settings, publisher.partitions(EVIDENCE.name), self._partitions, fetch.redirects)
+        self.candidates.spent = self.book.spaces.spent
         decode = Decoder[SightingPack](SightingPack)
         self.inbox: Stateful[FrontierRow] = Stateful(runtime, SIGHTINGS, "frontier", FrontierRow, decode, self)
 
@@ -86,18 +93,31 @@ class FrontierAgent:
             self._heard.set()
 
     def heard_predicate(self, definition: PredicateDefinition) -> None:
-        """Take in a predicate's definition."""
-        if definition.name not in self.candidates.queues:
-            self.candidates.add_predicate(definition.name, parse(definition.expression).topic)
-            for shard in self.candidates.shards.values():
-                self.candidates.open(shard, self._partitions, self.runtime.clock())
-        self.turns.set_share(definition.name, definition.share)
+        """Take in a predicate's definition: a new one, or a change of its share or state."""
+        name = definition.name
+        if definition.state == REMOVED:
+            self.candidates.remove_predicate(name)
+            self.turns.remove(name)
+        else:
+            if name not in self.candidates.queues:
+                self.candidates.add_predicate(name, parse(definition.expression).topic)
+            self._give_turns(definition)
+        self.dry = False
         self._wake.set()
+
+    def _give_turns(self, definition: PredicateDefinition) -> None:
+        if definition.state == PAUSED:
+            self.candidates.paused.add(definition.name)
+            self.turns.remove(definition.name)
+        else:
+            self.candidates.paused.discard(definition.name)
+            self.turns.set_share(definition.name, definition.share)
 
     # the inbox
 
     def opened(self, shard: FrontierShard) -> None:
         """Take up a partition's candidates."""
+        self.book.spaces.open(shard)
         self.candidates.open(shard, self._partitions, self.runtime.clock())
         self._wake.set()
 
@@ -137,14 +157,21 @@ class FrontierAgent:
             advice = "name it in fetch.allow" if failed.reason.startswith("address") else "look at it"
             log.warning("a seed could not be fetched", url=failed.url, reason=failed.reason, advice=advice)
 
-    def _learn_host(self, sighting: object, now: float) -> None:
-        clocks = self.candidates.clocks
-        if isinstance(sighting, Judged):
-            clocks.succeeded(host(sighting.url), now)
-            if sighting.crawl_delay:
-                clocks.crawl_delay(host(sighting.url), sighting.crawl_delay)
-        elif isinstance(sighting, Failed) and sighting.kind == "retry":
-            clocks.failed(host(sighting.url), now, sighting.retry_after, overloaded=sighting.overloaded)
+    def _learn_host(self, sighting: Judged | Failed | Redirected | Postponed, now: float) -> None:
+        clocks, name = self.candidates.clocks, host(sighting.url)
+        asked = not isinstance(sighting, Postponed)
+        if sighting.server:
+            clocks.serves(sighting.server, name, asked=asked)
+        if sighting.crawl_delay:
+            clocks.crawl_delay(name, sighting.crawl_delay)
+        if isinstance(sighting, Postponed):
+            return
+        if sighting.elapsed:
+            clocks.answered(name, sighting.elapsed)
+        if isinstance(sighting, Failed) and sighting.kind == "retry":
+            clocks.failed(name, now, sighting.retry_after, overloaded=sighting.overloaded)
+        elif isinstance(sighting, Judged) or sighting.elapsed:  # robots.txt may refuse without asking the host
+            clocks.succeeded(name, now)
 
     # choosing
 
@@ -161,6 +188,8 @@ class FrontierAgent:
             now = self.runtime.clock()
             self._end_leases(now)
             self.candidates.wake(now)
+            if self.candidates.filling:
+                self.candidates.sweep(now)
             changed = self._choose(now)
             for shard in changed:
                 await self.inbox.commit(shard)
@@ -169,21 +198,28 @@ class FrontierAgent:
                 self._look_for_more(now)
                 # Looks at every host with candidates: only where there is time for it.
                 pause = min(IDLE_SECONDS, max(SHORT_SECONDS, self.candidates.next_ready(now) - now))
+            if self.candidates.filling:
+                pause = 0.0
 
     async def _hear_of_verdicts(self) -> None:
         """Wait a moment until the learner has published what the last verdicts taught."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.settings.settle_seconds):
-                while self.scorer.judged < self.totals().judged:
+                while self._unheard():
                     self._heard.clear()
                     await self._heard.wait()
+
+    def _unheard(self) -> bool:
+        judged = self.totals().verdicts
+        return any(self.scorer.judged(name) < judged.get(name, 0) for name in self.candidates.queues)
 
     def _choose(self, now: float) -> list[FrontierShard]:
         changed: dict[int, FrontierShard] = {}
         judged = self.totals().judged
         room = window(judged, self.settings.window_share, self.settings.window_max)
         names = set(self.candidates.queues)
-        while names and len(self.candidates.flights) < room and self._within_budget(judged):
+        room -= self.candidates.prompt(now)
+        while names and self._fits(room) and self._within_budget(judged):
             predicate = self.turns.next(names)
             if predicate is None:
                 break
@@ -198,8 +234,12 @@ class FrontierAgent:
             choice = Choice(predicate, policy, explored, probability, priority, now, expected)
             self._order(shard, row, choice, now)
             self.turns.charge(predicate)
+            room -= 1
             changed[shard.partition] = shard
         return list(changed.values())
+
+    def _fits(self, room: int) -> bool:
+        return room > 0 and len(self.candidates.flights) < self._connections
 
     def _within_budget(self, judged: int) -> bool:
         return not self.settings.budget or judged + len(self.candidates.flights) < self.settings.budget
@@ -259,7 +299,7 @@ class FrontierAgent:
                 continue
             shard, row = found
             log.warning("lease ran out", url=url, attempts=row.attempts)
-            row.state = "candidate" if row.attempts < self.settings.attempts else "given up"
+            row.state = "candidate" if row.attempts - row.postponed < self.settings.attempts else "given up"
             row.reason = "no answer within the lease"
             shard.put(page_key(url), row)
             if row.state == "candidate":
@@ -288,9 +328,7 @@ class FrontierAgent:
         """Return the totals over the partitions held."""
         total = TotalsRow()
         for shard in self.candidates.shards.values():
-            part = totals_of(shard)
-            for name in TotalsRow.__struct_fields__:
-                setattr(total, name, getattr(total, name) + getattr(part, name))
+            total.add(totals_of(shard))
         return total
 
     @property

@@ -11,17 +11,24 @@ from agents.frontier.crowd import Crowd
 from agents.frontier.evidence import EvidenceEmitter
 from agents.frontier.links import Links
 from agents.frontier.pages import Pages
-from agents.frontier.rows import CHOOSABLE, FrontierShard, State
+from agents.frontier.rows import CHOOSABLE, FrontierShard, PageRow, State, page_key, unknown
+from agents.frontier.spaces import Spaces
 from models.lessons import lessons
+from models.traps.spaces import Bounds
 from models.url import host
+from models.verdict import Verdict
 from streams.records import (
     Failed,
     Inherited,
     Judged,
     Linked,
+    Listed,
     Met,
     Near,
+    Postponed,
     Redirected,
+    Rejudged,
+    Relinked,
     Seeded,
     Together,
     Visited,
@@ -31,29 +38,40 @@ from streams.topics import SIGHTINGS, partition_of
 
 
 class Book:
-    """Absorbs sightings. ``touched`` has, by partition, the pages to be scored anew, ``ended`` what ended."""
+    """Absorbs sightings. ``touched`` has, by partition, the pages to be scored anew, ``ended`` what ended.
 
-    def __init__(self, settings: FrontierSettings, evidence_partitions: int, sighting_partitions: int) -> None:
+    ``redirects`` is how many are followed in a row.
+    """
+
+    def __init__(
+        self, settings: FrontierSettings, evidence_partitions: int, sighting_partitions: int, redirects: int
+    ) -> None:
         self._settings = settings
+        self._redirects = redirects
         self._sighting_partitions = sighting_partitions
         self._lessons = lessons(settings.policy)
-        self._pages = Pages()
+        self._pages = Pages(_bounds(settings))
+        self.spaces = Spaces(settings)
         self._evidence = EvidenceEmitter(evidence_partitions)
         self._links = Links(self._pages, self._evidence, self._lessons, settings.parents)
         self._crowd = Crowd(self._pages, self._evidence, self._lessons, settings)
         self.touched = self._pages.touched
-        self.ended: list[Judged | Failed | Redirected] = []
+        self.ended: list[Judged | Failed | Redirected | Postponed] = []
         self._absorbers: dict[type, Callable[[FrontierShard, Any], None]] = {
             Seeded: self._seeded,
             Inherited: self._inherited,
             Linked: self._links.linked,
+            Relinked: self._links.relinked,
             Near: self._links.near,
             Visited: self._crowd.visited,
             Together: self._crowd.together,
             Met: self._crowd.met,
             Judged: self._judged,
+            Rejudged: self._rejudged,
             Failed: self._failed,
             Redirected: self._redirected,
+            Postponed: self._postponed,
+            Listed: self._listed,
         }
 
     def absorb(self, shard: FrontierShard, sighting: Any) -> None:
@@ -65,6 +83,12 @@ class Book:
     def _seeded(self, shard: FrontierShard, sighting: Seeded) -> None:
         key, row = self._pages.find(shard, sighting.url, 0)
         row.seed = True
+        self._pages.free(shard, row)
+        self._pages.keep(shard, key, row)
+
+    def _listed(self, shard: FrontierShard, sighting: Listed) -> None:
+        """Take in a URL of a sitemap; a site's own list counts as one link from a seed, and is no link."""
+        key, row = self._pages.find(shard, sighting.url, 1)
         self._pages.keep(shard, key, row)
 
     # how a fetch ends
@@ -77,13 +101,36 @@ class Book:
         self._evidence.label(shard, row, sighting.verdict)
         row.inputs = {}
         row.verdict = sighting.verdict
+        row.judged_at = sighting.time
         self._pages.close(shard, key, row, "judged")
         self._pages.count_for_host(shard, row.url)
-        features = self._lessons.own(row.url, sighting.words, sighting.subject)
+        hit = any(sighting.verdict.values())
+        self.spaces.judged(shard, row.url, hit=hit, repeated=sighting.repeated)
+        self._teach(shard, row, sighting.verdict, sighting)
+
+    def _rejudged(self, shard: FrontierShard, sighting: Rejudged) -> None:
+        """Take in what predicates that came later say of a page as it was judged: it teaches as if before.
+
+        Every count is linear in the verdicts at both its ends: those of the new predicates are added.
+        """
+        key = page_key(sighting.url)
+        row = shard.get(key)
+        if not isinstance(row, PageRow) or row.verdict is None or row.judged_at != sighting.time:
+            return
+        verdict = unknown(sighting.verdict, row.verdict)
+        if verdict:
+            row.verdict = row.verdict | verdict
+            shard.put(key, row)
+            self._teach(shard, row, verdict, sighting)
+
+    def _teach(self, shard: FrontierShard, row: PageRow, verdict: Verdict, page: Judged | Rejudged) -> None:
+        """Count a verdict on a page, and tell it to whom it concerns."""
+        self._pages.count_verdict(shard, verdict)
+        features = self._lessons.own(row.url, page.words, page.subject)
         features |= self._links.features(shard, row) | self._crowd.features(shard, row)
-        self._evidence.count(shard, features, sighting.verdict)
-        self._links.judged(shard, row, sighting.verdict)
-        self._crowd.judged(shard, row, sighting.verdict, sighting.words)
+        self._evidence.count(shard, features, verdict)
+        self._links.judged(shard, row, verdict)
+        self._crowd.judged(shard, row, verdict, page.words)
 
     def _failed(self, shard: FrontierShard, sighting: Failed) -> None:
         key, row = self._pages.find(shard, sighting.url)
@@ -91,8 +138,11 @@ class Book:
             return  # the order was taken back, and perhaps given again
         self.ended.append(sighting)
         row.reason = sighting.reason
-        if sighting.kind == "retry" and row.attempts < self._settings.attempts:
-            wait = self._settings.retry_seconds * 2 ** (row.attempts - 1)
+        if sighting.barren:
+            self.spaces.barren(shard, row.url)
+        attempts = row.attempts - row.postponed
+        if sighting.kind == "retry" and attempts < self._settings.attempts:
+            wait = self._settings.retry_seconds * 2 ** (attempts - 1)
             row.not_before = sighting.time + max(wait, sighting.retry_after or 0.0)
             row.state = "candidate"
             self._pages.keep(shard, key, row)
@@ -105,19 +155,41 @@ class Book:
         if row.state != "leased" or row.attempts != sighting.order:
             return  # the order was taken back, and perhaps given again
         self.ended.append(sighting)
+        if row.hops >= self._redirects:
+            row.reason = f"more than {self._redirects} redirects"
+            self._pages.close(shard, key, row, "gone")
+            return
         row.reason = f"redirects to {sighting.target}"
         self._pages.close(shard, key, row, "moved")
-        heir = Inherited(sighting.target, row.depth, row.priorities, row.seed, row.inputs)
+        heir = Inherited(sighting.target, row.depth, row.priorities, row.seed, row.inputs, hops=row.hops + 1)
         partition = partition_of(host(sighting.target), self._sighting_partitions)
         shard.outbox.emit(SIGHTINGS.name, partition, heir)
 
+    def _postponed(self, shard: FrontierShard, sighting: Postponed) -> None:
+        key, row = self._pages.find(shard, sighting.url)
+        if row.state != "leased" or row.attempts != sighting.order:
+            return  # the order was taken back, and perhaps given again
+        self.ended.append(sighting)
+        row.postponed += 1
+        row.not_before = sighting.time + sighting.wait
+        row.state = "candidate"
+        self._pages.keep(shard, key, row)
+
     def _inherited(self, shard: FrontierShard, sighting: Inherited) -> None:
         """Take over what a URL that redirects here had: its inputs with the priority that they gave it."""
+        known = shard.get(page_key(sighting.url)) is not None
         key, row = self._pages.find(shard, sighting.url, sighting.depth)
+        row.hops = min(row.hops, sighting.hops) if known else sighting.hops
         row.seed = row.seed or sighting.seed
+        if row.seed:
+            self._pages.free(shard, row)
         for predicate, priority in sighting.priorities.items():
             if predicate not in row.inherited or priority > row.inherited[predicate]:
                 row.inherited[predicate] = priority
                 if predicate in sighting.inputs and row.state in CHOOSABLE:
                     row.inputs[predicate] = sighting.inputs[predicate]
         self._pages.keep(shard, key, row)
+
+
+def _bounds(settings: FrontierSettings) -> Bounds | None:
+    return Bounds(settings.path_segments, settings.repeats, settings.parameters) if settings.traps else None

@@ -23,6 +23,7 @@ from agents.frontier.scorer import Scorer
 from agents.frontier.scoring import highest
 from models.frontier.politeness import HostClocks
 from models.frontier.queue import CandidateQueue
+from models.traps.barren import space
 from models.url import host
 from streams.settings import FrontierSettings
 from streams.topics import partition_of
@@ -33,17 +34,20 @@ SWEPT = 200
 UNLINKED_DEPTH = 1e9
 #: Policies whose priorities say nothing of a page.
 UNLEARNED = ("random", "breadth-first")
+#: Seconds in flight after which a fetch no longer takes a place in the window.
+SLOW_SECONDS = 3.0
 #: How full a queue that evicted may be for the sweep to bring others back.
 SWEPT_FULL = 0.95
 
 
 @dataclass(frozen=True)
 class Flight:
-    """A fetch that was ordered: for which predicate, and until when its answer is waited for."""
+    """A fetch that was ordered: for which predicate, until when its answer is waited for, and since when."""
 
     predicate: str
     lease: float
     explored: bool
+    since: float
 
 
 class Candidates:
@@ -65,11 +69,26 @@ class Candidates:
         self._until: dict[str, float] = {}
         self._unswept: list[int] = []
         self._cursor: bytes | None = None
+        self.filling = False
+        self.paused: set[str] = set()
+        #: Spaces of URLs that are worth no more fetches (`agents.frontier.spaces`).
+        self.spent: set[bytes] = set()
 
     def add_predicate(self, name: str, topic: tuple[str, ...]) -> None:
-        """Start keeping a queue for a predicate; ``topic`` are the words that say what it is about."""
+        """Start keeping a queue for a predicate; ``topic`` are the words that say what it is about.
+
+        Where shards are held, sweeps have to fill it: `filling` says that they are not done.
+        """
         self.scorer.add_predicate(name, topic)
         self.queues.setdefault(name, CandidateQueue(self.settings.queue))
+        self._unswept, self._cursor = list(self.shards), None
+        self.filling = bool(self.shards)
+
+    def remove_predicate(self, name: str) -> None:
+        """Forget a predicate and its queue; what is in flight for it lands as anything else."""
+        self.scorer.remove_predicate(name)
+        self.queues.pop(name, None)
+        self.paused.discard(name)
 
     # shards
 
@@ -92,7 +111,7 @@ class Candidates:
         """Forget a shard that another worker has now."""
         self.shards.pop(shard.partition, None)
         for url in [url for url in self.flights if self._partition(url) == shard.partition]:
-            del self.flights[url]
+            self.land(url, 0.0)
         for queue in self.queues.values():
             for url in [url for url in queue if self._partition(url) == shard.partition]:
                 queue.discard(url)
@@ -155,6 +174,8 @@ class Candidates:
         return row.seed or self.settings.policy in UNLEARNED or priority >= self.settings.threshold
 
     def _allowed(self, shard: FrontierShard, row: PageRow) -> bool:
+        if self.spent and not row.seed and space(row.url) in self.spent:
+            return False
         if self.settings.max_depth and row.depth > self.settings.max_depth:
             return False
         if not self.settings.host_budget:
@@ -218,7 +239,7 @@ class Candidates:
             if found is not None and found[1].state in CHOOSABLE and self._allowed(*found):
                 probability = explore / drawn_from if explored else 1.0 - explore
                 return (*found, explored, probability)
-            self.withdraw(url)  # its host's budget was spent since it came in
+            self.withdraw(url)  # its host's budget, or its space, was spent since it came in
 
     def _best(self, queue: CandidateQueue, predicate: str, ready: Callable[[str], bool]) -> str | None:
         for _ in range(self.settings.rescored):
@@ -249,7 +270,7 @@ class Candidates:
     def _fly(self, row: PageRow, choice: Choice, now: float) -> None:
         if row.url not in self.flights:
             self.clocks.started(host(row.url), now)
-        self.flights[row.url] = Flight(choice.predicate, row.lease, choice.explored)
+        self.flights[row.url] = Flight(choice.predicate, row.lease, choice.explored, now)
 
     def land(self, url: str, now: float) -> Flight | None:
         """Note that a fetch ended; return what it was, None where it was not waited for."""
@@ -258,14 +279,19 @@ class Candidates:
             self.clocks.finished(host(url), now)
         return flight
 
+    def prompt(self, now: float) -> int:
+        """Return how many fetches are in flight and not slow: what waits for a slow host holds up no other."""
+        return sum(now - flight.since < SLOW_SECONDS for flight in self.flights.values())
+
     def overdue(self, now: float) -> list[str]:
         """Return the URLs whose leases ran out."""
         return [url for url, flight in self.flights.items() if flight.lease <= now]
 
     @property
     def queued(self) -> bool:
-        """Whether any queue holds a candidate."""
-        return any(len(queue) for queue in self.queues.values())
+        """Whether there is a candidate in the queue of a predicate that has turns, or of any if none has."""
+        turns = self.queues.keys() - self.paused or self.queues.keys()
+        return any(len(self.queues[name]) for name in turns)
 
     def __len__(self) -> int:
         return max((len(queue) for queue in self.queues.values()), default=0) + len(self._waiting)
@@ -291,6 +317,7 @@ class Candidates:
         looked_at = 0
         while self._unswept and looked_at < SWEPT:
             looked_at += self._sweep_shard(self.shards.get(self._unswept[0]), SWEPT - looked_at, now)
+        self.filling = self.filling and bool(self._unswept)
         return not self._unswept
 
     def _sweep_shard(self, shard: FrontierShard | None, rows: int, now: float) -> int:

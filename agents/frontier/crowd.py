@@ -16,6 +16,7 @@ from agents.frontier.rows import (
     PageRow,
     beside_key,
     beside_of,
+    unknown,
 )
 from agents.frontier.scoring import pages_beside, signers
 from models.crowd.signature import WORDS
@@ -129,12 +130,13 @@ class Crowd:
             shard.outbox.emit(SIGHTINGS.name, partition, Met(page, row.verdict, beside_of(shard, page).words))
 
     def met(self, shard: FrontierShard, sighting: Met) -> None:
-        """Take in the verdict on a page, once: it may concern all pages that lie together with it."""
+        """Take in the verdict on a page, each predicate's once: it concerns all that lie together with it."""
         found = beside_of(shard, sighting.page)
-        if found.verdict is not None:
+        known = found.verdict
+        if known is not None and not unknown(sighting.verdict, known):
             return
         pages = [(row, self.features(shard, row)) for row in self._beside(shard, found)]
-        found.verdict = sighting.verdict
+        found.verdict = sighting.verdict | (known or {})
         found.words = sighting.words
         shard.put(beside_key(sighting.page), found)
         for row, before in pages:

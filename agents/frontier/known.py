@@ -67,7 +67,10 @@ class Known:
         view = self.parents.get(place)
         if view is None or view.words is not words:
             view = self.parents[place] = Parent(row.verdict.get(self.predicate, False), words)
-        if len(view.children) < len(row.children):
+        noted = len(row.children) + row.revised
+        if view.noted < noted:
+            view.noted = noted
+            view.satisfies = row.verdict.get(self.predicate, False)
             for verdict, position in row.children.values():
                 if self.predicate in verdict:
                     view.judged(position, verdict[self.predicate])

@@ -79,10 +79,14 @@ class LearnedScorer:
             if name in self._known:  # an earlier crawl may have had others
                 self._known[name].knowledge.inherit([(interest.feature, earlier_pages, earlier_hits)])
 
-    @property
-    def judged(self) -> int:
-        """Judged pages that the published base rates know of."""
-        return int(max((known.knowledge.pages for known in self._known.values()), default=0))
+    def remove_predicate(self, name: str) -> None:
+        """Forget a predicate."""
+        self._known.pop(name, None)
+
+    def judged(self, predicate: str) -> int:
+        """Return the pages a predicate has judged, as far as its published base rate knows."""
+        known = self._known.get(predicate)
+        return 0 if known is None else int(known.knowledge.pages)
 
     def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
         """Return m'x + sqrt(x'Px) of the page's inputs x."""

@@ -9,7 +9,16 @@ from itertools import islice
 
 from agents.frontier.evidence import EvidenceEmitter
 from agents.frontier.pages import Pages
-from agents.frontier.rows import Anchor, FrontierShard, PageRow, ParentRow, parent_key, parent_of
+from agents.frontier.rows import (
+    PAGE_PREFIX,
+    Anchor,
+    FrontierShard,
+    PageRow,
+    ParentRow,
+    parent_key,
+    parent_of,
+    unknown,
+)
 from models.interest.contribution import link_features
 from models.interest.features import link
 from models.interest.parents import kept
@@ -17,7 +26,7 @@ from models.lessons import Lessons, LinkFrom
 from models.page import Link
 from models.url import identifier
 from models.verdict import Verdict
-from streams.records import Linked, Near
+from streams.records import Linked, Near, Relinked
 from streams.topics import SIGHTINGS
 
 #: Link positions around a judged link target within which others are scored anew.
@@ -47,6 +56,7 @@ class Links:
         parent.verdict = sighting.verdict
         parent.words = frozenset(sighting.words)
         parent.partitions = sighting.partitions
+        parent.time = sighting.time
         shard.put(parent_key(sighting.page), parent)
         for found in sighting.links:
             self._in_link(shard, sighting, parent, found)
@@ -57,10 +67,7 @@ class Links:
             return
         key, row = self._pages.find(shard, found.url, sighting.depth + 1)
         parent.targets[page] = Anchor(found.position, _distinct(found.anchor), _distinct(found.context))
-        for predicate, satisfied in sighting.verdict.items():
-            counts = row.links.setdefault(predicate, [0, 0])
-            counts[0] += 1
-            counts[1] += satisfied
+        _count_link(row, sighting.verdict)
         before = list(row.parents)
         row.parents = kept((*before, sighting.page), page, self._bound)
         self._pages.keep(shard, key, row)
@@ -69,6 +76,23 @@ class Links:
                 self._evidence.count(shard, link_features(sighting.verdict), row.verdict)
             self._correct(shard, before, row, page, row.verdict)
             self._register(shard, sighting.page, parent, page, row.verdict)
+
+    def relinked(self, shard: FrontierShard, sighting: Relinked) -> None:
+        """Take in what predicates that came later say of a linking page as it was judged."""
+        parent = parent_of(shard, sighting.page)
+        verdict = unknown(sighting.verdict, parent.verdict)
+        if not parent.linked or parent.time != sighting.time or not verdict:
+            return
+        parent.verdict = parent.verdict | verdict
+        parent.revised += 1
+        shard.put(parent_key(sighting.page), parent)
+        for page in parent.targets:
+            row = shard.get(PAGE_PREFIX + page)
+            if isinstance(row, PageRow):
+                _count_link(row, verdict)
+                self._pages.keep(shard, PAGE_PREFIX + page, row)
+                if row.verdict is not None and self._lessons.counts_links:
+                    self._evidence.count(shard, link_features(verdict), row.verdict)
 
     def _correct(
         self, shard: FrontierShard, before: list[bytes], row: PageRow, page: bytes, verdict: Verdict
@@ -110,10 +134,9 @@ class Links:
         self, shard: FrontierShard, name: bytes, parent: ParentRow, child: bytes, verdict: Verdict
     ) -> None:
         """Note a judged link target with its linking page, here and wherever that page has targets."""
-        if child in parent.children:
-            return
         position = parent.targets[child].position
-        parent.children[child] = (verdict, position)
+        if not _note_child(parent, child, verdict, position):
+            return
         shard.put(parent_key(name), parent)
         for partition in parent.partitions:
             if partition != shard.partition:
@@ -122,9 +145,29 @@ class Links:
     def near(self, shard: FrontierShard, sighting: Near) -> None:
         """Take in the verdict on a link target in another partition."""
         parent = parent_of(shard, sighting.parent)
-        parent.children[sighting.child] = (sighting.verdict, sighting.position)
+        _note_child(parent, sighting.child, sighting.verdict, sighting.position)
         shard.put(parent_key(sighting.parent), parent)
         self._pages.touch(shard, _near(parent, sighting.child, sighting.position, NEAR_AT_MOST))
+
+
+def _count_link(row: PageRow, verdict: Verdict) -> None:
+    for predicate, satisfied in verdict.items():
+        counts = row.links.setdefault(predicate, [0, 0])
+        counts[0] += 1
+        counts[1] += satisfied
+
+
+def _note_child(parent: ParentRow, child: bytes, verdict: Verdict, position: int) -> bool:
+    """Note the verdict on a link target, or what a later one adds; return whether it said anything new."""
+    if child not in parent.children:
+        parent.children[child] = (verdict, position)
+        return True
+    known, position = parent.children[child]
+    more = unknown(verdict, known)
+    if more:
+        parent.children[child] = (known | more, position)
+        parent.revised += 1
+    return bool(more)
 
 
 def _near(parent: ParentRow, page: bytes, position: int, most: int) -> list[bytes]:

@@ -15,13 +15,19 @@ from agents.frontier.rows import (
     page_key,
     totals_of,
 )
+from models.traps.spaces import Bounds, trap
 from models.url import host
+from models.verdict import Verdict
 
 
 class Pages:
-    """Makes and changes the rows of URLs; ``touched`` gathers, by partition, those to be scored anew."""
+    """Makes and changes the rows of URLs; ``touched`` gathers, by partition, those to be scored anew.
 
-    def __init__(self) -> None:
+    ``bounds`` say what a URL may be like, where any may not be.
+    """
+
+    def __init__(self, bounds: Bounds | None = None) -> None:
+        self._bounds = bounds
         self.touched: dict[int, set[bytes]] = defaultdict(set)
 
     def find(self, shard: FrontierShard, url: str, depth: int | None = None) -> tuple[bytes, PageRow]:
@@ -32,6 +38,10 @@ class Pages:
             totals = totals_of(shard)
             row = PageRow(url=url, depth=depth or 0, discovered=totals.discovered)
             totals.discovered += 1
+            row.reason = trap(url, self._bounds) if self._bounds is not None else ""
+            if row.reason:
+                row.state = "trapped"
+                totals.count(row.state, 1)
             shard.put(TOTALS_KEY, totals)
         elif depth is not None:
             row.depth = min(row.depth, depth)
@@ -42,6 +52,14 @@ class Pages:
         shard.put(key, row)
         if row.state in OPEN:
             self.touched[shard.partition].add(key)
+
+    def free(self, shard: FrontierShard, row: PageRow) -> None:
+        """Make a candidate of a URL that was asked for by name, whatever it looks like."""
+        if row.state == "trapped":
+            totals = totals_of(shard)
+            totals.count(row.state, -1)
+            shard.put(TOTALS_KEY, totals)
+            row.state, row.reason = "candidate", ""
 
     def touch(self, shard: FrontierShard, pages: Iterable[bytes]) -> None:
         """Have URLs scored anew, by their identifiers."""
@@ -57,6 +75,12 @@ class Pages:
         row.state = state
         row.lease = 0.0
         shard.put(key, row)
+
+    def count_verdict(self, shard: FrontierShard, verdict: Verdict) -> None:
+        """Count a page for the predicates that judged it."""
+        totals = totals_of(shard)
+        totals.count_verdict(verdict)
+        shard.put(TOTALS_KEY, totals)
 
     def count_for_host(self, shard: FrontierShard, url: str) -> None:
         """Count a judged page for its host."""

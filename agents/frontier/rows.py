@@ -1,4 +1,4 @@
-"""The frontier's rows: one a URL, a linking page, a page beside others, a host, and one of totals.
+"""The frontier's rows: one a URL, a linking page, a page beside others, a host, a space, and one of totals.
 
 A page's row lies in the partition of its host. A linking page's row lies in every partition that holds one of
 its link targets, and what is told of a page beside others in every partition that holds one of these, so that
@@ -9,12 +9,16 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from models.traps.barren import Barren
 from models.url import identifier
 from models.verdict import Verdict
 from streams.inbox import Shard
 
-#: What has become of a URL. "aside" is a candidate whose priority is below the threshold.
-State: TypeAlias = Literal["candidate", "aside", "leased", "judged", "gone", "refused", "moved", "given up"]
+#: What has become of a URL. "aside" is a candidate whose priority is below the threshold, "trapped" one of a
+#: space without end, by its spelling.
+State: TypeAlias = Literal[
+    "candidate", "aside", "leased", "judged", "gone", "refused", "moved", "given up", "trapped"
+]
 
 #: States in which a URL may still be fetched.
 OPEN: frozenset[State] = frozenset({"candidate", "aside", "leased"})
@@ -56,7 +60,9 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
     ``inherited`` are priorities taken over from a URL that redirects here. ``together`` are the pages kept
     that users visited near it: [their partition, access pairs in the region, sixths of co-visits]; ``told``
     are the partitions of all such pages, which a verdict concerns. ``inputs`` are those of the learned policy
-    for each predicate when the page, or one that redirects here, was chosen.
+    for each predicate when the page, or one that redirects here, was chosen. ``judged_at`` is the time that the
+    verdict bears. ``hops`` is how many redirects in a row led here, ``postponed`` how many of the attempts came
+    to nothing because their time had not come.
     """
 
     url: str
@@ -79,13 +85,17 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
     together: dict[bytes, list[int]] = {}
     told: list[int] = []
     inputs: dict[str, tuple[float, ...]] = {}
+    judged_at: float = 0.0
+    hops: int = 0
+    postponed: int = 0
 
 
 class ParentRow(msgspec.Struct, array_like=True, tag="parent"):
     """What is known of a linking page: its words and verdict, its targets here, its judged targets anywhere.
 
     ``linked`` is False while only verdicts on its targets have come. ``targets`` and ``children`` are by the
-    target's identifier: the link to it, and the verdict on it with the link's position.
+    target's identifier: the link to it, and the verdict on it with the link's position. ``time`` is that of the
+    page's own verdict; ``revised`` counts how often a verdict here grew by predicates that came later.
     """
 
     url: str = ""
@@ -95,6 +105,8 @@ class ParentRow(msgspec.Struct, array_like=True, tag="parent"):
     targets: dict[bytes, Anchor] = {}
     children: dict[bytes, tuple[Verdict, int]] = {}
     partitions: tuple[int, ...] = ()
+    time: float = 0.0
+    revised: int = 0
 
 
 class BesideRow(msgspec.Struct, array_like=True, tag="beside"):
@@ -114,8 +126,15 @@ class HostRow(msgspec.Struct, array_like=True, tag="host"):
     judged: int = 0
 
 
+class SpaceRow(msgspec.Struct, array_like=True, tag="space"):
+    """A space of URLs that differ in numbers only, by their pattern, and what its pages brought of late."""
+
+    pattern: str
+    barren: Barren = msgspec.field(default_factory=Barren)
+
+
 class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
-    """Totals of a partition: URLs discovered, and what became of them."""
+    """Totals of a partition: URLs discovered, what became of them, and the pages each predicate judged."""
 
     discovered: int = 0
     judged: int = 0
@@ -123,11 +142,26 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
     refused: int = 0
     moved: int = 0
     given_up: int = 0
+    verdicts: dict[str, int] = {}
+    trapped: int = 0
 
     def count(self, state: State, number: int) -> None:
         """Count URLs that came to a state that is an end."""
         name = state.replace(" ", "_")
         setattr(self, name, getattr(self, name) + number)
+
+    def count_verdict(self, verdict: Verdict) -> None:
+        """Count a page that the predicates of ``verdict`` judged."""
+        for name in verdict:
+            self.verdicts[name] = self.verdicts.get(name, 0) + 1
+
+    def add(self, other: "TotalsRow") -> None:
+        """Add the totals of another partition."""
+        for name in TotalsRow.__struct_fields__:
+            if name != "verdicts":
+                setattr(self, name, getattr(self, name) + getattr(other, name))
+        for predicate, pages in other.verdicts.items():
+            self.verdicts[predicate] = self.verdicts.get(predicate, 0) + pages
 
     @property
     def failed(self) -> int:
@@ -135,13 +169,23 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
         return self.gone + self.refused + self.given_up
 
 
-FrontierRow: TypeAlias = PageRow | ParentRow | BesideRow | HostRow | TotalsRow
+def unknown(verdict: Verdict, known: Verdict) -> Verdict:
+    """Return what ``verdict`` says for predicates of which ``known`` says nothing.
+
+    >>> unknown({"a": True, "b": False}, {"a": False})
+    {'b': False}
+    """
+    return {name: holds for name, holds in verdict.items() if name not in known}
+
+
+FrontierRow: TypeAlias = PageRow | ParentRow | BesideRow | HostRow | SpaceRow | TotalsRow
 FrontierShard: TypeAlias = Shard[FrontierRow]
 
 PAGE_PREFIX = b"p"
 PARENT_PREFIX = b"l"
 BESIDE_PREFIX = b"n"
 HOST_PREFIX = b"h"
+SPACE_PREFIX = b"s"
 
 
 def page_key(url: str) -> bytes:
@@ -162,6 +206,11 @@ def beside_key(page: bytes) -> bytes:
 def host_key(host: str) -> bytes:
     """Return the key of a host's row."""
     return HOST_PREFIX + host.encode()
+
+
+def space_key(space: bytes) -> bytes:
+    """Return the key of a space's row, from the identifier of its pattern."""
+    return SPACE_PREFIX + space
 
 
 def parent_of(shard: FrontierShard, page: bytes) -> ParentRow:

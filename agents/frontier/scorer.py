@@ -18,12 +18,14 @@ class Scorer(Protocol):
     def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
         """Start keeping what is known of a predicate; ``topic`` are the words that say what it is about."""
 
+    def remove_predicate(self, name: str) -> None:
+        """Forget a predicate."""
+
     def learn(self, interest: Interest) -> None:
         """Take in what is known of a feature."""
 
-    @property
-    def judged(self) -> int:
-        """Judged pages that the published base rates know of."""
+    def judged(self, predicate: str) -> int:
+        """Return the pages a predicate has judged, as far as its published base rate knows."""
 
     def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
         """Return a candidate's priority for a predicate; higher comes first."""

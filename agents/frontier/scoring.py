@@ -24,7 +24,10 @@ CACHED_BYTES = 200_000_000
 
 
 class Children(NamedTuple):
-    """A linking page's judged targets for one predicate: all of them, and those that satisfy it."""
+    """A linking page's judged targets for one predicate: all of them, and those that satisfy it.
+
+    ``verdicts`` were noted, or grew, when this was worked out.
+    """
 
     verdicts: int
     visited: frozenset[bytes]
@@ -66,13 +69,14 @@ class Known:
     def _judged(self, place: tuple[int, bytes], parent: ParentRow) -> Children:
         # Each partition hears of a verdict in its own time, so equal numbers need not be the same verdicts.
         children = self._children.get(place)
-        if children is None or children.verdicts != len(parent.children):
+        verdicts_here = len(parent.children) + parent.revised
+        if children is None or children.verdicts != verdicts_here:
             name = self.weights.predicate
             verdicts = {
                 child: verdict[name] for child, (verdict, _) in parent.children.items() if name in verdict
             }
             satisfying = frozenset(child for child, holds in verdicts.items() if holds)
-            children = Children(len(parent.children), frozenset(verdicts), satisfying)
+            children = Children(verdicts_here, frozenset(verdicts), satisfying)
             if len(self._children) > len(self._parents) + 1000:
                 self._children.clear()
             self._children[place] = children
@@ -100,7 +104,7 @@ class PaperScorer:
         self._lessons = lessons
         self._drift = drift
         self._known: dict[str, Known] = {}
-        self._judged = 0
+        self._judged: dict[str, int] = {}
 
     def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
         """Start keeping a predicate's weights; the paper has no use for its topic."""
@@ -115,18 +119,19 @@ class PaperScorer:
     def learn(self, interest: Interest) -> None:
         """Take in what is known of a feature; what an earlier crawl counted goes on where that crawl ended."""
         if interest.feature == BASE:
-            self._judged = max((pages for pages, _ in interest.counts.values()), default=0)
-        for name in interest.counts:
-            self.add_predicate(name)
+            self._judged = {name: pages for name, (pages, _) in interest.counts.items()}
         for name in (interest.counts.keys() | interest.prior.keys()) & self._known.keys():
             pages, hits = interest.counts.get(name, (0, 0))
             more, more_hits = whole(*interest.prior.get(name, (0.0, 0.0)))
             self._known[name].weights.update(interest.feature, pages + more, hits + more_hits)
 
-    @property
-    def judged(self) -> int:
-        """Judged pages that the published base rates know of."""
-        return self._judged
+    def remove_predicate(self, name: str) -> None:
+        """Forget a predicate."""
+        self._known.pop(name, None)
+
+    def judged(self, predicate: str) -> int:
+        """Return the pages a predicate has judged, as far as its published base rate knows."""
+        return self._judged.get(predicate, 0)
 
     def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
         """Return the sum of the logs of the policy's interest ratios."""

@@ -5,15 +5,17 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from agents.frontier.rows import FrontierRow, FrontierShard, PageRow, page_key
+from agents.frontier.rows import FrontierRow, FrontierShard, PageRow, SpaceRow, page_key, space_key
 from agents.frontier.scorer import Scorer, learned_scorer
 from agents.frontier.scoring import PaperScorer
+from agents.frontier.spaces import why_spent
 from agents.inspect.learned import interests
 from agents.inspect.record import definitions
 from models.crowd.contributions import crowd_contributions
 from models.interest.linkage import Contribution, contributions, ordered
 from models.lessons import lessons
 from models.predicate import parse
+from models.traps.barren import space
 from models.url import host
 from streams.inbox import Codec, Shard
 from streams.settings import Settings
@@ -37,7 +39,7 @@ class Explanation:
     """A URL's row, and for each predicate its priority now and what makes it, the largest effect first.
 
     ``contributions`` are features by the paper's policies, ``inputs`` and the ``expected`` probability of a
-    hit those of the learned one.
+    hit those of the learned one. ``spent`` is why URLs that differ in numbers only are not asked for any more.
     """
 
     row: PageRow
@@ -45,6 +47,7 @@ class Explanation:
     contributions: dict[str, list[Contribution]] = field(default_factory=dict)
     inputs: dict[str, list[Part]] = field(default_factory=dict)
     expected: dict[str, float] = field(default_factory=dict)
+    spent: str = ""
 
 
 def explain(settings: Settings, url: str) -> Explanation | None:
@@ -59,7 +62,7 @@ def explain(settings: Settings, url: str) -> Explanation | None:
     row = shard.get(page_key(url))
     if not isinstance(row, PageRow):
         return None
-    found = Explanation(row)
+    found = Explanation(row, spent=_spent(settings, shard, url))
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         topics = {each.name: parse(each.expression).topic for each in definitions(journal)}
     if settings.frontier.policy == "learned":
@@ -67,6 +70,12 @@ def explain(settings: Settings, url: str) -> Explanation | None:
     else:
         _by_paper(found, settings, shard, topics)
     return found
+
+
+def _spent(settings: Settings, shard: FrontierShard, url: str) -> str:
+    name = space(url)
+    row = shard.get(space_key(name)) if name is not None and settings.frontier.traps else None
+    return why_spent(row, settings.frontier) if isinstance(row, SpaceRow) else ""
 
 
 def _taught(scorer: Scorer, settings: Settings, topics: Mapping[str, tuple[str, ...]]) -> None:

@@ -1,6 +1,7 @@
 """What a crawl left in its journal: the judged pages and the accesses, each once."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import suppress
 
 import msgspec
 
@@ -8,7 +9,7 @@ from agents.browse import UserRow
 from agents.harvest import read_outcome
 from agents.predicates import read_definition
 from models.crowd.window import Visit, insert
-from streams.records import Access, AccessPack, Decoder, HarvestPoint, Outcome, PredicateDefinition
+from streams.records import REMOVED, Access, AccessPack, Decoder, HarvestPoint, Outcome, PredicateDefinition
 from streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
 from streams.transport.journal import Journal
 from streams.transport.layout import Entry
@@ -35,14 +36,27 @@ def outcomes(journal: Journal) -> Iterator[Outcome]:
                     yield outcome
 
 
+def judged_pages(journal: Journal) -> dict[str, Outcome]:
+    """Return the judged pages by URL: the first outcome of each, with what later predicates said of it."""
+    found: dict[str, Outcome] = {}
+    for outcome in outcomes(journal):
+        first = found.setdefault(outcome.url, outcome) if not outcome.later else found.get(outcome.url)
+        if outcome.later and first is not None and outcome.time == first.time:
+            found[outcome.url] = msgspec.structs.replace(first, verdict=outcome.verdict | first.verdict)
+    return found
+
+
 def definitions(journal: Journal) -> list[PredicateDefinition]:
-    """Return the predicates that a crawl follows, as they were last defined."""
+    """Return the predicates of a crawl as they were last defined, those that were removed left out."""
+    return [definition for definition in all_definitions(journal) if definition.state != REMOVED]
+
+
+def all_definitions(journal: Journal) -> list[PredicateDefinition]:
+    """Return the predicates that a crawl has had, as they were last defined; what can't be read is left out."""
     found: dict[bytes | None, PredicateDefinition] = {}
     for entry in entries(journal, PREDICATES.name, 0):
-        if entry.value is None:
-            found.pop(entry.key, None)
-        else:
-            found[entry.key] = read_definition(entry.value)
+        with suppress(ValueError):
+            found[entry.key] = read_definition(entry.value or b"")
     return list(found.values())
 
 

@@ -6,15 +6,18 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self, cast
 
+from agents.observation.zstd import MAGIC as ZSTD
+from agents.observation.zstd import ZstdFile
 from models.accesslog.entry import MAX_LINE
 from models.accesslog.recognise import SAMPLE
 
 _GZIP = b"\x1f\x8b"
+_MAGIC_BYTES = 4
 _CHUNK = 65_536
 _ROUNDS = 100_000
 
@@ -24,11 +27,12 @@ class LogFileError(Exception):
 
 
 class LogFile:
-    """The lines of a log: a path, or "-" for standard input; gzip (any number of members) is seen by itself.
+    """The lines of a log: a path, or "-" for standard input; gzip and Zstandard are seen by themselves.
 
     A context manager and, once, an iterator of (line number from 1, raw line). A line of more than 8,192
     bytes comes as its first 8,193, which no parser takes, and is never held as a whole. ``sample`` has the
-    log's first lines, at most 20, ahead of the iteration; ``size`` is the file's size in bytes, None where it
+    log's first lines, at most 20, ahead of the iteration, ``first`` is the line that the log is known by
+    (`identifying`), None where there is none; ``size`` is the file's size in bytes, None where it
     is not known. Raises `LogFileError`: at once for a log that can't be opened, and after its last whole line
     for one whose compressed data end early or are damaged.
     """
@@ -39,6 +43,7 @@ class LogFile:
         self._source = self.name if source == "-" else source
         self._own = source != "-"
         self._lines: io.BufferedReader | gzip.GzipFile
+        self.compressed = False
         try:
             self._raw = _opened(source)
         except OSError as error:
@@ -46,9 +51,10 @@ class LogFile:
         try:
             if self._own:
                 self.size = os.fstat(self._raw.fileno()).st_size
-            packed = self._raw.peek(len(_GZIP)).startswith(_GZIP)
-            self._lines = gzip.GzipFile(fileobj=self._raw) if packed else self._raw
-            self.sample = _whole_lines(self._lines.peek(_CHUNK))[:SAMPLE]
+            self._lines = _unpacked(self._raw)
+            self.compressed = self._lines is not self._raw
+            lines = _whole_lines(self._lines.peek(_CHUNK))
+            self.sample, self.first = lines[:SAMPLE], identifying(lines)
         except (EOFError, OSError, zlib.error) as error:
             self.close()
             raise LogFileError(f"log {self._source} can't be read: {error}") from error
@@ -87,8 +93,16 @@ class LogFile:
             pass
 
 
+def identifying(lines: Iterable[bytes]) -> bytes | None:
+    """Return the line that a log is known by, None where there is none yet.
+
+    That is the first that is not empty and no head line: those of the W3C format may be the same in each log.
+    """
+    return next((line for line in lines if line.strip() and not line.startswith(b"#")), None)
+
+
 def fingerprint(first_line: bytes) -> str:
-    """Return the identity of a log: 24 hexadecimal digits made of its first line.
+    """Return the identity of a log: 24 hexadecimal digits made of its first line (`identifying`).
 
     A log that has grown, was renamed or compressed keeps it. The line tells of a user, so the digest is a
     slow one (tens of milliseconds): trying out every address a line might have had is not worth while.
@@ -100,6 +114,13 @@ def fingerprint(first_line: bytes) -> str:
 def _opened(source: str) -> io.BufferedReader:
     opened = sys.stdin.buffer if source == "-" else io.BufferedReader(io.FileIO(source))
     return cast(io.BufferedReader, opened)
+
+
+def _unpacked(raw: io.BufferedReader) -> io.BufferedReader | gzip.GzipFile:
+    start = raw.peek(_MAGIC_BYTES)
+    if start.startswith(_GZIP):
+        return gzip.GzipFile(fileobj=raw)
+    return io.BufferedReader(ZstdFile(raw), _CHUNK) if start.startswith(ZSTD) else raw
 
 
 def _whole_lines(start: bytes) -> list[bytes]:

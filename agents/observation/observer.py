@@ -1,8 +1,10 @@
 """What is made of one log line: an access, or why there is none."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import lru_cache
+from hashlib import blake2b
 from typing import Final, TypeAlias
 
 import msgspec
@@ -10,12 +12,16 @@ import msgspec
 from agents.observation.pseudonym import Pseudonyms
 from models.accesslog.entry import Entry, LogLineError, text_of
 from models.accesslog.filter import page_view
-from models.accesslog.recognise import FORMATS, recognise
+from models.accesslog.recognise import Parser, parsers, recognise
+from models.accesslog.robots import Robots
+from models.accesslog.w3c import W3C
+from models.secrets import Secrets
 from models.url import canonical, without_query
 from streams.records import Access
 from streams.settings import ObserveSettings
 
 _log = logging.getLogger(__name__)
+_REMEMBERED = 8_192
 
 
 class Filtered(msgspec.Struct, frozen=True):
@@ -33,64 +39,135 @@ class Malformed(msgspec.Struct, frozen=True):
 Observed: TypeAlias = Access | Filtered | Malformed
 
 
+class Counts:
+    """What became of the lines observed."""
+
+    def __init__(self) -> None:
+        self.accepted: int = 0
+        self.filtered: dict[str, int] = {}
+        self.malformed: int = 0
+
+
 class Observer:
-    """Reads log lines one by one and counts what became of them.
+    """Reads the lines of a log one by one and counts what became of them.
 
     Every line is exactly one of ``accepted``, ``filtered`` (by reason: those of `page_view`, then "site" for
-    a path without a site, "url" for a URL that can't be crawled) and ``malformed``. The format is the one in
-    the settings; with "auto" each line may be of any format, since one observer may serve several logs and
-    senders: the format that `recognise` found is tried first.
+    a path without a site, "url" for a URL that can't be crawled, "secret" for one that can't be without a
+    secret, those of `Robots.reason`, and "directive" for a head line of the W3C format) and ``malformed``.
+
+    What is made of a line depends on the settings, the key and the log's lines up to it, and on nothing else.
+    So each log has an observer of its own (`another`); with "auto" each line may be of any format all the same,
+    and the one that `recognise` found is tried first.
 
     Raises ValueError when ``observe.base_url`` is no site.
     """
 
     def __init__(self, settings: ObserveSettings, key: bytes) -> None:
-        self.accepted: int = 0
-        self.filtered: dict[str, int] = {}
-        self.malformed: int = 0
-        self._pseudonyms: Final = Pseudonyms(key)
+        self._settings: Final = settings
+        self._pseudonyms = Pseudonyms(key)
+        self._counts = Counts()
         self._site: Final = _site(settings.base_url)
         self._keep_query: Final = settings.keep_query
-        self._auto: Final = settings.format == "auto"
-        self._likely: Callable[[str], Entry] | None = None if self._auto else FORMATS[settings.format]
+        self._secrets: Final = Secrets(settings.secrets)
+        self._known: Final = lru_cache(_REMEMBERED)(self._public)  # most lines name a page that was just named
+        self._robots: Final = Robots(settings.robot_rate) if settings.robots else None
+        self._parsers: Final = parsers(settings.format, settings.json_fields)
+        self._w3c: Final = next((read for read in self._parsers.values() if isinstance(read, W3C)), None)
+        self._likely: Parser | None = None if len(self._parsers) > 1 else next(iter(self._parsers.values()))
+
+    def another(self) -> "Observer":
+        """Return an observer for another log; the counts are those of all together."""
+        fresh = Observer(self._settings, b"")
+        fresh._pseudonyms = self._pseudonyms
+        fresh._counts = self._counts
+        return fresh
+
+    @property
+    def accepted(self) -> int:
+        """How many lines are accesses."""
+        return self._counts.accepted
+
+    @property
+    def filtered(self) -> dict[str, int]:
+        """How many lines are none, by reason."""
+        return self._counts.filtered
+
+    @property
+    def malformed(self) -> int:
+        """How many lines could not be read."""
+        return self._counts.malformed
 
     @property
     def lines(self) -> int:
         """How many lines were observed."""
         return self.accepted + sum(self.filtered.values()) + self.malformed
 
+    @property
+    def reading(self) -> str:
+        """What the settings are that decide what is made of a line, as a short digest."""
+        shown = self._settings.model_dump(mode="json", exclude={"user_key"})
+        return blake2b(msgspec.json.encode(shown), digest_size=8).hexdigest()
+
     def recognise(self, lines: Sequence[bytes]) -> None:
         """Look at a log's first lines: with "auto", raises `LogFormatError` when no format fits them.
 
         Without lines (an empty log) there is nothing to recognise.
         """
-        if lines and self._auto:
-            self._likely = FORMATS[recognise(lines)]
+        if lines and len(self._parsers) > 1:
+            self._likely = self._parsers[recognise(lines, self._parsers)]
 
     def observe(self, line: bytes) -> Observed:
         """Return the access that a raw line tells of, or why it tells of none."""
         try:
-            entry = self._entry(text_of(line))
+            text = text_of(line)
+            if text[0] == "#" and self._w3c is not None and self._w3c.directive(text):
+                return self._filter("directive")
+            entry = self._entry(text)
         except LogLineError as error:
-            self.malformed += 1
+            self._counts.malformed += 1
             return Malformed(str(error))
+        identity = entry.user or entry.client
+        if self._robots is not None and "/robots.txt" in entry.url:
+            self._robots.ask(identity, entry)
         reason = page_view(entry)
         if reason is not None:
             return self._filter(reason)
+        if self._robots is not None:
+            reason = self._robots.reason(identity, entry)
+            if reason is not None:
+                return self._filter(reason)
+        return self._access(entry, identity)
+
+    def identities(self, line: bytes) -> tuple[str, ...]:
+        """Return whom a line names: the one that it counts under, then the client; nobody if unreadable."""
+        try:
+            text = text_of(line)
+            if text[0] == "#" and self._w3c is not None and self._w3c.directive(text):
+                return ()
+            entry = self._entry(text)
+        except LogLineError:
+            return ()
+        return (entry.user or entry.client, entry.client)
+
+    def pseudonym(self, identity: str) -> str:
+        """Return what stands for an identity."""
+        return self._pseudonyms.of(identity)
+
+    def _access(self, entry: Entry, identity: str) -> Observed:
         url = entry.url
         if url.startswith("/"):
             if self._site is None:
                 return self._filter("site")
             url = self._site + url
-        known_as = self._canonical(url)
+        known_as = self._known(url)
         if known_as is None:
-            return self._filter("url")
-        self.accepted += 1
+            return self._filter("url" if canonical(url) is None else "secret")
+        self._counts.accepted += 1
         return Access(
-            self._pseudonyms.of(entry.user or entry.client),
+            self._pseudonyms.of(identity),
             known_as,
             entry.time,
-            None if entry.referrer is None else self._canonical(entry.referrer),
+            None if entry.referrer is None else self._known(entry.referrer),
             entry.status,
             entry.content_type,
         )
@@ -102,23 +179,27 @@ class Observer:
                 return self._likely(line)
             except LogLineError as error:
                 failure = error
-        if self._auto:
-            for parse in FORMATS.values():
+        if len(self._parsers) > 1:
+            for parse in self._parsers.values():
                 with suppress(LogLineError):
                     return parse(line)
-        raise failure or LogLineError(f"of no known format ({', '.join(FORMATS)})")
+        raise failure or LogLineError(f"of no known format ({', '.join(self._parsers)})")
 
-    def _canonical(self, url: str) -> str | None:
+    def _public(self, url: str) -> str | None:
+        """Return the canonical URL without its secrets, None where there is none."""
         found = canonical(url)
-        return found if found is None or self._keep_query else without_query(found)
+        if found is None:
+            return None
+        return self._secrets.strip(found if self._keep_query else without_query(found))
 
     def _filter(self, reason: str) -> Filtered:
-        if reason == "site" and reason not in self.filtered:
+        filtered = self._counts.filtered
+        if reason == "site" and reason not in filtered:
             _log.warning(
                 "observe: the log has lines with a path only and no site is set: they are left out; name the "
                 "site with observe.base_url, such as https://example.org"
             )
-        self.filtered[reason] = self.filtered.get(reason, 0) + 1
+        filtered[reason] = filtered.get(reason, 0) + 1
         return Filtered(reason)
 
 

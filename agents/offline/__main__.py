@@ -8,7 +8,7 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from agents.offline.serve import serve_archive, serve_synthetic
+from agents.offline.serve import serve_archive, serve_dangers, serve_synthetic
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.offline.warc import ArchiveError
 
@@ -34,6 +34,7 @@ def _arguments() -> argparse.ArgumentParser:
     synthetic.add_argument("--sites", type=int, required=True)
     synthetic.add_argument("--pages-per-site", type=int, required=True)
     synthetic.add_argument("--topics", type=int, required=True)
+    webs.add_parser("dangers").add_argument("record", type=Path)
     return parser
 
 
@@ -42,6 +43,8 @@ async def _serve(given: argparse.Namespace) -> None:
         await serve_archive(
             given.paths, given.host, given.port, given.log, _ready, progress=_indexed, until_stdin_closes=True
         )
+    elif given.web == "dangers":
+        await serve_dangers(given.record, given.port, _ready, until_stdin_closes=True)
     else:
         web = SyntheticWeb(given.seed, given.sites, given.pages_per_site, given.topics)
         await serve_synthetic(web, given.host, given.port, given.log, _ready, until_stdin_closes=True)

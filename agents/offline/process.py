@@ -24,9 +24,10 @@ class ServerProcessError(Exception):
 class ServerProcess:
     """A running child process that serves an offline web at `url`.
 
-    Start one with `archive` or `synthetic`; both return once it serves, and raise `ServerProcessError` when
-    it ends before that. The child ends with `close`, and on its own when this process ends in any way, for
-    it waits for the end of a pipe that only this process holds. Ctrl-C does not reach it.
+    Start one with `archive`, `synthetic` or `dangers`; they return once it serves, and raise
+    `ServerProcessError` when it ends before that. The child ends with `close`, and on its own when this
+    process ends in any way, for it waits for the end of a pipe that only this process holds. Ctrl-C does not
+    reach it.
     """
 
     def __init__(self, arguments: Iterable[str], progress: Progress | None = None) -> None:
@@ -69,6 +70,11 @@ class ServerProcess:
         """Serve the synthetic web of these parameters; they are those of `SyntheticWeb`."""
         size = [f"--sites={sites}", f"--pages-per-site={pages_per_site}", f"--topics={topics}"]
         return cls([*_log_option(log), "synthetic", *size, "--", str(seed)])
+
+    @classmethod
+    def dangers(cls, record: Path) -> "ServerProcess":
+        """Serve the dangerous web, `agents.offline.dangers`; it is no proxy, and `url` is its home page."""
+        return cls(["dangers", "--", str(record)])
 
     def close(self) -> None:
         """End the child process and wait for its end."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agents.offline.answer import Answerer
 from agents.offline.archive import Archive, Progress
+from agents.offline.dangers.server import DangerServer
 from agents.offline.server import OfflineServer
 from agents.offline.synthetic.web import SyntheticWeb
 
@@ -31,12 +32,7 @@ async def serve(
     pipe takes this process with it, however the parent ends.
     """
     async with OfflineServer(answer, host=host, port=port, log=log) as server:
-        if ready is not None:
-            ready(server.url)
-        if until_stdin_closes:
-            await _standard_input_closed()
-        else:
-            await asyncio.Event().wait()
+        await _serve_on(server.url, ready, until_stdin_closes=until_stdin_closes)
 
 
 async def serve_archive(
@@ -67,6 +63,27 @@ async def serve_synthetic(
 ) -> None:
     """Serve a synthetic web as `serve` does."""
     await serve(web.answer, host, port, log, ready, until_stdin_closes=until_stdin_closes)
+
+
+async def serve_dangers(
+    record: Path,
+    port: int = 0,
+    ready: Callable[[str], None] | None = None,
+    *,
+    until_stdin_closes: bool = False,
+) -> None:
+    """Serve the dangerous web, which notes in the file ``record`` what it was asked; else as `serve` does."""
+    async with DangerServer(record, port) as server:
+        await _serve_on(server.url, ready, until_stdin_closes=until_stdin_closes)
+
+
+async def _serve_on(url: str, ready: Callable[[str], None] | None, *, until_stdin_closes: bool) -> None:
+    if ready is not None:
+        ready(url)
+    if until_stdin_closes:
+        await _standard_input_closed()
+    else:
+        await asyncio.Event().wait()
 
 
 async def _standard_input_closed() -> None:

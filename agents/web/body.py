@@ -10,13 +10,18 @@ ENCODINGS = "gzip, deflate"
 
 _GZIP_HEAD = b"\x1f\x8b"
 _STEP = 65_536
+# Bytes of a body below which its ratio says nothing.
+_ANY_RATIO = 100_000
 
 
-async def read(chunks: AsyncIterable[bytes], encoding: str, limit: int, *, cut: bool = False) -> bytes:
+async def read(
+    chunks: AsyncIterable[bytes], encoding: str, limit: int, ratio: int, *, cut: bool = False
+) -> bytes:
     """Return the body in ``chunks`` without its content encoding (the header's value).
 
     More than ``limit`` bytes, on the wire or decompressed, raise a "refused" `FetchError` as soon as they
-    show; with ``cut`` the first ``limit`` bytes are returned instead. Broken data raise "retry".
+    show; with ``cut`` the first ``limit`` bytes are returned instead. So does a body of more than 100 kB that
+    is over ``ratio`` times as large as what was sent, cut or not. Broken data raise "retry".
     """
     decoder = _decoder(encoding)
     received = 0
@@ -24,6 +29,8 @@ async def read(chunks: AsyncIterable[bytes], encoding: str, limit: int, *, cut: 
     async for chunk in chunks:
         received += len(chunk)
         full = decoder.feed(chunk, body, limit) or received > limit
+        if len(body) > _ANY_RATIO and len(body) > ratio * received:
+            raise FetchError("refused", f"compressed over {ratio} to 1")
         if full and not cut:
             raise FetchError("refused", f"body over {limit} bytes")
         if full:
@@ -43,6 +50,20 @@ class _Identity:
 
     def finish(self) -> None:
         """Raise `FetchError` if the body is not complete."""
+
+
+def gunzip(data: bytes, limit: int) -> bytes:
+    """Return the first ``limit`` bytes of what ``data`` holds in gzip; raises `FetchError`.
+
+    >>> import gzip
+    >>> gunzip(gzip.compress(b"text"), 3)
+    b'tex'
+    """
+    body = bytearray()
+    decoder = _Zlib(gzip=True)
+    if not decoder.feed(data, body, limit):
+        decoder.finish()
+    return bytes(memoryview(body)[:limit])
 
 
 class _Zlib(_Identity):

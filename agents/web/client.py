@@ -1,41 +1,66 @@
 """Asking the web for a page: robots.txt first, then the page, within limits; what came is one `Result`."""
 
-import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import httpx
+import msgspec
 
 from agents.web import body
+from agents.web.directives import directives
 from agents.web.pool import Pool
-from agents.web.result import Fetched, FetchError, Moved, Result, retry_after
-from agents.web.robots import MAX_BYTES, Robots, RobotsAnswer
-from models.url import canonical
+from agents.web.response import check, fields, kept, location, target
+from agents.web.result import (
+    Answer,
+    Early,
+    Fetched,
+    FetchError,
+    Moved,
+    Result,
+    Validators,
+    retry_after,
+    validators,
+)
+from agents.web.robots import MAX_BYTES as MAX_ROBOTS
+from agents.web.robots import Robots
+from agents.web.rules import product
+from agents.web.servers import PATIENCE_SECONDS, Servers, TooEarlyError
+from agents.web.sitemap import MAX_BYTES as MAX_SITEMAP
+from agents.web.sitemaps import Sitemaps
+from models.frontier.politeness import LONGEST_CRAWL_DELAY
+from models.url import canonical, host
 from streams.settings import FetchSettings
 
-#: The media types that are read as pages.
-READABLE = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
-_KEPT = ("content-type", "content-language", "etag", "last-modified", "link", "x-robots-tag")
-_VALUE = 1000
-_MOVED = frozenset({300, 301, 302, 303, 307, 308})
-# Of the statuses below 500, those that say nothing about the page: a proxy that wants to know who asks, a
-# slow request, a request too early, too many requests.
-_PASSING = frozenset({407, 408, 425, 429})
-_NOT_A_TYPE = re.compile(r"[^a-z0-9.+/-]")
+
+@dataclass(slots=True)
+class _Asking:
+    """One fetch under way: the delay that is kept, the addresses taken, and when the page was asked for."""
+
+    delay: float
+    crawl_delay: float | None = None
+    addresses: Sequence[str] = ()
+    server: str = ""
+    start: float | None = None
 
 
 class Client:
     """Fetches pages over one pool of connections, as an asynchronous context manager.
 
     ``settings.allow`` names what may be asked beside the open internet. ``clock`` returns seconds since
-    the epoch; robots.txt files age by it, and dates in Retry-After are counted from it.
+    the epoch; robots.txt files age by it, and dates in Retry-After are counted from it. ``sitemaps`` has the
+    sitemaps that were found, where the settings ask for them.
     """
 
     def __init__(self, settings: FetchSettings, clock: Callable[[], float]) -> None:
         self._settings = settings
         self._clock = clock
+        self._agent = product(settings.user_agent)
         self._pool = Pool(settings)
-        self._robots = Robots(self._robots_txt, settings, clock)
+        self._servers = Servers(time.monotonic)
+        self.sitemaps = Sitemaps(self._sitemap, settings.sitemap_urls, clock)
+        announce = self.sitemaps.announce if settings.sitemaps else None
+        self._robots = Robots(self._robots_txt, settings, clock, announce)
 
     async def __aenter__(self) -> "Client":
         await self._pool.__aenter__()
@@ -48,68 +73,103 @@ class Client:
     async def fetch(self, url: str) -> Result:
         """Return what asking for the canonical ``url`` brought; nothing that a server does raises.
 
-        Takes at most ``settings.timeout_seconds``, and as much again where robots.txt must be fetched first.
+        Takes at most ``settings.timeout_seconds``, and as much again where robots.txt must be fetched first,
+        and a few seconds to look a name up and to keep a short delay.
         """
-        delay = None
+        asking = _Asking(self._settings.delay_seconds)
         try:
-            if self._settings.robots:
-                decision = await self._robots.allowed(url)
-                if decision.failure is not None:
-                    return decision.failure
-                delay = decision.crawl_delay
-            return await self._page(url, delay)
+            result = await self._fetch(url, asking)
         except FetchError as error:
-            return error.failure(delay)
+            result = error.failure()
+        except TooEarlyError as error:
+            result = Early(error.seconds)
+        finally:
+            self._servers.release(asking.addresses)
+        elapsed = 0.0 if asking.start is None else time.perf_counter() - asking.start
+        return msgspec.structs.replace(
+            result, crawl_delay=asking.crawl_delay, elapsed=elapsed, server=asking.server
+        )
 
-    async def _page(self, url: str, delay: float | None) -> Result:
-        start = time.perf_counter()
+    async def _fetch(self, url: str, asking: _Asking) -> Result:
+        await self._take(url, asking)
+        if self._settings.robots:
+            decision = await self._robots.allowed(url)
+            asking.crawl_delay = decision.crawl_delay
+            if decision.failure is not None:
+                return decision.failure
+            asking.delay = max(asking.delay, min(decision.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))
+            await self._take(url, asking)
+        if asking.addresses:
+            await self._servers.start(asking.addresses, asking.delay)
+        asking.start = time.perf_counter()
+        return await self._page(url)
+
+    async def _take(self, url: str, asking: _Asking) -> None:
+        """Keep others from a server that is asked with a delay; raises `FetchError` or `TooEarlyError`."""
+        if asking.delay and not asking.addresses:
+            addresses = await self._addresses(url)
+            if not self._settings.proxy:
+                asking.server = addresses[0]
+            self._servers.take(addresses, asking.delay)
+            asking.addresses = addresses
+            await self._servers.ready(addresses, asking.delay)
+
+    async def _addresses(self, url: str) -> Sequence[str]:
+        name = host(url)
+        return (name,) if self._settings.proxy else await self._pool.resolver.addresses(name)
+
+    async def _page(self, url: str) -> Result:
         async with self._pool.open(url) as response:
-            status, headers = response.status_code, _fields(response)
-            if status in _MOVED and "location" in headers:
-                return Moved(url, _target(url, headers["location"]), status, delay)
-            self._check(status, headers)
-            content = await _body(response, headers, self._settings.max_bytes)
-        elapsed = time.perf_counter() - start
-        kept = {name: headers[name][:_VALUE] for name in _KEPT if name in headers}
-        return Fetched(url, status, kept, content, elapsed, delay)
+            status, headers = response.status_code, fields(response)
+            moved = location(status, headers)
+            if moved is not None:
+                return Moved(url, target(url, moved), status)
+            check(status, headers, self._clock())
+            asks = self._asks(response) if "x-robots-tag" in headers else frozenset()
+            if "noindex" in asks:
+                raise FetchError("refused", "X-Robots-Tag noindex")
+            content = await self._body(response, headers, self._settings.max_bytes)
+        return Fetched(url, status, kept(headers), content, 0.0, nofollow="nofollow" in asks)
 
-    def _check(self, status: int, headers: dict[str, str]) -> None:
-        """Raise `FetchError` unless the response is a page."""
-        if status >= 500 or status in _PASSING:
-            wait = retry_after(headers.get("retry-after"), self._clock())
-            raise FetchError("retry", f"status {status}", wait)
-        if status != 200:
-            raise FetchError("gone", "no content" if status == 204 else f"status {status}")
-        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        # What is no media type at all says nothing; the bytes will.
-        if "/" in kind and kind not in READABLE:
-            raise FetchError("refused", f"content type {_NOT_A_TYPE.sub('', kind)[:60]}")
+    def _asks(self, response: httpx.Response) -> frozenset[str]:
+        return directives(response.headers.get_list("x-robots-tag"), self._agent)
 
-    async def _robots_txt(self, url: str) -> RobotsAnswer:
-        async with self._pool.open(url) as response:
-            status, headers = response.status_code, _fields(response)
+    async def _robots_txt(self, url: str, known: Validators) -> Answer:
+        # Whoever asks has the server, or has no delay to keep; the steps of a redirect may not take for ever.
+        delay = min(self._settings.delay_seconds, PATIENCE_SECONDS)
+        if delay:
+            await self._servers.start(await self._addresses(url), delay)
+        return await self._file(url, known, MAX_ROBOTS, cut=True)
+
+    async def _sitemap(self, url: str, known: Validators) -> Answer:
+        delay = self._settings.delay_seconds
+        if self._settings.robots:
+            decision = await self._robots.allowed(url)
+            if not decision.allowed:
+                raise FetchError("refused", "robots.txt")
+            delay = max(delay, min(decision.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))
+        if not delay:
+            return await self._file(url, known, MAX_SITEMAP)
+        addresses = await self._addresses(url)
+        async with self._servers.turn(addresses, delay):
+            return await self._file(url, known, MAX_SITEMAP)
+
+    async def _file(self, url: str, known: Validators, limit: int, *, cut: bool = False) -> Answer:
+        async with self._pool.open(url, known.headers()) as response:
+            status, headers = response.status_code, fields(response)
             if status == 200:
-                return RobotsAnswer(status, None, await _body(response, headers, MAX_BYTES, cut=True))
-            target = None
-            if status in _MOVED and "location" in headers:
-                target = canonical(headers["location"], url)
-            return RobotsAnswer(status, target, b"")
+                content = await self._body(response, headers, limit, cut=cut)
+                return Answer(status, None, content, validators(headers))
+            moved = location(status, headers)
+            leads_to = None if moved is None else canonical(moved, url)
+            wait = retry_after(headers.get("retry-after"), self._clock())
+            return Answer(status, leads_to, b"", retry_after=wait)
 
-
-def _fields(response: httpx.Response) -> dict[str, str]:
-    # httpx works out the encoding of all headers anew at each look-up.
-    return dict(response.headers.items())
-
-
-async def _body(response: httpx.Response, headers: dict[str, str], limit: int, *, cut: bool = False) -> bytes:
-    length = headers.get("content-length", "")
-    if not cut and length.isascii() and length.isdigit() and int(length[:20]) > limit:
-        raise FetchError("refused", f"body over {limit} bytes")
-    return await body.read(response.aiter_raw(), headers.get("content-encoding", ""), limit, cut=cut)
-
-
-def _target(url: str, location: str) -> str:
-    target = canonical(location, url)
-    if target is None or target == url:
-        raise FetchError("gone", "redirect to itself" if target else "redirect to no page")
-    return target
+    async def _body(
+        self, response: httpx.Response, headers: dict[str, str], limit: int, *, cut: bool = False
+    ) -> bytes:
+        length = headers.get("content-length", "")
+        if not cut and length.isascii() and length.isdigit() and int(length[:20]) > limit:
+            raise FetchError("refused", f"body over {limit} bytes")
+        coding = headers.get("content-encoding", "")
+        return await body.read(response.aiter_raw(), coding, limit, self._settings.max_ratio, cut=cut)

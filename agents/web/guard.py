@@ -74,7 +74,7 @@ class Guard:
             try:
                 self._networks.append(ip_network(entry.strip("[]"), strict=False))
             except ValueError:
-                self._names.add(_name(entry))
+                self._names.add(hostname(entry))
 
     def allows_address(self, address: Address) -> bool:
         """Return whether an address may be asked, whatever name led to it."""
@@ -82,17 +82,30 @@ class Guard:
         judged = (address, mapped) if mapped is not None else (address,)
         return any(one in network for network in self._networks for one in judged) or is_global(address)
 
+    def allows_host(self, host: str) -> bool:
+        """Return whether a host, with or without a port, is one that ``allow`` names.
+
+        >>> guard = Guard(["10.1.0.0/16", "intranet.example"])
+        >>> guard.allows_host("intranet.example:8080"), guard.allows_host("10.1.2.3")
+        (True, True)
+        >>> guard.allows_host("example.org")
+        False
+        """
+        name = hostname(host)
+        address = literal(name)
+        return name in self._names or (address is not None and any(address in one for one in self._networks))
+
     def check_name(self, host: str) -> None:
         """Raise `ForbiddenAddressError` for a host that is itself a forbidden address, or localhost.
 
         It judges what is asked of a proxy, which makes the connection where it can't be checked here.
         """
-        name = _name(host)
+        name = hostname(host)
         if name in self._names:
             return
         if name == "localhost" or name.endswith(".localhost"):
             raise ForbiddenAddressError(name)
-        address = _literal(name)
+        address = literal(name)
         if address is not None and not self.allows_address(address):
             raise ForbiddenAddressError(name)
 
@@ -104,21 +117,35 @@ class Guard:
         """
         family, kind, protocol, _, peer = address_info
         text = str(peer[0])
-        if _name(connecting.get()) not in self._names and not self.allows_address(ip_address(text)):
+        if hostname(connecting.get()) not in self._names and not self.allows_address(ip_address(text)):
             raise ForbiddenAddressError(text)
         return socket.socket(family, kind, protocol)
 
 
-def _name(host: str) -> str:
-    return host.strip("[]").lower().removesuffix(".")
+def hostname(host: str) -> str:
+    """Return a host without its port, brackets and trailing dot, in lower case.
+
+    >>> hostname("Example.org.:8080"), hostname("[::1]:80"), hostname("::1")
+    ('example.org', '::1', '::1')
+    """
+    if host.startswith("["):
+        host = host[1:].partition("]")[0]
+    elif host.count(":") == 1:
+        host = host.partition(":")[0]
+    return host.lower().removesuffix(".")
 
 
-def _literal(name: str) -> Address | None:
+def literal(name: str) -> Address | None:
+    """Return the address that a host name is, in whatever spelling; None for a name.
+
+    >>> literal("0x7f.1"), literal("2130706433"), literal("example.org")
+    (IPv4Address('127.0.0.1'), IPv4Address('127.0.0.1'), None)
+    """
     try:
         return ip_address(name)
     except ValueError:
         pass
     try:
-        return IPv4Address(socket.inet_aton(name))  # also 2130706433 and 0x7f.1
+        return IPv4Address(socket.inet_aton(name))
     except (OSError, ValueError):
         return None

@@ -1,8 +1,11 @@
 """Reading HTML as a stream of events: what of it is visible text, title, link and directive.
 
+A `meta refresh` is a link: the page itself may have words, and its target is asked for in its turn.
+
 No tree is built, so that depth costs nothing; what is kept is bounded whatever the page holds.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,6 +29,9 @@ _INLINE = frozenset(
 
 Attributes = Mapping[str, str]
 
+# The HTML standard's shared declarative refresh steps (4.2.5.3): seconds, then perhaps "url=" and quotes.
+_REFRESH = re.compile(r"\s*[0-9.]{1,20}\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.IGNORECASE)
+
 
 @dataclass(slots=True)
 class Anchor:
@@ -44,10 +50,11 @@ class Markup:
     """What a page's HTML holds; a target of lxml's parser, which calls start, data, end and close.
 
     ``parts`` joined are the visible text, in which elements that are not inline leave line breaks. Links
-    marked ``nofollow`` are left out. ``links`` bounds the anchors kept.
+    marked ``nofollow`` are left out. ``links`` bounds the anchors kept; ``agent`` is the name that directives
+    may be meant for, beside ``robots``.
     """
 
-    def __init__(self, links: int) -> None:
+    def __init__(self, links: int, agent: str) -> None:
         self.parts: list[str] = []
         self.anchors: list[Anchor] = []
         self.title = ""
@@ -55,6 +62,7 @@ class Markup:
         self.canonical: str | None = None
         self.directives: set[str] = set()
         self._links = links
+        self._names = frozenset({"robots", agent}) - {""}
         self._size = 0
         self._elements = 0
         self._hidden = 0
@@ -164,17 +172,24 @@ class Markup:
             self.canonical = attributes.get("href")
 
     def _meta(self, attributes: Attributes) -> None:
-        if attributes.get("name", "").strip().lower() == "robots":
+        if attributes.get("name", "").strip().lower() in self._names:
             self.directives.update(attributes.get("content", "")[:1000].lower().replace(",", " ").split())
+        elif attributes.get("http-equiv", "").strip().lower() == "refresh":
+            found = _REFRESH.match(attributes.get("content", ""))
+            if found is not None and found[1].strip():
+                self._target(found[1], attributes)
 
 
 class _Full(Exception):  # noqa: N818 - no error: the end of what is read of a page
     """Raised to end the parse."""
 
 
-def read(html: str, links: int) -> Markup:
-    """Return what the HTML holds, with at most ``links`` anchors; reads no further than the limits."""
-    markup = Markup(links)
+def read(html: str, links: int, agent: str) -> Markup:
+    """Return what the HTML holds, with at most ``links`` anchors; reads no further than the limits.
+
+    ``agent`` is our product token in lower case.
+    """
+    markup = Markup(links, agent)
     target: Any = markup  # the stubs ask for a target of bytes and of comments, which lxml does not
     parser = etree.HTMLParser(target=target, encoding="utf-8", recover=True, no_network=True, huge_tree=False)
     with suppress(_Full, etree.LxmlError):

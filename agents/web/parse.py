@@ -4,56 +4,86 @@ from collections.abc import Iterable
 from itertools import islice
 
 from agents.web.decode import decode
-from agents.web.markup import MAX_TEXT, MAX_TITLE, Anchor, read
+from agents.web.markup import MAX_TEXT, MAX_TITLE, Anchor, Markup, read
+from agents.web.sniff import binary
 from models.page import Link, Page
+from models.traps.missing import says_missing
 from models.url import canonical
 from models.words import word_end, words
 from streams.settings import JudgeSettings
 
 MAX_ANCHOR = 32
+MAX_KIND = 60
 #: Anchors read for each link that may be kept: many lead to the same page, or nowhere.
 ANCHORS_PER_LINK = 10
 
-_HTML = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
-_UNKNOWN = frozenset({"", "application/octet-stream", "application/x-unknown"})
-_SNIFFED = 512
+# What says nothing of the bytes: they tell.
+_UNKNOWN = frozenset({"", "application/octet-stream", "application/x-unknown", "unknown/unknown", "*/*"})
+_HTML = frozenset({"text/html", "application/xhtml+xml", "application/xml", "text/xml"})
+# Text for programs.
+_UNREAD = frozenset({"text/css", "text/javascript", "text/ecmascript", "text/calendar", "text/vcard"})
 
 
-def parse(url: str, body: bytes, content_type: str | None, limits: JudgeSettings) -> Page:
+def parse(url: str, body: bytes, content_type: str | None, limits: JudgeSettings, agent: str = "") -> Page:
     """Read a page of the canonical ``url``; ``content_type`` is the HTTP header.
 
-    Never raises: of what is broken, as much is read as a browser would. Plain text has no links; what is
-    neither text nor HTML gives an empty page.
+    ``agent`` is our product token in lower case, for directives that name it. Never raises: of what is broken,
+    as much is read as a browser would. Plain text has no links; what is neither text nor HTML gives an empty
+    page, and its ``barred`` says what it is.
     """
     kind = (content_type or "").partition(";")[0].strip().lower()
-    if kind in _UNKNOWN:
-        if b"\0" in body[:_SNIFFED] and body[:2] not in (b"\xff\xfe", b"\xfe\xff"):
-            return Page(url)
+    if "/" not in kind or kind in _UNKNOWN:
         kind = ""
-    if kind in _HTML:
-        return _html(url, decode(body, content_type), limits)
-    if kind.startswith("text/"):
-        text = _collapsed(decode(body, content_type)[:MAX_TEXT])
-        return Page(url, text=text, words=_distinct(words(text), limits.words))
-    return Page(url)
+    unread = "" if kind in _HTML else _unread(kind)
+    if not unread and (data := binary(body, "utf-16" in (content_type or "").lower())):
+        unread = f"{data}, served as {kind}" if kind else data
+    if unread:
+        return Page(url, barred=f"not HTML or text: {unread}")
+    text = decode(body, content_type)
+    if kind and kind not in _HTML:
+        return _plain(url, text, limits)
+    return _html(url, text, limits, agent)
 
 
-def _html(url: str, html: str, limits: JudgeSettings) -> Page:
-    markup = read(html, limits.links * ANCHORS_PER_LINK)
+def _unread(kind: str) -> str:
+    """Return a media type that is not read, empty where it is."""
+    return kind[:MAX_KIND] if kind and (kind in _UNREAD or not kind.startswith("text/")) else ""
+
+
+def _plain(url: str, body: str, limits: JudgeSettings) -> Page:
+    text = _collapsed(body[:MAX_TEXT])
+    return Page(url, text=text, words=_distinct(words(text), limits.words))
+
+
+def _barred(markup: Markup, title: str, text: str, limits: JudgeSettings) -> tuple[str, bool]:
+    """Return why a page is not judged, and whether it is because it says that there is none."""
+    if not markup.directives.isdisjoint(("noindex", "none")):
+        return "the page asks not to be indexed", False
+    if limits.soft_404 and says_missing(title, text):
+        return "soft 404: the page says that there is none", True
+    return "", False
+
+
+def _html(url: str, html: str, limits: JudgeSettings, agent: str) -> Page:
+    markup = read(html, limits.links * ANCHORS_PER_LINK, agent)
     title = _collapsed(markup.title)[:MAX_TITLE]
     text = "".join(markup.parts)[:MAX_TEXT]
     base = (canonical(markup.base, url) if markup.base else None) or url
     follow = markup.directives.isdisjoint(("nofollow", "none"))
+    collapsed = _collapsed(text)
+    barred, missing = _barred(markup, title, collapsed, limits)
     reading = _Reading(text, markup.anchors if follow else ())
     return Page(
         url,
         title=title,
-        text=_collapsed(text),
+        text=collapsed,
         words=_distinct([*words(title), *reading.words], limits.words),
         links=_links(url, base, reading, markup.anchors, limits) if follow else (),
         canonical=canonical(markup.canonical, base) if markup.canonical else None,
         indexable=markup.directives.isdisjoint(("noindex", "none")),
         follow=follow,
+        barred=barred,
+        missing=missing,
     )
 
 

@@ -5,44 +5,52 @@ httpx asks through aiohttp's connections (httpx-aiohttp): a quarter of the CPU t
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from http.cookiejar import CookieJar
 from typing import Any
 
 import aiohttp
 import httpx
+from aiohttp.abc import AbstractResolver
 from httpx_aiohttp import AiohttpTransport
 from yarl import URL
 
 from agents.web.body import ENCODINGS
+from agents.web.contact import stays_home
 from agents.web.guard import ForbiddenAddressError, Guard, connecting
+from agents.web.resolver import Resolver
 from agents.web.result import FetchError
 from streams.settings import FetchSettings
 
 _ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1"
-_DNS_SECONDS = 300
 # Idle connections are bounded by the pages of these seconds.
-_IDLE_SECONDS = 10.0
-_HEADER_BYTES = 32_768
-_HEADERS = 128
+IDLE_SECONDS = 10.0
+HEADER_BYTES = 32_768
+HEADERS = 128
+# Of one look-up: how long a name server is waited for, and how many times it is asked.
+_DNS_SECONDS, _DNS_TRIES = 3.0, 2
 
 
 class Pool:
-    """Opens URLs: `async with pool.open(url) as response`, within the settings' time limit.
+    """Opens URLs: `async with pool.open(url) as response`, within the settings' time limits.
 
     Use it as an asynchronous context manager. ``settings.allow`` must name every host and network that is
-    asked though it is not global; with a proxy, which makes the connections, the host in the URL is judged.
+    asked though it is not global, and all that is asked where the User-Agent names no contact. With a proxy,
+    which makes the connections, the host in the URL is judged: what a name leads to is left to the proxy.
     """
 
     def __init__(self, settings: FetchSettings) -> None:
         self._settings = settings
         self._guard = Guard(settings.allow)
+        self._stays_home = stays_home(settings)
 
     async def __aenter__(self) -> "Pool":
         settings = self._settings
         context = httpx.create_ssl_context()
-        self._session = _session(settings, self._guard, context)
+        self.resolver = Resolver(aiohttp.AsyncResolver(timeout=_DNS_SECONDS, tries=_DNS_TRIES), time.monotonic)
+        self._session = _session(settings, self._guard, self.resolver, context)
         proxy = httpx.Proxy(settings.proxy) if settings.proxy else None
         self._client = httpx.AsyncClient(
             transport=_Transport(self._session, verify=context, proxy=proxy),
@@ -60,22 +68,28 @@ class Pool:
     async def __aexit__(self, *_: object) -> None:
         await self._client.aclose()
         await self._session.close()
+        await self.resolver.close()
 
     @asynccontextmanager
-    async def open(self, url: str) -> AsyncIterator[httpx.Response]:
+    async def open(self, url: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[httpx.Response]:
         """Ask for ``url``; its body is not read yet. Redirects are not followed.
 
-        What goes wrong inside the block, reading included, is raised as `FetchError`; the time limit is
-        on the block.
+        What goes wrong inside the block, reading included, is raised as `FetchError`; the time limits are
+        on the block and on the wait for the response's head.
         """
+        settings = self._settings
         with _errors():
             asked = httpx.URL(url)
-            if self._settings.proxy:
+            if self._stays_home and not self._guard.allows_host(asked.host):
+                raise FetchError("refused", "contact missing in fetch.user_agent")
+            if settings.proxy:
                 self._guard.check_name(asked.host)
             token = connecting.set(asked.host)
             try:
-                async with asyncio.timeout(self._settings.timeout_seconds):
-                    async with self._client.stream("GET", asked) as response:
+                async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
+                    end = asyncio.get_running_loop().time() + settings.timeout_seconds
+                    async with self._client.stream("GET", asked, headers=headers) as response:
+                        limit.reschedule(end)
                         yield response
             finally:
                 connecting.reset(token)
@@ -113,22 +127,29 @@ class _NoCookies(CookieJar):
         pass
 
 
-def _session(settings: FetchSettings, guard: Guard, context: ssl.SSLContext) -> aiohttp.ClientSession:
+def _session(
+    settings: FetchSettings, guard: Guard, resolver: AbstractResolver, context: ssl.SSLContext
+) -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(
         limit=settings.connections,
-        keepalive_timeout=_IDLE_SECONDS,
-        ttl_dns_cache=_DNS_SECONDS,
+        keepalive_timeout=IDLE_SECONDS,
+        resolver=resolver,
+        use_dns_cache=False,  # the resolver has one
         ssl=context,
         # All connections of a configured proxy go to the proxy, wherever the operator put it.
         socket_factory=None if settings.proxy else guard.open_socket,
     )
-    return aiohttp.ClientSession(
+    session = aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
-        max_line_size=_HEADER_BYTES,
-        max_field_size=_HEADER_BYTES,
-        max_headers=_HEADERS,
+        max_line_size=HEADER_BYTES,
+        max_field_size=HEADER_BYTES,
+        max_headers=HEADERS,
     )
+    # Of itself aiohttp asks again, at once, where a kept connection breaks: a site that breaks off would be
+    # asked twice without a delay. There is no public way to say so.
+    session._retry_connection = False
+    return session
 
 
 @contextmanager

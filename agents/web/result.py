@@ -1,18 +1,25 @@
-"""What a fetch brought: a page, another URL to go to, or the reason why there is neither."""
+"""What a fetch brought: a page, another URL to go to, or the reason why there is neither.
 
+Every result tells ``crawl_delay``, what the host's robots.txt asks for in seconds between two fetches,
+``elapsed``, the seconds that asking took, and ``server``, which stands for the address that was asked: empty
+where hosts are told apart by nothing but their names.
+"""
+
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 DAY = 86_400.0
+_VALIDATOR = 200
 
 
 class Fetched(msgspec.Struct, frozen=True, tag="fetched"):
-    """A page: ``body`` is free of its content encoding, ``elapsed`` is in seconds.
+    """A page: ``body`` is free of its content encoding.
 
-    ``headers`` are those that later steps read, in lower case, their values cut to 1,000 characters.
-    ``crawl_delay`` is what the host's robots.txt asks for, in seconds between two fetches.
+    ``headers`` are those that later steps read, in lower case, their values cut to 1,000 characters;
+    ``nofollow`` says that an X-Robots-Tag forbids to follow the page's links.
     """
 
     url: str
@@ -21,6 +28,8 @@ class Fetched(msgspec.Struct, frozen=True, tag="fetched"):
     body: bytes
     elapsed: float
     crawl_delay: float | None = None
+    nofollow: bool = False
+    server: str = ""
 
 
 class Moved(msgspec.Struct, frozen=True, tag="moved"):
@@ -30,6 +39,8 @@ class Moved(msgspec.Struct, frozen=True, tag="moved"):
     target: str
     status: int
     crawl_delay: float | None = None
+    elapsed: float = 0.0
+    server: str = ""
 
 
 class Failure(msgspec.Struct, frozen=True, tag="failure"):
@@ -42,9 +53,64 @@ class Failure(msgspec.Struct, frozen=True, tag="failure"):
     reason: str
     retry_after: float | None = None
     crawl_delay: float | None = None
+    elapsed: float = 0.0
+    server: str = ""
 
 
-Result: TypeAlias = Fetched | Moved | Failure
+class Early(msgspec.Struct, frozen=True, tag="early"):
+    """Nothing was asked: the server may not be asked for ``wait`` seconds."""
+
+    wait: float
+    crawl_delay: float | None = None
+    elapsed: float = 0.0
+    server: str = ""
+
+
+Result: TypeAlias = Fetched | Moved | Failure | Early
+
+
+class Validators(NamedTuple):
+    """Which version of a resource is known (RFC 9110, 8.8), as its server told it.
+
+    >>> Validators('"1"', None).headers()
+    {'If-None-Match': '"1"'}
+    """
+
+    etag: str | None = None
+    last_modified: str | None = None
+
+    def headers(self) -> dict[str, str]:
+        """Return the header fields that ask for another version only; the answer is a 304 if there is none."""
+        given = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {name: value for name, value in given.items() if value}
+
+
+#: Nothing is known.
+UNKNOWN = Validators()
+
+
+class Answer(NamedTuple):
+    """A file that is no page, as it came: robots.txt or a sitemap.
+
+    ``target`` is the canonical URL of a redirect, ``body`` is empty but for a status of 200, ``retry_after``
+    is in seconds.
+    """
+
+    status: int
+    target: str | None
+    body: bytes
+    validators: Validators = UNKNOWN
+    retry_after: float | None = None
+
+
+def validators(headers: Mapping[str, str]) -> Validators:
+    """Return what a response's headers, in lower case, say of its version; overlong ones say nothing."""
+    found = (headers.get(name, "") for name in ("etag", "last-modified"))
+    etag, modified = (
+        value if value.isascii() and value.isprintable() and len(value) <= _VALIDATOR else None
+        for value in found
+    )
+    return Validators(etag or None, modified or None)
 
 
 class FetchError(Exception):

@@ -1,41 +1,36 @@
 """robots.txt (RFC 9309): what a site asks of crawlers, fetched once a day and obeyed.
 
-A site is an origin: scheme, host and port. No robots.txt allows everything; one that can't be had for now
-(server errors, no answer) allows nothing for now.
+A site is an origin: scheme, host and port. No robots.txt allows everything (2.3.1.3). One that can't be had for
+now (server errors, no answer) allows nothing for now (2.3.1.4), unless there is a copy of it from before (2.4).
 """
 
 import asyncio
-import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from protego import Protego
-
-from agents.web.result import DAY, Failure, FetchError
+from agents.web.result import DAY, UNKNOWN, Answer, Failure, FetchError, Validators
+from agents.web.rules import Rules, product, rules
 from streams.settings import FetchSettings
 
 MAX_BYTES = 500 * 1024
 """Bytes read of a robots.txt; RFC 9309 (section 2.5) asks for as much, what follows is passed over."""
 
-_UNREACHABLE_SECONDS = 300.0
+#: Seconds until a robots.txt that could not be had is asked for again.
+UNREACHABLE_SECONDS = 300.0
+#: Seconds for which a copy stands in for a robots.txt that can't be had: 30 days, as RFC 9309 has it.
+GRACE_SECONDS = 30 * DAY
 _MAX_SITES = 10_000
 _MAX_CHARACTERS = 8_000_000
 _THREAD_CHARACTERS = 50_000
-_AGENT = re.compile(r"\s*user[\s-]?\s*agent\s*[:\s]\s*(\*(?![^\s#])|[^\s*/(;,#]*)", re.IGNORECASE)
 
 
-class RobotsAnswer(NamedTuple):
-    """What a site answered: ``target`` is the canonical URL of a redirect."""
+Ask = Callable[[str, Validators], Awaitable[Answer]]
+"""Fetches a robots.txt, at most `MAX_BYTES` of it, unless it is as known; raises `FetchError`."""
 
-    status: int
-    target: str | None
-    body: bytes
-
-
-Ask = Callable[[str], Awaitable[RobotsAnswer]]
-"""Fetches a robots.txt, at most `MAX_BYTES` of it; raises `FetchError`."""
+Announce = Callable[[str, tuple[str, ...]], None]
+"""Is told of an origin and the sitemaps that its robots.txt names."""
 
 
 class Decision(NamedTuple):
@@ -52,15 +47,19 @@ class Decision(NamedTuple):
 _ALLOWED = Decision(True)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Site:
-    """What is known of a site: its rules or why there are none, until when, and the rules' size."""
+    """What is known of a site until ``expires``: its rules, or why there are none; the copy is of ``time``."""
 
     expires: float
-    rules: Protego | None = None
-    crawl_delay: float | None = None
+    rules: Rules | None = None
     error: FetchError | None = None
-    size: int = 0
+    time: float = 0.0
+    validators: Validators = UNKNOWN
+
+    @property
+    def size(self) -> int:
+        return 0 if self.rules is None else self.rules.size
 
 
 class Robots:
@@ -70,10 +69,14 @@ class Robots:
     ``clock`` returns seconds since the epoch.
     """
 
-    def __init__(self, ask: Ask, settings: FetchSettings, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, ask: Ask, settings: FetchSettings, clock: Callable[[], float], announce: Announce | None = None
+    ) -> None:
         self._ask = ask
         self._redirects = settings.redirects
+        self._seconds = settings.timeout_seconds
         self._clock = clock
+        self._announce = announce
         self._agent = product(settings.user_agent)
         self._sites: OrderedDict[str, _Site] = OrderedDict()
         self._size = 0
@@ -91,10 +94,10 @@ class Robots:
             return Decision(False, failure=self._failure(site.error, site.expires))
         if site.rules is None:
             return _ALLOWED
-        if site.rules.can_fetch(url, self._agent):
-            return Decision(True, site.crawl_delay)
-        forbidden = Failure("refused", "robots.txt", crawl_delay=site.crawl_delay)
-        return Decision(False, site.crawl_delay, forbidden)
+        if site.rules.allows(url):
+            return Decision(True, site.rules.crawl_delay)
+        forbidden = Failure("refused", "robots.txt", crawl_delay=site.rules.crawl_delay)
+        return Decision(False, site.rules.crawl_delay, forbidden)
 
     def _failure(self, error: FetchError, expires: float) -> Failure:
         if error.kind == "refused":
@@ -118,42 +121,57 @@ class Robots:
         return await asyncio.shield(task)
 
     async def _fetch(self, origin: str) -> _Site:
+        known = self._sites.get(origin)
         try:
-            text = await self._text(f"{origin}/robots.txt")
-            site = await self._parsed(text)
+            async with asyncio.timeout(self._seconds):
+                answer = await self._answer(f"{origin}/robots.txt", known.validators if known else UNKNOWN)
+            site = await self._read(answer, known)
+            if self._announce is not None and site.rules is not None and site.rules.sitemaps:
+                self._announce(origin, site.rules.sitemaps)
+        except TimeoutError:
+            site = self._unreachable(FetchError("retry", "timeout"), known)
         except FetchError as error:
-            site = _Site(self._clock() + _UNREACHABLE_SECONDS, error=error)
+            site = self._unreachable(error, known)
         self._keep(origin, site)
         return site
 
-    async def _text(self, url: str) -> str:
-        """Return the robots.txt; an empty one if there is none."""
+    async def _answer(self, url: str, validators: Validators) -> Answer:
+        """Return what the last of the redirects brought; raises `FetchError`."""
         for hop in range(self._redirects + 1):
             try:
-                status, target, body = await self._ask(url)
+                answer = await self._ask(url, validators)
             except FetchError as error:
-                if hop == 0 and error.reason.partition(" ")[0] in ("address", "url"):
+                if hop == 0 and error.reason.partition(" ")[0] in ("address", "url", "contact"):
                     raise  # what is wrong with the site's own is wrong with all its pages
                 raise FetchError("retry", error.reason) from error
-            if status >= 500 or status == 429:
-                raise FetchError("retry", f"status {status}")
-            if status == 200:
-                return body.decode("utf-8-sig", "replace")
-            if target is None:
-                break
-            url = target
-        return ""
+            if answer.status >= 500 or answer.status == 429:
+                raise FetchError("retry", f"status {answer.status}", answer.retry_after)
+            if answer.target is None:
+                # What the end of a redirect says of its version is not asked of its beginning.
+                return answer if hop == 0 else answer._replace(validators=UNKNOWN)
+            url, validators = answer.target, UNKNOWN
+        return Answer(404, None, b"")  # more redirects than that: as if there were none (2.3.1.2)
 
-    async def _parsed(self, text: str) -> _Site:
-        expires = self._clock() + DAY
+    async def _read(self, answer: Answer, known: _Site | None) -> _Site:
+        now = self._clock()
+        if answer.status == 304 and known is not None and known.rules is not None:
+            return replace(known, expires=now + DAY, time=now)
+        text = answer.body.decode("utf-8-sig", "replace") if answer.status == 200 else ""
         if not text.strip():
-            return _Site(expires)
+            return _Site(now + DAY, time=now)
         if len(text) > _THREAD_CHARACTERS:  # up to a second of work, which must not hold up the others
-            rules = await asyncio.to_thread(_parse, text, self._agent)
+            found = await asyncio.to_thread(rules, text, self._agent)
         else:
-            rules = _parse(text, self._agent)
-        delay = rules.crawl_delay(self._agent)
-        return _Site(expires, rules, None if delay is None else min(float(delay), DAY), size=len(text))
+            found = rules(text, self._agent)
+        return _Site(now + DAY, found, time=now, validators=answer.validators)
+
+    def _unreachable(self, error: FetchError, known: _Site | None) -> _Site:
+        now = self._clock()
+        expires = now + max(UNREACHABLE_SECONDS, error.retry_after or 0.0)
+        copy = known if error.kind == "retry" and known is not None and known.rules is not None else None
+        if copy is not None and now < copy.time + GRACE_SECONDS:
+            return replace(copy, expires=expires)
+        return _Site(expires, error=error)
 
     def _keep(self, origin: str, site: _Site) -> None:
         replaced = self._sites.pop(origin, None)
@@ -164,36 +182,3 @@ class Robots:
         while len(self._sites) > _MAX_SITES or self._size > _MAX_CHARACTERS:
             _, oldest = self._sites.popitem(last=False)
             self._size -= oldest.size
-
-
-def _parse(text: str, agent: str) -> Protego:
-    return Protego.parse(own_groups(text, agent))
-
-
-def product(user_agent: str) -> str:
-    """Return the product token of a User-Agent, by which robots.txt knows the crawler, in lower case.
-
-    >>> product("Scentline/0.1 (+https://example.org/contact)")
-    'scentline'
-    """
-    return re.split(r"[/\s(]", user_agent.strip(), maxsplit=1)[0].lower()
-
-
-def own_groups(text: str, agent: str) -> str:
-    r"""Return a robots.txt whose groups for other agents than ``agent`` and "*" are named alike.
-
-    A group counts as ours by its whole product token (RFC 9309, section 2.2.1), not by a part of it as for
-    protego; and a file that names thousands of agents costs no more than one that names three.
-
-    >>> own_groups("User-agent: Scent\nUser-agent: SCENTLINE/2\nDisallow: /a", "scentline")
-    'user-agent: not-scentline\nuser-agent: scentline\nDisallow: /a'
-    """
-    return "\n".join(_own_line(line, agent) for line in text.splitlines())
-
-
-def _own_line(line: str, agent: str) -> str:
-    named = _AGENT.match(line)
-    if named is None:
-        return line
-    token = named[1].lower()
-    return f"user-agent: {token if token in ('*', agent) else 'not-' + agent}"

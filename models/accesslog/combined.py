@@ -4,9 +4,10 @@
 """
 
 import re
-from datetime import date
 
 from models.accesslog.entry import Entry, LogLineError
+from models.accesslog.fields import request_of, unescaped
+from models.accesslog.times import MONTHS, seconds_of
 
 # A quoted field ends at the first quote that no backslash escapes: it has one way to match, so that matching
 # is linear. Unquoted additions may follow anywhere after the size; quoted ones only after the agent.
@@ -14,17 +15,11 @@ _QUOTED = r'"([^"\\]*(?:\\.[^"\\]*)*)"'
 _ADDED = r'(?: [^"].*| )?'
 _LINE = re.compile(
     r'(\S+) \S+ (""|[^"\[]+) '
-    r"\[(\d\d)/([A-Z][a-z][a-z])/(\d{4}):([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60) ([+-])(\d\d)([0-5]\d)\] "
+    r"\[(\d\d)/([A-Z][a-z][a-z])/(\d{4}):([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60) ([+-]\d\d[0-5]\d)\] "
     rf"{_QUOTED} (\d{{3}}|-) (\d{{1,18}}|-)"
     rf"(?: {_QUOTED}(?: {_QUOTED}(?: .*)?|{_ADDED})|{_ADDED})",
     re.ASCII | re.DOTALL,
 )
-_MONTHS = {
-    **{"Jan": 1, "Feb": 2, "Mar": 3, "Apr": 4, "May": 5, "Jun": 6},
-    **{"Jul": 7, "Aug": 8, "Sep": 9, "Oct": 10, "Nov": 11, "Dec": 12},
-}
-_EPOCH = date(1970, 1, 1).toordinal()
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 
 
 def parse_combined(line: str) -> Entry:
@@ -50,51 +45,21 @@ def parse_common(line: str) -> Entry:
     found = _LINE.fullmatch(line)
     if found is None:
         raise LogLineError("not a line of the common or combined format")
-    client, user, *time, request, status, size, referrer, agent = found.groups()
-    method, url = _request(request)
+    client, user, day, month, year, hour, minute, second, zone, request, status, size, referrer, agent = (
+        found.groups()
+    )
+    method, url = request_of(request)
+    if month not in MONTHS:
+        raise LogLineError("no such day")
     return Entry(
         client,
         None if user in ("-", '""') else user,
-        _seconds(*time),
+        seconds_of(int(year), MONTHS[month], int(day), int(hour), int(minute), int(second), zone),
         method,
         url,
         0 if status == "-" else int(status),
         0 if size == "-" else int(size),
         None,
-        None if referrer in (None, "-", "") else _unescaped(referrer),
-        None if agent is None else _unescaped(agent),
+        None if referrer in (None, "-", "") else unescaped(referrer),
+        None if agent is None else unescaped(agent),
     )
-
-
-def _request(request: str) -> tuple[str, str]:
-    if request == "-":
-        return "-", "-"
-    method, _, rest = request.partition(" ")
-    url, _, protocol = rest.rpartition(" ")
-    if not protocol.startswith("HTTP/"):  # HTTP/0.9 names no protocol
-        url = rest
-    if not url or not method.replace("-", "").isalpha():
-        raise LogLineError("request is not a method and a URL")
-    return method, _unescaped(url)
-
-
-def _seconds(
-    day: str, month: str, year: str, hour: str, minute: str, second: str, sign: str, hours: str, minutes: str
-) -> float:
-    try:
-        days = date(int(year), _MONTHS[month], int(day)).toordinal() - _EPOCH
-    except (ValueError, KeyError) as error:
-        raise LogLineError("no such day") from error
-    local = days * 86400 + int(hour) * 3600 + int(minute) * 60 + int(second)
-    offset = int(hours) * 3600 + int(minutes) * 60
-    return float(local + offset if sign == "-" else local - offset)
-
-
-def _unescaped(field: str) -> str:
-    return _ESCAPE.sub(_character, field) if "\\" in field else field
-
-
-def _character(match: re.Match[str]) -> str:
-    r"""Return what an escape stands for; the byte ``\x22`` is written ``%22``, as everywhere in an entry."""
-    digits: str | None = match[1]
-    return match[2] if digits is None else f"%{digits.upper()}"

@@ -1,47 +1,83 @@
-"""Which format a log has."""
+"""Which format a log has: the one that is set, or the one that reads most of its first lines."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import TypeAlias
 
+from models.accesslog import apache, squid_format
 from models.accesslog.combined import parse_combined, parse_common
 from models.accesslog.entry import Entry, LogLineError, text_of
+from models.accesslog.json_lines import JsonLines
+from models.accesslog.layout import FormatTextError
 from models.accesslog.squid import parse as parse_squid
+from models.accesslog.w3c import W3C
+
+Parser: TypeAlias = Callable[[str], Entry]
 
 #: How many of a log's first lines are looked at.
 SAMPLE = 20
 
-#: Name to parser; of two that read the same lines the first is meant.
-FORMATS: Mapping[str, Callable[[str], Entry]] = MappingProxyType(
+#: The formats that need nothing but the line; of two that read the same lines the first is meant.
+FORMATS: Mapping[str, Parser] = MappingProxyType(
     {"squid": parse_squid, "combined": parse_combined, "common": parse_common}
 )
+#: The formats that are recognised.
+RECOGNISED = (*FORMATS, "w3c", "json")
 
 
 class LogFormatError(ValueError):
     """A log of which no line is of a known format."""
 
 
-def recognise(lines: Sequence[bytes]) -> str:
+def parsers(form: str = "auto", json_fields: Sequence[str] = ()) -> dict[str, Parser]:
+    """Return new parsers of the formats that lines may be of, by their names.
+
+    ``form`` is "auto" for any that is recognised, a format's name, ``apache:`` or ``squid:`` and a description
+    as in Apache's ``LogFormat`` or Squid's ``logformat``, or ``w3c:`` and the names of the fields.
+    Raises `FormatTextError` where it is none of these.
+    """
+    kind, colon, text = form.partition(":")
+    if not colon:
+        every: dict[str, Parser] = {**FORMATS, "w3c": W3C(), "json": JsonLines(json_fields)}
+        if form == "auto":
+            return every
+        if form in every:
+            return {form: every[form]}
+    elif kind in ("apache", "squid"):
+        return {form: (apache if kind == "apache" else squid_format).layout(text)}
+    elif kind == "w3c":
+        return {form: W3C(text)}
+    raise FormatTextError(
+        f"expected auto, {', '.join(RECOGNISED)}, apache:LOGFORMAT, squid:LOGFORMAT or w3c:FIELDS"
+    )
+
+
+def recognise(lines: Sequence[bytes], known: Mapping[str, Parser] | None = None) -> str:
     """Return the name of the format that reads most of ``lines``, a log's first ones.
 
-    Raises `LogFormatError` when none reads any.
+    Raises `LogFormatError` when none of the ``known`` parsers (all that are recognised) reads any.
 
     >>> recognise([b'192.0.2.7 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 5'])
     'common'
     """
     looked_at = lines[:SAMPLE]
-    read = {name: sum(_reads(parse, line) for line in looked_at) for name, parse in FORMATS.items()}
+    tried = parsers() if known is None else known
+    read = {name: sum(_reads(parse, line) for line in looked_at) for name, parse in tried.items()}
     best = max(read, key=read.__getitem__)
     if read[best] == 0:
         raise LogFormatError(
             f"log format not recognised: none of the first {len(looked_at)} lines is of a known format "
-            f"({', '.join(FORMATS)})"
+            f"({', '.join(tried)})"
         )
     return best
 
 
-def _reads(parse: Callable[[str], Entry], line: bytes) -> bool:
+def _reads(parse: Parser, line: bytes) -> bool:
     try:
-        parse(text_of(line))
+        text = text_of(line)
+        if isinstance(parse, W3C) and parse.directive(text):
+            return True
+        parse(text)
     except LogLineError:
         return False
     return True

@@ -1,4 +1,7 @@
-"""Which host may be asked when: delays between fetches and back-off after failures. Times are in seconds."""
+"""Which host may be asked when: delays between fetches and back-off after failures. Times are in seconds.
+
+A server is an address: hosts known to share one are asked as one.
+"""
 
 import math
 from collections.abc import Iterable
@@ -6,6 +9,8 @@ from dataclasses import dataclass
 
 #: The longest delay that a robots.txt may ask for and get; a longer one would hold candidates for ever.
 LONGEST_CRAWL_DELAY = 300.0
+#: The longest delay that follows from slow answers.
+LONGEST_PACE = 60.0
 #: The back-off that a failing host starts with; it doubles each time.
 SHORTEST_BACK_OFF = 60.0
 #: The longest back-off, and the longest Retry-After that is obeyed.
@@ -15,10 +20,25 @@ TOLERATED_FAILURES = 3
 
 
 @dataclass(slots=True)
+class _Server:
+    """What the hosts of one address share: the last start, the fetches in flight, the delay by its answers.
+
+    One without a ``name`` serves one host only, as far as is known.
+    """
+
+    name: str = ""
+    started: float = -math.inf
+    in_flight: int = 0
+    pace: float = 0.0
+    hosts: int = 0
+
+
+@dataclass(slots=True)
 class _Clock:
     """One host: ``wait`` is its last back-off, 0 when forgiven, and ``until`` is when that ends."""
 
     delay: float
+    server: _Server
     started: float = -math.inf
     until: float = -math.inf
     wait: float = 0.0
@@ -27,19 +47,22 @@ class _Clock:
 
     def opens(self) -> float:
         """Return when the host may be asked again, as far as time goes."""
-        return max(self.until, self.started + self.delay)
+        if not self.delay:
+            return max(self.until, self.started)
+        return max(self.until, self.server.started + max(self.delay, self.server.pace))
 
-    def busy(self) -> bool:
-        """Tell whether a fetch in flight keeps the host from being asked, whatever the time."""
-        return self.in_flight > 0 and self.delay > 0
+    def busy(self, at_once: int) -> bool:
+        """Tell whether fetches in flight keep the host from being asked, whatever the time."""
+        return self.server.in_flight > 0 if self.delay else self.in_flight >= at_once
 
 
 class HostClocks:
     """Clocks of the hosts that were asked of late.
 
     A host with a delay has one fetch in flight at most, and starts are at least the delay apart (counted
-    from the last start; a fetch that takes longer is waited for). A host without one may have several in
-    flight.
+    from the last start; a fetch that takes longer is waited for). It shares both with the other hosts of its
+    server, once `serves` told of it, and waits ``factor`` times as long as the last answer took, within a
+    minute. A host without a delay may have ``at_once`` fetches in flight.
 
     A host backs off from its third failure in a row, since one slow or broken page says little of its host,
     and at once when it said that it is overloaded (429, 503) or gave a Retry-After. Back-off takes a minute,
@@ -57,14 +80,17 @@ class HostClocks:
     (False, True)
     """
 
-    def __init__(self, delay: float, limit: int) -> None:
+    def __init__(self, delay: float, limit: int, factor: float = 0.0, at_once: int = 16) -> None:
         if not 0 <= delay < math.inf:
             raise ValueError(f"host clocks: delay is {delay}, expected seconds, 0 or more")
         if limit < 1:
             raise ValueError(f"host clocks: limit is {limit}, expected at least 1")
         self._delay = delay
         self._limit = limit
+        self._factor = factor
+        self._at_once = at_once
         self._clocks: dict[str, _Clock] = {}
+        self._servers: dict[str, _Server] = {}
 
     def __len__(self) -> int:
         return len(self._clocks)
@@ -72,7 +98,7 @@ class HostClocks:
     def ready(self, host: str, now: float) -> bool:
         """Tell whether a host may be asked now."""
         clock = self._clocks.get(host)
-        return clock is None or (not clock.busy() and now >= clock.opens())
+        return clock is None or (not clock.busy(self._at_once) and now >= clock.opens())
 
     def next_ready(self, hosts: Iterable[str], now: float) -> float | None:
         """Return the earliest time, not before ``now``, at which one of the hosts is ready.
@@ -84,7 +110,7 @@ class HostClocks:
             clock = self._clocks.get(host)
             if clock is None:
                 return now
-            if not clock.busy():
+            if not clock.busy(self._at_once):
                 earliest = min(earliest, clock.opens())
         return None if earliest == math.inf else max(now, earliest)
 
@@ -94,17 +120,41 @@ class HostClocks:
         if asked > self._delay or host in self._clocks:
             self._clock(host).delay = max(self._delay, asked)
 
+    def answered(self, host: str, seconds: float) -> None:
+        """Note how long a host took to answer: its server's delay follows."""
+        clock = self._clocks.get(host)
+        if clock is not None:
+            clock.server.pace = min(self._factor * max(0.0, seconds), LONGEST_PACE)
+
+    def serves(self, server: str, host: str, *, asked: bool = True) -> None:
+        """Note which server a host is on; ``asked`` tells whether its last fetch came so far as to ask it."""
+        clock = self._clock(host)
+        if server == clock.server.name:
+            return
+        shared = self._servers.get(server)
+        if shared is None:
+            shared = self._servers[server] = _Server(server)
+        if asked:
+            shared.started = max(shared.started, clock.started)
+        shared.in_flight += clock.in_flight
+        clock.server.in_flight -= clock.in_flight
+        self._leave(clock.server)
+        shared.hosts += 1
+        clock.server = shared
+
     def started(self, host: str, now: float) -> None:
         """Count a fetch that starts now."""
         clock = self._clock(host)
-        clock.started = now
+        clock.started = clock.server.started = now
         clock.in_flight += 1
+        clock.server.in_flight += 1
 
     def finished(self, host: str, now: float) -> None:
         """Count the end of a fetch, or of the wait for one that was lost; ``now`` starts no further delay."""
         clock = self._clocks.get(host)
-        if clock is not None:
-            clock.in_flight = max(0, clock.in_flight - 1)
+        if clock is not None and clock.in_flight:
+            clock.in_flight -= 1
+            clock.server.in_flight -= 1
 
     def succeeded(self, host: str, now: float) -> None:
         """Forgive a host its failures, unless it backs off."""
@@ -135,11 +185,16 @@ class HostClocks:
         if clock is None:
             if len(self._clocks) >= self._limit:
                 self._forget()
-            clock = self._clocks[host] = _Clock(self._delay)
+            clock = self._clocks[host] = _Clock(self._delay, _Server(hosts=1))
         return clock
+
+    def _leave(self, server: _Server) -> None:
+        server.hosts -= 1
+        if not server.hosts:
+            self._servers.pop(server.name, None)
 
     def _forget(self) -> None:
         idle = [host for host, clock in self._clocks.items() if not clock.in_flight]
         idle.sort(key=lambda host: self._clocks[host].opens())
         for host in idle[: max(1, self._limit // 10)]:
-            del self._clocks[host]
+            self._leave(self._clocks.pop(host).server)

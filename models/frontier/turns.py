@@ -47,6 +47,21 @@ class Turns:
         self._hits.setdefault(name, 0.0)
         self._weigh()
 
+    def remove(self, name: str) -> None:
+        """Give a predicate no turns until it has a share again; what its fetches brought is remembered.
+
+        >>> turns = Turns(even=0.5)
+        >>> for name in ("science", "music"):
+        ...     turns.set_share(name, 1.0)
+        >>> turns.remove("science")
+        >>> turns.next({"science", "music"}), turns.weight("music")
+        ('music', 1.0)
+        """
+        if name in self._shares:
+            del self._shares[name]
+            self._fair.remove(name)
+            self._weigh()
+
     def brought(self, name: str, hit: bool) -> None:
         """Note whether a page fetched for a predicate satisfied it."""
         if name in self._shares:

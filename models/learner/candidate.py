@@ -11,10 +11,10 @@ class Parent:
 
     ``satisfies`` is its verdict, ``words`` the words of the page and its links, ``sums`` what they weighed when
     ``weighed`` pages had been judged. ``children`` are the verdicts on its judged link targets by link
-    position, ``hits`` of them satisfy the predicate.
+    position, ``hits`` of them satisfy the predicate. ``noted`` is up to which of the page's verdicts they go.
     """
 
-    __slots__ = ("children", "hits", "satisfies", "sums", "weighed", "words")
+    __slots__ = ("children", "hits", "noted", "satisfies", "sums", "weighed", "words")
 
     def __init__(self, satisfies: bool, words: LinkingWords) -> None:
         self.satisfies = satisfies
@@ -23,6 +23,7 @@ class Parent:
         self.weighed = -1.0
         self.children: dict[int, bool] = {}
         self.hits = 0
+        self.noted = 0
 
     def judged(self, position: int, satisfies: bool) -> None:
         """Take in the verdict on the link target at ``position``; each position has one."""

@@ -5,7 +5,17 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from models.categories import expand
-from models.predicate.functions import Category, Host, Keyword, Title, UrlPrefix, UrlRegex, UrlSuffix
+from models.predicate.functions import (
+    Category,
+    Host,
+    Keyword,
+    Language,
+    Title,
+    UrlPrefix,
+    UrlRegex,
+    UrlSuffix,
+)
+from models.predicate.languages import LANGUAGES
 from models.predicate.syntax import Node
 from models.url import canonical, host
 from models.words import WORD, folded, words
@@ -41,6 +51,12 @@ def _category(text: str) -> Category:
     return Category(text)
 
 
+def _language(text: str) -> Language:
+    if text not in LANGUAGES:
+        raise ValueError('expected the ISO 639 code of a language, such as "de" or "en"')
+    return Language(text)
+
+
 def _host(text: str) -> Host:
     url = canonical(f"http://{text}/")
     if url is None or _NOT_IN_A_HOST.search(text) or url != f"http://{host(url)}/":
@@ -60,6 +76,7 @@ def _url_part(text: str) -> str:
 FUNCTIONS: Mapping[str, Callable[[str], Node]] = MappingProxyType(
     {
         "category": _category,
+        "lang": _language,
         "title": _title,
         "host": _host,
         "url": lambda text: UrlRegex(_url_part(text)),

@@ -60,6 +60,20 @@ class Category:
 
 
 @dataclass(frozen=True)
+class Language:
+    """``lang("de")``: the language that the page is mostly written in, as far as its text tells."""
+
+    code: str
+
+    def __str__(self) -> str:
+        return f"lang({quoted(self.code)})"
+
+    def __call__(self, view: View) -> bool:
+        """Compare the language."""
+        return view.language == self.code
+
+
+@dataclass(frozen=True)
 class Title:
     """``title("crawl*")``: consecutive words of the title; ``*`` stands for any letters within one word."""
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from models.predicate.functions import Category, Keyword, Title
+from models.predicate.functions import Category, Keyword, Language, Title
 from models.predicate.parser import read
 from models.predicate.syntax import Node, tests, wanted
 from models.predicate.view import View
@@ -24,6 +24,11 @@ class Predicate:
     def categories(self) -> frozenset[str]:
         """The category names it asks for."""
         return frozenset(test.name for test in tests(self.root) if isinstance(test, Category))
+
+    @cached_property
+    def languages(self) -> frozenset[str]:
+        """The languages it asks for."""
+        return frozenset(test.code for test in tests(self.root) if isinstance(test, Language))
 
     @cached_property
     def keywords(self) -> tuple[str, ...]:
@@ -68,9 +73,9 @@ def parse(expression: str) -> Predicate:
     """Parse the text of a predicate; raises PredicateError, which points at the column.
 
     ``"words"`` in single or double quotes hold where these whole words follow each other in title or text, in
-    any case. The functions are ``category``, ``title`` (``*`` within a word), ``host`` (and hosts below it),
-    ``url`` (an RE2 regular expression, anywhere), ``url.prefix`` and ``url.suffix``. ``not`` binds tighter
-    than ``and``, ``and`` tighter than ``or``. In quotes, a backslash escapes a quote or a backslash.
+    any case. The functions are ``category``, ``lang``, ``title`` (``*`` within a word), ``host`` (and hosts
+    below it), ``url`` (an RE2 regular expression, anywhere), ``url.prefix`` and ``url.suffix``. ``not`` binds
+    tighter than ``and``, ``and`` tighter than ``or``. In quotes, a backslash escapes a quote or a backslash.
 
     >>> predicate = parse('category("Sports") and ("Ice Hockey" or not title("crawl*"))')
     >>> predicate.evaluate(View("http://example.org/", "Ice hockey", categories=frozenset({"Sports"})))

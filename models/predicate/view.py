@@ -14,14 +14,16 @@ _BREAK = "|"
 class View:
     """A page as predicates see it.
 
-    ``url`` is canonical; ``categories`` holds what the judge of categories says of the page, already expanded
-    (``A.B`` brings ``A``). The folded words are worked out once, when a predicate first asks for them.
+    ``url`` is canonical; ``categories`` holds what the judges of categories say of the page, already expanded
+    (``A.B`` brings ``A``), ``language`` is the ISO 639 code that the judge of languages gives it. The folded
+    words are worked out once, when a predicate first asks for them.
     """
 
     url: str
     title: str = ""
     text: str = ""
     categories: frozenset[str] = frozenset()
+    language: str | None = None
 
     @cached_property
     def title_words(self) -> str:

@@ -30,7 +30,7 @@ NO: Verdict = {"p": False}
 
 
 def a_book(partitions: int = 1, policy: Policy = "linkage", **changed: Any) -> Book:
-    return Book(FrontierSettings(policy=policy, **changed), 1, partitions)
+    return Book(FrontierSettings(policy=policy, **changed), 1, partitions, redirects=5)
 
 
 def page(shard: FrontierShard, url: str) -> PageRow:

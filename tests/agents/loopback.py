@@ -5,7 +5,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import msgspec
+
+from agents.web.result import Result
 from streams.settings import FetchSettings
+
+#: Names a contact, so that any host may be asked.
+USER_AGENT = "Scentline/0.1 (+mailto:tests@crawler.internal)"
 
 Answer = Callable[["Request", asyncio.StreamWriter], Awaitable[None]]
 
@@ -85,8 +91,14 @@ def response(body: bytes, status: str = "200 OK", **headers: str) -> bytes:
 
 
 def settings(**changes: object) -> FetchSettings:
-    """Return settings under which 127.0.0.1 may be asked, without robots.txt unless it is said."""
-    return FetchSettings.model_validate({"allow": ("127.0.0.1",), "robots": False} | changes)
+    """Return settings under which 127.0.0.1 may be asked, without robots.txt and delays unless it is said."""
+    given = {"allow": ("127.0.0.1",), "robots": False, "delay_seconds": 0.0, "user_agent": USER_AGENT}
+    return FetchSettings.model_validate(given | changes)
+
+
+def untimed(result: Result) -> Result:
+    """Return a result without the time that it took."""
+    return msgspec.structs.replace(result, elapsed=0.0)
 
 
 def _parsed(head: bytes) -> Request:

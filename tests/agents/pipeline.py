@@ -14,13 +14,16 @@ from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage
 from models.page import Link
 from models.url import host, identifier
+from models.verdict import Verdict
 from streams.inbox import Shard
-from streams.records import Access, Count, Judged, Label, Linked
+from streams.records import Access, Count, Judged, Label, Linked, Rejudged, Relinked
 from streams.settings import Settings
 from streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, partition_of
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
 
 EVIDENCE_PARTITIONS = 2
+#: When every page was judged.
+TIME = 1.0
 
 
 class Bounds(NamedTuple):
@@ -94,7 +97,7 @@ class Pipeline:
         for rows in (place.pages, place.users):
             rows.clear()
         settings, self.browse = place.agent(crawl)
-        self.book = Book(settings.frontier, EVIDENCE_PARTITIONS, crawl.partitions)
+        self.book = Book(settings.frontier, EVIDENCE_PARTITIONS, crawl.partitions, settings.fetch.redirects)
         partitions = range(crawl.partitions)
         self.shards: list[FrontierShard] = [a_shard(place.pages, partition) for partition in partitions]
         self.users: list[Shard[UserRow]] = [place.users.shard(UserRow, ACCESSES, n) for n in partitions]
@@ -175,8 +178,20 @@ def sightings_of(page: JudgedPage, partitions: int) -> list[tuple[int, Linked | 
         by_partition.setdefault(partition_of(host(link.url), partitions), []).append(link)
     places = tuple(sorted(by_partition))
     found: list[tuple[int, Linked | Judged]] = [
-        (place, Linked(identifier(page.url), page.url, 0, page.verdict, page.words, tuple(links), places))
+        (place, Linked(identifier(page.url), page.url, 0, page.verdict, page.words, tuple(links), places, TIME))
         for place, links in by_partition.items()
     ]
-    judged = Judged(page.url, page.verdict, 1.0, None, page.words, page.subject)
+    judged = Judged(page.url, page.verdict, TIME, None, page.words, subject=page.subject)
     return [*found, (partition_of(host(page.url), partitions), judged)]
+
+
+def later_sightings_of(
+    page: JudgedPage, verdict: Verdict, partitions: int, time: float = TIME
+) -> list[tuple[int, Relinked | Rejudged]]:
+    """Return what is said of a page that was judged when predicates that came later judge it."""
+    places = {partition_of(host(link.url), partitions) for link in page.links}
+    found: list[tuple[int, Relinked | Rejudged]] = [
+        (place, Relinked(identifier(page.url), verdict, time)) for place in sorted(places)
+    ]
+    rejudged = Rejudged(page.url, verdict, time, page.words, page.subject)
+    return [*found, (partition_of(host(page.url), partitions), rejudged)]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from agents.web.body import read
+from agents.web.body import gunzip, read
 from agents.web.result import FetchError
 
 
@@ -31,7 +31,9 @@ PACKERS: list[tuple[str, Callable[[bytes], bytes]]] = [
 ]
 
 
-def unpacked(data: bytes, encoding: str, limit: int, sizes: list[int], *, cut: bool = False) -> bytes:
+def unpacked(
+    data: bytes, encoding: str, limit: int, sizes: list[int], *, cut: bool = False, ratio: int = 100_000
+) -> bytes:
     async def chunks() -> AsyncIterator[bytes]:
         start = 0
         while start < len(data):
@@ -39,7 +41,7 @@ def unpacked(data: bytes, encoding: str, limit: int, sizes: list[int], *, cut: b
             yield data[start : start + size]
             start += size
 
-    return asyncio.run(read(chunks(), encoding, limit, cut=cut))
+    return asyncio.run(read(chunks(), encoding, limit, ratio, cut=cut))
 
 
 sizes = st.lists(st.integers(1, 50), min_size=1, max_size=5)
@@ -107,7 +109,7 @@ def test_cutting_reads_no_further() -> None:
             taken += 10
             yield b"0123456789"
 
-    assert asyncio.run(read(endless(), "", 25, cut=True)) == b"0123456789012345678901234"
+    assert asyncio.run(read(endless(), "", 25, 200, cut=True)) == b"0123456789012345678901234"
     assert taken == 30
 
 
@@ -116,3 +118,27 @@ def test_other_encodings_are_refused(encoding: str) -> None:
     with pytest.raises(FetchError) as refused:
         unpacked(b"", encoding, 10, [1])
     assert (refused.value.kind, refused.value.reason) == ("refused", "content encoding")
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_body_that_grows_beyond_the_ratio_is_refused_however_it_is_cut(cut: bool) -> None:
+    data = gzip.compress(bytes(200_000))
+    ratio = 200_000 // len(data)
+    with pytest.raises(FetchError) as refused:
+        unpacked(data, "gzip", 10**6, [len(data)], cut=cut, ratio=ratio)
+    assert (refused.value.kind, refused.value.reason) == ("refused", f"compressed over {ratio} to 1")
+    assert len(unpacked(data, "gzip", 10**6, [len(data)], cut=cut, ratio=ratio + 1)) == 200_000
+
+
+def test_a_small_body_may_have_any_ratio() -> None:
+    assert len(unpacked(gzip.compress(bytes(100_000)), "gzip", 10**6, [10**6], ratio=1)) == 100_000
+
+
+def test_a_file_in_gzip_is_cut_at_the_limit_and_told_from_a_damaged_one() -> None:
+    data = gzip.compress(b"abc" * 1000)
+    assert gunzip(data, 10**6) == b"abc" * 1000
+    assert gunzip(data, 4) == b"abca"
+    with pytest.raises(FetchError):
+        gunzip(data[:-3], 10**6)
+    with pytest.raises(FetchError):
+        gunzip(b"\x1f\x8bnothing", 10**6)

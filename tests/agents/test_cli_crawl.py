@@ -297,6 +297,8 @@ def test_ctrl_c_ends_a_crawl_with_its_figures_and_the_same_command_goes_on(crawl
 
 SEED = ("--seed", "http://a.test/")
 WORD = ("--predicate", 'a="word"')
+#: The host is one of the operator's own: it need not be told who asks.
+ALLOWED = ("--set", "fetch.allow=a.test")
 
 
 @pytest.mark.parametrize(
@@ -311,9 +313,15 @@ WORD = ("--predicate", 'a="word"')
         ((*SEED, *WORD, "--archive", "no.warc.gz"), "--archive no.warc.gz: there is no such file"),
         ((*SEED, *WORD, "--log", "no.log"), "log no.log can't be opened: No such file"),
         ((*WORD, "--log", "no.log"), "log no.log can't be opened: No such file"),
-        ((*SEED, *WORD, "--labels", "no.tsv"), "labels no.tsv: expected a readable TSV file"),
-        ((*SEED, *WORD, "--data", "/dev/null"), "data /dev/null: can't be made a directory: File exists"),
-        ((*SEED, *WORD, "--data", "/dev/null/x"), "data /dev/null/x: can't be made a directory: Not a dir"),
+        ((*SEED, *WORD, *ALLOWED, "--labels", "no.tsv"), "labels no.tsv: expected a readable TSV file"),
+        (
+            (*SEED, *WORD, *ALLOWED, "--data", "/dev/null"),
+            "data /dev/null: can't be made a directory: File exists",
+        ),
+        (
+            (*SEED, *WORD, *ALLOWED, "--data", "/dev/null/x"),
+            "data /dev/null/x: can't be made a directory: Not a dir",
+        ),
         ((*SEED, *WORD, "--policy", "magic"), "frontier.policy can't be 'magic': expected 'learned', "),
         ((*SEED, *WORD, "--set", "frontier.budgte=1"), "did you mean frontier.budget?"),
     ],

@@ -25,9 +25,14 @@ from tests.agents.test_archive import write
 
 EXAMPLES = load_commands()
 #: Those that run until they are stopped, or too long for a test.
-STOPPED = {"scentline demo", "scentline serve-archive pages.warc.gz --log served.log"}
+STOPPED = {
+    "scentline demo",
+    "scentline feed /var/log/squid/access.log --follow",
+    "scentline serve-archive pages.warc.gz --log served.log",
+}
 LINES = [line for lines in EXAMPLES.values() for line in lines if line not in STOPPED]
 
+TEXTS = {"a crawler follows links": "Crawling", "pour it hot into a cup": "Tea"}
 HOME = b'<title>Example</title><p>About <a href="/crawlers">a crawler</a> and <a href="/tea">tea</a>.'
 PAGES = {
     "http://example.org/": HOME,
@@ -48,6 +53,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(directory / "access.log.gz", directory / "logs" / "monday.gz")
     labels = "".join(f"{url}\t{category}\n" for url, category in web.labels()).encode()
     (directory / "topics.tsv.gz").write_bytes(gzip.compress(labels))
+    examples = "".join(f"{text} {number}\t{name}\n" for number in range(6) for text, name in TEXTS.items())
+    (directory / "examples.tsv").write_text(examples)
     write_encoder(directory / "all-MiniLM-L6-v2")
     command = directory / "bin" / "scentline"
     command.parent.mkdir()

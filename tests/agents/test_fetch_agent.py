@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import zstandard
 
 from agents.fetch import FetchAgent
@@ -16,13 +17,15 @@ from streams.records import (
     Failed,
     FetchedPage,
     FetchOrder,
+    Listed,
+    Postponed,
     Redirected,
     SightingPack,
     encode,
 )
 from streams.settings import Settings
 from streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS
-from tests.agents.loopback import Answer, fixed, serving
+from tests.agents.loopback import Answer, Request, fixed, response, serving
 from tests.agents.shards import a_runtime
 
 NOW = 1000.0
@@ -54,9 +57,11 @@ def order(url: str, lease: float = NOW + 60) -> FetchOrder:
     )
 
 
-def answered(tmp_path: Path, answer: Answer, lease: float = NOW + 60, value: bytes | None = None) -> Any:
-    """Have one order answered; return (event, URL, records by topic)."""
-    fetch = {"allow": ("127.0.0.1",), "robots": False, "delay_seconds": 0.0}
+def answered(
+    tmp_path: Path, answer: Answer, lease: float = NOW + 60, value: bytes | None = None, **fetch: object
+) -> Any:
+    """Have one order answered; return (event, URL, records by topic, what was asked)."""
+    fetch = {"allow": ("127.0.0.1",), "robots": False, "delay_seconds": 0.0} | fetch
     settings = Settings.model_validate({"data": tmp_path / "data", "fetch": fetch})
 
     async def run() -> Any:
@@ -67,6 +72,8 @@ def answered(tmp_path: Path, answer: Answer, lease: float = NOW + 60, value: byt
                 event = Event(encode(order(url, lease)) if value is None else value)
                 await agent._slots.acquire()
                 await agent._answer(event)
+                if settings.fetch.sitemaps:
+                    await read_sitemaps(agent, client)
                 journal = runtime.publisher._journal  # type: ignore[attr-defined]  # what it published to
                 topics = (PAGES, SIGHTINGS, DEAD_LETTERS)
                 found = {topic.name: [e.value for e in journal.read(topic.name, 0, 0, 10)] for topic in topics}
@@ -75,9 +82,19 @@ def answered(tmp_path: Path, answer: Answer, lease: float = NOW + 60, value: byt
     return asyncio.run(run())
 
 
+async def read_sitemaps(agent: FetchAgent, client: Client) -> None:
+    work = asyncio.create_task(client.sitemaps.work(agent._tell_listed))
+    async with asyncio.timeout(20):
+        while agent.reading_sitemaps:
+            await asyncio.sleep(0.01)
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+
+
 def sightings(found: dict[str, list[bytes]]) -> list[Any]:
     decode = Decoder[SightingPack](SightingPack)
-    return [fact for value in found["sightings"] for _, _, fact in decode(value).facts]
+    facts = [fact for value in found["sightings"] for _, _, fact in decode(value).facts]
+    return [msgspec.structs.replace(fact, elapsed=0.0) if hasattr(fact, "elapsed") else fact for fact in facts]
 
 
 def test_a_page_goes_on_with_its_order_and_its_body_compressed(tmp_path: Path) -> None:
@@ -121,3 +138,32 @@ def test_what_is_no_order_goes_to_the_dead_letters(tmp_path: Path) -> None:
     assert letter.reason.startswith("not a FetchOrder")
     assert not asked
     assert event.acknowledged == [True]
+
+
+def test_a_page_tells_what_its_head_and_its_server_said(tmp_path: Path) -> None:
+    _, _, found, _ = answered(tmp_path, fixed(b"x", x_robots_tag="nofollow"), delay_seconds=0.01)
+    page = Decoder[FetchedPage](FetchedPage)(found["pages"][0])
+    assert (page.nofollow, page.server) == (True, "127.0.0.1")
+    assert page.elapsed > 0
+
+
+def test_an_order_that_comes_too_early_is_postponed(tmp_path: Path) -> None:
+    rules = fixed(b"User-agent: *\nCrawl-delay: 20\nDisallow: /private", content_type="text/plain")
+    _, url, found, asked = answered(tmp_path, rules, delay_seconds=0.01, robots=True)
+    (fact,) = sightings(found)
+    assert fact == Postponed(url, 2, NOW, fact.wait, 20.0, "127.0.0.1")
+    assert 0 < fact.wait <= 20
+    assert asked == ["/robots.txt"]
+
+
+def test_what_sitemaps_list_becomes_sightings(tmp_path: Path) -> None:
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        origin = f"http://{request.headers['host']}"
+        lines = "\n".join(f"{origin}/{number}" for number in range(250))
+        files = {"/robots.txt": f"Sitemap: {origin}/map.txt", "/map.txt": lines}
+        writer.write(response(files.get(request.target, "a page").encode(), content_type="text/plain"))
+
+    _, url, found, asked = answered(tmp_path, answer, robots=True, sitemaps=True)
+    origin = url.removesuffix("/page")
+    assert sightings(found) == [Listed(f"{origin}/{number}") for number in range(250)]
+    assert sorted(asked) == ["/map.txt", "/page", "/robots.txt"]

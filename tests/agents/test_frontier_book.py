@@ -237,7 +237,7 @@ def test_a_redirect_hands_depth_and_priorities_on(rows: Disk) -> None:
     lease(shard, url(1))
     messages = take_in(shard, book, Redirected(url(1), 1, url(2), 1.0))
     ((partition, heir),) = emitted(messages, SIGHTINGS)
-    assert (partition, heir) == (0, Inherited(url(2), 3, {"p": 4.0}))
+    assert (partition, heir) == (0, Inherited(url(2), 3, {"p": 4.0}, hops=1))
     assert page(shard, url(1)).state == "moved"
     take_in(shard, book, heir, Inherited(url(2), 5, {"p": 3.0, "q": 1.0}))
     row = page(shard, url(2))

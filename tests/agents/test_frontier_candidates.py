@@ -32,7 +32,7 @@ class Front:
         self.settings = FrontierSettings(**{"policy": "linkage", "explore": 0.0} | changed)
         self.scorer = scorer(self.settings.policy, LearnSettings())
         self.candidates = Candidates(self.settings, self.scorer, HostClocks(delay, 1000), Random(1))
-        self.book = Book(self.settings, 1, partitions)
+        self.book = Book(self.settings, 1, partitions, redirects=5)
         self.shards: list[FrontierShard] = [
             rows.shard(FrontierRow, SIGHTINGS, number) for number in range(partitions)
         ]

@@ -55,7 +55,9 @@ class Crashing:
         self._place = place
         self._handlers: dict[str, BrowseAgent | Book] = {
             ACCESSES.name: browse,
-            SIGHTINGS.name: Book(settings.frontier, EVIDENCE_PARTITIONS, crawl.partitions),
+            SIGHTINGS.name: Book(
+                settings.frontier, EVIDENCE_PARTITIONS, crawl.partitions, settings.fetch.redirects
+            ),
         }
         self._decoders: dict[str, Decoder[Pack[Any]]] = {
             ACCESSES.name: Decoder[Pack[Any]](AccessPack),

@@ -1,18 +1,20 @@
 import asyncio
 import socket
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from agents.web.client import Client
-from agents.web.guard import ForbiddenAddressError, Guard, is_global
+from agents.web.guard import ForbiddenAddressError, Guard, hostname, is_global, literal
+from agents.web.resolver import Resolver
 from agents.web.result import Failure, Fetched
 from models.url import canonical
 from models.url import host as host_of
-from tests.agents.loopback import fixed, serving, settings
+from tests.agents.loopback import fixed, serving, settings, untimed
 
 FORBIDDEN = [
     "0.0.0.0",
@@ -138,7 +140,7 @@ def asked(port_of: str, host: str, *allow: str, robots: bool = False) -> tuple[l
     async def run() -> tuple[list[object], int]:
         async with serving(fixed(b"secret"), port_of) as server:
             async with Client(settings(allow=allow, robots=robots), lambda: 0.0) as client:
-                results = [await client.fetch(f"http://{host}:{server.port}/{i}") for i in range(3)]
+                results = [untimed(await client.fetch(f"http://{host}:{server.port}/{i}")) for i in range(3)]
             return list(results), server.connections
 
     return asyncio.run(run())
@@ -224,3 +226,117 @@ def test_the_socket_is_refused_for_the_address_it_would_connect_to() -> None:
         guard.open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("169.254.169.254", 80)))
     assert refused.value.address == "169.254.169.254"
     guard.open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("9.9.9.9", 80))).close()
+
+
+SPECIAL = [
+    ip_network(text)
+    for text in ("192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/4", "64:ff9b:1::/48", "3fff::/20", "2001::/23")
+]
+
+
+def embedded(inner: IPv4Address) -> list[IPv6Address]:
+    """Return the IPv6 addresses by which a translator or tunnel reaches an IPv4 address."""
+    number = int(inner)
+    return [
+        IPv6Address((0xFFFF << 32) + number),
+        IPv6Address((0x64FF9B << 96) + number),
+        IPv6Address((0x2002 << 112) + (number << 80)),
+    ]
+
+
+def test_of_every_block_of_ipv4_what_python_calls_global_is_global_and_nothing_else() -> None:
+    for block in range(2**16):
+        for number in (block << 16, (block << 16) + 0xFFFF):
+            address = IPv4Address(number)
+            expected = address.is_global and not any(address in one for one in SPECIAL)
+            assert is_global(address) == expected, address
+            # Of the forms within IPv6, a part is enough.
+            if block % 16 == 0:
+                assert [is_global(one) for one in embedded(address)] == [expected] * 3, address
+
+
+@given(
+    st.integers(0, 2**128 - 1).map(IPv6Address)
+    | st.integers(0, 2**125 - 1).map(lambda n: IPv6Address(2**125 + n))
+)
+@examples(derandomize=True, deadline=None, max_examples=500)
+def test_what_python_does_not_call_global_is_not(address: IPv6Address) -> None:
+    if is_global(address):
+        assert address.is_global
+        assert not address.is_multicast
+        assert not any(address in one for one in SPECIAL)
+
+
+@given(v4, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+@examples(derandomize=True, deadline=None)
+def test_a_teredo_address_is_never_global_whatever_it_holds(inner: IPv4Address, server: int, rest: int) -> None:
+    number = (0x20010000 << 96) + (server << 64) + (rest << 32) + (int(inner) ^ 0xFFFFFFFF)
+    assert not is_global(IPv6Address(number))
+
+
+def spellings(address: IPv4Address) -> list[str]:
+    number = int(address)
+    first, *rest = (int(part) for part in str(address).split("."))
+    tail = number & 0xFFFFFF
+    return [
+        str(number), hex(number), f"0{number:o}",
+        f"{first}.{tail}", f"0x{first:x}.{tail}", f"0{first:o}.{tail}",
+        ".".join(hex(part) for part in (first, *rest)), ".".join(f"0{part:o}" for part in (first, *rest)),
+        f"{first}.{rest[0]}.{tail & 0xFFFF}",
+    ]  # fmt: skip
+
+
+@given(v4)
+@examples(derandomize=True, deadline=None)
+def test_every_spelling_of_an_ipv4_address_is_judged_as_that_address(address: IPv4Address) -> None:
+    for text in spellings(address):
+        assert literal(text) == address, text
+        assert host_of(canonical(f"http://{text}/") or "http://none/") == str(address), text
+        if is_global(address):
+            Guard().check_name(text)
+        else:
+            with pytest.raises(ForbiddenAddressError):
+                Guard().check_name(text)
+
+
+@given(st.text(alphabet="0123456789abcdefx.:[]%-", max_size=40))
+@examples(derandomize=True, deadline=None)
+def test_a_name_that_is_no_address_is_taken_for_none(text: str) -> None:
+    found = literal(text)
+    assert found is None or isinstance(found, IPv4Address | IPv6Address)
+    assert Guard(["192.0.2.0/24"]).allows_host(text) == (
+        (address := literal(hostname(text))) is not None and address in ip_network("192.0.2.0/24")
+    )
+
+
+def test_a_name_that_changes_its_address_between_two_connections_is_judged_each_time() -> None:
+    class Rebinding(AbstractResolver):
+        def __init__(self) -> None:
+            self.addresses = ["127.0.0.1", "127.0.0.2"]
+
+        async def resolve(
+            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+        ) -> list[ResolveResult]:
+            address = self.addresses.pop(0)
+            return [
+                ResolveResult(hostname=host, host=address, port=port, family=socket.AF_INET, proto=0, flags=0)
+            ]
+
+        async def close(self) -> None:
+            pass
+
+    async def run() -> None:
+        async with serving(fixed(b"x", connection="close"), "0.0.0.0") as server:
+            async with Client(settings(allow=("127.0.0.1",)), lambda: 0.0) as client:
+                time = [0.0]
+                resolver = Resolver(Rebinding(), lambda: time[0])
+                client._pool._session.connector._resolver = resolver  # type: ignore[union-attr]  # instead of DNS
+                url = f"http://rebinding.test:{server.port}/"
+                assert isinstance(await client.fetch(url), Fetched)
+                time[0] = 1000.0
+                refused = await client.fetch(url)
+                assert isinstance(refused, Failure)
+                assert (refused.kind, refused.reason) == ("refused", "address 127.0.0.2")
+            assert server.connections == 1
+
+    asyncio.run(run())

@@ -3,18 +3,25 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 import zstandard
 
+from agents.duplicates import DuplicateRow
 from agents.judge import JudgeAgent
+from agents.judges.reading import PageReader
+from agents.judges.verdicts import Verdicts
+from agents.keep.store import KeptPages
 from agents.predicates import Predicates
+from models.page import Page
 from models.url import host, identifier
-from streams.outbox import Message, Outbox
+from streams.inbox import Shard
+from streams.outbox import Message
 from streams.records import (
+    DeadLetter,
+    Decoder,
     Failed,
     FetchedPage,
     FetchOrder,
@@ -26,9 +33,9 @@ from streams.records import (
     encode,
 )
 from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.topics import OUTCOMES, PAGES, SIGHTINGS, partition_of
-from tests.agents.shards import a_runtime, emitted
+from streams.settings import KeepSettings, Settings
+from streams.topics import DEAD_LETTERS, OUTCOMES, PAGES, SIGHTINGS, partition_of
+from tests.agents.shards import Disk, a_runtime, disk, emitted, write
 
 URL = "http://a.org/skiing"
 HTML = b"""<html><head><title>Skiing in the Alps</title></head><body>Snow and
@@ -55,7 +62,13 @@ def a_judge(runtime: Runtime) -> JudgeAgent:
     for name, expression in (("alps", '"alps"'), ("sea", '"sea"')):
         definition = PredicateDefinition(name=name, expression=expression)
         predicates.hear(name.encode(), msgspec.json.encode(definition))
-    return JudgeAgent(runtime, predicates, None)
+    return judge_of(runtime, Verdicts(predicates))
+
+
+def judge_of(runtime: Runtime, verdicts: Verdicts) -> JudgeAgent:
+    pages = PageReader(runtime.settings.judge, runtime.settings.fetch.max_bytes, "scentline")
+    kept = KeptPages(runtime.settings.data, KeepSettings(pages="none"), "test", pages.body)
+    return JudgeAgent(runtime, pages, verdicts, kept)
 
 
 def a_page(body: bytes = HTML, content_type: str = "text/html", raw: bytes | None = None) -> FetchedPage:
@@ -82,12 +95,26 @@ def a_page(body: bytes = HTML, content_type: str = "text/html", raw: bytes | Non
     )
 
 
-def judged(judge: JudgeAgent, page: FetchedPage | bytes) -> list[Message]:
-    outbox = Outbox(f"{PAGES.name}/1")
-    outbox.begin(7)
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[Disk]:
+    (tmp_path / "duplicates").mkdir()
+    with disk(tmp_path / "duplicates") as opened:
+        yield opened
+
+
+def judged(judge: JudgeAgent, rows: Disk, page: FetchedPage | bytes) -> list[Message]:
+    """Return what comes of a page that is the seventh message of its partition, and the first ever judged."""
+    shard = rows.shard(DuplicateRow, PAGES, 1)
+    return arrived(judge, shard, page, 7)
+
+
+def arrived(
+    judge: JudgeAgent, shard: Shard[DuplicateRow], page: FetchedPage | bytes, offset: int
+) -> list[Message]:
     value = encode(page) if isinstance(page, FetchedPage) else page
-    judge.handle(outbox, SimpleNamespace(value=value, partition=1, offset=7))
-    return outbox.take()
+    for arrival in shard.accept(offset, judge.read(value)):
+        judge.absorb(shard, arrival)
+    return shard.outbox.take()
 
 
 def the_outcome(messages: list[Message]) -> Message:
@@ -95,8 +122,8 @@ def the_outcome(messages: list[Message]) -> Message:
     return message
 
 
-def test_an_outcome_says_what_was_found_and_why_the_page_was_fetched(judge: JudgeAgent) -> None:
-    topic, partition, key, value = the_outcome(judged(judge, a_page()))
+def test_an_outcome_says_what_was_found_and_why_the_page_was_fetched(judge: JudgeAgent, rows: Disk) -> None:
+    topic, partition, key, value = the_outcome(judged(judge, rows, a_page()))
     assert (topic, partition, key) == ("outcomes", partition_of(URL, 3), URL.encode())
     read: dict[str, Any] = json.loads(value or b"")
     expected = {
@@ -113,6 +140,7 @@ def test_an_outcome_says_what_was_found_and_why_the_page_was_fetched(judge: Judg
         "expected": None,
         "depth": 3,
         "origin": "pages/1@7",
+        "later": False,
     }
     assert {name: read[name] for name in expected} == expected
     assert read.keys() == expected.keys() | {"words", "links"}
@@ -125,8 +153,8 @@ def test_an_outcome_says_what_was_found_and_why_the_page_was_fetched(judge: Judg
     ]
 
 
-def test_each_partition_hears_of_its_own_links_and_of_who_else_has_some(judge: JudgeAgent) -> None:
-    messages = judged(judge, a_page())
+def test_each_partition_hears_of_its_own_links_and_of_who_else_has_some(judge: JudgeAgent, rows: Disk) -> None:
+    messages = judged(judge, rows, a_page())
     outcome = msgspec.json.decode(the_outcome(messages)[3] or b"", type=Outcome)
     linked = [(partition, fact) for partition, fact in emitted(messages, SIGHTINGS) if isinstance(fact, Linked)]
     assert len(linked) > 1
@@ -139,32 +167,34 @@ def test_each_partition_hears_of_its_own_links_and_of_who_else_has_some(judge: J
     assert tuple(told) == outcome.links
 
 
-def test_the_verdict_goes_to_the_partition_of_the_pages_host(judge: JudgeAgent) -> None:
-    messages = judged(judge, a_page())
+def test_the_verdict_goes_to_the_partition_of_the_pages_host(judge: JudgeAgent, rows: Disk) -> None:
+    messages = judged(judge, rows, a_page())
     outcome = msgspec.json.decode(the_outcome(messages)[3] or b"", type=Outcome)
     verdicts = [found for found in emitted(messages, SIGHTINGS) if isinstance(found[1], Judged)]
-    expected = Judged(URL, {"alps": True, "sea": False}, 50.0, 2.0, outcome.words)
+    expected = Judged(URL, {"alps": True, "sea": False}, 50.0, 2.0, outcome.words, 0.1)
     assert verdicts == [(partition_of("a.org", 3), expected)]
 
 
 @pytest.mark.parametrize(("policy", "subject"), [("learned", "skiing skiing in the alps"), ("combined", "")])
 def test_with_a_table_the_learned_policys_frontier_hears_what_the_page_is_about(
-    tmp_path: Path, policy: str, subject: str
+    tmp_path: Path, rows: Disk, policy: str, subject: str
 ) -> None:
     changed = {"frontier": {"policy": policy}, "learn": {"semantic": "words.table"}}
     with a_runtime(Settings.model_validate({"data": tmp_path / "data", **changed})) as runtime:
-        facts = emitted(judged(a_judge(runtime), a_page()), SIGHTINGS)
+        facts = emitted(judged(a_judge(runtime), rows, a_page()), SIGHTINGS)
     (fact,) = [fact for _, fact in facts if isinstance(fact, Judged)]
     assert fact.subject == subject
 
 
-def test_the_same_page_judged_again_is_reported_in_the_same_bytes(judge: JudgeAgent) -> None:
-    assert judged(judge, a_page()) == judged(judge, a_page())
+def test_the_same_page_judged_again_is_reported_in_the_same_bytes(judge: JudgeAgent, rows: Disk) -> None:
+    assert judged(judge, rows, a_page()) == judged(judge, rows, a_page())
 
 
-def test_a_page_that_asks_not_to_be_indexed_is_refused_and_teaches_nothing(judge: JudgeAgent) -> None:
+def test_a_page_that_asks_not_to_be_indexed_is_refused_and_teaches_nothing(
+    judge: JudgeAgent, rows: Disk
+) -> None:
     page = a_page(b'<meta name="robots" content="noindex"><p>alps <a href="/x">x</a>')
-    messages = judged(judge, page)
+    messages = judged(judge, rows, page)
     ((partition, fact),) = emitted(messages, SIGHTINGS)
     assert {message[0] for message in messages} == {SIGHTINGS.name}
     assert partition == partition_of("a.org", 3)
@@ -172,8 +202,96 @@ def test_a_page_that_asks_not_to_be_indexed_is_refused_and_teaches_nothing(judge
     assert (fact.url, fact.order, fact.kind, fact.time) == (URL, 2, "refused", 50.0)
 
 
-def test_an_empty_page_is_judged(judge: JudgeAgent) -> None:
-    outcome = msgspec.json.decode(the_outcome(judged(judge, a_page(b"")))[3] or b"", type=Outcome)
+def test_a_judge_of_categories_that_fails_is_a_dead_letter_and_the_other_predicates_judge(
+    runtime: Runtime, rows: Disk
+) -> None:
+    def fails(page: Page) -> list[str]:
+        raise OSError("no model")
+
+    predicates = Predicates()
+    for name, expression in (("alps", '"alps"'), ("sport", 'category("Sport")')):
+        definition = PredicateDefinition(name=name, expression=expression)
+        predicates.hear(name.encode(), msgspec.json.encode(definition))
+    messages = judged(judge_of(runtime, Verdicts(predicates, [fails])), rows, a_page())
+    outcome = msgspec.json.decode(the_outcome(messages)[3] or b"", type=Outcome)
+    assert outcome.verdict == {"alps": True}
+    (letter,) = [message for message in messages if message[0] == DEAD_LETTERS.name]
+    read = Decoder[DeadLetter](DeadLetter)(letter[3] or b"")
+    assert (read.topic, read.partition, read.offset) == (PAGES.name, 1, 7)
+    assert read.reason == "the judge of categories failed: OSError: no model"
+
+
+LONG = (
+    b"<title>Snow</title><body>" + b" ".join(b"snow%d lies" % n for n in range(100)) + b"<a href=/more>more</a>"
+)
+
+
+def a_copy(url: str = "http://b.org/copy", body: bytes = LONG) -> FetchedPage:
+    page = a_page(body)
+    return msgspec.structs.replace(page, order=msgspec.structs.replace(page.order, url=url))
+
+
+def test_a_near_duplicate_is_refused_by_the_name_of_its_original_and_teaches_nothing(
+    judge: JudgeAgent, rows: Disk
+) -> None:
+    shard = rows.shard(DuplicateRow, PAGES, 1)
+    assert any(message[0] == OUTCOMES.name for message in arrived(judge, shard, a_page(LONG), 7))
+    messages = arrived(judge, shard, a_copy(), 8)
+    ((partition, fact),) = emitted(messages, SIGHTINGS)
+    assert {message[0] for message in messages} == {SIGHTINGS.name}
+    assert partition == partition_of("b.org", 3)
+    assert isinstance(fact, Failed)
+    assert (fact.url, fact.order, fact.kind) == ("http://b.org/copy", 2, "refused")
+    assert (fact.reason, fact.barren) == (f"near-duplicate of {URL}", True)
+    assert (fact.crawl_delay, fact.elapsed) == (2.0, 0.1)
+
+
+def test_pages_that_come_again_after_a_crash_give_the_same_messages(judge: JudgeAgent, rows: Disk) -> None:
+    pages = (a_page(LONG), a_copy(), a_page(LONG), a_copy("http://c.org/other"))
+
+    def run(numbers: range, *, written: bool) -> list[list[Message]]:
+        shard = rows.shard(DuplicateRow, PAGES, 1)
+        messages = [arrived(judge, shard, pages[n], n) for n in numbers]
+        if written:
+            write(shard)
+        return messages
+
+    told = run(range(4), written=False)
+    assert run(range(2), written=True) == told[:2]
+    assert not rows.shard(DuplicateRow, PAGES, 1).fresh(1)
+    assert run(range(2, 4), written=True) == told[2:]
+    assert [len(emitted(messages, SIGHTINGS)) for messages in told] == [2, 1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "kind", "reason"),
+    [
+        (b"%PDF-1.4\n...", "text/html", "refused", "not HTML or text: PDF, served as text/html"),
+        (b"GIF89a\1\0\1", "", "refused", "not HTML or text: GIF image"),
+        (
+            b"<title>404 Not Found</title>Sorry.",
+            "text/html",
+            "gone",
+            "soft 404: the page says that there is none",
+        ),
+        (b"<meta name=scentline content=none>x", "text/html", "refused", "the page asks not to be indexed"),
+    ],
+)
+def test_what_is_no_page_to_be_judged_is_refused_with_the_reason(
+    judge: JudgeAgent, rows: Disk, body: bytes, content_type: str, kind: str, reason: str
+) -> None:
+    ((_, fact),) = emitted(judged(judge, rows, a_page(body, content_type)), SIGHTINGS)
+    assert isinstance(fact, Failed)
+    assert (fact.kind, fact.reason, fact.barren) == (kind, reason, kind == "gone")
+
+
+def test_links_are_not_followed_where_the_head_of_the_response_says_so(judge: JudgeAgent, rows: Disk) -> None:
+    messages = judged(judge, rows, msgspec.structs.replace(a_page(), nofollow=True))
+    assert [type(fact) for _, fact in emitted(messages, SIGHTINGS)] == [Judged]
+
+
+def test_an_empty_page_is_judged(judge: JudgeAgent, rows: Disk) -> None:
+    outcome = msgspec.json.decode(the_outcome(judged(judge, rows, a_page(b"")))[3] or b"", type=Outcome)
     assert outcome.verdict == {"alps": False, "sea": False}
     assert (outcome.words, outcome.links) == ((), ())
 
@@ -189,10 +307,10 @@ def test_an_empty_page_is_judged(judge: JudgeAgent) -> None:
     ],
 )
 def test_what_can_t_be_read_is_no_page_and_the_reason_says_why(
-    judge: JudgeAgent, page: FetchedPage | bytes, why: str
+    judge: JudgeAgent, rows: Disk, page: FetchedPage | bytes, why: str
 ) -> None:
     with pytest.raises(RecordError, match=why):
-        judged(judge, page)
+        judged(judge, rows, page)
 
 
 def bombs() -> Iterator[bytes]:
@@ -204,7 +322,7 @@ def bombs() -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("bomb", list(bombs()), ids=["stated", "unstated"])
-def test_a_body_that_grows_beyond_the_limit_is_refused(judge: JudgeAgent, bomb: bytes) -> None:
+def test_a_body_that_grows_beyond_the_limit_is_refused(judge: JudgeAgent, rows: Disk, bomb: bytes) -> None:
     assert len(bomb) < 100_000
     with pytest.raises(RecordError, match="body"):
-        judged(judge, a_page(raw=bomb))
+        judged(judge, rows, a_page(raw=bomb))

@@ -150,7 +150,7 @@ def test_one_observer_reads_logs_of_several_formats() -> None:
 def test_a_malformed_line_is_told_by_the_format_that_was_recognised() -> None:
     reader = observer()
     handshake = combined().replace(b"GET /a HTTP/1.1", rb"\x16\x03")
-    assert reader.observe(handshake) == Malformed("of no known format (squid, combined, common)")
+    assert reader.observe(handshake) == Malformed("of no known format (squid, combined, common, w3c, json)")
     reader.recognise([combined()])
     assert reader.observe(handshake) == Malformed("request is not a method and a URL")
 
@@ -163,7 +163,7 @@ def test_a_format_that_is_set_is_not_questioned() -> None:
 
 
 def test_a_log_of_unknown_format_is_an_error_and_an_empty_one_is_not() -> None:
-    with pytest.raises(LogFormatError, match="squid, combined, common"):
+    with pytest.raises(LogFormatError, match="squid, combined, common, w3c, json"):
         observer().recognise([b"hello"])
     observer().recognise([])
 
@@ -197,3 +197,93 @@ def test_without_a_key_a_random_one_is_used_with_a_warning(
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
     assert "observe.user_key" in caplog.text
     assert first.hex() not in caplog.text
+
+
+BROWSER = "Mozilla/5.0 (X11; Linux x86_64)"
+
+
+def seen_by(user: str, agent: str = BROWSER, url: str = "/a", second: int = 3) -> bytes:
+    head = f"192.0.2.7 - {user} [17/May/2015:10:05:{second:02d} +0000]"
+    return f'{head} "GET {url} HTTP/1.1" 200 5 "-" "{agent}"\n'.encode()
+
+
+def test_robots_are_left_out_and_counted_by_reason() -> None:
+    reader = Observer(ObserveSettings(base_url="https://example.org", robot_rate=5), KEY)
+    lines = [
+        *(
+            seen_by("alice"),
+            seen_by("alice", "Googlebot/2.1"),
+            seen_by("bob", url="/robots.txt"),
+            seen_by("bob"),
+        ),
+        *(seen_by("carol", url=f"/{number}") for number in range(7)),
+        seen_by("alice"),
+    ]
+    found = [reader.observe(line) for line in lines]
+    assert reader.filtered == {"robot by agent": 1, "robot by robots.txt": 2, "robot by rate": 2}
+    assert isinstance(found[-1], Access), "the robot's agent says nothing of the next line"
+    kept = Observer(ObserveSettings(base_url="https://example.org", robots=False), KEY)
+    assert [type(kept.observe(line)) for line in lines] == [Access] * len(lines)
+
+
+def test_logs_are_observed_apart_and_counted_together() -> None:
+    reader = observer()
+    first, second = reader.another(), reader.another()
+    first.observe(seen_by("bob", url="/robots.txt"))
+    assert first.observe(seen_by("bob")) == Filtered("robot by robots.txt")
+    assert isinstance(second.observe(seen_by("bob")), Access)
+    assert (reader.accepted, reader.filtered) == (1, {"robot by robots.txt": 2})
+    assert second.accepted == 1
+
+
+def test_secrets_leave_url_and_referrer() -> None:
+    url = "/a;jsessionid=1F?page=2&token=x&who=me%40example.org&ref_code=7"
+    settings = ObserveSettings(base_url="https://example.org", secrets=("ref-code",))
+    found = access(combined(url, referrer=f"http://example.org{url}"), Observer(settings, KEY))
+    assert (found.url, found.referrer) == ("https://example.org/a?page=2", "http://example.org/a?page=2")
+
+
+def test_a_secret_that_is_part_of_the_path_leaves_no_access_and_no_referrer() -> None:
+    reader = observer()
+    assert reader.observe(combined("/unsubscribe/me@example.org")) == Filtered("secret")
+    assert access(combined(referrer="http://example.org/u/me@example.org"), reader).referrer is None
+
+
+@pytest.mark.parametrize("form", ["auto", "w3c"])
+def test_head_lines_are_filtered_and_their_fields_hold_from_then_on(form: str) -> None:
+    reader = Observer(ObserveSettings(format=form), KEY)
+    line = b"2015-05-17 10:05:03 192.0.2.7 GET example.org /a 200\r\n"
+    assert isinstance(reader.observe(line), Malformed)
+    fields = b"#Fields: date time c-ip cs-method cs-host cs-uri-stem sc-status\r\n"
+    assert reader.observe(fields) == Filtered("directive")
+    assert access(line, reader).url == "http://example.org/a"
+    assert isinstance(reader.observe(b"# a comment"), Malformed)
+    assert isinstance(reader.observe(b"#" * 9000), Malformed)
+
+
+def test_a_format_that_is_described_is_the_only_one() -> None:
+    reader = Observer(ObserveSettings(format="apache:%t|%u|%m|%U%q|%s|%V"), KEY)
+    found = access(b"[17/May/2015:10:05:03 +0000]|alice|GET|/a?b=1|200|example.org\n", reader)
+    assert (found.user, found.url) == (pseudonym("alice"), "http://example.org/a?b=1")
+    assert isinstance(reader.observe(combined()), Malformed)
+    reader.recognise([combined()])
+
+
+def test_lines_of_json_are_read_under_the_names_that_are_set() -> None:
+    line = b'{"peer": "192.0.2.7", "time": 1, "method": "GET", "url": "http://e.org/\\u00e9\\n", "status": 200}'
+    reader = Observer(ObserveSettings(format="json", json_fields=("client=peer",)), KEY)
+    assert access(line, reader).url == "http://e.org/%C3%A9"
+
+
+def test_other_settings_are_another_reading_and_another_key_is_not() -> None:
+    known = Observer(ObserveSettings(), KEY).reading
+    assert known == Observer(ObserveSettings(user_key=SecretStr("x")), b"x").reading
+    assert known != Observer(ObserveSettings(keep_query=False), KEY).reading
+
+
+def test_whom_a_line_names_is_told_for_those_who_are_to_be_forgotten() -> None:
+    reader = observer()
+    assert reader.identities(combined(user="alice")) == ("alice", "192.0.2.7")
+    assert reader.identities(combined()) == ("192.0.2.7", "192.0.2.7")
+    assert reader.identities(b"alice was here") == ()
+    assert reader.pseudonym("alice") == pseudonym("alice")

@@ -74,3 +74,35 @@ def test_a_malformed_line_is_buried_with_its_place_and_reason_and_without_its_co
     assert "secret" not in found.reason
     assert "alice" not in found.reason
     assert agent.observer.malformed == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        LINE,
+        b'10.0.0.7 - alice [14/Nov/2023:22:13:20 +0000] "GET http://a.org/page?q=1 HTTP/1.1" 200 5',
+        b'10.0.0.7 - alice [14/Nov/2023:22:13:20 +0000] "GET http://a.org/page?q=1 HTTP/1.1" 200 5 "-" "M"',
+        b'{"client": "10.0.0.7", "user": "alice", "ts": 1700000000, "method": "GET", '
+        b'"url": "http://a.org/page?q=1", "status": 200}',
+        b"2023-11-14 22:13:20 10.0.0.7 alice GET http://a.org/page?q=1 200",
+    ],
+    ids=["squid", "common", "combined", "json", "w3c"],
+)
+def test_raw_lines_of_every_format_are_read(agent: ObserveAgent, line: bytes) -> None:
+    head = b"#Fields: date time c-ip cs-username cs-method cs-uri sc-status"
+    assert observed(agent, head) == []
+    ((_, access),) = emitted(observed(agent, line), ACCESSES)
+    assert (access.url, int(access.time)) == ("http://a.org/page?q=1", 1700000000)
+
+
+def test_a_partition_is_a_log_of_its_own(agent: ObserveAgent) -> None:
+    def sent(partition: int, url: bytes) -> list[Message]:
+        outbox = Outbox(f"proxy-log/{partition}")
+        line = LINE.replace(b"/page?q=1", url)
+        agent.handle(outbox, SimpleNamespace(value=line, partition=partition, offset=1))
+        return outbox.take()
+
+    assert sent(0, b"/robots.txt") == []
+    assert sent(0, b"/a") == []
+    assert len(sent(1, b"/a")) == 1
+    assert agent.observer.filtered == {"robot by robots.txt": 2}

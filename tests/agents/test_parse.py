@@ -1,4 +1,5 @@
 import random
+from html import escape
 
 import pytest
 from hypothesis import example, given, settings
@@ -117,6 +118,60 @@ def test_nofollow_links_are_left_out() -> None:
     assert urls(page) == ["http://example.org/2"]
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["0;url=/next", "5; URL='/next'", '0, url = "/next#top"', "0;/next", " 3.5 ;url=/next "],
+)
+def test_a_meta_refresh_is_a_link(content: str) -> None:
+    page = html(f'<meta http-equiv=Refresh content="{escape(content)}"><p>moved')
+    assert urls(page) == ["http://example.org/next"]
+    assert page.text == "moved"
+
+
+@pytest.mark.parametrize(
+    "content", ["5", "", "x;url=/next", "0;url=", "0;url=javascript:alert(1)", "0;url=page"]
+)
+def test_a_meta_refresh_of_the_page_itself_or_to_nowhere_is_none(content: str) -> None:
+    assert html(f'<meta http-equiv=refresh content="{content}">').links == ()
+
+
+def test_a_meta_refresh_for_those_without_scripts_is_passed_over() -> None:
+    assert html("<noscript><meta http-equiv=refresh content='0;url=/plain'></noscript>").links == ()
+
+
+def test_links_of_a_frameset_are_its_frames() -> None:
+    page = html("<frameset><frame src=menu><frame src=main></frameset><noframes><a href=/old>x1</a></noframes>")
+    assert urls(page) == ["http://example.org/dir/menu", "http://example.org/dir/main"]
+    assert page.text == ""
+
+
+def test_xhtml_is_read_as_html() -> None:
+    body = (
+        '<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "x">'
+        '<html xmlns="http://www.w3.org/1999/xhtml" xml:lang="en"><head><title>One</title>'
+        '<base href="http://example.org/base/"/><meta name="robots" content="nofollow"/></head>'
+        '<body><p>two<br/>three</p><hr/><a href="x">four</a></body></html>'
+    )
+    page = parse(URL, body.encode(), "application/xhtml+xml", LIMITS)
+    assert (page.title, page.words, page.follow) == ("One", ("one", "two", "three", "four"), False)
+    followed = parse(URL, body.replace("nofollow", "all").encode(), "application/xhtml+xml", LIMITS)
+    assert urls(followed) == ["http://example.org/base/x"]
+
+
+def test_directives_that_name_us_count_beside_those_for_all() -> None:
+    body = b"<meta name=ScentLine content=nofollow><meta name=otherbot content=noindex><a href=/1>one</a>"
+    page = parse(URL, body, "text/html", LIMITS, "scentline")
+    assert (page.indexable, page.follow, page.links, page.barred) == (True, False, (), "")
+    assert parse(URL, body, "text/html", LIMITS, "another").follow
+
+
+def test_a_page_that_is_not_to_be_judged_says_why() -> None:
+    assert html("<meta name=robots content=noindex>x").barred == "the page asks not to be indexed"
+    lost = html("<title>Page not found</title>x")
+    assert (lost.barred, lost.missing) == ("soft 404: the page says that there is none", True)
+    assert not html("<title>Page not found</title>x", JudgeSettings(soft_404=False)).barred
+
+
 def test_links_to_itself_and_to_what_is_not_the_web_are_left_out() -> None:
     hrefs = ("#top", "", "page", "mailto:a@b.org", "javascript:x", "http://", "ftp://b.org/")
     page = html("".join(f"<a href='{href}'>x</a>" for href in hrefs))
@@ -171,15 +226,58 @@ def test_plain_text_has_words_and_no_links() -> None:
     assert page.links == ()
 
 
-@pytest.mark.parametrize("content_type", ["image/png", "application/pdf", "video/mp4; charset=utf-8"])
-def test_what_is_neither_text_nor_html_is_an_empty_page(content_type: str) -> None:
-    assert parse(URL, b"<title>x1</title>", content_type, LIMITS) == Page(URL)
+@pytest.mark.parametrize(
+    ("content_type", "what"),
+    [
+        ("image/png", "image/png"),
+        ("application/pdf", "application/pdf"),
+        ("video/mp4; charset=utf-8", "video/mp4"),
+        ("text/css", "text/css"),
+        ("x/" + "y" * 1000, "x/" + "y" * 58),
+    ],
+)
+def test_what_is_neither_text_nor_html_is_an_empty_page_that_says_what_it_is(
+    content_type: str, what: str
+) -> None:
+    page = parse(URL, b"<title>x1</title>", content_type, LIMITS)
+    assert page == Page(URL, barred=f"not HTML or text: {what}")
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        (b"%PDF-1.4\n<title>x1</title>", "PDF"),
+        (b"%!PS-Adobe-2.0\n", "PostScript"),
+        (b"GIF89a <title>x1</title>", "GIF image"),
+        (b"\x89PNG\r\n\x1a\n\0\0<title>x1</title>", "PNG image"),
+        (b"PK\3\4 <p>a</p>", "ZIP archive"),
+        (b"\x1f\x8b\x08\0\0", "gzip archive"),
+        (bytes(range(256)) * 10, "binary data"),
+        (b"\0" * 5000, "binary data"),
+    ],
+)
+@pytest.mark.parametrize("content_type", ["text/html", "text/plain", "application/xhtml+xml", None, "html"])
+def test_binary_data_in_the_clothes_of_a_page_is_let_be(
+    body: bytes, what: str, content_type: str | None
+) -> None:
+    page = parse(URL, body, content_type, LIMITS)
+    served = f", served as {content_type}" if content_type and "/" in content_type else ""
+    assert page == Page(URL, barred=f"not HTML or text: {what}{served}")
 
 
 def test_page_without_a_content_type_is_html_unless_it_is_binary() -> None:
-    assert parse(URL, b"<title>x1</title>", None, LIMITS).title == "x1"
-    assert parse(URL, b"\x89PNG\r\n\0\0<title>x1</title>", None, LIMITS) == Page(URL)
+    for content_type in (None, "", "application/octet-stream", "html", ";charset=utf-8"):
+        assert parse(URL, b"<title>x1</title>", content_type, LIMITS).title == "x1"
     assert parse(URL, "\ufeff<title>x1</title>".encode("utf-16-le"), None, LIMITS).title == "x1"
+    wide = "text/html; charset=UTF-16LE"
+    assert parse(URL, "<title>x1</title>".encode("utf-16-le"), wide, LIMITS).title == "x1"
+
+
+def test_a_stray_nul_does_not_end_a_page() -> None:
+    body = b"<title>one\0</title>two \0three <a href=/\0x>four</a>" + b" word" * 30
+    page = parse(URL, body, "text/html", LIMITS)
+    assert page.barred == ""
+    assert page.words[:4] == ("one", "two", "three", "four")
 
 
 def test_declared_encodings_reach_the_text() -> None:
@@ -221,25 +319,26 @@ def test_hostile_five_megabytes_are_read_within_the_limits(body: bytes) -> None:
     assert len(page.words) <= LIMITS.words
 
 
-def check(page: Page) -> None:
+def check(page: Page, context: int = LIMITS.context) -> None:
     assert canonical(page.url) == page.url
     assert page.text == " ".join(page.text.split())
     assert len(set(urls(page))) == len(page.links)
     assert [link.position for link in page.links] == list(range(len(page.links)))
     for link in page.links:
         assert canonical(link.url) == link.url != page.url
-        assert len(link.context) <= 2 * LIMITS.context
+        assert len(link.context) <= 2 * context
         assert words(" ".join(link.anchor)) == list(link.anchor)
 
 
 TYPES = st.sampled_from(
     [None, "", "text/html", "text/html; charset=utf-16", "text/plain", "text/html;charset=gbk", "x"]
 )
+HEADERS = st.one_of(TYPES, st.text(max_size=60), st.text(max_size=30).map("text/html; charset={}".format))
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
-@given(st.binary(max_size=400), TYPES)
-def test_any_bytes_are_read(body: bytes, content_type: str | None) -> None:
+@settings(derandomize=True, deadline=None, max_examples=400)
+@given(st.binary(max_size=400), HEADERS)
+def test_any_bytes_and_any_header_are_read(body: bytes, content_type: str | None) -> None:
     check(parse(URL, body, content_type, LIMITS))
 
 
@@ -299,3 +398,20 @@ def test_links_of_real_pages_have_their_anchor_in_the_text() -> None:
                 text = set(words(page.text))
                 assert page.links
                 assert all(text.issuperset(link.anchor) for link in page.links)
+
+
+@pytest.mark.parametrize("name", ["wikispeedia", "webkb"])
+def test_every_page_of_an_archive_is_read(name: str) -> None:
+    read = barred = empty = 0
+    with shared(f"{name}/pages.warc.gz").open("rb") as file:
+        for record in ArchiveIterator(file):
+            url = canonical(record.rec_headers.get_header("WARC-Target-URI"))
+            if record.rec_type != "response" or url is None:
+                continue
+            kind = record.http_headers.get_header("content-type") if record.http_headers else None
+            page = parse(url, record.content_stream().read(), kind, JudgeSettings())
+            check(page, JudgeSettings().context)
+            read, barred, empty = read + 1, barred + bool(page.barred), empty + (not page.words)
+    assert read > 1500
+    assert barred == 0
+    assert empty <= read // 100

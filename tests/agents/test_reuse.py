@@ -223,7 +223,7 @@ def test_a_predicate_that_the_crawl_does_not_have_is_passed_over_and_said(
         scorer.learn(interest)
         paper.learn(interest)
     assert paper.weights("tea").base == Base(20, 2)
-    assert (scorer.judged, paper.judged) == (0, 0)
+    assert (scorer.judged("tea"), paper.judged("tea")) == (0, 0)
 
 
 # in the frontier
@@ -267,7 +267,7 @@ def test_the_papers_policies_go_on_from_the_counts_of_the_earlier_crawl() -> Non
     assert weights.base == Base(90, 21)
     assert weights.users.counts == {PSEUDONYM: (4, 4)}
     assert weights.users.logs[PSEUDONYM] == pytest.approx(np.log(90 / 21))
-    assert scorer.judged == 10, "pages of the earlier crawl are none of this one's"
+    assert scorer.judged("ski") == 10, "pages of the earlier crawl are none of this one's"
 
 
 # whole crawls

@@ -4,9 +4,11 @@ import pytest
 
 from agents.web import robots as module
 from agents.web.client import Client
-from agents.web.result import Failure, Fetched, FetchError
-from agents.web.robots import MAX_BYTES, Decision, Robots, RobotsAnswer, own_groups, product
-from tests.agents.loopback import Answer, Request, response, serving, settings
+from agents.web.result import UNKNOWN, Early, Failure, Fetched, FetchError, Validators
+from agents.web.result import Answer as Answered
+from agents.web.robots import MAX_BYTES, Decision, Robots
+from agents.web.rules import own_groups, product
+from tests.agents.loopback import Answer, Request, response, serving, settings, untimed
 
 RULES = b"""\xef\xbb\xbfUser-agent: *
 Disallow: /
@@ -21,13 +23,15 @@ Crawl-delay: 2.5
 class Site:
     """Answers for robots.txt, counting the questions."""
 
-    def __init__(self, *answers: RobotsAnswer | FetchError) -> None:
+    def __init__(self, *answers: Answered | FetchError) -> None:
         self.answers = list(answers)
         self.asked: list[str] = []
+        self.known: list[Validators] = []
         self.time = 0.0
 
-    async def ask(self, url: str) -> RobotsAnswer:
+    async def ask(self, url: str, known: Validators) -> Answered:
         self.asked.append(url)
+        self.known.append(known)
         await asyncio.sleep(0)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, FetchError):
@@ -38,8 +42,8 @@ class Site:
         return Robots(self.ask, settings(**changes), lambda: self.time)
 
 
-def found(text: bytes) -> RobotsAnswer:
-    return RobotsAnswer(200, None, text)
+def found(text: bytes) -> Answered:
+    return Answered(200, None, text)
 
 
 def decide(site: Site, path: str = "/a") -> Decision:
@@ -83,20 +87,20 @@ def test_the_product_name_ends_at_its_version() -> None:
 
 @pytest.mark.parametrize("status", [204, 301, 304, 401, 403, 404, 410])
 def test_no_robots_txt_allows_everything(status: int) -> None:
-    assert decide(Site(RobotsAnswer(status, None, b""))) == Decision(True)
+    assert decide(Site(Answered(status, None, b""))) == Decision(True)
 
 
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (RobotsAnswer(503, None, b""), "robots.txt status 503"),
-        (RobotsAnswer(429, None, b""), "robots.txt status 429"),
+        (Answered(503, None, b""), "robots.txt status 503"),
+        (Answered(429, None, b""), "robots.txt status 429"),
         (FetchError("retry", "timeout"), "robots.txt timeout"),
         (FetchError("refused", "content encoding"), "robots.txt content encoding"),
     ],
 )
 def test_a_robots_txt_that_cannot_be_had_allows_nothing_for_now(
-    answer: RobotsAnswer | FetchError, reason: str
+    answer: Answered | FetchError, reason: str
 ) -> None:
     site = Site(answer, found(b""))
     robots = site.robots()
@@ -113,6 +117,106 @@ def test_a_robots_txt_that_cannot_be_had_allows_nothing_for_now(
     asyncio.run(run())
 
 
+def test_a_retry_after_says_when_to_ask_for_a_robots_txt_again() -> None:
+    site = Site(Answered(503, None, b"", retry_after=900.0))
+    asked_again = decide(site).failure
+    assert asked_again == Failure("retry", "robots.txt status 503", 900.0)
+
+
+VERSION = Validators('"1"', "Thu, 01 Jan 1970 00:00:00 GMT")
+
+
+def versioned(text: bytes) -> Answered:
+    return Answered(200, None, text, VERSION)
+
+
+def test_a_robots_txt_is_asked_for_again_only_if_it_has_changed() -> None:
+    site = Site(versioned(RULES), Answered(304, None, b""), Answered(304, None, b""), found(b""))
+    robots = site.robots()
+
+    async def run() -> None:
+        for day, allowed in enumerate((False, False, False, True)):
+            site.time = day * 86_400.0
+            assert (await robots.allowed("http://example.org/private")).allowed is allowed
+        assert site.known == [UNKNOWN, VERSION, VERSION, VERSION]
+
+    asyncio.run(run())
+
+
+def test_the_version_of_a_redirects_end_is_not_asked_of_its_beginning() -> None:
+    moved = Answered(301, "http://example.org/other.txt", b"")
+    site = Site(moved, versioned(RULES), moved, versioned(RULES))
+    robots = site.robots()
+
+    async def run() -> None:
+        for site.time in (0.0, 90_000.0):
+            await robots.allowed("http://example.org/private")
+        assert site.known == [UNKNOWN] * 4
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("answer", [Answered(500, None, b""), FetchError("retry", "connection")])
+def test_a_copy_stands_in_for_a_robots_txt_that_cannot_be_had_for_30_days(
+    answer: Answered | FetchError,
+) -> None:
+    site = Site(versioned(RULES), answer)
+    robots = site.robots()
+
+    async def run() -> None:
+        await robots.allowed("http://example.org/a")
+        for site.time in (86_400.0, 29.9 * 86_400):
+            assert (await robots.allowed("http://example.org/a")).allowed
+            refused = (await robots.allowed("http://example.org/private")).failure
+            assert refused == Failure("refused", "robots.txt", crawl_delay=2.5)
+        asked = len(site.asked)
+        site.time += 299.0
+        assert (await robots.allowed("http://example.org/a")).allowed
+        assert len(site.asked) == asked
+        site.time = 31 * 86_400.0
+        decision = await robots.allowed("http://example.org/a")
+        assert decision.failure is not None
+        assert decision.failure.kind == "retry"
+
+    asyncio.run(run())
+
+
+def test_that_there_was_no_robots_txt_does_not_stand_in_for_one_that_cannot_be_had() -> None:
+    site = Site(Answered(404, None, b""), Answered(503, None, b""))
+    robots = site.robots()
+
+    async def run() -> None:
+        assert (await robots.allowed("http://example.org/a")).allowed
+        site.time = 86_400.0
+        assert not (await robots.allowed("http://example.org/a")).allowed
+
+    asyncio.run(run())
+
+
+def test_a_robots_txt_that_comes_too_slowly_allows_nothing_for_now() -> None:
+    async def ask(url: str, known: Validators) -> Answered:
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    robots = Robots(ask, settings(timeout_seconds=0.05), lambda: 0.0)
+    decision = asyncio.run(robots.allowed("http://example.org/a"))
+    assert decision.failure == Failure("retry", "robots.txt timeout", 300.0)
+
+
+def test_sitemaps_are_announced_each_time_the_robots_txt_is_fetched() -> None:
+    lines = b"Sitemap: http://example.org/map.xml\nSitemap: file:///etc/passwd\n" * 2
+    site = Site(versioned(lines), Answered(304, None, b""), found(b""))
+    told: list[tuple[str, tuple[str, ...]]] = []
+    robots = Robots(site.ask, settings(), lambda: site.time, lambda *found: told.append(found))
+
+    async def run() -> None:
+        for site.time in (0.0, 0.0, 90_000.0, 190_000.0):
+            assert (await robots.allowed("http://example.org/a")).allowed
+
+    asyncio.run(run())
+    assert told == [("http://example.org", ("http://example.org/map.xml",))] * 2
+
+
 def test_rules_are_kept_for_a_day() -> None:
     site = Site(found(RULES), found(b""))
     robots = site.robots()
@@ -127,7 +231,7 @@ def test_rules_are_kept_for_a_day() -> None:
 
 def test_redirects_are_followed_up_to_the_setting() -> None:
     other = "https://www.example.net/robots.txt"
-    moved = RobotsAnswer(301, other, b"")
+    moved = Answered(301, other, b"")
     site = Site(moved, found(b"User-agent: *\nDisallow: /"))
     assert not decide(site).allowed
     assert site.asked == ["http://example.org/robots.txt", other]
@@ -221,9 +325,8 @@ def through_client(answer: Answer, *paths: str, **changes: object) -> tuple[list
             serving(answer) as server,
             Client(settings(**({"robots": True} | changes)), lambda: 0.0) as client,
         ):
-            return list(await asyncio.gather(*(client.fetch(server.origin + path) for path in paths))), (
-                server.targets()
-            )
+            results = await asyncio.gather(*(client.fetch(server.origin + path) for path in paths))
+            return [untimed(result) for result in results], server.targets()
 
     return asyncio.run(run())
 
@@ -237,13 +340,13 @@ def by_path(robots: bytes) -> Answer:
 
 class TestThroughTheClient:
     def test_robots_txt_is_asked_first_and_once_and_forbidden_pages_never(self) -> None:
-        answer = by_path(response(RULES, content_type="application/octet-stream"))
+        rules = RULES.replace(b"Crawl-delay: 2.5", b"")
+        answer = by_path(response(rules, content_type="application/octet-stream"))
         results, targets = through_client(answer, "/a", "/private", "/b")
         first, second, third = results
         assert isinstance(first, Fetched)
         assert isinstance(third, Fetched)
-        assert first.crawl_delay == third.crawl_delay == 2.5
-        assert second == Failure("refused", "robots.txt", crawl_delay=2.5)
+        assert second == Failure("refused", "robots.txt")
         assert targets[0] == "/robots.txt"
         assert sorted(targets[1:]) == ["/a", "/b"]
 
@@ -251,7 +354,17 @@ class TestThroughTheClient:
         async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
             writer.write(response(RULES) if request.target == "/robots.txt" else response(b"", "404 X"))
 
-        assert through_client(answer, "/a")[0] == [Failure("gone", "status 404", crawl_delay=2.5)]
+        gone = Failure("gone", "status 404", crawl_delay=2.5, server="127.0.0.1")
+        assert through_client(answer, "/a")[0] == [gone]
+
+    def test_of_pages_asked_for_at_once_a_crawl_delay_postpones_all_but_one(self) -> None:
+        results, targets = through_client(by_path(response(RULES)), "/a", "/private", "/b")
+        first, second, third = results
+        assert isinstance(first, Fetched)
+        assert first.crawl_delay == 2.5
+        assert second == Failure("refused", "robots.txt", crawl_delay=2.5)
+        assert third == Early(2.5, crawl_delay=2.5, server="127.0.0.1")
+        assert targets == ["/robots.txt", "/a"]
 
     def test_a_robots_txt_over_the_limit_counts_as_far_as_it_was_read(self) -> None:
         text = b"User-agent: *\nDisallow: /a\n" + b"#" * MAX_BYTES + b"\nDisallow: /b\n"

@@ -311,5 +311,5 @@ def test_only_the_first_twenty_lines_are_looked_at() -> None:
 
 
 def test_an_unknown_format_names_what_was_tried() -> None:
-    with pytest.raises(LogFormatError, match=r"known format \(squid, combined, common\)"):
+    with pytest.raises(LogFormatError, match=r"known format \(squid, combined, common, w3c, json\)"):
         recognise([b"hello", b"world"])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from models.frontier.politeness import (
     LONGEST_BACK_OFF,
     LONGEST_CRAWL_DELAY,
+    LONGEST_PACE,
     SHORTEST_BACK_OFF,
     HostClocks,
 )
@@ -231,6 +232,132 @@ def test_the_host_whose_clock_ran_out_first_is_forgotten_first_and_one_in_flight
     assert not clocks.ready("bad", 59.0)
     assert not clocks.ready("h499.org", 5.0)
     assert clocks.ready("h0.org", 0.0)
+
+
+def lasting(clocks: HostClocks, host: str, start: float, seconds: float) -> None:
+    """Ask a host, which takes so long to answer."""
+    clocks.started(host, start)
+    clocks.finished(host, start + seconds)
+    clocks.answered(host, seconds)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "delay"),
+    [(0.1, 1.0), (0.2, 1.0), (0.3, 1.5), (4.0, 20.0), (12.0, LONGEST_PACE), (1e9, LONGEST_PACE)],
+)
+def test_the_delay_follows_the_last_answer_within_a_minute(seconds: float, delay: float) -> None:
+    clocks = HostClocks(1.0, 10, factor=5.0)
+    lasting(clocks, HOST, 0.0, 30.0)
+    lasting(clocks, HOST, 1000.0, seconds)
+    assert clocks.next_ready([HOST], 1000.0) == pytest.approx(1000.0 + delay)
+
+
+def test_where_there_is_no_delay_none_follows_from_a_slow_answer() -> None:
+    clocks = HostClocks(0.0, 10, factor=5.0)
+    lasting(clocks, HOST, 0.0, 30.0)
+    assert clocks.ready(HOST, 30.0)
+
+
+def test_without_a_delay_so_many_fetches_may_be_in_flight_and_no_more() -> None:
+    clocks = HostClocks(0.0, 10, at_once=3)
+    for _ in range(3):
+        assert clocks.ready(HOST, 0.0)
+        clocks.started(HOST, 0.0)
+    assert not clocks.ready(HOST, 1000.0)
+    assert clocks.next_ready([HOST], 0.0) is None
+    clocks.finished(HOST, 1.0)
+    assert clocks.ready(HOST, 1.0)
+
+
+def test_hosts_of_one_server_are_asked_as_one() -> None:
+    clocks = HostClocks(1.0, 10, factor=5.0)
+    for host in ("a", "b", "c"):
+        clocks.started(host, 0.0)
+        clocks.finished(host, 0.1)
+    clocks.serves("192.0.2.1", "a")
+    clocks.serves("192.0.2.1", "b")
+    clocks.started("a", 2.0)
+    assert not clocks.ready("b", 100.0)
+    assert clocks.ready("c", 2.0)
+    clocks.finished("a", 4.0)
+    clocks.answered("a", 2.0)
+    assert clocks.next_ready(["b"], 4.0) == 12.0
+    clocks.serves("192.0.2.2", "b")
+    assert clocks.ready("b", 4.0)
+
+
+def test_a_back_off_and_a_crawl_delay_are_a_hosts_own_wherever_it_is_served() -> None:
+    clocks = HostClocks(1.0, 10)
+    for host in ("a", "b"):
+        clocks.serves("192.0.2.1", host)
+    clocks.failed("a", 0.0, overloaded=True)
+    clocks.crawl_delay("b", 10.0)
+    assert not clocks.ready("a", 59.0)
+    assert clocks.ready("b", 0.0)
+    clocks.started("b", 0.0)
+    clocks.finished("b", 0.5)
+    assert clocks.next_ready(["b"], 0.5) == 10.0
+
+
+def test_a_host_that_changes_servers_takes_its_fetches_along() -> None:
+    clocks = HostClocks(1.0, 10)
+    clocks.serves("192.0.2.1", "a")
+    clocks.serves("192.0.2.1", "b")
+    clocks.started("a", 0.0)
+    clocks.serves("192.0.2.2", "a")
+    clocks.serves("192.0.2.2", "c")
+    assert clocks.ready("b", 1.0)
+    assert not clocks.ready("c", 100.0)
+    clocks.finished("a", 1.0)
+    assert clocks.ready("c", 1.0)
+
+
+def test_an_order_that_came_too_early_was_no_start_for_its_server() -> None:
+    clocks = HostClocks(1.0, 10)
+    lasting(clocks, "a", 0.0, 0.1)
+    clocks.serves("192.0.2.1", "a")
+    clocks.started("b", 0.9)
+    clocks.finished("b", 0.9)
+    clocks.serves("192.0.2.1", "b", asked=False)
+    assert clocks.next_ready(["a", "b"], 0.9) == 1.0
+
+
+@PROPERTY
+@given(times, st.lists(st.sampled_from(["", "s", "t"]), min_size=80, max_size=80), st.floats(0.01, 30))
+def test_starts_on_a_known_server_are_apart_and_one_in_flight(
+    steps: list[tuple[str, float, str, float | None]], moves: list[str], delay: float
+) -> None:
+    clocks, now = HostClocks(delay, limit=100), 0.0
+    serves: dict[str, str] = {}
+    flying: dict[str, int] = {}
+    starts: dict[str, float] = {}
+    for (host, passed, step, _), server in zip(steps, moves, strict=False):
+        now += passed
+        on = serves.get(host, host)
+        if server and not flying.get(on):
+            clocks.serves(server, host, asked=False)
+            serves[host] = on = server
+        if step == "start":
+            if clocks.ready(host, now):
+                assert not flying.get(on)
+                assert now >= starts.get(on, -math.inf) + delay
+                clocks.started(host, now)
+                flying[on] = flying.get(on, 0) + 1
+                starts[on] = now
+        elif flying.get(on):
+            for other in ("a.org", "b.org", "c.org"):
+                if serves.get(other, other) == on:
+                    clocks.finished(other, now)
+            flying[on] = 0
+
+
+def test_servers_are_forgotten_with_their_last_host() -> None:
+    clocks = HostClocks(1.0, limit=10)
+    for number in range(200):
+        clocks.started(f"h{number}", number)
+        clocks.finished(f"h{number}", number)
+        clocks.serves(f"s{number}", f"h{number}")
+    assert len(clocks._servers) <= 10
 
 
 @pytest.mark.parametrize(("delay", "limit"), [(-1.0, 1), (math.nan, 1), (math.inf, 1), (1.0, 0)])

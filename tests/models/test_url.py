@@ -29,6 +29,8 @@ LIKELY = URLISH.map(lambda rest: "http://example.org/" + rest)
         ("http://b%C3%BCcher.example/", "http://xn--bcher-kva.example/"),
         ("http://example.org/a/./b/../c", "http://example.org/a/c"),
         ("http://example.org/%2e%2E/a", "http://example.org/a"),
+        ("http://example.org/.a/../b^", "http://example.org/b%5E"),
+        ("http://example.org/.a/%2e%2e/b^", "http://example.org/b%5E"),
         ("http://example.org/a?", "http://example.org/a"),
         ("http://example.org/a?#b", "http://example.org/a"),
         ("http://example.org/a#b?c", "http://example.org/a"),
@@ -136,6 +138,7 @@ def test_joining_agrees_with_rfc_3986_on_plain_paths(path: str, query: str) -> N
 @example("x", "http://example.org")
 @example("\ud800", "http://example.org/")
 @example("http://example.org/%" + "2" * 5, None)
+@example("http://example.org/.a/../b^", None)
 def test_hostile_urls_give_a_canonical_url_or_nothing(url: str, base: str | None) -> None:
     found = canonical(url, base)
     if found is None:
@@ -147,6 +150,7 @@ def test_hostile_urls_give_a_canonical_url_or_nothing(url: str, base: str | None
     parts = urlsplit(found)
     assert parts.scheme in ("http", "https")
     assert parts.path.startswith("/")
+    assert {".", ".."}.isdisjoint(parts.path.split("/"))
     assert not parts.fragment
     assert parts.username is None
     assert parts.netloc == host(found)

@@ -1,0 +1,78 @@
+"""``scentline classifier train``: from examples to a judge of categories."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agents.cli.app import CommandError, app, examples
+from agents.cli.options import AsJson
+from agents.cli.output import print_json, print_table
+
+classifier = typer.Typer(no_args_is_help=True)
+app.add_typer(classifier, name="classifier", help="Train a judge of categories on examples.")
+
+
+@classifier.callback()
+def group() -> None:
+    """Train a judge of categories on examples."""
+
+
+@classifier.command(
+    "train",
+    epilog=examples(
+        "classifier train",
+        "scentline classifier train examples.tsv --out topics.classifier",
+        "scentline classifier train topics.tsv.gz --archive pages.warc.gz --out topics.classifier --json",
+    ),
+)
+def train(
+    examples_file: Annotated[
+        Path, typer.Argument(metavar="EXAMPLES", help="Lines of URL or text, tab, category.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the classifier is written.")],
+    archives: Annotated[
+        list[Path] | None,
+        typer.Option("--archive", metavar="WARC", help="Where the pages of URLs are; repeatable."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a text classifier, and say how well it does on examples that it was not trained on.
+
+    Each part of the examples is told by a classifier trained on the others; the one that is written knows all.
+    A crawl asks it with --set judge.classifier=FILE.
+    """
+    from agents.judges.examples import load
+    from agents.judges.training import train as run
+    from agents.offline.archive import Archive
+
+    with ExitStack() as resources:
+        for path in archives or ():
+            if not path.is_file():
+                raise CommandError(f"--archive {path}: there is no such file")
+        archive = resources.enter_context(Archive(archives)) if archives else None
+        found = load(examples_file, archive)
+    holdout = run(found, out)
+    if as_json:
+        print_json({
+            "examples": len(found.found), "missing": found.missing, "empty": found.empty,
+            "accuracy": round(holdout.accuracy, 4),
+            "categories": {
+                name: {"examples": each.examples, "precision": each.precision, "recall": each.recall}
+                for name, each in holdout.categories.items()
+            },
+        })  # fmt: skip
+        return
+    typer.echo(f"{len(found.found)} examples, {found.missing} pages missing, {found.empty} without a word")
+    typer.echo(f"held out in {holdout.folds} parts: {holdout.accuracy:.1%} told rightly")
+    print_table(
+        ("category", "examples", "precision", "recall"),
+        (
+            (
+                name, str(each.examples), "-" if each.precision is None else f"{each.precision:.2f}",
+                f"{each.recall:.2f}",
+            )
+            for name, each in holdout.categories.items()
+        ),
+    )  # fmt: skip

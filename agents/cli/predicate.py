@@ -1,0 +1,142 @@
+"""``scentline predicate``: what a crawl looks for, changed while it runs or between two runs."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agents.cli.app import app, examples
+from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
+from agents.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from agents.control.requests import AddPredicate, ChangePredicate
+    from streams.settings import Settings
+
+predicate = typer.Typer(no_args_is_help=True)
+app.add_typer(predicate, name="predicate", help="Change what a crawl looks for, while it runs.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A predicate's name.")]
+Share = Annotated[
+    float, typer.Option("--share", min=0.001, max=1_000_000, help="Share of the fetches, against the others'.")
+]
+
+
+@predicate.callback()
+def group() -> None:
+    """Change what a crawl looks for, while it runs."""
+
+
+@predicate.command(
+    "add",
+    epilog=examples(
+        "predicate add",
+        'scentline predicate add crawlers \'"crawler" or title("crawl*")\'',
+        "scentline predicate add german 'lang(\"de\")' --share 0.5 --kept",
+    ),
+)
+def add(
+    name: Name,
+    expression: Annotated[str, typer.Argument(metavar="EXPR", help="The predicate.")],
+    share: Share = 1.0,
+    kept: Annotated[
+        bool, typer.Option("--kept", help="Judge the pages that are still kept by it, too.")
+    ] = False,
+    data: DataDirectory = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Follow a predicate from now on: every page that comes is judged by it, and teaches it.
+
+    With --kept, the pages of the last day are judged by it too, and count as if it had been there. A name
+    stands for one expression, for good.
+    """
+    from agents.control.command import known_predicates
+    from agents.control.requests import AddPredicate, RefusedError
+    from models.predicate import parse
+
+    settings = load_settings(config, assignments, {"data": data}).settings
+    parse(expression)
+    if name in known_predicates(settings):
+        raise RefusedError(f"there is a predicate {name} already, or was: choose another name")
+    _submit(settings, AddPredicate(name, expression, share, kept), f"{name} is followed")
+
+
+@predicate.command(
+    "list", epilog=examples("predicate list", "scentline predicate list", "scentline predicate list --json")
+)
+def list_(
+    data: DataDirectory = None,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Print the predicates of a crawl: state, share and expression."""
+    from agents.control.command import known_predicates
+
+    settings = load_settings(config, assignments, {"data": data}).settings
+    known = [found for _, found in sorted(known_predicates(settings).items())]
+    if as_json:
+        print_json([
+            {"name": each.name, "state": each.state, "share": each.share, "expression": each.expression}
+            for each in known
+        ])  # fmt: skip
+        return
+    print_table(
+        ("name", "state", "share", "expression"),
+        ((each.name, each.state, f"{each.share:g}", each.expression) for each in known),
+    )
+
+
+@predicate.command("pause", epilog=examples("predicate pause", "scentline predicate pause science"))
+def pause(
+    name: Name, data: DataDirectory = None, config: ConfigFile = None, assignments: Assignments = None
+) -> None:
+    """Fetch nothing more for a predicate. What others fetch is judged by it as before, and teaches it."""
+    _state(name, "paused", f"{name} is paused", load_settings(config, assignments, {"data": data}).settings)
+
+
+@predicate.command("resume", epilog=examples("predicate resume", "scentline predicate resume science"))
+def resume(
+    name: Name, data: DataDirectory = None, config: ConfigFile = None, assignments: Assignments = None
+) -> None:
+    """Fetch for a paused predicate again."""
+    _state(name, "active", f"{name} has its turns", load_settings(config, assignments, {"data": data}).settings)
+
+
+@predicate.command("remove", epilog=examples("predicate remove", "scentline predicate remove science"))
+def remove(
+    name: Name, data: DataDirectory = None, config: ConfigFile = None, assignments: Assignments = None
+) -> None:
+    """Judge no more pages by a predicate, for good. What it found stays; its name can't be given again."""
+    _state(name, "removed", f"{name} is removed", load_settings(config, assignments, {"data": data}).settings)
+
+
+@predicate.command("share", epilog=examples("predicate share", "scentline predicate share science 3"))
+def share(
+    name: Name,
+    value: Annotated[
+        float, typer.Argument(metavar="S", min=0.001, max=1_000_000, help="Against the others' shares.")
+    ],
+    data: DataDirectory = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Give a predicate another share of the fetches."""
+    from agents.control.requests import ChangePredicate
+
+    settings = load_settings(config, assignments, {"data": data}).settings
+    _submit(settings, ChangePredicate(name, share=value), f"{name} has the share {value:g}")
+
+
+def _state(name: str, state: str, done: str, settings: "Settings") -> None:
+    from agents.control.requests import ChangePredicate
+
+    _submit(settings, ChangePredicate(name, state=state), done)
+
+
+def _submit(settings: "Settings", request: "AddPredicate | ChangePredicate", done: str) -> None:
+    from agents.control.command import submit
+    from agents.control.requests import checked
+
+    waits = submit(settings, checked(request)) == "waits"
+    typer.echo("asked for: the crawl has not taken it up yet" if waits else done)

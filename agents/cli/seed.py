@@ -1,0 +1,39 @@
+"""``scentline seed``: further pages to start from, while a crawl runs or between two runs."""
+
+from typing import Annotated
+
+import typer
+
+from agents.cli.app import CommandError, app, examples
+from agents.cli.options import Assignments, ConfigFile, DataDirectory, load_settings
+
+
+@app.command(
+    epilog=examples(
+        "seed",
+        "scentline seed http://example.org/tea",
+        "scentline seed http://example.org/tea http://example.org/crawlers --data scentline-data",
+    )
+)
+def seed(
+    urls: Annotated[list[str], typer.Argument(metavar="URL...", help="Pages to start from.")],
+    data: DataDirectory = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Give a crawl further pages to start from; one that it knows already changes nothing."""
+    from agents.control.command import submit
+    from agents.control.requests import MOST_URLS, Seeds
+    from models.url import canonical
+
+    settings = load_settings(config, assignments, {"data": data}).settings
+    if len(urls) > MOST_URLS:
+        raise CommandError(f"{len(urls)} URLs, expected at most {MOST_URLS} at a time")
+    found = {url: canonical(url) for url in urls}
+    for url, known_as in found.items():
+        if known_as is None:
+            raise CommandError(f"{url!r} can't be crawled; expected an http or https URL")
+    seeds = tuple(dict.fromkeys(known_as for known_as in found.values() if known_as is not None))
+    waits = submit(settings, Seeds(seeds)) == "waits"
+    number = f"{len(seeds)} seed" + ("s" if len(seeds) > 1 else "")
+    typer.echo(f"{number} asked for: the crawl has not taken them up yet" if waits else f"{number} given")

@@ -1,0 +1,68 @@
+"""A request from the command line: to the crawl that runs, or, where none does, straight into its log."""
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Literal
+
+from agents.control.messages import carry_out
+from agents.control.requests import JudgeKept, RefusedError, Request
+from agents.control.spool import Spool
+from agents.inspect.record import all_definitions
+from streams.records import PredicateDefinition
+from streams.settings import Settings
+from streams.transport.database import JournalInUseError
+from streams.transport.journal import Journal
+
+#: How often it is looked at whether a crawl is running, and how many seconds it is given each time.
+LOOKS, LOOK_SECONDS = 10, 1.0
+
+#: What became of a request: it is done, or it waits for a crawl to take it up.
+Outcome = Literal["done", "waits"]
+
+
+def submit(settings: Settings, request: Request) -> Outcome:
+    """Have a request carried out on the crawl in the data directory of ``settings``.
+
+    Raises `RefusedError` where it can't be, and `JournalMissingError` where there is no crawl.
+    """
+    Journal.open(settings.data / "journal", read_only=True).close()
+    spool = Spool(settings.data)
+    name = spool.put(request)
+    for _ in range(LOOKS):
+        with suppress(JournalInUseError), Journal.open(settings.data / "journal") as journal:
+            _carry_out_all(journal, spool)
+        if spool.wait(name, LOOK_SECONDS):
+            return "done"
+    return "waits"
+
+
+def known_predicates(settings: Settings) -> dict[str, PredicateDefinition]:
+    """Return the predicates that the crawl has had, by name; raises `JournalMissingError`."""
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
+        return _known(journal)
+
+
+def _known(journal: Journal) -> dict[str, PredicateDefinition]:
+    return {definition.name: definition for definition in all_definitions(journal)}
+
+
+def _carry_out_all(journal: Journal, spool: Spool) -> None:
+    """Carry out what waits, in its order: what others asked before is not overtaken."""
+    for name in spool.names():
+        try:
+            _carry_out(journal, spool, name)
+        except RefusedError as error:
+            spool.refuse(name, str(error))
+
+
+def _carry_out(journal: Journal, spool: Spool, name: str) -> None:
+    request = spool.read(name)
+    if isinstance(request, JudgeKept):
+        return  # it takes a crawl
+    known: Mapping[str, PredicateDefinition] = _known(journal)
+    carried = carry_out(request, known, journal.partitions, None)
+    journal.append_all(carried.messages, time.time())
+    if carried.follows is not None:
+        spool.put(carried.follows, f"{name}-kept")
+    spool.done(name)

@@ -1,0 +1,183 @@
+"""Following logs that are still written to, through rotation and truncation, and from one run to the next."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from agents.crawl.feeder import Feeder
+from agents.observation.logfile import LogFile, LogFileError, fingerprint
+from agents.observation.observer import Observer
+from agents.observation.tail import NumberedLine, Tail
+from models.accesslog.recognise import LogFormatError
+from streams.configuration import ConfigurationError
+from streams.logging import EventLog
+
+#: Seconds between two looks at the logs when nothing is new.
+POLL_SECONDS = 0.25
+#: A log that was renamed is read on until nothing has come for so long: servers write to it for a while.
+QUIET_SECONDS = 60.0
+
+log = EventLog("observe")
+
+
+def check_followed(sources: Sequence[str]) -> None:
+    """Raise `ConfigurationError` for what can't be followed."""
+    if "-" in sources:
+        raise ConfigurationError("--follow: - is standard input, which is followed anyway; expected files")
+
+
+class Following:
+    """Follows logs by their paths, all at once, without end.
+
+    A log that is compressed is a finished one and is fed once. What rotation left of a log beside it, under its
+    name and an ending, is fed where an earlier run had begun with it, and what is newer than that.
+    """
+
+    def __init__(self, feeder: Feeder, sources: Sequence[str]) -> None:
+        self._feeder = feeder
+        self._paths = [Path(source) for source in sources]
+        self._read: list[_Reading] = []
+
+    async def run(self) -> None:
+        """Follow until cancelled; raises `LogFileError` where a log can't be opened at the start."""
+        try:
+            for path in self._paths:
+                await self._start(path)
+            while True:
+                moved = [await self._step(reading) for reading in list(self._read)]
+                if not any(moved):
+                    await asyncio.sleep(POLL_SECONDS)
+        finally:
+            for reading in self._read:
+                reading.tail.close()
+
+    async def _start(self, path: Path) -> None:
+        with LogFile(str(path)) as found:
+            compressed = found.compressed
+        if compressed:
+            await self._feeder.feed(str(path))
+            return
+        for rotated in self._unread(path):
+            await self._finish(rotated)
+        self._read.append(_Reading(Tail(path)))
+
+    async def _step(self, reading: "_Reading") -> bool:
+        """Take in what is new of a log; return whether there was anything."""
+        lines = reading.tail.read()
+        if lines is None:
+            await self._truncated(reading)
+            return True
+        if lines:
+            await self._send(reading, lines)
+            return True
+        if not reading.left and reading.tail.moved and reading.tail.path.exists():
+            reading.left = True
+            self._read.append(_Reading(Tail(reading.tail.path)))
+            return True
+        if reading.left and reading.quiet > QUIET_SECONDS:
+            await self._send(reading, reading.tail.last())
+            self._forget(reading)
+        return False
+
+    async def _truncated(self, reading: "_Reading") -> None:
+        """Go on at the start; what was not read in time is in the copy that was made before, if any."""
+        self._forget(reading)
+        if not reading.left:
+            self._read.append(_Reading(Tail(reading.tail.path)))
+        for rotated in _rotated(reading.tail.path):
+            if reading.name and _name(rotated) == reading.name:
+                await self._finish(rotated)
+
+    async def _send(self, reading: "_Reading", lines: list[NumberedLine]) -> None:
+        reading.heard = time.monotonic()
+        waiting = reading.waiting + lines
+        if reading.tail.first is None:
+            reading.waiting = waiting[-_HEAD_LINES:]
+            return
+        reading.waiting = []
+        if reading.observer is None:
+            reading.name = fingerprint(reading.tail.first)
+            reading.observer = self._feeder.observer.another()
+            try:
+                reading.observer.recognise([line for _, line in waiting])
+            except LogFormatError as error:
+                log.warning(str(error), log=reading.tail.path.name)
+        async for _ in self._feeder.send(reading.observer, waiting, reading.name, reading.tail.path.name):
+            pass
+
+    async def _finish(self, path: Path) -> None:
+        """Feed a log that nobody writes to any more; a broken one, or one that is gone, is told of."""
+        try:
+            await self._feeder.feed(str(path))
+        except (LogFileError, LogFormatError) as error:
+            log.warning(str(error), log=path.name)
+
+    def _forget(self, reading: "_Reading") -> None:
+        reading.tail.close()
+        self._read.remove(reading)
+
+    def _unread(self, path: Path) -> Iterator[Path]:
+        """Yield what rotation left of a log and was not fed to its end, the oldest first."""
+        rotated = [(file, _name(file)) for file in _rotated(path)]
+        known = [
+            number for number, (_, name) in enumerate(rotated) if name and self._feeder.positions.line(name)
+        ]
+        if not known:
+            return
+        # The last two that were begun: the one before the last may have been read on when the run ended.
+        for number, (file, name) in enumerate(rotated[known[-2:][0] :], start=known[-2:][0]):
+            fed = self._feeder.positions.line(name)
+            if name and (number > known[-1] or fed) and _lines(file) > fed:
+                yield file
+
+
+class _Reading:
+    """A log that is being followed: its tail, and how it is observed once it is known which it is."""
+
+    def __init__(self, tail: Tail) -> None:
+        self.tail = tail
+        self.name = ""
+        self.observer: Observer | None = None
+        self.waiting: list[NumberedLine] = []
+        self.left = False
+        self.heard = time.monotonic()
+
+    @property
+    def quiet(self) -> float:
+        """Seconds since something came."""
+        return time.monotonic() - self.heard
+
+
+#: Head lines kept while no other line has come.
+_HEAD_LINES = 100
+
+
+def _rotated(path: Path) -> list[Path]:
+    """Return the files beside a log that have its name and an ending, in the order of their last changes."""
+    found = []
+    for file in path.parent.iterdir():
+        if file.name.startswith(path.name) and file.name[len(path.name) :][:1] in (".", "-", "_"):
+            try:
+                found.append((file.stat().st_mtime_ns, file))
+            except OSError:
+                continue  # it was renamed or removed just now
+    return [file for _, file in sorted(found)]
+
+
+def _name(path: Path) -> str:
+    """Return a log's fingerprint, "" where it has none or can't be read."""
+    try:
+        with LogFile(str(path)) as found:
+            first = found.first
+    except LogFileError:
+        return ""
+    return fingerprint(first) if first is not None else ""
+
+
+def _lines(path: Path) -> int:
+    try:
+        with LogFile(str(path)) as found:
+            return sum(1 for _ in found)
+    except LogFileError:
+        return 0

@@ -1,0 +1,109 @@
+"""The near-duplicates among the judged pages: an index of their sketches, in the judge's own rows.
+
+Found by bands, each of which leads to the few pages last judged that have the same; then compared slot by slot.
+A page that was judged is never a duplicate, of itself least of all.
+"""
+
+from hashlib import blake2b
+from typing import TypeAlias
+
+import msgspec
+
+from models.duplicates.sketch import Sketch, bands, likeness, sketch
+from models.page import Page
+from models.traps.barren import space
+from models.url import identifier
+from streams.inbox import Shard
+from streams.settings import JudgeSettings
+
+SKETCH_PREFIX = b"s"
+BAND_PREFIX = b"b"
+SPACE_PREFIX = b"n"
+#: Texts kept of a space: a calendar has one for each month's name.
+SPACE_TEXTS = 16
+#: Pages that one band leads to: what many pages share is no sign of a duplicate, and costs time.
+BAND_PAGES = 8
+
+
+class SketchRow(msgspec.Struct, array_like=True, frozen=True, tag="sketch"):
+    """A judged page and the sketch of its text."""
+
+    url: str
+    sketch: Sketch
+
+
+class BandRow(msgspec.Struct, array_like=True, tag="band"):
+    """The pages whose sketches have a band, by their identifiers, the last judged at the end."""
+
+    pages: list[bytes] = []
+
+
+class SpaceRow(msgspec.Struct, array_like=True, tag="space"):
+    """The texts of a space of URLs that differ in numbers only, as hashes of what is there beside digits."""
+
+    texts: list[bytes] = []
+
+
+DuplicateRow: TypeAlias = SketchRow | BandRow | SpaceRow
+
+
+class Duplicates:
+    """Looks pages up among those judged before in a shard, and enters them."""
+
+    def __init__(self, settings: JudgeSettings) -> None:
+        self._settings = settings
+
+    def original(self, shard: Shard[DuplicateRow], page: Page) -> str | None:
+        """Return the URL of a judged page that this one is like; None, and it is entered, where there is none.
+
+        Pages of few words are like none: what they share is their template.
+        """
+        settings = self._settings
+        if not settings.duplicates:
+            return None
+        found = sketch(f"{page.title} {page.text}", settings.least_words)
+        if found is None:
+            return None
+        key = SKETCH_PREFIX + identifier(page.url)
+        if shard.get(key) is not None:
+            return None
+        keys = [BAND_PREFIX + band for band in bands(found)]
+        rows = [shard.get(band) for band in keys]
+        nearest = self._nearest(shard, rows, found)
+        if nearest is None:
+            shard.put(key, SketchRow(page.url, found))
+            for band, row in zip(keys, rows, strict=True):
+                before = row.pages if isinstance(row, BandRow) else []
+                shard.put(band, BandRow([*before, identifier(page.url)][-BAND_PAGES:]))
+        return nearest
+
+    def repeated(self, shard: Shard[DuplicateRow], page: Page) -> bool:
+        """Tell whether another page, whose URL differs in numbers only, had this text but for its digits.
+
+        That holds for the shortest pages too, because of their URLs: days of a calendar without events.
+        """
+        name = space(page.url) if self._settings.duplicates else None
+        if name is None:
+            return False
+        text = f"{page.title}\n{page.text}".encode("utf-8", "replace").translate(None, b"0123456789")
+        found = blake2b(text, digest_size=8).digest()
+        row = shard.get(SPACE_PREFIX + name)
+        texts = row.texts if isinstance(row, SpaceRow) else []
+        if found in texts:
+            return True
+        shard.put(SPACE_PREFIX + name, SpaceRow([*texts, found][-SPACE_TEXTS:]))
+        return False
+
+    def _nearest(
+        self, shard: Shard[DuplicateRow], rows: list[DuplicateRow | None], found: Sketch
+    ) -> str | None:
+        pages = dict.fromkeys(page for row in rows if isinstance(row, BandRow) for page in row.pages)
+        best, nearest = self._settings.likeness, None
+        for page in pages:
+            row = shard.get(SKETCH_PREFIX + page)
+            if not isinstance(row, SketchRow):
+                continue
+            alike = likeness(found, row.sketch)
+            if alike > best or (alike == best and nearest is None):
+                best, nearest = alike, row.url
+        return nearest

@@ -1,0 +1,34 @@
+"""The judge ``text``: a classifier that was trained on examples (`scentline classifier train`)."""
+
+from pathlib import Path
+
+from models.categories import expand
+from models.classify.classifier import Classifier
+from models.classify.stored import MOST_BYTES, ClassifierError, unpack
+from models.page import Page
+
+
+class TextJudge:
+    """Gives a page the category that its words make most probable, and those above it."""
+
+    def __init__(self, classifier: Classifier) -> None:
+        self._classifier = classifier
+        self._expanded = {name: expand(name) for name in classifier.categories}
+
+    def __call__(self, page: Page) -> frozenset[str]:
+        """Return the page's categories: none where no word of it stood in an example."""
+        category = self._classifier.category(page.words)
+        return frozenset() if category is None else self._expanded[category]
+
+
+def load(path: Path) -> TextJudge:
+    """Return the judge that a file holds; raises `ClassifierError`, which names it."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ClassifierError(f"classifier {path}: can't be read: {error.strerror}") from error
+    try:
+        return TextJudge(unpack(data)[0])
+    except ClassifierError as error:
+        raise ClassifierError(f"classifier {path}: {error}") from error

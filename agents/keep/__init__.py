@@ -1,0 +1,1 @@
+"""Kept pages: as WARC files in the data directory, within a bound."""

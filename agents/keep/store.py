@@ -1,0 +1,90 @@
+"""The store of kept pages: WARC files that follow each other, the oldest dropped beyond the bound.
+
+A page's records are appended with one write, so that a process killed at any moment leaves at most the last of
+them cut short. Each run of a crawl begins a file of its own.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from agents.keep.records import packed
+from models.page import Page
+from models.verdict import Verdict
+from streams.records import FetchedPage
+from streams.settings import KeepSettings
+
+DIRECTORY = "kept"
+#: Parts that the bound is cut into: as much is dropped at once.
+PARTS = 16
+
+
+class KeepingError(Exception):
+    """Pages can't be kept; the text names the directory and says why."""
+
+
+class KeptPages:
+    """Keeps pages in the data directory ``data``; ``body`` returns the body of a fetched page."""
+
+    def __init__(
+        self, data: Path, settings: KeepSettings, user_agent: str, body: Callable[[FetchedPage], bytes]
+    ) -> None:
+        self._directory = data / DIRECTORY
+        self._settings = settings
+        self._user_agent = user_agent
+        self._body = body
+        self._file: BinaryIO | None = None
+        self._sizes: dict[Path, int] = {}
+
+    def keep(self, fetched: FetchedPage, page: Page, verdict: Verdict) -> None:
+        """Keep a page, if it is of those that are kept; raises `KeepingError`."""
+        which = self._settings.pages
+        if which == "none" or (which == "matches" and not any(verdict.values())):
+            return
+        records = packed(fetched, self._body(fetched), page, verdict, self._user_agent)
+        try:
+            self._append(records)
+        except OSError as error:
+            raise KeepingError(f"keeping pages in {self._directory}: {error.strerror}") from error
+
+    def _append(self, records: bytes) -> None:
+        if len(records) > self._settings.max_bytes:
+            return
+        part = self._settings.max_bytes // PARTS
+        if self._file is None or self._sizes[Path(self._file.name)] + len(records) > part:
+            self._begin()
+        assert self._file is not None
+        self._file.write(records)
+        self._file.flush()
+        self._sizes[Path(self._file.name)] += len(records)
+        self._drop()
+
+    def _begin(self) -> None:
+        """Begin the next file."""
+        self.close()
+        self._directory.mkdir(parents=True, exist_ok=True)
+        if not self._sizes:
+            self._sizes = {path: path.stat().st_size for path in files(self._directory)}
+        last = max((int(path.name.partition(".")[0]) for path in self._sizes), default=0)
+        path = self._directory / f"{last + 1:08d}.warc.gz"
+        self._file = path.open("xb")
+        self._sizes[path] = 0
+
+    def _drop(self) -> None:
+        """Drop the oldest files while there are too many bytes, but not the one being written."""
+        for path in sorted(self._sizes)[:-1]:
+            if sum(self._sizes.values()) <= self._settings.max_bytes:
+                return
+            path.unlink(missing_ok=True)
+            del self._sizes[path]
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def files(directory: Path) -> list[Path]:
+    """Return the files of kept pages, the oldest first."""
+    return sorted(directory.glob("[0-9]*.warc.gz"))

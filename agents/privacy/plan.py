@@ -1,0 +1,87 @@
+"""What a pseudonym is replaced by, decided once and kept until the replacement is complete."""
+
+import os
+import re
+import secrets
+from pathlib import Path
+
+import msgspec
+
+from models.interest.features import user as user_feature
+from streams.configuration import ConfigurationError
+from streams.topics import partition_of
+
+#: The file in a data directory that says which replacement is under way.
+PLAN_FILE = "forgetting"
+_PSEUDONYM = re.compile(r"[0-9a-f]{16}")
+_LARGEST = 16**16
+_ATTEMPTS = 1_000_000
+
+
+class Replacement(msgspec.Struct, frozen=True):
+    """A pseudonym and what takes its place."""
+
+    old: str
+    new: str
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """Pseudonyms that the new one must lie between, as numbers, themselves left out."""
+
+    above: int = -1
+    below: int = _LARGEST
+
+
+def is_pseudonym(text: str) -> bool:
+    """Return whether a text is a pseudonym: 16 hexadecimal digits in lower case.
+
+    >>> is_pseudonym("25b8e0716cbcc8a0"), is_pseudonym("alice")
+    (True, False)
+    """
+    return _PSEUDONYM.fullmatch(text) is not None
+
+
+def choose(old: str, bounds: Bounds, partitions: int) -> Replacement:
+    """Return a random replacement within the bounds that leaves everything in the partition where it is.
+
+    Raises `ConfigurationError` in the unheard-of case that there is none.
+    """
+    for _ in range(_ATTEMPTS):
+        new = f"{bounds.above + 1 + secrets.randbelow(bounds.below - bounds.above - 1):016x}"
+        if new != old and all(
+            partition_of(name(new), partitions) == partition_of(name(old), partitions)
+            for name in (str, user_feature)
+        ):
+            return Replacement(old, new)
+    raise ConfigurationError("forget-user: no pseudonym is left that the user's could be replaced by")
+
+
+def pending(data: Path) -> Replacement | None:
+    """Return the replacement that is under way in a data directory."""
+    path = data / PLAN_FILE
+    return msgspec.json.decode(path.read_bytes(), type=Replacement) if path.exists() else None
+
+
+def begin(data: Path, replacement: Replacement) -> None:
+    """Note a replacement on disk before anything is replaced: a second one would part the user in two."""
+    path = data / PLAN_FILE
+    fresh = path.with_suffix(".new")
+    fresh.touch(mode=0o600)
+    with fresh.open("wb") as file:
+        file.write(msgspec.json.encode(replacement))
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
+def end(data: Path) -> None:
+    """Forget the replacement, the last thing that leads from one pseudonym to the other."""
+    (data / PLAN_FILE).unlink(missing_ok=True)
+
+
+def check_nothing_pending(data: Path) -> None:
+    """Raise `ConfigurationError` where a replacement was interrupted: it must be done before anything else."""
+    if pending(data) is not None:
+        raise ConfigurationError(
+            f"data {data}: forget-user was interrupted here; expected the same command once more, first of all"
+        )

@@ -1,0 +1,120 @@
+"""One request at a time to one server, and a delay between requests: the last word before a site is asked.
+
+The frontier knows hosts by name and orders no fetch too early, as far as it knows. Here the addresses are
+known: names that turn out to share one are asked as one.
+"""
+
+import asyncio
+import math
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+#: An order waits here for as many seconds at most; a longer wait is for the frontier, which has other pages.
+PATIENCE_SECONDS = 2.0
+#: Seconds after which a server that is being asked is tried again.
+BUSY_SECONDS = 1.0
+#: Seconds between two looks at whether a server is free, for those who wait for it.
+LOOK_SECONDS = 0.1
+_MAX_SERVERS = 100_000
+
+
+class TooEarlyError(Exception):
+    """A server that may not be asked for ``seconds``."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+@dataclass(slots=True)
+class _Server:
+    started: float
+    taken: bool = False
+
+
+class Servers:
+    """Knows who is being asked, and when a request to each server last began.
+
+    A server is known by its addresses: `take` and `start` need all of them. At most 100,000 are kept, those
+    longest not asked are forgotten first. ``clock`` returns seconds, and never goes back.
+
+    >>> servers = Servers(lambda: 0.0)
+    >>> servers.take(["192.0.2.1", "192.0.2.2"], 1.0)
+    >>> servers.take(["192.0.2.2"], 1.0)
+    Traceback (most recent call last):
+    ...
+    agents.web.servers.TooEarlyError: 1.0
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._servers: OrderedDict[str, _Server] = OrderedDict()
+
+    def take(self, addresses: Sequence[str], delay: float) -> None:
+        """Keep others from a server; raises `TooEarlyError` where one has it, or its delay goes on for long.
+
+        Whoever took it has to `release` it.
+        """
+        known = [self._servers[address] for address in addresses if address in self._servers]
+        if any(server.taken for server in known):
+            raise TooEarlyError(max(delay, BUSY_SECONDS))
+        self._wait(known, delay)
+        for address in addresses:
+            self._server(address).taken = True
+
+    def release(self, addresses: Sequence[str]) -> None:
+        """Let others to a server again."""
+        for address in addresses:
+            server = self._servers.get(address)
+            if server is not None:
+                server.taken = False
+
+    @asynccontextmanager
+    async def turn(self, addresses: Sequence[str], delay: float) -> AsyncIterator[None]:
+        """Take a server and start, however long that takes."""
+        while True:
+            try:
+                self.take(addresses, delay)
+                break
+            except TooEarlyError as early:
+                await asyncio.sleep(min(early.seconds, LOOK_SECONDS))
+        try:
+            await self.start(addresses, delay)
+            yield
+        finally:
+            self.release(addresses)
+
+    async def start(self, addresses: Sequence[str], delay: float) -> None:
+        """Wait until the last request to a server is ``delay`` seconds ago, and note that one begins.
+
+        Raises `TooEarlyError` instead of a long wait.
+        """
+        await self.ready(addresses, delay)
+        now = self._clock()
+        for address in addresses:
+            self._server(address).started = now
+            self._servers.move_to_end(address)
+
+    async def ready(self, addresses: Sequence[str], delay: float) -> None:
+        """Wait until the last request to a server is ``delay`` seconds ago; `TooEarlyError` as for `start`."""
+        servers = [self._server(address) for address in addresses]
+        while (wait := self._wait(servers, delay)) > 0:
+            await asyncio.sleep(wait)
+
+    def _wait(self, servers: Iterable[_Server], delay: float) -> float:
+        last = max((server.started for server in servers), default=-delay)
+        wait = last + delay - self._clock()
+        if wait > PATIENCE_SECONDS:
+            raise TooEarlyError(wait)
+        return wait
+
+    def _server(self, address: str) -> _Server:
+        server = self._servers.get(address)
+        if server is None:
+            server = self._servers[address] = _Server(-math.inf)
+            if len(self._servers) > _MAX_SERVERS:
+                oldest = next((name for name, one in self._servers.items() if not one.taken), address)
+                del self._servers[oldest]
+        return server

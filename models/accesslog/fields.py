@@ -1,0 +1,116 @@
+"""From named fields to an entry: what the formats have in common that say themselves which fields they have."""
+
+import re
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from models.accesslog.entry import Entry, LogLineError
+
+#: What a format's fields may be called here; whatever else it has is passed over.
+NAMES = (
+    *("client", "user", "request", "method", "scheme", "host", "port", "url", "query"),
+    *("status", "size", "type", "referrer", "agent"),
+)
+_ABSENT = ("", "-")
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
+_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+_STATUS = re.compile(r"\d{1,3}", re.ASCII)
+_METHOD = re.compile(r"[A-Za-z-]{1,32}")
+_PORTS = {"http": "80", "https": "443"}
+
+
+def entry_of(time: float, fields: Mapping[str, str | None]) -> Entry:
+    """Return the entry that fields by their `NAMES` tell; raises `LogLineError`.
+
+    "-" and "" are absent. A path becomes absolute where the fields name the host.
+
+    >>> entry_of(0.0, {"client": "::1", "method": "GET", "host": "a.org", "url": "/b", "query": "c=1",
+    ...                "status": "200"}).url
+    'http://a.org/b?c=1'
+    """
+    found = {name: value for name, value in fields.items() if value is not None and value not in _ABSENT}
+    client, user = found.get("client", ""), found.get("user")
+    if not client and user is None:
+        raise LogLineError("neither client nor user")
+    method, url = _asked(found)
+    return Entry(
+        client,
+        user,
+        time,
+        method,
+        url,
+        _number(found.get("status"), _STATUS, "status"),
+        _number(found.get("size"), _NUMBER, "size"),
+        found["type"].partition(";")[0].strip().lower() if "type" in found else None,
+        ascii_of(found["referrer"]) if "referrer" in found else None,
+        found.get("agent"),
+    )
+
+
+def request_of(request: str) -> tuple[str, str]:
+    """Return method and URL of a request line, "-" twice where none came; raises `LogLineError`.
+
+    >>> request_of("GET /a b HTTP/1.1")
+    ('GET', '/a b')
+    """
+    if request == "-":
+        return "-", "-"
+    method, _, rest = request.partition(" ")
+    url, _, protocol = rest.rpartition(" ")
+    if not protocol.startswith("HTTP/"):  # HTTP/0.9 names no protocol
+        url = rest
+    if not url or not method.replace("-", "").isalpha():
+        raise LogLineError("request is not a method and a URL")
+    return method, unescaped(url)
+
+
+def unescaped(field: str) -> str:
+    r"""Return a quoted field without its escapes; the byte ``\x22`` is written ``%22``, as in every entry."""
+    return _ESCAPE.sub(_character, field) if "\\" in field else field
+
+
+def ascii_of(text: str) -> str:
+    """Return text with all beyond ASCII percent-encoded as UTF-8, which is what it means in a URL.
+
+    >>> ascii_of("/caf\u00e9")
+    '/caf%C3%A9'
+    """
+    return text if text.isascii() else "".join(c if c.isascii() else quote(c, errors="replace") for c in text)
+
+
+def _asked(found: Mapping[str, str]) -> tuple[str, str]:
+    if "request" in found:
+        method, url = request_of(found["request"])
+    else:
+        method, url = found.get("method", "-"), found.get("url", "-")
+        if method != "-" and _METHOD.fullmatch(method) is None:
+            raise LogLineError("no such method")
+    if "query" in found:
+        url = f"{url}?{found['query'].removeprefix('?')}"
+    if url.startswith("/") and "host" in found:
+        url = f"{_site(found)}{url}"
+    return method, ascii_of(url)
+
+
+def _site(found: Mapping[str, str]) -> str:
+    port = found.get("port", "")
+    scheme = found.get("scheme", "").lower()
+    if scheme not in _PORTS:
+        scheme = "https" if port == _PORTS["https"] else "http"
+    host = found["host"]
+    if port and port != _PORTS[scheme] and ":" not in host:
+        host = f"{host}:{port}"
+    return f"{scheme}://{host}"
+
+
+def _number(text: str | None, pattern: re.Pattern[str], name: str) -> int:
+    if text is None:
+        return 0
+    if pattern.fullmatch(text) is None:
+        raise LogLineError(f"{name} is not a number")
+    return int(text)
+
+
+def _character(match: re.Match[str]) -> str:
+    digits: str | None = match[1]
+    return match[2] if digits is None else f"%{digits.upper()}"

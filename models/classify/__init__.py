@@ -1,0 +1,1 @@
+"""A classifier of texts into categories, which is trained on examples."""

@@ -1,0 +1,1 @@
+"""Near-duplicates: how alike two pages' texts are, from sketches of a fixed size."""

@@ -1,0 +1,83 @@
+"""Sketches of texts: MinHash over what follows each beginning of a word.
+
+Broder, On the resemblance of documents (SEQUENCES 1997): two texts are as alike as the sets of their shingles
+overlap (Jaccard), and the share of equal slots in two sketches estimates it. A shingle here is the 24 bytes of
+folded UTF-8 from the beginning of a word on, about four words; in scripts that set no spaces every character
+begins one. Cutting and hashing them is three passes of numpy, the sketch is Rensa's R-MinHash.
+"""
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from rensa import RMinHash
+
+#: Slots of a sketch: the standard error of an estimated likeness of .9 is .027.
+SLOTS = 128
+#: Slots of a band, all of which are equal in texts that are found to be candidates: of those alike by .9, .95
+#: and 1, four fifths, 99 % and all are found.
+BAND = 16
+
+#: A sketch: 128 numbers of four bytes.
+Sketch: TypeAlias = bytes
+_Hashes: TypeAlias = NDArray[np.uint64]
+
+_SHINGLE = 24
+_SPACE = 0x20
+# From here on UTF-8 begins characters of three bytes: Indic, Thai, Chinese, Japanese, Korean.
+_DENSE = 0xE0
+_SEED = 1
+# The golden ratio's 64 bits (Knuth, The Art of Computer Programming, 6.4): odd, so that it loses nothing.
+_FACTOR = 0x9E3779B97F4A7C15
+_SHIFT = 32
+
+
+def sketch(text: str, least: int) -> Sketch | None:
+    """Return the sketch of a text with single spaces; None where it has fewer than ``least`` shingles.
+
+    >>> sketch("too short to tell", 50) is None
+    True
+    """
+    shingles = _shingles(text)
+    if len(shingles) < least:
+        return None
+    matrix: Any = RMinHash.digest_matrix_from_flat_token_hashes(shingles, [0, len(shingles)], SLOTS, _SEED)
+    return np.array(matrix.to_rows()[0], dtype="<u4").tobytes()
+
+
+def likeness(first: Sketch, second: Sketch) -> float:
+    """Return the share of equal slots, which estimates how far the sets of shingles overlap.
+
+    >>> one = sketch(" ".join(f"word{n}" for n in range(100)), 50)
+    >>> likeness(one, one)
+    1.0
+    """
+    equal = np.frombuffer(first, dtype="<u4") == np.frombuffer(second, dtype="<u4")
+    return float(equal.mean())
+
+
+def bands(of: Sketch) -> Iterator[bytes]:
+    """Yield the keys under which a sketch is found: nine bytes for each band."""
+    size = BAND * 4
+    for number, start in enumerate(range(0, len(of), size)):
+        yield bytes([number]) + blake2b(of[start : start + size], digest_size=8).digest()
+
+
+def _shingles(text: str) -> _Hashes:
+    """Return a hash of each shingle."""
+    data = np.frombuffer(f" {text.lower()}".encode("utf-8", "replace"), dtype=np.uint8)
+    places = len(data) - _SHINGLE
+    if places <= 0:
+        return np.empty(0, dtype=np.uint64)
+    before = data[:places]
+    starts = np.flatnonzero((before == _SPACE) | (before >= _DENSE)) + 1
+    # The eight bytes from each place on, as one number.
+    words: _Hashes = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
+    mixed = np.zeros(len(starts), dtype=np.uint64)
+    factor, shift = np.uint64(_FACTOR), np.uint64(_SHIFT)
+    for offset in range(0, _SHINGLE, 8):
+        mixed = (mixed + words[starts + offset]) * factor
+        mixed ^= mixed >> shift
+    return mixed

@@ -1,0 +1,1 @@
+"""Traps: URLs without end, session ids, and pages that say there is none."""

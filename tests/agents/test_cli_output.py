@@ -1,0 +1,132 @@
+"""What commands write: complete, readable by other programs, and harmless whatever a page holds."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from warcio.archiveiterator import ArchiveIterator
+
+from agents.cli.output import csv_line, json_line
+from tests.agents.commands import printed, scentline
+from tests.agents.test_archive import write
+
+#: A title that would be a formula in a spreadsheet, and that would clear a terminal.
+HOSTILE = '=HYPERLINK("http://evil.example/","tea") \x1b[2J\x9b2J\u202e, tea'
+PAGES = {
+    "http://a.org/": f'<title>{HOSTILE}</title><a href="/b">b</a> <a href="/c">c</a> tea'.encode(),
+    "http://a.org/b": b"<title>Tea, hot</title><p>A pot of it.",
+    "http://a.org/c": b"<title>Snow</title><p>White and cold.",
+}
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a crawl of three pages, of which two are of tea."""
+    directory = tmp_path_factory.mktemp("crawl")
+    kind = [("Content-Type", "text/html; charset=utf-8")]
+    write(directory / "pages.warc.gz", *((url, "200 OK", kind, body) for url, body in PAGES.items()))
+    printed(
+        directory, "crawl", "--archive", "pages.warc.gz", "--seed", "http://a.org/", "--predicate", 'tea="tea"',
+    )  # fmt: skip
+    return directory
+
+
+def test_matches_are_written_as_csv_that_no_spreadsheet_takes_for_formulas(crawl: Path) -> None:
+    out = printed(crawl, "matches", "tea", "--format", "csv")
+    header, *rows = list(csv.reader(io.StringIO(out)))
+    assert header == ["url", "title", "time", "depth"]
+    assert [row[0] for row in rows] == ["http://a.org/", "http://a.org/b"]
+    assert rows[0][1].startswith("'=HYPERLINK(")
+    assert rows[1][1] == "Tea, hot"
+    assert out.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("form", ["table", "jsonl", "csv"])
+def test_nothing_that_a_page_holds_reaches_a_terminal_as_it_is(crawl: Path, form: str) -> None:
+    out = printed(crawl, "matches", "tea", "--format", form)
+    assert "HYPERLINK" in out
+    assert all(sign.isprintable() for sign in out if sign not in "\n\t")
+
+
+def test_matches_are_written_as_json_that_holds_the_title_as_it_was(crawl: Path) -> None:
+    lines = [json.loads(line) for line in printed(crawl, "matches", "tea", "--format", "jsonl").splitlines()]
+    assert [line["title"] for line in lines] == [HOSTILE, "Tea, hot"]
+
+
+def test_matches_are_written_as_warc_that_others_read(crawl: Path) -> None:
+    printed(crawl, "matches", "tea", "--format", "warc", "--out", "tea.warc.gz")
+    bodies: dict[str, bytes] = {}
+    kinds: list[str] = []
+    with (crawl / "tea.warc.gz").open("rb") as file:
+        for record in ArchiveIterator(file, check_digests="raise"):
+            kinds.append(record.rec_type)
+            if record.rec_type == "response":
+                bodies[record.rec_headers.get_header("WARC-Target-URI")] = record.content_stream().read()
+    assert kinds == ["warcinfo", *["request", "response", "metadata"] * 2]
+    assert bodies == {url: PAGES[url] for url in ("http://a.org/", "http://a.org/b")}
+
+
+def test_matches_written_as_warc_can_be_crawled_again(crawl: Path, tmp_path: Path) -> None:
+    out = tmp_path / "tea.warc.gz"
+    printed(crawl, "matches", "tea", "--format", "warc", "--out", str(out))
+    printed(tmp_path, "crawl", "--archive", str(out), "--seed", "http://a.org/b", "--predicate", 'tea="tea"')
+    assert printed(tmp_path, "matches", "tea").splitlines()[1:] == ["http://a.org/b\tTea, hot"]
+
+
+def test_a_page_that_is_not_kept_is_said_to_be_missing(crawl: Path, tmp_path: Path) -> None:
+    printed(
+        tmp_path, "crawl", "--archive", str(crawl / "pages.warc.gz"), "--seed", "http://a.org/",
+        "--predicate", 'tea="tea"', "--set", "keep.pages=none",
+    )  # fmt: skip
+    run = scentline(tmp_path, "matches", "tea", "--format", "warc", "--out", "tea.warc.gz")
+    assert (run.returncode, run.stderr) == (0, "2 of 2 pages are not kept\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("matches", "coffee"), "no predicate 'coffee'; expected one of tea"),
+        (("matches", "tea", "--format", "csv", "--out", "missing/tea.csv"), "can't be written"),
+        (("classifier", "train", "missing.tsv", "--out", "x"), "missing.tsv: expected a readable TSV file"),
+        (
+            ("classifier", "train", "x.tsv", "--archive", "y.warc", "--out", "x"),
+            "y.warc: there is no such file",
+        ),
+        (("seed", "ftp://a.org/"), "expected an http or https URL"),
+        (("seed", "http://a.org/", "--data", "nowhere"), "nothing there"),
+        (("predicate", "add", "tea2", '"tea'), "never closed"),
+    ],
+)
+def test_what_can_t_be_done_is_said_in_one_line(crawl: Path, arguments: tuple[str, ...], why: str) -> None:
+    run = scentline(crawl, *arguments)
+    assert run.returncode == 2
+    assert why in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_the_harvest_is_written_as_csv(crawl: Path) -> None:
+    last = list(csv.DictReader(io.StringIO(printed(crawl, "harvest", "--format", "csv"))))[-1]
+    assert (last["predicate"], last["pages"], last["hits"]) == ("tea", "3", "2")
+    assert float(last["harvest_rate"]) == pytest.approx(2 / 3)
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.text() | st.floats(allow_nan=False) | st.none(), min_size=1, max_size=4))
+def test_a_line_of_csv_is_one_line_of_printable_cells_that_are_no_formulas(cells: list[object]) -> None:
+    line = csv_line(cells)
+    assert line.isprintable()
+    (row,) = list(csv.reader([line])) or [[""]]
+    for cell, value in zip(row, cells, strict=True):
+        assert not isinstance(value, str) or not cell.startswith(("=", "+", "-", "@"))
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.text())
+def test_a_line_of_json_is_printable_and_holds_the_text(text: str) -> None:
+    line = json_line({"title": text})
+    assert line.isprintable()
+    assert json.loads(line) == {"title": text}

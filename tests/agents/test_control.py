@@ -1,0 +1,305 @@
+"""Requests to a crawl: they wait in order, are carried out once or refused, and do no harm when repeated."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from zstandard import ZstdCompressor
+
+from agents.control.command import known_predicates, submit
+from agents.control.messages import carry_out
+from agents.control.rejudge import Rejudge
+from agents.control.requests import (
+    MOST_BYTES,
+    AddPredicate,
+    ChangePredicate,
+    JudgeKept,
+    RefusedError,
+    Request,
+    Seeds,
+    checked,
+)
+from agents.control.service import ControlService
+from agents.control.spool import DIRECTORY, Spool
+from agents.inspect.record import entries, outcomes
+from agents.judges.reading import PageReader
+from agents.judges.verdicts import Verdicts
+from agents.keep.store import KeptPages
+from agents.predicates import Predicates
+from models.url import identifier
+from streams.broadcast import Broadcast
+from streams.records import Decoder, PredicateDefinition, Rejudged, Relinked, Seeded, SightingPack, encode
+from streams.runtime import Runtime
+from streams.settings import KeepSettings, Settings
+from streams.topics import PAGES, PREDICATES, SIGHTINGS
+from streams.transport.database import JournalMissingError
+from streams.transport.journal import Journal
+from streams.transport.publisher import JournalPublisher
+from tests.agents.shards import a_runtime
+from tests.agents.test_keep import fetched
+
+TEA = AddPredicate("tea", '"tea"', 2.0)
+
+
+@pytest.fixture
+def crawled(tmp_path: Path) -> Settings:
+    """Return the settings of a directory in which a crawl was, that follows nothing."""
+    found = Settings(data=tmp_path)
+    with a_runtime(found):
+        pass
+    return found
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[Runtime]:
+    with a_runtime(Settings(data=tmp_path)) as opened:
+        yield opened
+
+
+def states(found: Settings) -> dict[str, tuple[str, float, str]]:
+    known = known_predicates(found)
+    return {name: (each.expression, each.share, each.state) for name, each in known.items()}
+
+
+# without a crawl
+
+
+def test_predicates_are_added_changed_and_removed_where_no_crawl_runs(crawled: Settings) -> None:
+    for request in (TEA, AddPredicate("ski", '"ski"'), ChangePredicate("tea", share=5.0)):
+        assert submit(crawled, request) == "done"
+    assert states(crawled) == {"tea": ('"tea"', 5.0, "active"), "ski": ('"ski"', 1.0, "active")}
+    for state in ("paused", "active", "removed"):
+        submit(crawled, ChangePredicate("tea", state=state))
+        assert states(crawled)["tea"] == ('"tea"', 5.0, state)
+    assert Spool(crawled.data).names() == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "why"),
+    [
+        (ChangePredicate("ski", share=2.0), "there is no predicate ski here"),
+        (AddPredicate("tea", '"coffee"'), 'predicate tea is "tea" here'),
+        (AddPredicate("gone", '"gone"'), "predicate gone was removed here"),
+        (ChangePredicate("gone", state="active"), "predicate gone was removed here"),
+        (AddPredicate("new", '"tea'), "this quote is never closed"),
+        (Seeds(("ftp://a.org/",)), "no canonical URL"),
+        (Seeds(("http://a.org",)), "no canonical URL"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_refused_and_changes_nothing(
+    crawled: Settings, request_: Request, why: str
+) -> None:
+    submit(crawled, TEA)
+    submit(crawled, AddPredicate("gone", '"gone"'))
+    submit(crawled, ChangePredicate("gone", state="removed"))
+    before = states(crawled)
+    with pytest.raises(RefusedError, match=why):
+        submit(crawled, request_)
+    assert states(crawled) == before
+    assert list((crawled.data / DIRECTORY).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        AddPredicate("9", '"tea"'),
+        AddPredicate("a\n", '"tea"'),
+        AddPredicate("tea", '"tea"', 0.0),
+        AddPredicate("tea", '"tea"', float("nan")),
+        ChangePredicate("tea", share=-1.0),
+        Seeds(("http://a.org/",) * 10_001),
+    ],
+)
+def test_a_request_out_of_bounds_is_refused(request_: Request) -> None:
+    with pytest.raises(RefusedError):
+        checked(request_)
+
+
+def test_where_no_crawl_ever_was_nothing_is_made(tmp_path: Path) -> None:
+    with pytest.raises(JournalMissingError):
+        submit(Settings(data=tmp_path / "typo"), TEA)
+    assert not (tmp_path / "typo" / DIRECTORY).exists()
+
+
+def test_seeds_reach_the_frontier(crawled: Settings) -> None:
+    submit(crawled, Seeds(("http://a.org/", "http://b.org/")))
+    decode = Decoder[SightingPack](SightingPack)
+    with Journal.open(crawled.data / "journal", read_only=True) as journal:
+        facts = [
+            fact
+            for entry in entries(journal, SIGHTINGS.name, 0)
+            for _, _, fact in decode(entry.value or b"").facts
+        ]
+    assert facts == [Seeded("http://a.org/"), Seeded("http://b.org/")]
+
+
+def test_what_was_asked_before_is_carried_out_first(crawled: Settings) -> None:
+    Spool(crawled.data).put(TEA)
+    submit(crawled, ChangePredicate("tea", share=7.0))
+    assert states(crawled)["tea"] == ('"tea"', 7.0, "active")
+
+
+def test_judging_kept_pages_waits_for_a_crawl(crawled: Settings) -> None:
+    submit(crawled, msgspec.structs.replace(TEA, kept=True))
+    spool = Spool(crawled.data)
+    (name,) = spool.names()
+    assert spool.read(name) == JudgeKept("tea")
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.sampled_from([TEA, ChangePredicate("tea", share=3.0), ChangePredicate("tea", state="paused")]))
+def test_a_request_that_is_carried_out_again_after_a_crash_comes_to_the_same(request_: Request) -> None:
+    assert not isinstance(request_, JudgeKept)
+    known = {"tea": PredicateDefinition(name="tea", expression='"tea"')}
+    once = carry_out(request_, known, lambda topic: 1, None).defines
+    assert once is not None
+    again = carry_out(request_, {"tea": once}, lambda topic: 1, None).defines
+    assert again == once
+
+
+# in a running crawl
+
+
+def looked(runtime: Runtime, times: int = 1) -> Predicates:
+    """Have a crawl's control look at the spool; return the predicates as the other agents hear of them."""
+    found = Predicates()
+    assert isinstance(runtime.publisher, JournalPublisher)
+    journal = runtime.publisher._journal
+    reader = PageReader(runtime.settings.judge, 100_000)
+    kept = KeptPages(runtime.settings.data, KeepSettings(pages="none"), "a test", reader.body)
+    rejudge = Rejudge(runtime, journal, reader, Verdicts(found), lambda: 0, kept.keep)
+
+    async def look() -> None:
+        def hear(key: bytes | None, value: bytes | None) -> None:
+            found.hear(key, value)
+
+        broadcast = Broadcast(journal, PREDICATES.name, hear, runtime.fail)
+        await broadcast.start()
+        service = ControlService(runtime, found, rejudge)
+        passes = asyncio.create_task(service.judge_kept())
+        for _ in range(times):
+            await service.look()
+        while service.busy:
+            await asyncio.sleep(0.01)
+        passes.cancel()
+        await broadcast.stop()
+
+    asyncio.run(look())
+    return found
+
+
+def test_a_crawl_carries_out_what_waits_in_its_order(runtime: Runtime) -> None:
+    spool = Spool(runtime.settings.data)
+    for request in (TEA, ChangePredicate("tea", share=3.0), ChangePredicate("tea", state="paused")):
+        spool.put(request)
+    found = looked(runtime)
+    assert found.definitions["tea"] == PredicateDefinition(
+        name="tea", expression='"tea"', share=3.0, state="paused"
+    )
+    assert list(found.active) == ["tea"]
+    assert spool.names() == []
+
+
+def test_a_crawl_judges_the_pages_that_are_kept_by_a_new_predicate(runtime: Runtime) -> None:
+    assert isinstance(runtime.publisher, JournalPublisher)
+    journal = runtime.publisher._journal
+    bodies = [
+        b'<title>Tea</title><a href="/cup">cup</a>',
+        b"<p>Snow",
+        b'<meta name="robots" content="noindex">tea',
+    ]
+    for number, body in enumerate(bodies):
+        page = fetched(number, time=float(number))
+        page.body = ZstdCompressor().compress(body)
+        journal.append(PAGES.name, 0, None, encode(page), 1.0)
+    journal.append(PAGES.name, 0, None, b"no page", 1.0)
+    spool = Spool(runtime.settings.data)
+    spool.put(msgspec.structs.replace(TEA, kept=True))
+    looked(runtime, times=2)
+    assert spool.names() == []
+    told = [
+        fact
+        for entry in entries(journal, SIGHTINGS.name, 0)
+        for _, _, fact in Decoder[SightingPack](SightingPack)(entry.value or b"").facts
+    ]
+    urls = [fetched(number).order.url for number in range(2)]
+    assert told == [
+        Rejudged(urls[0], {"tea": True}, 0.0, ("tea", "cup")),
+        Relinked(identifier(urls[0]), {"tea": True}, 0.0),
+        Rejudged(urls[1], {"tea": False}, 1.0, ("snow",)),
+    ]
+    assert [(found.url, found.verdict, found.later, found.origin) for found in outcomes(journal)] == [
+        (urls[0], {"tea": True}, True, "pages/0@0"),
+        (urls[1], {"tea": False}, True, "pages/0@1"),
+    ]
+
+
+def test_a_predicate_that_is_removed_judges_no_more(runtime: Runtime) -> None:
+    spool = Spool(runtime.settings.data)
+    spool.put(TEA)
+    spool.put(ChangePredicate("tea", state="removed"))
+    found = looked(runtime)
+    assert found.active == {}
+    assert found.definitions["tea"].state == "removed"
+
+
+def test_a_predicate_that_asks_for_a_category_which_nobody_tells_is_refused(runtime: Runtime) -> None:
+    spool = Spool(runtime.settings.data)
+    name = spool.put(AddPredicate("sport", 'category("Sport")'))
+    assert looked(runtime).active == {}
+    with pytest.raises(RefusedError, match="asks for a category"):
+        spool.wait(name, 1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{}", b"\xff\xfe", b"[1]", b'{"type":"add","name":"a b","expression":"x"}', b"x" * (MOST_BYTES + 1)],
+    ids=["empty", "untagged", "not UTF-8", "an array", "a bad name", "huge"],
+)
+def test_a_file_that_is_no_request_is_refused_and_the_rest_goes_on(runtime: Runtime, data: bytes) -> None:
+    spool = Spool(runtime.settings.data)
+    spool.put(TEA)
+    (runtime.settings.data / DIRECTORY / "00000.json").write_bytes(data)
+    assert list(looked(runtime).active) == ["tea"]
+    assert spool.names() == []
+    with pytest.raises(RefusedError):
+        spool.wait("00000", 1)
+
+
+def test_a_request_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    name = spool.put(TEA)
+    (tmp_path / DIRECTORY / "1.json.part").write_bytes(b"half of")
+    assert spool.names() == [name]
+    spool.tidy()
+    assert [path.name for path in (tmp_path / DIRECTORY).iterdir()] == [f"{name}.json"]
+
+
+def test_who_waits_for_a_crawl_that_takes_nothing_up_is_told_so(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    assert spool.wait(spool.put(TEA), 0.1) is False
+
+
+# definitions on the topic
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        b"",
+        b"\xff",
+        msgspec.json.encode(PredicateDefinition(name="tea", expression='"tea')),
+        msgspec.json.encode(PredicateDefinition(name="tea", expression='"tea"', state="asleep")),
+        msgspec.json.encode(PredicateDefinition(name="tea", expression='"tea"', share=-1.0)),
+        msgspec.json.encode(PredicateDefinition(name="tea", expression='"tea"', version=2)),
+    ],
+)
+def test_a_definition_that_can_t_be_read_is_passed_over(value: bytes | None) -> None:
+    found = Predicates()
+    assert found.hear(b"tea", value) is None
+    assert (found.active, found.definitions) == ({}, {})

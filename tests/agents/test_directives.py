@@ -1,0 +1,43 @@
+"""X-Robots-Tag: what it says to this crawler, in every form that sites use."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.web.directives import directives
+
+NOTHING: set[str] = set()
+BOTH = {"noindex", "nofollow"}
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        (["noindex"], {"noindex"}),
+        ([" NoIndex , noarchive, NOFOLLOW "], BOTH),
+        (["none"], BOTH),
+        (["all, noarchive, nosnippet"], NOTHING),
+        (["googlebot: noindex, nofollow"], NOTHING),
+        (["googlebot: noindex", "nofollow"], {"nofollow"}),
+        (["Scentline: noindex"], {"noindex"}),
+        (["scentline:none"], BOTH),
+        (["*: noindex"], {"noindex"}),
+        (["otherbot: noindex, scentline: nofollow"], {"nofollow"}),
+        (["scentline-images: noindex"], NOTHING),
+        (["max-snippet: 20, noindex"], {"noindex"}),
+        (["unavailable_after: 25 Jun 2010 15:00:00 PST, noindex"], {"noindex"}),
+        (["unavailable_after: Fri, 25 Jun 2010 15:00:00 PST, nofollow"], {"nofollow"}),
+        (["noindexed, nofollows"], NOTHING),
+        (["", ":", ",,", ": noindex"], NOTHING),
+        ([], NOTHING),
+    ],
+)
+def test_directives_are_read_as_sites_write_them(values: list[str], found: set[str]) -> None:
+    assert directives(values, "scentline") == found
+
+
+@given(st.lists(st.text(alphabet="noindexfoluw:,* -_1", max_size=60), max_size=4))
+@settings(derandomize=True, deadline=None)
+def test_whatever_a_header_says_the_answer_is_of_two_directives(values: list[str]) -> None:
+    assert directives(values, "scentline") <= BOTH
+    assert directives([*values, "none"], "scentline") == BOTH

@@ -1,0 +1,173 @@
+"""Near-duplicates among judged pages: what is found, what is not, and what a crash leaves."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from agents.duplicates import BAND_PAGES, BAND_PREFIX, SPACE_TEXTS, BandRow, DuplicateRow, Duplicates
+from agents.web.parse import parse
+from models.page import Page
+from models.url import canonical
+from streams.inbox import Shard
+from streams.settings import JudgeSettings
+from streams.topics import PAGES
+from tests.agents.shards import Disk, disk, write
+from tests.shared import shared
+
+WORDS = ("snow", "lies", "on", "the", "high", "alps", "from", "october", "to", "may", "and", "trains", "run")
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[Disk]:
+    with disk(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def shard(rows: Disk) -> Shard[DuplicateRow]:
+    return rows.shard(DuplicateRow, PAGES)
+
+
+def a_page(name: str, changed: int = 0, length: int = 400, start: int = 0) -> Page:
+    """Return a page of its own words by ``start``, the first of them ``changed``."""
+    text = [f"{WORDS[n % len(WORDS)]}{start + n}" for n in range(length)]
+    text[:changed] = [f"other{n}" for n in range(changed)]
+    return Page(f"http://a.org/{name}", title="Alps", text=" ".join(text))
+
+
+def look(shard: Shard[DuplicateRow], *pages: Page, **changed: object) -> list[str | None]:
+    duplicates = Duplicates(JudgeSettings.model_validate(changed))
+    return [duplicates.original(shard, page) for page in pages]
+
+
+def test_a_page_like_a_judged_one_is_its_duplicate(shard: Shard[DuplicateRow]) -> None:
+    found = look(shard, a_page("first"), a_page("second"), a_page("third", changed=8))
+    assert found == [None, "http://a.org/first", "http://a.org/first"]
+
+
+def test_a_page_that_differs_in_a_quarter_of_its_words_is_a_page_of_its_own(shard: Shard[DuplicateRow]) -> None:
+    assert look(shard, a_page("first"), a_page("second", changed=100)) == [None, None]
+
+
+def test_a_judged_page_that_comes_again_is_no_duplicate_of_itself_or_of_a_later_one(
+    shard: Shard[DuplicateRow],
+) -> None:
+    first, second = a_page("first"), a_page("second", start=1000)
+    again = Page(first.url, first.title, second.text)
+    assert look(shard, first, first, second, again) == [None] * 4
+
+
+def test_a_duplicate_is_not_entered(shard: Shard[DuplicateRow]) -> None:
+    pages = [a_page("first"), a_page("second", changed=15), a_page("third", changed=30)]
+    assert look(shard, *pages) == [None, "http://a.org/first", None]
+
+
+def test_short_pages_are_like_none(shard: Shard[DuplicateRow]) -> None:
+    assert look(shard, a_page("first", length=30), a_page("second", length=30)) == [None, None]
+    assert look(shard, a_page("x", length=30), a_page("y", length=30), least_words=20)[1] == "http://a.org/x"
+
+
+def test_duplicates_are_judged_where_the_setting_says_so(shard: Shard[DuplicateRow]) -> None:
+    assert look(shard, a_page("first"), a_page("second"), duplicates=False) == [None, None]
+    assert not shard.size()[1]
+
+
+def test_of_several_pages_the_likest_is_named(shard: Shard[DuplicateRow]) -> None:
+    near, nearest, page = a_page("near"), a_page("nearest", changed=24), a_page("page", changed=16)
+    assert look(shard, near, nearest, page) == [None, None, "http://a.org/nearest"]
+    assert look(shard, page, likeness=0.99) == [None]
+
+
+def test_what_was_written_is_found_again_and_what_was_not_is_done_again(rows: Disk) -> None:
+    shard = rows.shard(DuplicateRow, PAGES)
+    assert look(shard, a_page("first")) == [None]
+    write(shard)
+    assert look(shard, a_page("second", start=1000)) == [None]  # and killed
+    for _ in range(2):
+        shard = rows.shard(DuplicateRow, PAGES)
+        found = look(shard, a_page("copy"), a_page("second", start=1000), a_page("third", start=1000))
+        assert found == ["http://a.org/first", None, "http://a.org/second"]
+
+
+def test_what_is_kept_of_a_band_is_bounded(shard: Shard[DuplicateRow]) -> None:
+    for number in range(3 * BAND_PAGES):
+        # So strict that none is the duplicate of another, although their bands are alike.
+        look(shard, a_page(f"page{number}", changed=number), likeness=1.0)
+    write(shard)
+    sizes = [len(row.pages) for _, row in shard.scan(BAND_PREFIX) if isinstance(row, BandRow)]
+    assert max(sizes) == BAND_PAGES
+
+
+def test_a_text_that_was_there_but_for_its_digits_is_repeated_where_the_urls_differ_in_numbers_only(
+    shard: Shard[DuplicateRow],
+) -> None:
+    duplicates = Duplicates(JudgeSettings())
+
+    def repeated(path: str, text: str) -> bool:
+        return duplicates.repeated(shard, Page(f"http://a.org/{path}", title="Events", text=text))
+
+    months = ("May", "June", "July")
+    assert not any(repeated(f"day/{n}", f"{month} {n}: none") for n, month in enumerate(months))
+    assert all(repeated(f"day/{n + 40}", f"{month} {n + 40}: none") for n, month in enumerate(months))
+    assert not repeated("day/50", "May 50: a concert")
+    assert not repeated("night/50", "May 50: none")
+    assert not repeated("day", "May 1: none")
+    assert not repeated("day", "May 1: none")
+
+
+def test_what_is_kept_of_a_space_is_bounded(shard: Shard[DuplicateRow]) -> None:
+    duplicates = Duplicates(JudgeSettings())
+    pages = [Page(f"http://a.org/{n}", text="x" * n) for n in range(2 * SPACE_TEXTS)]
+    assert not any(duplicates.repeated(shard, page) for page in pages)
+    assert duplicates.repeated(shard, pages[-SPACE_TEXTS])
+    assert not duplicates.repeated(shard, pages[-SPACE_TEXTS - 1])
+
+
+def in_archive(name: str) -> Iterator[Page]:
+    with shared(f"{name}/pages.warc.gz").open("rb") as file:
+        for record in ArchiveIterator(file):
+            url = canonical(record.rec_headers.get_header("WARC-Target-URI"))
+            if record.rec_type == "response" and url is not None:
+                yield parse(url, record.content_stream().read(), "text/html", JudgeSettings())
+
+
+def flagged(shard: Shard[DuplicateRow], name: str) -> dict[str, str]:
+    duplicates = Duplicates(JudgeSettings())
+    found = {}
+    for number, page in enumerate(in_archive(name)):
+        original = duplicates.original(shard, page)
+        if original is not None:
+            found[page.url] = original
+        if number % 200 == 0:
+            write(shard)
+    return found
+
+
+def test_of_4598_articles_the_ten_that_are_there_twice_are_found_and_no_other(
+    shard: Shard[DuplicateRow],
+) -> None:
+    copies = {
+        "Ceres_%28dwarf_planet%29": "1_Ceres",
+        "Flemish_dialects": "Flemish_%28linguistics%29",
+        "Fossil_record": "Fossil",
+        "Pigeon": "Dove",
+        "Polish-Muscovite_War_%281605%E2%80%931618%29": "Polish%E2%80%93Muscovite_War_%281605%E2%80%931618%29",
+        "Senate_of_Canada": "Canadian_Senate",
+        "Snowdonia_National_Park": "Snowdonia",
+        "The_Bahamas": "Bahamas",
+        "White%27s_Tree_Frog": "Australian_Green_Tree_Frog",
+        "William_Gladstone": "William_Ewart_Gladstone",
+    }
+    found = {
+        copy.rpartition("/")[2]: of.rpartition("/")[2] for copy, of in flagged(shard, "wikispeedia").items()
+    }
+    assert found == copies
+
+
+def test_of_the_pages_of_two_universities_one_is_found_that_is_another_lectures_but_for_thirty_words(
+    shard: Shard[DuplicateRow],
+) -> None:
+    course = "http://www.cs.cornell.edu/Info/Courses/Current/CS100B"
+    assert flagged(shard, "webkb") == {f"{course}/rdz9.html": f"{course}/rdz10.html"}

@@ -1,0 +1,241 @@
+"""What the frontier learns of hosts and servers from how fetches end, and what it then orders."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.frontier.agent import FrontierAgent
+from agents.frontier.candidates import SLOW_SECONDS
+from agents.frontier.rows import FrontierRow, PageRow
+from models.url import host
+from streams.records import (
+    Failed,
+    Inherited,
+    Judged,
+    Listed,
+    Postponed,
+    PredicateDefinition,
+    Redirected,
+    Seeded,
+)
+from streams.settings import Settings
+from streams.topics import SIGHTINGS
+from tests.agents.books import a_book, lease, page, url
+from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
+
+NOW = 1000.0
+SERVER = "192.0.2.1"
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[Disk]:
+    with disk(tmp_path / "rows") as found:
+        yield found
+
+
+class Front:
+    """A frontier agent on one shard, on a clock that the test turns."""
+
+    def __init__(self, agent: FrontierAgent, rows: Disk) -> None:
+        self.agent = agent
+        self.now = NOW
+        self.shard = rows.shard(FrontierRow, SIGHTINGS, 0)
+        agent.runtime.clock = lambda: self.now
+        agent.heard_predicate(PredicateDefinition(name="p", expression='"ski"'))
+        agent.inbox.shards[0] = self.shard
+        agent.opened(self.shard)
+
+    def sight(self, *facts: Any) -> None:
+        for fact in facts:
+            self.agent.absorb(self.shard, fact)
+        write(self.shard)
+        self.agent.committed(self.shard)
+
+    def ordered(self, after: float = 0.0) -> set[str]:
+        """Return the hosts of what is ordered now."""
+        self.now += after
+        before = set(self.agent.candidates.flights)
+        self.agent._end_leases(self.now)
+        self.agent.candidates.wake(self.now)
+        self.agent._choose(self.now)
+        return {host(url) for url in set(self.agent.candidates.flights) - before}
+
+    def row(self, url: str) -> PageRow:
+        return page(self.shard, url)
+
+
+def fronts(rows: Disk, tmp_path: Path, **fetch: Any) -> Iterator[Front]:
+    values = {"data": tmp_path / "data", "fetch": fetch, "frontier": {"window_max": 4, "lease_seconds": 60.0}}
+    with a_runtime(Settings.model_validate(values), NOW) as runtime:
+        yield Front(FrontierAgent(runtime), rows)
+
+
+@pytest.fixture
+def front(rows: Disk, tmp_path: Path) -> Iterator[Front]:
+    yield from fronts(rows, tmp_path, delay_seconds=1.0)
+
+
+def many(name: str, count: int = 20) -> list[Seeded]:
+    return [Seeded(f"http://{name}/{number}") for number in range(count)]
+
+
+def flying(front: Front, name: str) -> str:
+    """Return the URL of a host that is being fetched."""
+    return next(url for url in front.agent.candidates.flights if host(url) == name)
+
+
+def test_hosts_that_turn_out_to_share_a_server_are_asked_as_one(front: Front) -> None:
+    front.sight(*many("a.org"), *many("b.org"))
+    for name in ("a.org", "b.org"):
+        front.agent.candidates.clocks.serves(SERVER, name)
+    (name,) = front.ordered()
+    assert front.ordered(after=SLOW_SECONDS) == set(), "there is room, but the server is being asked"
+    front.sight(Judged(flying(front, name), {"p": True}, front.now, elapsed=0.1, server=SERVER))
+    assert len(front.ordered()) == 1
+
+
+def test_an_order_that_came_too_early_waits_and_is_no_attempt(front: Front) -> None:
+    front.sight(Seeded("http://a.org/"))
+    for attempt in range(1, 10):
+        assert front.ordered() == {"a.org"}
+        front.sight(Postponed("http://a.org/", attempt, front.now, 7.0, server=SERVER))
+        assert front.ordered(after=6.0) == set()
+        front.now += 1.0
+    row = front.row("http://a.org/")
+    assert (row.state, row.attempts, row.postponed) == ("candidate", 9, 9)
+    assert front.ordered() == {"a.org"}
+    front.sight(Failed("http://a.org/", 10, "retry", "timeout", front.now))
+    assert front.row("http://a.org/").state == "candidate", "the first attempt"
+
+
+def test_an_order_that_was_postponed_tells_the_server_and_the_crawl_delay(front: Front) -> None:
+    clocks = front.agent.candidates.clocks
+    front.sight(Seeded("http://a.org/"), Seeded("http://b.org/"))
+    clocks.serves(SERVER, "b.org")
+    assert front.ordered() == {"a.org"}
+    front.sight(Postponed("http://a.org/", 1, NOW, 1.0, crawl_delay=30.0, server=SERVER))
+    clocks.started("b.org", NOW + 2)
+    assert not clocks.ready("a.org", NOW + 1000)
+    clocks.finished("b.org", NOW + 3)
+    assert not clocks.ready("a.org", NOW + 31)
+    assert clocks.ready("a.org", NOW + 32)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        Failed("http://a.org/", 1, "gone", "status 404", NOW, crawl_delay=30.0, elapsed=0.1),
+        Failed("http://a.org/", 1, "refused", "robots.txt", NOW, crawl_delay=30.0),
+        Redirected("http://a.org/", 1, "http://c.org/", NOW, crawl_delay=30.0, elapsed=0.1),
+        Judged("http://a.org/", {"p": True}, NOW, crawl_delay=30.0),
+    ],
+)
+def test_a_crawl_delay_is_heard_however_the_fetch_ended(front: Front, end: Any) -> None:
+    front.sight(Seeded("http://a.org/"))
+    assert front.ordered() == {"a.org"}
+    front.sight(end)
+    assert not front.agent.candidates.clocks.ready("a.org", NOW + 29)
+    assert front.agent.candidates.clocks.ready("a.org", NOW + 30)
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind", "elapsed", "forgiven"),
+    [("status 404", "gone", 0.1, True), ("robots.txt", "refused", 0.0, False), ("dns", "retry", 0.0, False)],
+)
+def test_any_answer_of_a_host_forgives_its_failures(
+    front: Front, reason: str, kind: str, elapsed: float, forgiven: bool
+) -> None:
+    clocks = front.agent.candidates.clocks
+    front.sight(Seeded("http://a.org/"))
+    assert front.ordered() == {"a.org"}
+    for _ in range(2):
+        clocks.failed("a.org", NOW)
+    front.sight(Failed("http://a.org/", 1, kind, reason, NOW, elapsed=elapsed))
+    clocks.failed("a.org", NOW + 10)
+    assert clocks.ready("a.org", NOW + 20) is forgiven
+
+
+def test_a_slow_answer_slows_its_host_down(front: Front) -> None:
+    front.sight(Seeded("http://a.org/"))
+    assert front.ordered() == {"a.org"}
+    front.sight(Judged("http://a.org/", {"p": True}, NOW, elapsed=2.0))
+    assert not front.agent.candidates.clocks.ready("a.org", NOW + 9)
+    assert front.agent.candidates.clocks.ready("a.org", NOW + 10)
+
+
+def test_hosts_that_do_not_answer_keep_no_other_from_being_asked(front: Front) -> None:
+    front.sight(*(Seeded(f"http://dead{number}.org/") for number in range(40)))
+    asked = front.ordered()
+    for _ in range(5):
+        more = front.ordered(after=SLOW_SECONDS)
+        assert more
+        assert asked.isdisjoint(more)
+        asked |= more
+
+
+def test_no_more_is_in_flight_than_there_are_connections(rows: Disk, tmp_path: Path) -> None:
+    for front in fronts(rows, tmp_path, connections=3, delay_seconds=0.0):
+        front.sight(*many("a.org"))
+        for _ in range(10):
+            front.ordered(after=SLOW_SECONDS)
+        assert len(front.agent.candidates.flights) == 3
+
+
+def test_a_shard_that_is_lost_keeps_no_host_busy(front: Front) -> None:
+    front.sight(Seeded("http://a.org/"))
+    assert front.ordered() == {"a.org"}
+    front.agent.candidates.close(front.shard)
+    assert front.agent.candidates.clocks.ready("a.org", NOW + 1.0)
+
+
+class TestBook:
+    def test_a_postponed_order_is_a_candidate_again(self, rows: Disk) -> None:
+        shard, book = rows.shard(FrontierRow, SIGHTINGS, 0), a_book()
+        take_in(shard, book, Seeded(url(1)))
+        lease(shard, url(1))
+        take_in(shard, book, Postponed(url(1), 2, 50.0, 9.0))
+        assert page(shard, url(1)).state == "leased", "another order's answer"
+        take_in(shard, book, Postponed(url(1), 1, 50.0, 9.0))
+        row = page(shard, url(1))
+        assert (row.state, row.not_before, row.postponed) == ("candidate", 59.0, 1)
+
+    def test_postponed_orders_are_left_out_where_attempts_are_counted(self, rows: Disk) -> None:
+        shard, book = rows.shard(FrontierRow, SIGHTINGS, 0), a_book(attempts=2, retry_seconds=10.0)
+        take_in(shard, book, Seeded(url(1)))
+        lease(shard, url(1), 1)
+        take_in(shard, book, Postponed(url(1), 1, 50.0, 9.0))
+        lease(shard, url(1), 2)
+        take_in(shard, book, Failed(url(1), 2, "retry", "timeout", 100.0))
+        assert (page(shard, url(1)).state, page(shard, url(1)).not_before) == ("candidate", 110.0)
+        lease(shard, url(1), 3)
+        take_in(shard, book, Failed(url(1), 3, "retry", "timeout", 200.0))
+        assert page(shard, url(1)).state == "given up"
+
+    def test_a_url_of_a_sitemap_is_a_candidate_and_no_seed(self, rows: Disk) -> None:
+        shard, book = rows.shard(FrontierRow, SIGHTINGS, 0), a_book()
+        take_in(shard, book, Listed(url(1)), Seeded(url(2)))
+        take_in(shard, book, Listed(url(1)), Listed(url(2)))
+        first, second = page(shard, url(1)), page(shard, url(2))
+        assert (first.state, first.seed, first.depth, first.links) == ("candidate", False, 1, {})
+        assert (second.seed, second.depth) == (True, 0)
+        assert shard.partition in book.touched
+
+    def test_redirects_in_a_row_are_followed_up_to_the_setting(self, rows: Disk) -> None:
+        shard, book = rows.shard(FrontierRow, SIGHTINGS, 0), a_book()
+        take_in(shard, book, Seeded(url(0)))
+        for hop in range(6):
+            lease(shard, url(hop))
+            messages = take_in(shard, book, Redirected(url(hop), 1, url(hop + 1), 1.0))
+            take_in(shard, book, *(fact for _, fact in emitted(messages, SIGHTINGS)))
+        assert [page(shard, url(hop)).state for hop in range(6)] == ["moved"] * 5 + ["gone"]
+        assert page(shard, url(5)).reason == "more than 5 redirects"
+        with pytest.raises(AssertionError):
+            page(shard, url(6))
+
+    def test_of_several_ways_by_redirects_the_shortest_counts(self, rows: Disk) -> None:
+        shard, book = rows.shard(FrontierRow, SIGHTINGS, 0), a_book()
+        take_in(shard, book, Inherited(url(1), 1, {}, hops=5), Inherited(url(2), 1, {}, hops=5))
+        take_in(shard, book, Inherited(url(1), 1, {}, hops=1), Inherited(url(1), 1, {}, hops=4))
+        assert (page(shard, url(1)).hops, page(shard, url(2)).hops) == (1, 5)

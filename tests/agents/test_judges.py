@@ -1,0 +1,211 @@
+"""Judges of categories and of languages: what they say, together and when one fails."""
+
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+from agents.judges.categories import CategoryJudge, load_judges
+from agents.judges.examples import load as load_examples
+from agents.judges.language import Language
+from agents.judges.training import train
+from agents.judges.verdicts import Verdicts
+from agents.offline.archive import Archive
+from agents.predicates import Predicates
+from models.classify.stored import ClassifierError
+from models.page import Page
+from models.predicate.languages import LANGUAGES
+from streams.configuration import ConfigurationError
+from streams.records import PredicateDefinition
+from streams.settings import JudgeSettings
+from tests.agents.commands import ROOT, last_line, printed
+from tests.agents.test_archive import write
+
+PAGE = Page("http://a.org/", "Skiing", "Snow on the hill", ("skiing", "snow", "on", "the", "hill"))
+PACKAGE = ROOT / "docs" / "examples" / "judge-by-length"
+
+
+def predicates(**expressions: str) -> Predicates:
+    found = Predicates()
+    for name, expression in expressions.items():
+        definition = PredicateDefinition(name=name, expression=expression)
+        found.hear(name.encode(), msgspec.json.encode(definition))
+    return found
+
+
+def verdicts(*judges: CategoryJudge) -> Verdicts:
+    asked = predicates(sport='category("Sport")', alps='category("Sport.Alps")', snow='"snow"')
+    return Verdicts(asked, judges)
+
+
+def raising(page: Page) -> list[str]:
+    raise KeyError(f"no\nsuch {page.title}")
+
+
+def endless(page: Page) -> Iterator[str]:
+    while True:
+        yield "A"
+
+
+def test_what_several_judges_say_is_united_with_the_categories_above() -> None:
+    judgement = verdicts(lambda page: ["Sport.Alps"], lambda page: iter(["Tea"])).of(PAGE)
+    assert judgement == ({"sport": True, "alps": True, "snow": True}, None)
+    assert verdicts(lambda page: "Sport").of(PAGE).verdict == {"sport": True, "alps": False, "snow": True}
+
+
+@pytest.mark.parametrize(
+    ("judge", "why"),
+    [
+        (raising, "KeyError: 'no\\nsuch Skiing'"),
+        (endless, "more than 100 categories"),
+        (lambda page: None, "TypeError"),
+        (lambda page: [1], "a category is of type int, expected str"),
+        (lambda page: ["A..B"], "separated by single dots"),
+    ],
+)
+def test_a_judge_that_fails_leaves_the_other_predicates_their_verdicts(
+    judge: Callable[[Page], Iterable[str]], why: str
+) -> None:
+    verdict, failure = verdicts(judge).of(PAGE)
+    assert verdict == {"snow": True}
+    assert failure is not None
+    assert why in failure
+    assert "\n" not in failure
+
+
+def test_a_judge_is_asked_only_where_a_predicate_asks_for_a_category() -> None:
+    assert Verdicts(predicates(snow='"snow"'), [raising]).of(PAGE) == ({"snow": True}, None)
+    assert verdicts(raising).of(PAGE, ["snow"]) == ({"snow": True}, None)
+
+
+# languages
+
+TEXTS = {
+    "de": "Der Schnee auf den Bergen schmilzt im Frühling, und die Bäche werden zu reißenden Flüssen.",
+    "en": "The snow on the hills melts in spring, and the brooks become rivers that nobody can cross.",
+    "fr": "La neige des montagnes fond au printemps et les ruisseaux deviennent de grandes rivières.",
+}
+
+
+@pytest.mark.parametrize("code", TEXTS)
+def test_the_language_of_a_page_is_told(code: str) -> None:
+    asked = predicates(de='lang("de")', not_de='not lang("de")')
+    page = Page("http://a.org/", "", TEXTS[code])
+    assert Language()(page) == code
+    assert Verdicts(asked).of(page).verdict == {"de": code == "de", "not_de": code != "de"}
+
+
+@pytest.mark.parametrize("text", ["", "Tee", "4711 0815 " * 50, "\u2603" * 500])
+def test_of_a_text_that_says_too_little_no_language_is_told(text: str) -> None:
+    assert Language()(Page("http://a.org/", "", text)) is None
+
+
+def test_the_languages_of_the_predicate_language_are_those_that_the_judge_tells() -> None:
+    found = LanguageIdentifier.from_model_file(MODEL_FILE).labels
+    assert set(found) - {"zxx"} == LANGUAGES  # zxx: no language at all
+
+
+# trained on examples
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    path = tmp_path / "pages.warc.gz"
+    pages = {
+        f"http://a.org/{number}": f"<title>{kind}</title><p>{kind} {kind}ing {number}".encode()
+        for number, kind in enumerate(["snow", "tea"] * 6)
+    }
+    write(path, *((url, "200 OK", [("Content-Type", "text/html")], body) for url, body in pages.items()))
+    return path
+
+
+def test_a_classifier_trained_on_pages_of_an_archive_and_on_texts_judges_pages(
+    tmp_path: Path, archive: Path
+) -> None:
+    lines = [f"http://a.org/{number}\t{kind}" for number, kind in enumerate(["Sport.Snow", "Food"] * 6)]
+    lines += ["http://a.org/missing\tFood", "a hot cup of tea\tFood", "...\tFood", ""]
+    (tmp_path / "examples.tsv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    with Archive([archive]) as opened:
+        examples = load_examples(tmp_path / "examples.tsv.gz", opened)
+    assert (len(examples.found), examples.missing, examples.empty) == (13, 1, 1)
+    assert train(examples, tmp_path / "topics").accuracy == 1.0
+    (judge,) = load_judges(JudgeSettings(classifier=str(tmp_path / "topics")))
+    assert judge(Page("http://b.org/", words=("snow",))) == {"Sport", "Sport.Snow"}
+    assert judge(Page("http://b.org/", words=("cup", "tea"))) == {"Food"}
+    assert judge(Page("http://b.org/", words=("unheard",))) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("snow without a category", "line 1: expected URL or text, tab, category: no tab"),
+        ("snow\tA..B", "separated by single dots"),
+        ("http://a.org/\tA", "give --archive WARC"),
+        ("x" * 100_001, "at most"),
+        ("\udcff\tA", "can't decode"),
+    ],
+)
+def test_a_file_of_examples_that_is_none_is_refused_with_its_line(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "examples.tsv"
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(ClassifierError, match=why) as caught:
+        load_examples(path, None)
+    assert str(path) in str(caught.value)
+
+
+def test_one_category_is_nothing_to_tell_apart(tmp_path: Path) -> None:
+    path = tmp_path / "examples.tsv"
+    path.write_text("snow\tA\nhill\tA\n")
+    with pytest.raises(ClassifierError, match="2 examples of 1 categories"):
+        train(load_examples(path, None), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_classifier_that_is_none_or_not_there_is_named(tmp_path: Path) -> None:
+    (tmp_path / "broken").write_bytes(b"pickle")
+    for name in ("broken", "missing"):
+        with pytest.raises(ClassifierError, match=str(tmp_path / name)):
+            load_judges(JudgeSettings(classifier=str(tmp_path / name)))
+
+
+# installed by others
+
+
+def test_a_judge_that_nobody_offers_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="no installed package offers the judge 'missing'"):
+        load_judges(JudgeSettings(python="missing"))
+
+
+def test_the_example_package_of_the_docs_is_installed_and_judges_a_crawl(tmp_path: Path) -> None:
+    package, target = tmp_path / "package", tmp_path / "target"
+    shutil.copytree(PACKAGE, package)
+    subprocess.run(
+        [
+            sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index",
+            "--no-deps", "--no-build-isolation", "--target", str(target), str(package),
+        ],
+        check=True,
+    )  # fmt: skip
+    long = " ".join(f"word{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(150))
+    pages = {"http://a.org/": f'<a href="/short">short</a> {long}', "http://a.org/short": "a few words"}
+    write(
+        tmp_path / "pages.warc.gz",
+        *((url, "200 OK", [("Content-Type", "text/html")], body.encode()) for url, body in pages.items()),
+    )
+    out = printed(
+        tmp_path, "crawl", "--archive", "pages.warc.gz", "--seed", "http://a.org/", "--json",
+        "--predicate", 'long=category("Length.Long")', "--predicate", 'any=category("Length")',
+        "--set", "judge.python=length", PYTHONPATH=os.pathsep.join([str(target), str(ROOT)]),
+    )  # fmt: skip
+    found = last_line(out)["predicates"]
+    assert {name: (figures["hits"], figures["judged"]) for name, figures in found.items()} == {
+        "long": (1, 2),
+        "any": (2, 2),
+    }

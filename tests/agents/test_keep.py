@@ -1,0 +1,195 @@
+"""Kept pages: WARC files that others read, within their bound, and out of them the pages asked for."""
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from agents.keep.export import export
+from agents.keep.store import DIRECTORY, PARTS, KeepingError, KeptPages, files
+from agents.offline.archive import Archive
+from models.page import Page
+from models.verdict import Verdict
+from streams.records import FetchedPage, FetchOrder
+from streams.settings import KeepSettings
+
+YES: Verdict = {"tea": True, "ski": False}
+
+
+def fetched(number: int, time: float = 5.5, **headers: str) -> FetchedPage:
+    order = FetchOrder(
+        url=f"http://a.org/{number}?q=a%20b",
+        order=1,
+        predicate="tea",
+        policy="learned",
+        explored=False,
+        probability=1.0,
+        priority=0.0,
+        depth=2,
+        lease=9.0,
+    )
+    kept = {"content-type": "text/html", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return FetchedPage(
+        order=order, status=200, headers=kept, body=f"<p>{number}".encode() * 50, time=time, elapsed=0.25
+    )
+
+
+Stores = Callable[..., KeptPages]
+
+
+@pytest.fixture
+def a_store() -> Iterator[Stores]:
+    """Give what opens a store; all are closed in the end."""
+    with ExitStack() as opened:
+
+        def make(data: Path, **settings: object) -> KeptPages:
+            given = KeepSettings.model_validate(settings)
+            store = KeptPages(data, given, "Scentline (test)", lambda page: page.body)
+            opened.callback(store.close)
+            return store
+
+        yield make
+
+
+def keep(store: KeptPages, page: FetchedPage, verdict: Verdict = YES, title: str = "Tea") -> None:
+    store.keep(page, Page(page.order.url, title), verdict)
+
+
+def exported(data: Path, wanted: dict[str, float]) -> tuple[int, bytes]:
+    out = io.BytesIO()
+    return export(data, wanted, out, "a test"), out.getvalue()
+
+
+def records(data: bytes) -> list[tuple[str, str, bytes]]:
+    """Return the type, the URL and the payload of each record, as warcio reads them."""
+    return [
+        (
+            record.rec_type,
+            record.rec_headers.get_header("WARC-Target-URI") or "",
+            record.content_stream().read(),
+        )
+        for record in ArchiveIterator(io.BytesIO(data), check_digests="raise")
+    ]
+
+
+def test_a_kept_page_is_a_request_a_response_and_metadata_that_belong_together(
+    a_store: Stores, tmp_path: Path
+) -> None:
+    keep(a_store(tmp_path), fetched(1, content_encoding="gzip", server="a\r\nb: c"), title="Tea\r\nx: y")
+    (path,) = files(tmp_path / DIRECTORY)
+    with path.open("rb") as file:
+        found = [(record, record.content_stream().read()) for record in ArchiveIterator(file)]
+    (request, _), (response, body), (metadata, text) = found
+    assert [record.rec_type for record, _ in found] == ["request", "response", "metadata"]
+    assert {record.rec_headers.protocol for record, _ in found} == {"WARC/1.1"}
+    dates = {record.rec_headers.get_header("WARC-Date") for record, _ in found}
+    assert dates == {"1970-01-01T00:00:05.500000Z"}
+    identifier = response.rec_headers.get_header("WARC-Record-ID")
+    for record in (request, metadata):
+        assert record.rec_headers.get_header("WARC-Concurrent-To") == identifier
+        assert record.rec_headers.get_header("WARC-Target-URI") == "http://a.org/1?q=a%20b"
+    assert request.http_headers.statusline == "/1?q=a%20b HTTP/1.1"
+    assert request.http_headers.get_header("User-Agent") == "Scentline (test)"
+    assert request.http_headers.get_header("Host") == "a.org"
+    assert body == fetched(1).body
+    assert response.http_headers.headers == [
+        ("content-type", "text/html"),
+        ("server", "a\\r\\nb: c"),
+        ("content-length", str(len(body))),
+    ]
+    assert text.decode().splitlines() == [
+        "fetchTimeMs: 250",
+        "hopsFromSeed: 2",
+        "title: Tea\\r\\nx: y",
+        "predicate: tea",
+    ]
+
+
+def test_an_archive_of_kept_pages_answers_as_the_web_did(a_store: Stores, tmp_path: Path) -> None:
+    keep(a_store(tmp_path), fetched(1))
+    with Archive(files(tmp_path / DIRECTORY)) as archive:
+        answer = archive.answer("http://a.org/1?q=a%20b", {})
+    assert (answer.status, answer.body) == (200, fetched(1).body)
+
+
+@pytest.mark.parametrize(
+    ("which", "kept"), [("matches", {"http://a.org/1?q=a%20b"}), ("none", set())], ids=["matches", "none"]
+)
+def test_which_pages_are_kept_is_a_setting(a_store: Stores, tmp_path: Path, which: str, kept: set[str]) -> None:
+    store = a_store(tmp_path, pages=which)
+    keep(store, fetched(1))
+    keep(store, fetched(2), {"tea": False})
+    _, data = exported(tmp_path, {fetched(number).order.url: 5.5 for number in (1, 2)})
+    assert {url for _, url, _ in records(data) if url} == kept
+    everything = a_store(tmp_path, pages="all")
+    keep(everything, fetched(2), {"tea": False})
+    assert exported(tmp_path, {fetched(2).order.url: 5.5})[0] == 1
+
+
+def test_the_oldest_pages_are_dropped_beyond_the_bound(a_store: Stores, tmp_path: Path) -> None:
+    most = 40_000
+    store = a_store(tmp_path, max_bytes=most)
+    for number in range(100):
+        keep(store, fetched(number))
+    sizes = [path.stat().st_size for path in files(tmp_path / DIRECTORY)]
+    assert most * (PARTS - 2) / PARTS < sum(sizes) <= most
+    kept = [number for number in range(100) if exported(tmp_path, {fetched(number).order.url: 5.5})[0]]
+    assert kept == list(range(kept[0], 100))
+    assert kept[0] > 0
+
+
+def test_the_bound_holds_over_restarts_and_for_a_page_that_is_larger_than_it(
+    a_store: Stores, tmp_path: Path
+) -> None:
+    for number in range(12):
+        store = a_store(tmp_path, max_bytes=5_000)
+        keep(store, fetched(number))
+        store.close()
+    assert sum(path.stat().st_size for path in files(tmp_path / DIRECTORY)) <= 5_000
+    tiny = tmp_path / "tiny"
+    keep(a_store(tiny, max_bytes=10), fetched(1))
+    assert files(tiny / DIRECTORY) == []
+
+
+def test_a_file_that_was_cut_short_gives_what_is_whole_and_the_next_run_goes_on(
+    a_store: Stores, tmp_path: Path
+) -> None:
+    store = a_store(tmp_path)
+    keep(store, fetched(1))
+    (path,) = files(tmp_path / DIRECTORY)
+    whole = path.stat().st_size
+    keep(store, fetched(2))
+    store.close()
+    path.write_bytes(path.read_bytes()[: whole + 100])
+    keep(a_store(tmp_path), fetched(3))
+    written, data = exported(tmp_path, {fetched(number).order.url: 5.5 for number in (1, 2, 3)})
+    assert written == 2
+    assert [url for kind, url, _ in records(data) if kind == "response"] == [
+        "http://a.org/1?q=a%20b",
+        "http://a.org/3?q=a%20b",
+    ]
+
+
+def test_a_page_that_was_written_twice_comes_out_once_and_as_it_was_when_it_was_judged(
+    a_store: Stores, tmp_path: Path
+) -> None:
+    store = a_store(tmp_path)
+    for time in (1.0, 5.5, 5.5, 9.0):
+        keep(store, fetched(1, time))
+    written, data = exported(tmp_path, {fetched(1).order.url: 5.5})
+    assert written == 1
+    assert [kind for kind, _, _ in records(data)] == ["warcinfo", "request", "response", "metadata"]
+
+
+def test_nothing_kept_is_a_file_without_pages(tmp_path: Path) -> None:
+    written, data = exported(tmp_path, {"http://a.org/": 1.0})
+    assert (written, [kind for kind, _, _ in records(data)]) == (0, ["warcinfo"])
+
+
+def test_a_directory_that_can_t_be_written_to_is_named(a_store: Stores, tmp_path: Path) -> None:
+    (tmp_path / DIRECTORY).write_text("a file")
+    with pytest.raises(KeepingError, match="keeping pages in"):
+        keep(a_store(tmp_path), fetched(1))

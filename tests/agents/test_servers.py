@@ -1,0 +1,109 @@
+"""One request at a time to one server, by any of its addresses, and a delay between requests."""
+
+import asyncio
+
+import pytest
+
+from agents.web import servers as module
+from agents.web.servers import BUSY_SECONDS, PATIENCE_SECONDS, Servers, TooEarlyError
+from tests.agents.clocks import WaitingClock
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> WaitingClock:
+    return WaitingClock(monkeypatch)
+
+
+def early(servers: Servers, addresses: list[str], delay: float) -> float:
+    with pytest.raises(TooEarlyError) as error:
+        servers.take(addresses, delay)
+    return error.value.seconds
+
+
+def test_whoever_shares_an_address_waits_for_the_other(clock: WaitingClock) -> None:
+    servers = Servers(clock)
+    servers.take(["a", "b"], 1.0)
+    assert early(servers, ["b", "c"], 0.5) == BUSY_SECONDS
+    assert early(servers, ["a"], 30.0) == 30.0
+    servers.take(["c"], 1.0)
+    servers.release(["a", "b"])
+    servers.take(["b"], 1.0)
+
+
+def test_starts_are_the_delay_apart(clock: WaitingClock) -> None:
+    servers = Servers(clock)
+
+    async def run() -> None:
+        await servers.start(["a"], 1.5)
+        await servers.start(["a", "b"], 1.5)
+        await servers.start(["b"], 0.5)
+        await servers.start(["c"], 1.5)
+
+    asyncio.run(run())
+    assert clock.slept == [1.5, 0.5]
+
+
+def test_a_long_wait_is_left_to_the_frontier(clock: WaitingClock) -> None:
+    servers = Servers(clock)
+
+    async def run() -> None:
+        await servers.start(["a"], 9.0)
+        clock.time = 4.0
+        assert early(servers, ["a"], 9.0) == 5.0
+        with pytest.raises(TooEarlyError):
+            await servers.start(["a"], 9.0)
+        clock.time = 9.0 - PATIENCE_SECONDS
+        servers.take(["a"], 9.0)
+        await servers.start(["a"], 9.0)
+
+    asyncio.run(run())
+    assert clock.slept == [PATIENCE_SECONDS]
+
+
+def test_one_that_was_refused_leaves_nothing_taken(clock: WaitingClock) -> None:
+    servers = Servers(clock)
+    servers.take(["b"], 1.0)
+    early(servers, ["a", "b"], 1.0)
+    servers.take(["a"], 1.0)
+
+
+def test_a_turn_is_waited_for_however_long_it_takes(clock: WaitingClock) -> None:
+    servers = Servers(clock)
+
+    async def run() -> float:
+        await servers.start(["a"], 60.0)
+        async with servers.turn(["a"], 60.0):
+            assert early(servers, ["a"], 1.0) == 1.0
+        servers.take(["a"], 0.0)
+        return clock.time
+
+    assert asyncio.run(run()) == pytest.approx(60.0)
+
+
+def test_a_turn_that_fails_is_over() -> None:
+    servers = Servers(lambda: 0.0)
+
+    async def run() -> None:
+        with pytest.raises(OSError, match="broken"):
+            async with servers.turn(["a"], 1.0):
+                raise OSError("broken")
+
+    asyncio.run(run())
+    servers.take(["a"], 0.0)
+
+
+def test_the_servers_longest_not_asked_are_forgotten_but_none_that_is_being_asked(
+    clock: WaitingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MAX_SERVERS", 3)
+    servers = Servers(clock)
+
+    async def run() -> None:
+        servers.take(["busy"], 1.0)
+        for number in range(9):
+            await servers.start([str(number)], 1.0)
+
+    asyncio.run(run())
+    assert early(servers, ["busy"], 5.0) == 5.0
+    servers.take(["0"], 100.0)
+    assert early(servers, ["8"], 100.0) == 100.0

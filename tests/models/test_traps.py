@@ -1,0 +1,276 @@
+"""Traps: spaces of URLs without end, session ids, soft 404s; and the real URLs and pages that are none."""
+
+import gzip
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from warcio.archiveiterator import ArchiveIterator
+
+from agents.web.parse import parse
+from models.traps.barren import Barren, dated, pattern, space
+from models.traps.missing import says_missing
+from models.traps.spaces import Bounds, trap
+from models.url import canonical, host
+from streams.settings import FrontierSettings, JudgeSettings
+from tests.shared import shared
+
+BOUNDS = Bounds()
+SITE = "http://example.org"
+
+
+def test_the_defaults_of_the_settings_are_those_of_the_bounds() -> None:
+    given = FrontierSettings()
+    assert Bounds(given.path_segments, given.repeats, given.parameters) == BOUNDS
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("/a" * 3, "3 times in a row the path segments a"),
+        ("/x/a/b/a/b/a/b/c", "3 times in a row the path segments a/b"),
+        ("/a/1/a/2/a/3/a/4", "4 times the path segment a"),
+        ("/" + "/".join(f"s{n}" for n in range(21)), "21 path segments, expected at most 20"),
+        ("/list?" + "&".join(f"p{n}=1" for n in range(21)), "21 parameters, expected at most 20"),
+        ("/list?colour=1&size=2&colour=1", "a parameter repeated with its value"),
+        ("/list?tag=1&tag=2&tag=3&tag=4", "4 times the parameter tag"),
+        ("/login?next=%252Flogin%253Fnext%253D%25252Flogin", "a query escaped three times over"),
+        ("/cal/2412/05/", "a calendar, the year 2412"),
+        ("/cal/0001-12-24", "a calendar, the year 1"),
+        ("/cal?view=month&month=2212-05", "a calendar, the year 2212"),
+        ("/cal?month=5&year=12024", "a calendar, the year 12024"),
+    ],
+)
+def test_a_url_of_a_space_without_end_is_told_by_its_spelling(url: str, why: str) -> None:
+    assert trap(SITE + url, BOUNDS) == why
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "/",
+        "/a/a/b/b",
+        "/2011/11/11/11/11",
+        "/1/1/1/1/1/1/1",
+        "/list?tag=1&tag=2&tag=3&tags[]=1",
+        "/news/2031/05/12/a-b",
+        "/isbn/9999-12345",
+        "/books/1984/the-year-3000",
+        "/prices?year=1999",
+        "/list?a&b&a&b&a&b",
+        "//a//b//c//",
+    ],
+)
+def test_a_page_is_no_trap(url: str) -> None:
+    assert trap(SITE + url, BOUNDS) == ""
+
+
+def logged(name: str) -> Iterator[str]:
+    with gzip.open(shared(f"logs/{name}.log.gz"), "rt", errors="replace") as lines:
+        for line in lines:
+            found = re.search(r'"(?:GET|POST|HEAD) (/\S*)', line)
+            if found is not None:
+                yield SITE + found[1]
+
+
+def listed(name: str) -> Iterator[str]:
+    with gzip.open(shared(f"{name}/topics.tsv.gz"), "rt") as lines:
+        yield from (line.partition("\t")[0] for line in lines)
+
+
+def graph() -> Iterator[str]:
+    with gzip.open(shared("graphs/hollins.dat.gz"), "rt", errors="replace") as lines:
+        yield from (line.split()[1] for line in lines if " http" in line)
+
+
+@pytest.mark.parametrize(
+    ("urls", "least"),
+    [
+        pytest.param(lambda: listed("wikispeedia"), 4000, id="wikispeedia"),
+        pytest.param(lambda: listed("webkb"), 1500, id="webkb"),
+        pytest.param(graph, 6000, id="hollins"),
+        pytest.param(lambda: logged("sundog"), 30_000, id="sundog"),
+        pytest.param(lambda: logged("semicomplete"), 1000, id="semicomplete"),
+    ],
+)
+def test_of_the_urls_of_real_sites_none_is_taken_for_a_trap(urls: object, least: int) -> None:
+    assert callable(urls)
+    known = {found for url in urls() if (found := canonical(url)) is not None}
+    assert len(known) >= least
+    assert [(url, why) for url in known if (why := trap(url, BOUNDS))] == []
+
+
+# session ids
+
+HEX = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("url", "page"),
+    [
+        (f"/shop;jsessionid={HEX}", "/shop"),
+        (f"/shop;JSESSIONID={HEX}.node1?a=1", "/shop?a=1"),
+        (f"/shop;v=1;jsessionid={HEX}/item", "/shop;v=1/item"),
+        (f"/list?PHPSESSID={HEX}", "/list"),
+        (f"/list?a=1&PHPSESSID={HEX[:26]}&b=2", "/list?a=1&b=2"),
+        (f"/list?PHP%53ESSID={HEX}", "/list"),
+        (f"/forum?sid={HEX}&t=7", "/forum?t=7"),
+        (f"/shop?osCsid={HEX}&products_id=3", "/shop?products_id=3"),
+        (f"/shop?session_id={HEX}", "/shop"),
+        ("/app/(S(lit3py55t21z5v55vlm25s55))/page.aspx", "/app/page.aspx"),
+        ("/index.cfm?CFID=123&CFTOKEN=12345678&a=1", "/index.cfm?a=1"),
+    ],
+)
+def test_a_session_id_is_no_part_of_a_url(url: str, page: str) -> None:
+    assert canonical(SITE + url) == SITE + page
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "/talks?session=42",
+        "/talks?session_id=2024-keynote",
+        "/talks?session=thelongtitleofatalkthathasnodigits",
+        "/forum?sid=12345",
+        "/film?cfid=7",
+        "/a;v=1/b",
+        f"/paper?sha={HEX}",
+        f"/.;jsessionid={HEX}/b",
+        "/math/(S(n))/proof",
+        "/about?next=jsessionid",
+    ],
+)
+def test_what_may_be_a_page_keeps_its_name(url: str) -> None:
+    assert canonical(SITE + url) == SITE + url
+
+
+PIECES = st.sampled_from([
+    "/", ";", "?", "&", "=", ".", "a", "1", "(S(", "))", "jsessionid=", "PHPSESSID=", "sid=", "cfid=",
+    "cftoken=", "session=", "%53", "%2525", "2031", "/05", "-12", HEX, HEX[:24], "tag=x", "/a/b", "month=",
+])  # fmt: skip
+
+
+@settings(derandomize=True, deadline=None, max_examples=400)
+@given(st.lists(PIECES, max_size=14).map("".join))
+def test_a_url_without_its_session_id_is_its_own_canonical_form(rest: str) -> None:
+    url = canonical(f"{SITE}/{rest}")
+    assert url is not None
+    assert canonical(url) == url
+    assert isinstance(trap(url, BOUNDS), str)
+    name = pattern(url)
+    assert (name is None) == (space(url) is None)
+    assert name is None or (host(name) == host(url) and pattern(name) == name)
+
+
+# spaces told by their pages
+
+
+def test_urls_that_differ_in_numbers_only_are_of_one_space() -> None:
+    assert space(f"{SITE}/p?id=1&page=22") == space(f"{SITE}/p?id=333&page=4")
+    assert space(f"{SITE}/p?id=1") != space(f"{SITE}/q?id=1") != space("http://example2.org/q?id=1")
+    assert space("http://h1.example.org:8080/about") is None
+
+
+def test_a_hit_ends_a_row_of_misses_and_a_page_of_its_own_a_row_of_copies() -> None:
+    row = Barren()
+    row.copied()
+    row.copied()
+    assert (row.copies, row.misses) == (2, 2)
+    row.judged(hit=False)
+    assert (row.copies, row.misses) == (0, 3)
+    row.judged(hit=True)
+    assert (row.copies, row.misses) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_dated"),
+    [
+        ("/cal/2031/05", True),
+        ("/day/2031/05/12/", True),
+        ("/cal?month=2031-05", True),
+        ("/cal?day=2031-05-12&view=week", True),
+        ("/cal?year=2031&month=5", True),
+        ("/2031/05/12/title-7", False),
+        ("/node/12345", False),
+        ("/book/3/chapter/7", False),
+    ],
+)
+def test_days_and_months_are_told_from_what_happened_on_them(url: str, is_dated: bool) -> None:
+    name = pattern(SITE + url)
+    assert name is not None
+    assert dated(name) is is_dated
+
+
+# soft 404s
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "404",
+        "404 Not Found",
+        "404 - Page Not Found",
+        "Error 404",
+        "Error 404 (Not Found)!!1",
+        "HTTP Error 404.0 - Not Found",
+        "Not Found",
+        "Object not found!",
+        "Page not found | Example",
+        "Example: Page not found",
+        "Page Not Found — Example",
+        "Example » File not found",
+        "Oops! The page you requested could not be found.",
+        "Oops, page not found",
+        "Seite nicht gefunden – Beispiel",
+        "Page introuvable - Exemple",
+        "Página no encontrada",
+        "Страница не найдена",
+    ],
+)
+def test_a_page_whose_title_says_so_is_a_soft_404(title: str) -> None:
+    assert says_missing(title, "Try the search.")
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "",
+        "Peugeot 404",
+        "HTTP 404",
+        "404 ways to cook an egg and one not to",
+        "Lost and not found",
+        "How to design a page not found page",
+        "Room 404: opening hours",
+        "Files",
+        "The page turner",
+        "Area code 404",
+    ],
+)
+def test_a_page_with_another_title_is_none(title: str) -> None:
+    assert not says_missing(title, "Try the search.")
+
+
+def test_a_page_of_many_words_is_none_and_one_without_a_title_is_judged_by_its_first_words() -> None:
+    assert not says_missing("404 Not Found", "word " * 300)
+    assert says_missing("", "Not Found The requested URL /x was not found on this server.")
+    assert not says_missing("", "Not Found " + "but much else " * 30)
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_any_title_and_text_are_looked_at(title: str, text: str) -> None:
+    assert says_missing(title, text) in (True, False)
+
+
+@pytest.mark.parametrize("name", ["wikispeedia", "webkb"])
+def test_of_real_pages_only_those_are_soft_404s_that_are(name: str) -> None:
+    found = []
+    with shared(f"{name}/pages.warc.gz").open("rb") as file:
+        for record in ArchiveIterator(file):
+            if record.rec_type == "response":
+                url = record.rec_headers.get_header("WARC-Target-URI")
+                page = parse(url, record.content_stream().read(), "text/html", JudgeSettings())
+                found += [(url, page.title, page.text[:80])] if page.missing else []
+    assert found == []

@@ -1,0 +1,122 @@
+"""Whatever stands in a message, a decoder gives a record or a `RecordError` of one short line."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from agents.harvest import read_outcome
+from agents.predicates import Predicates
+from models.page import Link
+from streams.records import (
+    VERSION,
+    AccessPack,
+    DeadLetter,
+    Decoder,
+    EvidencePack,
+    FetchedPage,
+    FetchOrder,
+    Interest,
+    Pack,
+    RecordError,
+    SightingPack,
+)
+
+KINDS: list[Any] = [AccessPack, SightingPack, EvidencePack, FetchOrder, FetchedPage, Interest, DeadLetter]
+DECODERS = [Decoder[Any](kind) for kind in KINDS]
+#: As long as an error may be: it goes to the dead letters and into the log.
+REASON = 200
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text() | st.binary(),
+    lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=30,
+)
+tags = st.sampled_from([
+    "seeded", "inherited", "linked", "visited", "near", "together", "met", "judged", "failed", "redirected",
+    "count", "label", "prior", "start",
+])  # fmt: skip
+numbers = st.integers(-(2**63), 2**64 - 1)
+facts = st.tuples(numbers, numbers, st.builds(lambda tag, rest: [tag, *rest], tags, st.lists(values)))
+packs = st.builds(lambda found: [VERSION, "source", found], st.lists(facts, max_size=3))
+messages = st.binary(max_size=300) | st.builds(msgspec.msgpack.encode, values | packs)
+
+
+def encoded(*parts: object) -> bytes:
+    return msgspec.msgpack.encode(list(parts))
+
+
+def check(decode: Decoder[Any], message: bytes) -> None:
+    try:
+        decode(message)
+    except RecordError as error:
+        assert 0 < len(str(error)) < REASON
+        assert "\n" not in str(error)
+        assert "secret" not in str(error)
+
+
+@pytest.mark.parametrize("decode", DECODERS, ids=range(len(KINDS)))
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(messages)
+@example(b"")
+@example(b"\xc1")
+@example(b"\x91" * 50_000)
+@example(b"\xdd\xff\xff\xff\xff")
+@example(b"\xdf\xff\xff\xff\xff" * 3)
+@example(b"\xdb\xff\xff\xff\xff a string that ends early")
+@example(b"\xa4\xff\xfe\xfd\xfc")
+@example(encoded(2**63))
+@example(encoded(VERSION + 1, "of a later day"))
+@example(encoded(VERSION, "source", [[0, 0, ["\0" * 1000]]]))
+@example(encoded(VERSION, "source", [[0, 0, ["a\nsecret"]]]))
+def test_any_bytes_are_a_record_or_an_error(decode: Decoder[Any], message: bytes) -> None:
+    check(decode, message)
+
+
+@pytest.mark.parametrize("decode", DECODERS, ids=range(len(KINDS)))
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.data())
+def test_damaged_records_are_records_or_errors(decode: Decoder[Any], data: st.DataObject) -> None:
+    whole = bytearray(data.draw(st.sampled_from(WHOLE)))
+    for place, byte in data.draw(st.lists(st.tuples(st.integers(0, len(whole) - 1), st.integers(0, 255)))):
+        whole[place] = byte
+    check(decode, bytes(whole[: data.draw(st.integers(0, len(whole)))]))
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.binary(max_size=300) | st.builds(msgspec.json.encode, values) | st.text().map(str.encode))
+def test_any_bytes_are_an_outcome_or_an_error(message: bytes) -> None:
+    try:
+        read_outcome(message)
+    except RecordError as error:
+        assert len(str(error)) < REASON
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.binary(max_size=50), st.binary(max_size=300) | st.builds(msgspec.json.encode, values))
+def test_any_bytes_are_a_definition_or_are_passed_over(key: bytes, message: bytes) -> None:
+    predicates = Predicates()
+    predicates.hear(key, message)
+    assert predicates.active == {}
+
+
+ORDER = FetchOrder(
+    url="http://a.test/", order=1, predicate="p", policy="learned", explored=False, probability=0.5,
+    priority=1.0, depth=2, lease=3.0,
+)  # fmt: skip
+LINK = Link("http://a.test/b", ("anchor",), ("words", "around"))
+WHOLE = [
+    msgspec.msgpack.encode(record)
+    for record in (
+        ORDER,
+        FetchedPage(order=ORDER, status=200, headers={"a": "b"}, body=b"body", time=1.0, elapsed=0.1),
+        Interest(feature="w:word", counts={"p": (3, 1)}),
+        DeadLetter(topic="pages", partition=0, offset=9, reason="why", value=b"what", time=1.0),
+        Pack[Any](source="judge", facts=[(1, 0, ["judged", "http://a.test/", {"p": True}, 1.0])]),
+        Pack[Any](
+            source="judge", facts=[(1, 0, ["linked", b"page", "http://a.test/", 0, {}, (), (LINK,), (0,)])]
+        ),
+    )
+]
