@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from agents.duplicates import DuplicateRow, Duplicates
+from agents.judges.outcomes import outcome_of
 from agents.judges.reading import PageReader
 from agents.judges.verdicts import Verdicts
 from agents.keep.store import KeptPages
@@ -20,7 +21,7 @@ from models.verdict import Verdict
 from streams.dead_letters import bury
 from streams.inbox import Shard
 from streams.outbox import Outbox
-from streams.records import Failed, FetchedPage, Judged, Linked, Outcome, Pack
+from streams.records import Failed, FetchedPage, Judged, Linked, Pack
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import OUTCOMES, PAGES, SIGHTINGS
@@ -99,22 +100,7 @@ class JudgeAgent:
         repeated: bool,
     ) -> None:
         order = fetched.order
-        outcome = Outcome(
-            url=order.url,
-            time=fetched.time,
-            title=page.title,
-            verdict=verdict,
-            predicate=order.predicate,
-            policy=order.policy,
-            explored=order.explored,
-            probability=order.probability,
-            priority=order.priority,
-            expected=order.expected,
-            depth=order.depth,
-            words=page.words,
-            links=page.links,
-            origin=origin,
-        )
+        outcome = outcome_of(fetched, page, verdict, origin)
         key = order.url
         outbox.send(
             OUTCOMES.name, self._runtime.partition(OUTCOMES, key), key.encode(), msgspec.json.encode(outcome)

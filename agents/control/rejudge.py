@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from agents.judges.outcomes import outcome_of
 from agents.judges.reading import PageReader
 from agents.judges.verdicts import Verdicts
 from models.learner.semantic import page_subject
@@ -17,7 +18,7 @@ from models.url import host, identifier
 from models.verdict import Verdict
 from streams.dead_letters import bury
 from streams.outbox import Outbox
-from streams.records import FetchedPage, Outcome, RecordError, Rejudged, Relinked
+from streams.records import FetchedPage, RecordError, Rejudged, Relinked
 from streams.runtime import Runtime
 from streams.topics import OUTCOMES, PAGES, SIGHTINGS
 from streams.transport.reader import LogReader
@@ -93,23 +94,7 @@ class Rejudge:
 
     def _tell(self, outbox: Outbox, fetched: FetchedPage, page: Page, verdict: Verdict, origin: str) -> None:
         order = fetched.order
-        outcome = Outcome(
-            url=order.url,
-            time=fetched.time,
-            title=page.title,
-            verdict=verdict,
-            predicate=order.predicate,
-            policy=order.policy,
-            explored=order.explored,
-            probability=order.probability,
-            priority=order.priority,
-            expected=order.expected,
-            depth=order.depth,
-            words=(),
-            links=(),
-            origin=origin,
-            later=True,
-        )
+        outcome = outcome_of(fetched, page, verdict, origin, later=True)
         to = self._runtime.partition(OUTCOMES, order.url)
         outbox.send(OUTCOMES.name, to, order.url.encode(), msgspec.json.encode(outcome))
         subject = page_subject(order.url, page.title) if self._meanings else ""

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from models.categories import expand
 from models.classify.classifier import Classifier
-from models.classify.stored import MOST_BYTES, ClassifierError, unpack
+from models.classify.stored import ClassifierError, unpack
 from models.page import Page
+from models.sealed import MOST_BYTES
 
 
 class TextJudge:

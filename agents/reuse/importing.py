@@ -13,7 +13,8 @@ from models.interest.features import BASE
 from models.predicate import PredicateError, parse
 from models.reuse.checks import LearnedStateError
 from models.reuse.learned import Learned
-from models.reuse.stored import MOST_BYTES, State, unpack
+from models.reuse.stored import State, unpack
+from models.sealed import MOST_BYTES
 from streams.outbox import Outbox
 from streams.records import Decoder, EvidencePack, Prior, RecordError, Start
 from streams.settings import Settings

@@ -11,7 +11,8 @@ from river.naive_bayes import MultinomialNB
 
 from models.classify.classifier import MOST_WORDS, Classifier, distinct_words
 from models.classify.holdout import Example, held_out
-from models.classify.stored import NAME, VERSION, ClassifierError, Stored, Trained, _digest, pack, unpack
+from models.classify.stored import KIND, ClassifierError, Trained, pack, unpack
+from models.sealed import Sealed, digest
 
 WORDS = st.lists(st.sampled_from([f"word{number}" for number in range(12)]), min_size=1, max_size=8)
 EXAMPLES = st.lists(st.builds(Example, WORDS, st.sampled_from(["A", "A.B", "C"])), min_size=2, max_size=20)
@@ -79,8 +80,10 @@ def test_what_can_be_told_apart_is_told_rightly_and_a_single_example_is_not() ->
     assert holdout.accuracy == pytest.approx(12 / 13)
 
 
-def packed(body: bytes, name: str = NAME, version: int = VERSION, checksum: bytes | None = None) -> bytes:
-    stored = Stored(name, version, "a test", checksum or _digest(body), body)
+def packed(
+    body: bytes, name: str = KIND.name, version: int = KIND.version, checksum: bytes | None = None
+) -> bytes:
+    stored = Sealed(name, version, "a test", checksum or digest(body), body)
     return zstandard.ZstdCompressor().compress(msgspec.msgpack.encode(stored))
 
 

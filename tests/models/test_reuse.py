@@ -13,6 +13,7 @@ import zstandard
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from models import sealed
 from models.crowd.trace import Step, Trace
 from models.evaluate.crawler import Crawler, Task
 from models.evaluate.learned import LearnedCrawler
@@ -29,10 +30,10 @@ from models.learner.shrinkage import base_rate, log_lift
 from models.learner.state import Learner
 from models.learner.words import PAGE, Vocabulary, WordTable
 from models.page import Link, Page
-from models.reuse import stored
 from models.reuse.checks import LearnedStateError
 from models.reuse.learned import Combining, Learned, learned
-from models.reuse.stored import State, digest, pack, unpack
+from models.reuse.stored import State, pack, unpack
+from models.sealed import digest
 
 # counts
 
@@ -238,11 +239,11 @@ def test_a_flipped_bit_is_refused_or_changes_nothing_that_was_learned(place: int
 
 
 def test_a_file_that_decompresses_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "MOST_DECOMPRESSED", 1_000_000)
+    monkeypatch.setattr(sealed, "MOST_DECOMPRESSED", 1_000_000)
     bomb = zstandard.compress(bytes(30_000_000))
     assert len(bomb) < 10_000
     assert "decompresses to more than 1000000 bytes" in refused(bomb)
-    monkeypatch.setattr(stored, "MOST_BYTES", 100)
+    monkeypatch.setattr(sealed, "MOST_BYTES", 100)
     assert "more than 100 bytes" in refused(bomb)
 
 

@@ -1,0 +1,100 @@
+"""What was learned, as the bytes of a file: one MessagePack document under Zstandard, with a checksum.
+
+The document is a map: ``name`` says what it is, ``version`` is the format's, ``made_by`` the program's that
+wrote it, ``checksum`` the BLAKE2b digest of ``body``, and ``body`` MessagePack again. Reading a file runs
+nothing that it holds, and takes no more memory than a bound.
+"""
+
+import io
+from hashlib import blake2b
+from typing import NamedTuple, TypeVar
+
+import msgspec
+import zstandard
+
+T = TypeVar("T")
+
+#: Bounds of a file, and of what it holds when it is decompressed.
+MOST_BYTES = 64_000_000
+MOST_DECOMPRESSED = 256_000_000
+
+_DIGEST = 32
+_LEVEL = 9
+_WINDOW = 1 << 27
+
+
+class SealedError(ValueError):
+    """Bytes that are not what was expected; the text says what is wrong with them."""
+
+
+class Kind(NamedTuple):
+    """A kind of file: its name, the version of its format, the command that writes it."""
+
+    name: str
+    version: int
+    writer: str
+
+
+class Sealed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The document: ``checksum``, which identifies it too, is that of ``body``."""
+
+    name: str
+    version: int
+    made_by: str
+    checksum: bytes
+    body: bytes
+
+
+class _Head(msgspec.Struct, frozen=True):
+    name: str
+    version: int
+
+
+def seal(kind: Kind, content: object, made_by: str) -> bytes:
+    """Return the bytes of a file of this kind."""
+    body = msgspec.msgpack.encode(content)
+    sealed = Sealed(kind.name, kind.version, made_by, digest(body), body)
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(msgspec.msgpack.encode(sealed))
+
+
+def unseal(kind: Kind, data: bytes, content: type[T]) -> tuple[T, str]:
+    """Return the content of bytes that `seal` returned, and its checksum in hexadecimal digits.
+
+    Raises `SealedError` for any others, before memory is taken for more than `MOST_DECOMPRESSED`.
+    """
+    document = _decompressed(data)
+    try:
+        head = msgspec.msgpack.decode(document, type=_Head)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise SealedError(f"expected what `{kind.writer}` wrote: {error}") from error
+    if head.name != kind.name:
+        raise SealedError(f"it says it is {head.name[:40]!r}, expected {kind.name!r}")
+    if head.version != kind.version:
+        raise SealedError(f"its format has version {head.version}, expected {kind.version}")
+    try:
+        sealed = msgspec.msgpack.decode(document, type=Sealed)
+        found, told = digest(sealed.body).hex(), sealed.checksum.hex()
+        if found != told:
+            raise SealedError(f"its checksum is {told[:16]}, expected {found[:16]}: the file is damaged")
+        return msgspec.msgpack.decode(sealed.body, type=content), told
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise SealedError(f"reading it: {error}") from error
+
+
+def digest(body: bytes) -> bytes:
+    """Return the checksum of a document's body."""
+    return blake2b(body, digest_size=_DIGEST).digest()
+
+
+def _decompressed(data: bytes) -> bytes:
+    if len(data) > MOST_BYTES:
+        raise SealedError(f"it has more than {MOST_BYTES} bytes, expected at most so many")
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+    try:
+        with decompressor.stream_reader(io.BytesIO(data)) as reader:
+            document = reader.read(MOST_DECOMPRESSED + 1)
+    except zstandard.ZstdError as error:
+        raise SealedError(f"decompressing it: {error}; expected Zstandard") from error
+    if len(document) > MOST_DECOMPRESSED:
+        raise SealedError(f"it decompresses to more than {MOST_DECOMPRESSED} bytes, expected at most so many")
+    return document
