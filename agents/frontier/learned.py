@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from agents.frontier.known import Known, Place
 from agents.frontier.meanings import Texts
-from agents.frontier.rows import FrontierShard, PageRow, ParentRow, beside_of, parent_of
+from agents.frontier.rows import FrontierShard, PageRow, ParentRow, beside_of, children_of, parent_of
 from models.crowd.together import SIXTHS
 from models.learner.address import prefixes, url_words
 from models.learner.calibration import calibrated
@@ -131,7 +131,7 @@ class LearnedScorer:
             parent = parent_of(shard, name)
             place = (shard.partition, name)
             numbered = self._numbered(place, parent)
-            view = known.parent(place, parent, numbered.words)
+            view = known.parent(place, parent, children_of(shard, name), numbered.words)
             found.append(InLink(view, numbered.numbers[page], parent.targets[page].position))
         return found
 

@@ -15,6 +15,8 @@ from agents.frontier.rows import (
     FrontierShard,
     PageRow,
     ParentRow,
+    children_key,
+    children_of,
     parent_key,
     parent_of,
     unknown,
@@ -135,18 +137,16 @@ class Links:
     ) -> None:
         """Note a judged link target with its linking page, here and wherever that page has targets."""
         position = parent.targets[child].position
-        if not _note_child(parent, child, verdict, position):
+        if not _note_child(shard, name, child, verdict, position):
             return
-        shard.put(parent_key(name), parent)
         for partition in parent.partitions:
             if partition != shard.partition:
                 shard.outbox.emit(SIGHTINGS.name, partition, Near(name, child, verdict, position))
 
     def near(self, shard: FrontierShard, sighting: Near) -> None:
         """Take in the verdict on a link target in another partition."""
+        _note_child(shard, sighting.parent, sighting.child, sighting.verdict, sighting.position)
         parent = parent_of(shard, sighting.parent)
-        _note_child(parent, sighting.child, sighting.verdict, sighting.position)
-        shard.put(parent_key(sighting.parent), parent)
         self._pages.touch(shard, _near(parent, sighting.child, sighting.position, NEAR_AT_MOST))
 
 
@@ -157,17 +157,18 @@ def _count_link(row: PageRow, verdict: Verdict) -> None:
         counts[1] += satisfied
 
 
-def _note_child(parent: ParentRow, child: bytes, verdict: Verdict, position: int) -> bool:
+def _note_child(shard: FrontierShard, name: bytes, child: bytes, verdict: Verdict, position: int) -> bool:
     """Note the verdict on a link target, or what a later one adds; return whether it said anything new."""
-    if child not in parent.children:
-        parent.children[child] = (verdict, position)
-        return True
-    known, position = parent.children[child]
+    children = children_of(shard, name)
+    known, position = children.judged.get(child, ({}, position))
     more = unknown(verdict, known)
-    if more:
-        parent.children[child] = (known | more, position)
-        parent.revised += 1
-    return bool(more)
+    if child in children.judged:
+        if not more:
+            return False
+        children.revised += 1
+    children.judged[child] = (known | more, position)
+    shard.put(children_key(name), children)
+    return True
 
 
 def _near(parent: ParentRow, page: bytes, position: int, most: int) -> list[bytes]:

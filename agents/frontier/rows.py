@@ -1,6 +1,6 @@
-"""The frontier's rows: one a URL, a linking page, a page beside others, a host, a space, and one of totals.
+"""The frontier's rows: a URL, a linking page and its children, a page beside others, a host, a space, totals.
 
-A page's row lies in the partition of its host. A linking page's row lies in every partition that holds one of
+A page's row lies in the partition of its host. A linking page's rows lie in every partition that holds one of
 its link targets, and what is told of a page beside others in every partition that holds one of these, so that
 scoring a candidate never leaves its partition.
 """
@@ -91,11 +91,10 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
 
 
 class ParentRow(msgspec.Struct, array_like=True, tag="parent"):
-    """What is known of a linking page: its words and verdict, its targets here, its judged targets anywhere.
+    """What is known of a linking page: its words and verdict, and by their identifiers its targets here.
 
-    ``linked`` is False while only verdicts on its targets have come. ``targets`` and ``children`` are by the
-    target's identifier: the link to it, and the verdict on it with the link's position. ``time`` is that of the
-    page's own verdict; ``revised`` counts how often a verdict here grew by predicates that came later.
+    ``linked`` is False until the page itself was told of. ``time`` is that of its verdict; ``revised`` counts
+    how often that grew by predicates that came later.
     """
 
     url: str = ""
@@ -103,10 +102,25 @@ class ParentRow(msgspec.Struct, array_like=True, tag="parent"):
     verdict: Verdict = {}
     words: frozenset[str] = frozenset()
     targets: dict[bytes, Anchor] = {}
-    children: dict[bytes, tuple[Verdict, int]] = {}
     partitions: tuple[int, ...] = ()
     time: float = 0.0
     revised: int = 0
+
+
+class ChildrenRow(msgspec.Struct, array_like=True, tag="children"):
+    """The judged targets of a linking page, anywhere: by identifier the verdict, and the link's position.
+
+    It is a row of its own because it changes with each of these verdicts, and `ParentRow`, which is long, does
+    not. ``revised`` counts how often a verdict grew by predicates that came later.
+    """
+
+    judged: dict[bytes, tuple[Verdict, int]] = {}
+    revised: int = 0
+
+    @property
+    def noted(self) -> int:
+        """What grows with each change."""
+        return len(self.judged) + self.revised
 
 
 class BesideRow(msgspec.Struct, array_like=True, tag="beside"):
@@ -178,11 +192,12 @@ def unknown(verdict: Verdict, known: Verdict) -> Verdict:
     return {name: holds for name, holds in verdict.items() if name not in known}
 
 
-FrontierRow: TypeAlias = PageRow | ParentRow | BesideRow | HostRow | SpaceRow | TotalsRow
+FrontierRow: TypeAlias = PageRow | ParentRow | ChildrenRow | BesideRow | HostRow | SpaceRow | TotalsRow
 FrontierShard: TypeAlias = Shard[FrontierRow]
 
 PAGE_PREFIX = b"p"
 PARENT_PREFIX = b"l"
+CHILDREN_PREFIX = b"c"
 BESIDE_PREFIX = b"n"
 HOST_PREFIX = b"h"
 SPACE_PREFIX = b"s"
@@ -196,6 +211,11 @@ def page_key(url: str) -> bytes:
 def parent_key(page: bytes) -> bytes:
     """Return the key of a linking page's row, from its identifier."""
     return PARENT_PREFIX + page
+
+
+def children_key(page: bytes) -> bytes:
+    """Return the key of the row of a linking page's judged targets, from its identifier."""
+    return CHILDREN_PREFIX + page
 
 
 def beside_key(page: bytes) -> bytes:
@@ -217,6 +237,12 @@ def parent_of(shard: FrontierShard, page: bytes) -> ParentRow:
     """Return a linking page's row, an empty one where there is none."""
     row = shard.get(parent_key(page))
     return row if isinstance(row, ParentRow) else ParentRow()
+
+
+def children_of(shard: FrontierShard, page: bytes) -> ChildrenRow:
+    """Return the row of a linking page's judged targets, an empty one where there is none."""
+    row = shard.get(children_key(page))
+    return row if isinstance(row, ChildrenRow) else ChildrenRow()
 
 
 def beside_of(shard: FrontierShard, page: bytes) -> BesideRow:

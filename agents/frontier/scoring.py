@@ -3,7 +3,16 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from agents.frontier.rows import BesideRow, FrontierShard, PageRow, ParentRow, beside_of, parent_key
+from agents.frontier.rows import (
+    BesideRow,
+    ChildrenRow,
+    FrontierShard,
+    PageRow,
+    ParentRow,
+    beside_of,
+    children_of,
+    parent_key,
+)
 from models.crowd.affinity import affinity_log
 from models.crowd.collaborative import CrowdEvidence
 from models.crowd.locality import region_log
@@ -57,26 +66,24 @@ class Known:
         words = ((page, frozenset(signer.words)) for page, signer in signers)
         return _united(self._signature_masks, self._signers, words)
 
-    def siblings(self, partition: int, parents: Iterable[tuple[bytes, ParentRow]]) -> tuple[int, int]:
+    def siblings(self, shard: FrontierShard, parents: Iterable[bytes]) -> tuple[int, int]:
         """Return the distinct visited siblings of a candidate, and how many of them satisfy the predicate."""
-        found = [self._judged((partition, page), parent) for page, parent in parents if parent.children]
+        rows = [(page, children_of(shard, page)) for page in parents]
+        found = [self._judged((shard.partition, page), row) for page, row in rows if row.judged]
         if len(found) == 1:
             return len(found[0].visited), len(found[0].satisfying)
         visited = frozenset().union(*(children.visited for children in found))
         satisfying = frozenset().union(*(children.satisfying for children in found))
         return len(visited), len(satisfying)
 
-    def _judged(self, place: tuple[int, bytes], parent: ParentRow) -> Children:
+    def _judged(self, place: tuple[int, bytes], row: ChildrenRow) -> Children:
         # Each partition hears of a verdict in its own time, so equal numbers need not be the same verdicts.
         children = self._children.get(place)
-        verdicts_here = len(parent.children) + parent.revised
-        if children is None or children.verdicts != verdicts_here:
+        if children is None or children.verdicts != row.noted:
             name = self.weights.predicate
-            verdicts = {
-                child: verdict[name] for child, (verdict, _) in parent.children.items() if name in verdict
-            }
+            verdicts = {child: verdict[name] for child, (verdict, _) in row.judged.items() if name in verdict}
             satisfying = frozenset(child for child, holds in verdicts.items() if holds)
-            children = Children(verdicts_here, frozenset(verdicts), satisfying)
+            children = Children(row.noted, frozenset(verdicts), satisfying)
             if len(self._children) > len(self._parents) + 1000:
                 self._children.clear()
             self._children[place] = children
@@ -152,7 +159,7 @@ class PaperScorer:
             content * known.content_log(parents)
             + of_tokens * weights.token_log(tokens(row.url))
             + of_links * weights.link_log(*row.links.get(predicate, (0, 0)))
-            + of_siblings * weights.sibling_log(*known.siblings(shard.partition, parents))
+            + of_siblings * weights.sibling_log(*known.siblings(shard, row.parents))
         )
 
     def _by_users(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
@@ -171,7 +178,7 @@ class PaperScorer:
     def evidence(self, shard: FrontierShard, row: PageRow, predicate: str) -> Evidence:
         """Return what the links say of a candidate, whole: what an explanation starts from."""
         parents = linking_pages(shard, row)
-        v, s = self._known[predicate].siblings(shard.partition, parents)
+        v, s = self._known[predicate].siblings(shard, row.parents)
         k, m = row.links.get(predicate, (0, 0))
         words = tuple(parent.words for _, parent in parents)
         return Evidence(words, tokens(row.url), k=k, m=m, v=v, s=s)

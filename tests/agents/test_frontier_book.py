@@ -8,6 +8,7 @@ import pytest
 from agents.frontier.rows import (
     Anchor,
     HostRow,
+    children_of,
     host_key,
     page_key,
     totals_of,
@@ -150,8 +151,8 @@ def test_a_judged_page_is_registered_with_each_page_that_links_to_it(rows: Disk)
     take_in(shard, book, linked(url(1), [url(3)], YES), Judged(url(3), NO, 1.0))
     take_in(shard, book, linked(url(2), [url(3)], YES))
     child = {identifier(url(3)): (NO, 0)}
-    assert parent(shard, url(1)).children == child
-    assert parent(shard, url(2)).children == child
+    assert children_of(shard, identifier(url(1))).judged == child
+    assert children_of(shard, identifier(url(2))).judged == child
 
 
 def test_other_partitions_hear_of_a_judged_sibling_once_before_or_after_the_links(rows: Disk) -> None:
@@ -162,7 +163,7 @@ def test_other_partitions_hear_of_a_judged_sibling_once_before_or_after_the_link
     near = Near(identifier(url(1)), identifier(url(3)), NO, 0)
     assert emitted(messages, SIGHTINGS) == [(2, near)]
     take_in(other, book, near, near, linked(url(1), [url(4)], YES))
-    assert parent(other, url(1)).children == {identifier(url(3)): (NO, 0)}
+    assert children_of(other, identifier(url(1))).judged == {identifier(url(3)): (NO, 0)}
     assert parent(other, url(1)).linked
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.rows import beside_of, parent_of
+from agents.frontier.rows import beside_of, children_of
 from models.crowd.trace import Step
 from models.evaluate.recount import JudgedPage, recount
 from models.page import Link
@@ -60,7 +60,7 @@ def test_every_partition_ends_with_the_verdicts_that_scoring_in_it_needs(
             identifier(url): (verdicts[url], position) for url, position in targets.items() if url in verdicts
         }
         for partition in {partition_of(host(url), partitions) for url in targets}:
-            assert parent_of(pipeline.shards[partition], identifier(page.url)).children == expected
+            assert children_of(pipeline.shards[partition], identifier(page.url)).judged == expected
     names = {identifier(url): verdict for url, verdict in verdicts.items()}
     for shard, row in pipeline.candidates():
         for other in row.together:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.rows import PageRow, page_key, parent_of, totals_of
+from agents.frontier.rows import PageRow, children_of, page_key, parent_of, totals_of
 from models.crowd.trace import Step
 from models.evaluate.recount import JudgedPage, recount
 from models.url import host, identifier
@@ -91,9 +91,9 @@ def test_every_partition_ends_with_all_verdicts(
             identifier(url): (verdicts[url], position) for url, position in targets.items() if url in verdicts
         }
         for partition in {partition_of(host(url), partitions) for url in targets}:
-            parent = parent_of(pipeline.shards[partition], identifier(page.url))
-            assert parent.children == expected
-            assert parent.verdict == page.verdict
+            children = children_of(pipeline.shards[partition], identifier(page.url))
+            assert children.judged == expected
+            assert parent_of(pipeline.shards[partition], identifier(page.url)).verdict == page.verdict
         for name in page.verdict:
             counted[name] = counted.get(name, 0) + 1
     totals = [totals_of(shard).verdicts for shard in pipeline.shards]
