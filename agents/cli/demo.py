@@ -106,7 +106,7 @@ def _print_next(comparison: "Comparison", data: str) -> None:
         (
             "crawl a site of your own",
             f'{called} crawl --seed https://YOUR.SITE/ --predicate \'mine="a phrase" or title("word*")\' '
-            "--budget 200",
+            "--budget 200 --set fetch.allow=YOUR.SITE",
         ),
     ):
         typer.echo(f"  # {what}\n  {command}")
