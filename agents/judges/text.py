@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from agents.stored import read_stored
 from models.categories import expand
 from models.classify.classifier import Classifier
 from models.classify.stored import ClassifierError, unpack
@@ -24,12 +25,5 @@ class TextJudge:
 
 def load(path: Path) -> TextJudge:
     """Return the judge that a file holds; raises `ClassifierError`, which names it."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise ClassifierError(f"classifier {path}: can't be read: {error.strerror}") from error
-    try:
-        return TextJudge(unpack(data)[0])
-    except ClassifierError as error:
-        raise ClassifierError(f"classifier {path}: {error}") from error
+    classifier, _ = read_stored(path, MOST_BYTES, unpack, ClassifierError, f"classifier {path}")
+    return TextJudge(classifier)

@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 
 from agents.judges.examples import Examples
+from agents.stored import write_stored
 from models.classify.classifier import Classifier
 from models.classify.holdout import Holdout, held_out
 from models.classify.stored import ClassifierError, pack
@@ -29,10 +30,8 @@ def train(examples: Examples, out: Path) -> Holdout:
     for example in examples.found:
         classifier.learn(example.words, example.category)
     data = pack(classifier, holdout, f"scentline {version('scentline')}")
-    part = out.with_name(f"{out.name}.part")
     try:
-        part.write_bytes(data)
-        part.replace(out)
+        write_stored(out, data)
     except OSError as error:
         raise ClassifierError(f"classifier {out}: can't be written: {error.strerror}") from error
     return holdout

@@ -21,6 +21,7 @@ from agents.learn.rows import (
     feature_of,
     model_key,
 )
+from agents.stored import write_stored
 from models.interest.features import BASE, LINK, REGION, SUBJECT, USER, split
 from models.learner.inputs import Input, prior_covariance
 from models.learner.semantic import inputs_with
@@ -60,14 +61,10 @@ def export(settings: Settings, path: Path, users: bool, most: int = MOST_FEATURE
     """
     state = read_state(settings, users, most)
     data = pack(state, f"scentline {version('scentline')}")
-    partial = path.with_name(f"{path.name}.partial")
     try:
-        partial.write_bytes(data)
-        partial.replace(path)
+        write_stored(path, data)
     except OSError as error:
         raise LearnedStateError(f"{path}: can't be written: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)
     features = {learned.name: len(learned.features) for learned in state.learned}
     pseudonyms = {name for learned in state.learned for name in learned.features if name.startswith(USER)}
     return Exported(features, len(pseudonyms), len(data))

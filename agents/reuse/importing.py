@@ -9,6 +9,7 @@ from agents.crawl.directory import make_directory
 from agents.crawl.journal import open_journal
 from agents.crawl.policy import kept_policy
 from agents.inspect.record import definitions, entries
+from agents.stored import read_stored
 from models.interest.features import BASE
 from models.predicate import PredicateError, parse
 from models.reuse.checks import LearnedStateError
@@ -36,15 +37,7 @@ class Imported:
 
 def read(path: Path) -> tuple[State, str]:
     """Return the state that a file holds, and its checksum; raises `LearnedStateError`, which names it."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise LearnedStateError(f"{path}: can't be read: {error.strerror}") from error
-    try:
-        return unpack(data)
-    except LearnedStateError as error:
-        raise LearnedStateError(f"{path}: {error}") from error
+    return read_stored(path, MOST_BYTES, unpack, LearnedStateError, str(path))
 
 
 def import_state(settings: Settings, path: Path, weight: float) -> Imported:

@@ -2,21 +2,14 @@
 
 from pathlib import Path
 
+from agents.stored import read_stored, write_stored
 from models.semantic.stored import MOST_BYTES, NAME, SemanticTableError, pack, unpack
 from models.semantic.table import SemanticTable
 
 
 def read_table(path: Path) -> SemanticTable:
     """Return the table of a file; raises `models.semantic.stored.SemanticTableError`, which names it."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise SemanticTableError(f"{path}: can't be read: {error.strerror}") from error
-    try:
-        return unpack(data)
-    except SemanticTableError as error:
-        raise SemanticTableError(f"{path}: {error}") from error
+    return read_stored(path, MOST_BYTES, unpack, SemanticTableError, str(path))
 
 
 def check_place(path: Path) -> None:
@@ -35,10 +28,5 @@ def check_place(path: Path) -> None:
 def write_table(path: Path, table: SemanticTable) -> int:
     """Write a table in the place of an earlier one: the whole file, or none; return its bytes."""
     data = pack(table)
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        partial.write_bytes(data)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_stored(path, data)
     return len(data)
