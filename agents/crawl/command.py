@@ -112,6 +112,7 @@ def summary(status: Status, policy: str) -> dict[str, object]:
     return {
         "fetched": status.fetched,
         "failed": status.failed,
+        "refused": status.refused,
         "seconds": round(status.seconds, 3),
         "pages_per_second": round(status.pages_per_second, 2),
         "policy": policy,

@@ -23,12 +23,15 @@ class PredicateStatus:
 class Status:
     """A crawl's figures; ``fetched`` counts over all runs of the crawl, ``run_fetched`` in this one.
 
+    ``refused`` are URLs that are no business of the crawl: files that are no pages, what robots.txt forbids.
+
     ``log_read`` is the part of the log that was read, None while no log is being fed or its size is not known.
     """
 
     fetched: int
     run_fetched: int
     failed: int
+    refused: int
     seconds: float
     candidates: int
     in_flight: int
@@ -53,11 +56,12 @@ class Meter:
         """Return where the crawl stands now."""
         engine = self._engine
         totals = engine.frontier.totals()
-        closed = totals.judged + totals.failed + totals.moved + totals.trapped
+        closed = totals.judged + totals.failed + totals.refused + totals.moved + totals.trapped
         return Status(
             fetched=totals.judged,
             run_fetched=totals.judged - self._before,
             failed=totals.failed,
+            refused=totals.refused,
             seconds=time.monotonic() - self._started,
             candidates=totals.discovered - closed,
             in_flight=len(engine.frontier.candidates.flights),

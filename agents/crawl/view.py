@@ -65,7 +65,8 @@ def line(status: Status) -> str:
     )
     return (
         f"{status.seconds:6.1f} s  {status.fetched} pages ({status.pages_per_second:.1f}/s), "
-        f"{status.failed} failed, {status.candidates} candidates{log_read(status)}; {rates}"
+        f"{status.failed} failed, {status.refused} refused, {status.candidates} candidates"
+        f"{log_read(status)}; {rates}"
     )
 
 
@@ -78,8 +79,8 @@ def live_view(engine: Engine, status: Status) -> Group:
     """Return the live view: a head line, the predicates, the newest matches."""
     head = Text(
         f"{status.fetched} pages  {status.pages_per_second:.1f}/s  {status.failed} failed  "
-        f"{status.candidates} candidates{log_read(status)}  {status.in_flight} in flight  "
-        f"{status.seconds:.0f} s",
+        f"{status.refused} refused  {status.candidates} candidates{log_read(status)}  "
+        f"{status.in_flight} in flight  {status.seconds:.0f} s",
         style="bold",
     )
     table = Table("predicate", "hits", "judged", "harvest rate", "lately", "lift", box=None)

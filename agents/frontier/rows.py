@@ -179,8 +179,8 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
 
     @property
     def failed(self) -> int:
-        """URLs that were asked for and brought no page."""
-        return self.gone + self.refused + self.given_up
+        """URLs that were asked for without a page to be had: dead links and hosts that gave no answer."""
+        return self.gone + self.given_up
 
 
 def unknown(verdict: Verdict, known: Verdict) -> Verdict:

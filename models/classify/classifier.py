@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from river.naive_bayes import MultinomialNB
 
 from models.words import words
 
@@ -34,6 +33,9 @@ class Classifier:
     """
 
     def __init__(self) -> None:
+        # It imports scipy, which takes a second and 70 MB: only where there is a classifier.
+        from river.naive_bayes import MultinomialNB
+
         self._model = MultinomialNB(alpha=0.1)
         self._logs: dict[str, Vector] = {}
 

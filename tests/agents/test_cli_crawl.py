@@ -106,7 +106,7 @@ def test_a_crawl_ends_with_its_figures_as_json(crawl: Crawl) -> None:
     assert crawl.out.count("\n") == 1
     summary = last_line(crawl.out)
     assert list(summary) == [
-        "fetched", "failed", "seconds", "pages_per_second", "policy", "candidates", "predicates",
+        "fetched", "failed", "refused", "seconds", "pages_per_second", "policy", "candidates", "predicates",
     ]  # fmt: skip
     assert summary["fetched"] == len(crawl.outcomes()) >= BUDGET
     assert summary["policy"] == "learned"

@@ -27,7 +27,19 @@ def test_a_crawl_of_an_archive_that_is_cut_short_crawls_what_is_whole(tmp_path: 
     assert "Traceback" not in ended.err
     found = last_line(ended.out)
     assert 10 <= found["fetched"] < 21
-    assert found["fetched"] + found["failed"] == 21
+    assert found["fetched"] + found["failed"] + found["refused"] == 21
+
+
+def test_a_regular_expression_made_for_backtracking_holds_no_crawl_up(tmp_path: Path) -> None:
+    archive = tmp_path / "pages.warc.gz"
+    long = "/" + "a" * 1500 + "b"
+    pages = {"http://example.org/": f'<a href="{long}">long</a>'.encode()}
+    write_archive(archive, pages | {f"http://example.org{long}": b"<p>A page of words"})
+    expression = 'slow=url("(a+)+$")'
+    ended = run(tmp_path, "crawl", *SEED, "--predicate", expression, "--archive", str(archive), "--json")
+    assert ended.status == 0, ended.err
+    found = last_line(ended.out)
+    assert (found["fetched"], found["predicates"]["slow"]["hits"]) == (2, 0)
 
 
 @pytest.mark.parametrize("directory", ["/proc", "/sys"])
