@@ -246,6 +246,29 @@ def _embedded(validated: dict[str, Any]) -> str:
     return f"embedded://{Path(validated['data']).absolute()}"
 
 
+class NewsSettings(Section):
+    """News pages, the hubs that lead to them, and the prefixes of their URLs."""
+
+    first_days: Count = Field(3, description="First days of a page's life, in which clicks on news gather.")
+    window: Count = Field(60, description="Days of clicks that are kept.")
+    threshold: Positive = Field(1.91, description="Concentration of clicks above which a page is news.")
+    least: Annotated[float, Field(ge=0)] = Field(
+        1.0, description="Clicks a day of its life below which a page is not judged."
+    )
+    hubs: Count = Field(100, description="Hub pages: those that lead to the most news.")
+    share: Share = Field(0.8, description="Share of news above which a folder or program is a news prefix.")
+    prefix_least: Count = Field(3, description="News pages that a news prefix must have; 1 in the paper.")
+    pages: Count = Field(
+        100_000, description="Pages whose clicks are kept; those with the fewest a day are forgotten first."
+    )
+    visitors: Count = Field(
+        1_000_000, description="Visitors of pages remembered within a day, so that each counts once."
+    )
+    links: Annotated[int, Field(ge=2000)] = Field(
+        500_000, description="Pairs of a page and one that it leads to; the pages with the fewest are forgotten."
+    )
+
+
 class Settings(BaseSettings):
     """Everything that can be set: a few keys of the whole crawl and one section a part of it."""
 
@@ -274,6 +297,7 @@ class Settings(BaseSettings):
     judge: JudgeSettings = JudgeSettings()
     keep: KeepSettings = KeepSettings()
     harvest: HarvestSettings = HarvestSettings()
+    news: NewsSettings = NewsSettings()
     predicates: dict[PredicateName, str] = Field(
         default_factory=dict, description="What to look for: a name and its expression."
     )

@@ -48,6 +48,7 @@ def _mendable() -> tuple[type[Exception], ...]:
     # Imported when an error has come, so that a command that goes well does not wait for all of them.
     from agents.control.requests import RefusedError
     from agents.demo.place import OccupiedError
+    from agents.depth.graphs import GraphError
     from agents.evaluate.spread import WorkerError
     from agents.keep.store import KeepingError
     from agents.labels import LabelsError
@@ -66,10 +67,10 @@ def _mendable() -> tuple[type[Exception], ...]:
     from streams.transport.journal import UnknownTopicError
 
     return (
-        ArchiveError, ClassifierError, CommandError, ConfigurationError, EncoderError, JournalInUseError,
-        JournalMissingError, KeepingError, LabelsError, LearnedStateError, LogFileError, LogFormatError,
-        OccupiedError, PredicateError, RefusedError, SemanticTableError, ServerProcessError, StorageError,
-        TableMissingError, UnknownTopicError, WorkerError,
+        ArchiveError, ClassifierError, CommandError, ConfigurationError, EncoderError, GraphError,
+        JournalInUseError, JournalMissingError, KeepingError, LabelsError, LearnedStateError, LogFileError,
+        LogFormatError, OccupiedError, PredicateError, RefusedError, SemanticTableError, ServerProcessError,
+        StorageError, TableMissingError, UnknownTopicError, WorkerError,
     )  # fmt: skip
 
 

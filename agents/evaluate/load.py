@@ -84,8 +84,8 @@ def load_web(
     with Archive(archives) as archive:
         progress.advance()
         progress.phase("read the pages", len(archive))
-        chunks = _chunks(_bodies(archive, settings.fetch.max_bytes, progress))
-        for chunk in spread(judge.read, chunks, processes):
+        parts = chunks(bodies(archive, settings.fetch.max_bytes, progress))
+        for chunk in spread(judge.read, parts, processes):
             for page, satisfied in chunk:
                 pages[page.url] = _shared(page)
                 for name in satisfied:
@@ -95,7 +95,7 @@ def load_web(
     return Web(found, {name: frozenset(urls) for name, urls in hits.items()}, records - len(found))
 
 
-def _bodies(archive: Archive, limit: int, progress: Progress) -> Iterator[Body]:
+def bodies(archive: Archive, limit: int, progress: Progress) -> Iterator[Body]:
     """Yield what a fetch would take for a page; redirects are not followed."""
     for url in archive.urls():
         answer = archive.answer(url, {})
@@ -107,8 +107,9 @@ def _bodies(archive: Archive, limit: int, progress: Progress) -> Iterator[Body]:
             yield Body(url, answer.body, written)
 
 
-def _chunks(bodies: Iterator[Body]) -> Iterator[list[Body]]:
-    while chunk := list(islice(bodies, CHUNK)):
+def chunks(found: Iterator[Body]) -> Iterator[list[Body]]:
+    """Yield pages by as many as are handed to a process at a time."""
+    while chunk := list(islice(found, CHUNK)):
         yield chunk
 
 

@@ -149,6 +149,13 @@ class Observer:
             return ()
         return (entry.user or entry.client, entry.client)
 
+    def agent(self, line: bytes) -> str | None:
+        """Return the user agent that a line names; None where it names none or can't be read."""
+        try:
+            return self._entry(text_of(line)).agent
+        except LogLineError:
+            return None
+
     def pseudonym(self, identity: str) -> str:
         """Return what stands for an identity."""
         return self._pseudonyms.of(identity)

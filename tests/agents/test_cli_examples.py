@@ -53,6 +53,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(directory / "access.log.gz", directory / "logs" / "monday.gz")
     labels = "".join(f"{url}\t{category}\n" for url, category in web.labels()).encode()
     (directory / "topics.tsv.gz").write_bytes(gzip.compress(labels))
+    links = "".join(f"{page // 3}\t{page}\n{page}\t{page % 5}\n" for page in range(1, 100)).encode()
+    (directory / "links.tsv.gz").write_bytes(gzip.compress(links))
     examples = "".join(f"{text} {number}\t{name}\n" for number in range(6) for text, name in TEXTS.items())
     (directory / "examples.tsv").write_text(examples)
     write_encoder(directory / "all-MiniLM-L6-v2")

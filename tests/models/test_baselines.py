@@ -19,12 +19,13 @@ from models.evaluate.baselines.chance import Chance
 from models.evaluate.baselines.heap import Heap
 from models.evaluate.baselines.link_classifier import LinkClassifier
 from models.evaluate.baselines.oracle import Oracle
-from models.evaluate.baselines.pagerank import PageRank, pagerank
+from models.evaluate.baselines.pagerank import PageRank
 from models.evaluate.baselines.svm import fit, platt
 from models.evaluate.baselines.texts import Texts
 from models.evaluate.crawler import Crawler, Task
 from models.evaluate.virtual import virtual_crawl
 from models.page import Link, Page
+from tests.papers.ranks import dense
 
 EXACT = settings(derandomize=True, deadline=None)
 
@@ -80,30 +81,6 @@ def test_chance_draws_every_candidate_alike() -> None:
 
 def test_chance_is_the_same_for_the_same_seed() -> None:
     assert order(Chance(task(seed=4)), WEB, "a") == order(Chance(task(seed=4)), WEB, "a")
-
-
-def dense(sources: list[int], targets: list[int], nodes: int, damping: float) -> list[float]:
-    """PageRank by solving its equations: r = (1 - d) + d M r, column j of M sharing out node j."""
-    matrix = np.zeros((nodes, nodes))
-    for source, target in zip(sources, targets, strict=True):
-        matrix[target, source] = 1
-    out = matrix.sum(axis=0)
-    matrix = np.where(out > 0, matrix / np.maximum(out, 1), 1 / nodes)
-    ranks = np.linalg.solve(np.eye(nodes) - damping * matrix, np.full(nodes, 1 - damping))
-    return [float(rank) for rank in ranks]
-
-
-EDGES = st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=30)
-
-
-@EXACT
-@given(EDGES, st.sampled_from([0.5, 0.85, 0.9]))
-def test_pagerank_solves_its_equations(edges: set[tuple[int, int]], damping: float) -> None:
-    sources, targets = [edge[0] for edge in edges], [edge[1] for edge in edges]
-    found = pagerank(sources, targets, 8, damping)
-    assert found.tolist() == pytest.approx(dense(sources, targets, 8, damping), abs=1e-7)
-    again = pagerank(sources, targets, 8, damping, start=np.linspace(0, 2, 8))
-    assert again.tolist() == pytest.approx(found.tolist(), abs=1e-7)
 
 
 @EXACT

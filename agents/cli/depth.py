@@ -1,0 +1,108 @@
+"""``scentline depth``: how deep to crawl a site, by its users' visits or by its links."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agents.cli.app import INTERRUPTED, app, examples
+from agents.cli.options import Assignments, ConfigFile, load_settings
+from agents.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from agents.depth.command import Outcome
+    from agents.depth.results import Result
+
+#: Sites that are printed; the tables have them all.
+_PRINTED = 20
+
+
+@app.command(
+    epilog=examples(
+        "depth",
+        "scentline depth access.log.gz --out depths",
+        "scentline depth access.log.gz --archive pages.warc.gz --share 0.95 --json",
+    )
+)
+def depth(
+    logs: Annotated[
+        list[str] | None, typer.Argument(metavar="LOG...", help='Logs to read; "-" is standard input.')
+    ] = None,
+    site: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST",
+            help="Look at this host and all beneath it, as one site; a log's paths without a host are its own.",
+        ),
+    ] = None,
+    archives: Annotated[
+        list[Path] | None,
+        typer.Option("--archive", metavar="WARC", help="Fetch the sites of an archive; repeatable."),
+    ] = None,
+    graphs: Annotated[
+        list[Path] | None,
+        typer.Option("--graph", metavar="FILE", help="Fetch the sites of a link graph; repeatable."),
+    ] = None,
+    share: Annotated[
+        float, typer.Option(min=0, max=0.9999, metavar="PART", help="Part of the page views to keep.")
+    ] = 0.9,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where to put tables and pictures; an earlier run's go.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Advise how deep to crawl each site, counted in links from the pages where users enter.
+
+    By a log: sessions are put together, the depth of each view in its session is counted, and three random
+    surfers (A goes back one level, B to the start, C to any level before) are fitted to what was seen. Without
+    a log, by an archive or a graph: a site's pages are fetched breadth-first, with no network, and new URLs are
+    held against seen ones, level by level.
+
+    DIR gets sites.csv, levels.csv, moves.csv, and a picture of each site.
+    """
+    from agents.depth.command import Options, run
+    from agents.depth.tables import as_object
+
+    settings = load_settings(config, assignments).settings
+    options = Options(tuple(logs or ()), tuple(archives or ()), tuple(graphs or ()), site, share)
+    outcome = run(settings, options, out)
+    _print(outcome)
+    if out is not None:
+        typer.echo(f"\nTables and pictures are in {out}")
+    if as_json:
+        print_json({"sites": [as_object(found) for found in outcome.results], "passed": outcome.passed})
+    if outcome.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _print(outcome: "Outcome") -> None:
+    columns = ("site", "depth", "why", "by views", "by links", "best", "q", "95 %", "error", "views a session")
+    print_table(columns, map(_row, outcome.results[:_PRINTED]))
+    more = len(outcome.results) - _PRINTED
+    if more > 0:
+        typer.echo(f"\n{more:,} further sites have fewer views")
+    if outcome.lines:
+        passed = ", ".join(f"{reason} {count:,}" for reason, count in sorted(outcome.passed.items()) if count)
+        typer.echo(f"\n{outcome.lines:,} lines read; passed over: {passed or 'none'}")
+    if outcome.interrupted:
+        typer.echo("Interrupted: these are the figures of what was read until then.")
+
+
+def _row(found: "Result") -> tuple[str, ...]:
+    fitted = ("-", "-", "-", "-", "-")
+    if found.best is not None:
+        best, visits = found.best, found.site.visits
+        fitted = (
+            str(best.surfer), f"{best.q:.3f}", f"{best.low:.3f} to {best.high:.3f}", f"{best.error:.3f}",
+            f"{visits.total / visits.sessions:.2f}",
+        )  # fmt: skip
+    return (
+        found.name, _cell(found.advice.depth), found.advice.why, _cell(found.depth_views),
+        _cell(found.depth_links), *fitted,
+    )  # fmt: skip
+
+
+def _cell(depth: int | None) -> str:
+    return "-" if depth is None else str(depth)

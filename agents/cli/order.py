@@ -1,0 +1,103 @@
+"""``scentline order``: orderings by importance compared on a web that is known."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agents.cli.app import INTERRUPTED, app, examples
+from agents.cli.options import Assignments, ConfigFile, load_settings
+from agents.cli.output import print_table
+
+if TYPE_CHECKING:
+    from agents.order.results import Results
+
+
+@app.command(
+    epilog=examples(
+        "order",
+        "scentline order links.tsv.gz --threshold 3 --threshold 10",
+        "scentline order pages.warc.gz --topic hockey --out ordering",
+    )
+)
+def order(
+    path: Annotated[Path, typer.Argument(metavar="GRAPH|ARCHIVE", help="Links, or pages as a WARC file.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where to put tables, pictures and the orders.")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option(metavar="PAGE", help="Where crawls start: a URL, or a number.")
+    ] = None,
+    within: Annotated[
+        str | None, typer.Option(metavar="PREFIX", help="Take the pages whose URL begins so for the web.")
+    ] = None,
+    thresholds: Annotated[
+        list[float] | None,
+        typer.Option("--threshold", metavar="G", help="Backlinks of a hot page: 3, 10 and 100. Repeatable."),
+    ] = None,
+    ranks: Annotated[
+        list[float] | None,
+        typer.Option("--rank-threshold", metavar="G", help="PageRank of a hot page: 13. Repeatable."),
+    ] = None,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option("--topic", metavar="WORD", help="Compare crawlers for this topic too. Repeatable."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes; the results do not depend on it.")
+    ] = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Crawl a known web breadth-first, by backlinks and by PageRank, and see who finds important pages first.
+
+    Nothing is asked of a network. The web is what can be reached from the start; by default that is the page
+    among the most linked and most linking ones from which most can be reached. A file of links has a line for
+    each, with two numbers; or a head, a line for each URL, then the links.
+
+    A page is hot if it has G backlinks, or a PageRank of G, where the mean is 1; P_ST is the share of the hot
+    pages that was crawled. DIR gets the curves of P_ST, of P_CS and of limited buffers (P_BC), and the order of
+    every crawl.
+    """
+    import os
+
+    # Set before numpy is loaded: a process for each core leaves none to threads of a library.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from agents.order.command import Options, run
+    from agents.order.source import Chosen
+
+    settings = load_settings(config, assignments).settings
+    defaults = Options(path)
+    options = Options(
+        path,
+        Chosen(start, within),
+        tuple(topics or ()),
+        tuple(thresholds or defaults.thresholds),
+        tuple(ranks or defaults.ranks),
+        jobs or os.cpu_count() or 1,
+    )
+    results = run(settings, options, out)
+    if results is None:
+        raise typer.Exit(INTERRUPTED)
+    _print(results)
+    if out is not None:
+        typer.echo(f"\nEverything is in {out}")
+
+
+def _print(results: "Results") -> None:
+    """Print the share of the hot pages that each ordering has found after shares of the web."""
+    from agents.order.results import TOLD
+
+    web = results.web
+    typer.echo(f"{len(web):,} pages, {len(web.graph.targets):,} links, from {web.name(web.start)[:200]!a}\n")
+    columns = ["importance", "hot", "ordering", *(f"@{share:.0%}" for share in TOLD), "area"]
+    print_table(
+        columns,
+        (
+            (
+                f"{each.hot.importance} >= {each.hot.threshold:g}", f"{each.hot.pages:,}", each.ordering,
+                *(f"{share:.2f}" for share in each.at), f"{each.area:.3f}",
+            )
+            for each in results.figures()
+        ),
+    )  # fmt: skip

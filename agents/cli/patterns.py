@@ -1,0 +1,158 @@
+"""``scentline patterns``: the URL patterns of a site, by what its users do."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agents.cli.app import INTERRUPTED, app, examples
+from agents.cli.options import Assignments, ConfigFile, load_settings
+from agents.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from agents.patterns.command import Found
+
+#: Patterns that are printed; patterns.csv has all.
+_SHOWN = 25
+
+
+@app.command(
+    epilog=examples(
+        "patterns",
+        "scentline patterns access.log.gz",
+        "scentline patterns access.log.gz --archive pages.warc.gz --out patterns --json",
+    )
+)
+def patterns(
+    log: Annotated[str, typer.Argument(metavar="LOG", help="A log, in the order of its times.")],
+    site: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST",
+            help="Only this host and those beneath it; the host of a log whose lines hold paths only.",
+        ),
+    ] = None,
+    archives: Annotated[
+        list[Path] | None,
+        typer.Option("--archive", metavar="WARC", help="A mirror of the site, with its links; repeatable."),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            metavar="X",
+            help="Similarity above which siblings that users reach and leave alike become one.  [default: 0.7]",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where to put the files; an earlier run's are replaced.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Find the URL patterns of a site and rank them by what people do there.
+
+    The URLs of the log make a tree, which is cut to the patterns that tell people's visits apart (Liu 2011).
+    The log is then cut in six parts: the patterns of the first are held against what people did later. Of a
+    site whose pages --archive has, orderings are compared by crawling it; otherwise what needs links is left
+    out.
+    """
+    from agents.patterns.command import Options, run
+    from models.patterns.transit_cut import THRESHOLD
+
+    settings = load_settings(config, assignments).settings
+    asked = Options(log, site, tuple(archives or ()), THRESHOLD if threshold is None else threshold, out)
+    found = run(settings, asked)
+    _print(found)
+    if out is not None:
+        typer.echo(f"\nEverything is in {out}; look at {out / 'tree.svg'}")
+    if found.interrupted:
+        typer.echo("Interrupted: what comes after is missing.", err=True)
+        raise typer.Exit(INTERRUPTED)
+    if as_json:
+        print_json(_json(found))
+
+
+def _print(found: "Found") -> None:
+    if found.patterns is not None:
+        _print_patterns(found)
+    if found.trees:
+        typer.echo("\nTrees (divergence in bits, of what patterns make of the visits)")
+        print_table(
+            ("mined from", "tree", "patterns", "height", "divergence", "mirror covered"),
+            (
+                (each.mined, each.tree, str(each.patterns), str(each.height), f"{each.approximation:.3f}",
+                 _share(each.mirror))
+                for each in found.trees
+            ),
+        )  # fmt: skip
+    if found.reliability is not None:
+        typer.echo("\nCoverage of later visits, by the first period's URLs and by its patterns")
+        names = list(found.reliability.coverages[0]) if found.reliability.coverages else []
+        print_table(
+            ("period", *names),
+            (
+                (f"{number} ({found.reliability.periods[number - 1].span})",
+                 *(_share(coverages[name].visits) for name in names))
+                for number, coverages in enumerate(found.reliability.coverages, start=2)
+            ),
+        )  # fmt: skip
+    if found.orderings:
+        _print_orderings(found)
+
+
+def _print_patterns(found: "Found") -> None:
+    from agents.patterns.tables import by_fetch
+
+    assert found.patterns is not None
+    rows = by_fetch(found.patterns)
+    print_table(
+        ("pattern", "URLs", "visits", "referrals", "authority", "hub"),
+        (
+            (
+                row.name,
+                str(row.urls),
+                str(row.visits),
+                str(row.referrals),
+                f"{row.authority:.4f}",
+                f"{row.hub:.4f}",
+            )
+            for row in rows[:_SHOWN]
+        ),
+    )
+    if len(rows) > _SHOWN:
+        typer.echo(f"... and {len(rows) - _SHOWN} more")
+    if found.forgotten:
+        typer.echo(f"Of {found.forgotten:,} URLs with few visits nothing was kept.")
+
+
+def _print_orderings(found: "Found") -> None:
+    typer.echo("\nShare of the pages to fetch until 80 % of the later visits are fetched, or discovered")
+    if not found.mirror:
+        typer.echo("(no --archive: of the log's URLs, any of which may be next; what needs links is left out)")
+    print_table(
+        ("aim", "ordering", "pages"),
+        ((each.aim, each.ordering, _share(each.pages)) for each in found.orderings),
+    )
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"
+
+
+def _json(found: "Found") -> dict[str, Any]:
+    assert found.patterns is not None
+    assert found.reliability is not None
+    return {
+        "patterns": [pattern._asdict() for pattern in found.patterns.chosen],
+        "trees": [vars(each) for each in found.trees],
+        "coverage": [
+            {name: each._asdict() for name, each in coverages.items()}
+            for coverages in found.reliability.coverages
+        ],
+        "orderings": [
+            {"aim": each.aim, "ordering": each.ordering, "pages": each.pages} for each in found.orderings
+        ],
+    }

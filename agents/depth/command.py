@@ -1,0 +1,107 @@
+"""What the depth command does: read, fetch without a network, work out, write."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.depth.picture import draw
+from agents.depth.place import Place
+from agents.depth.places import Places
+from agents.depth.reading import Reader
+from agents.depth.results import Result, result
+from agents.depth.sites import Sites
+from agents.depth.tables import write_tables
+from agents.depth.webs import fetch_archives, fetch_graph
+from agents.evaluate.progress import Progress, progress
+from models.url import canonical
+from streams.configuration import ConfigurationError
+from streams.settings import ObserveSettings, Settings
+
+#: Sites that get a picture: those with the most views.
+PICTURES = 20
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to look at, and the share of page views that is wanted."""
+
+    logs: tuple[str, ...]
+    archives: tuple[Path, ...]
+    graphs: tuple[Path, ...]
+    site: str | None
+    share: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The sites' figures, the most viewed first; how many lines were read, and what of them was passed over."""
+
+    results: tuple[Result, ...]
+    lines: int
+    passed: dict[str, int]
+    interrupted: bool
+
+
+def run(settings: Settings, options: Options, out: Path | None) -> Outcome:
+    """Work out the depth of each site, and write tables and pictures into ``out``.
+
+    An interrupt ends the reading; what was read until then is worked out and written all the same. Raises what
+    is wrong with the options before anything is read, and what can't be read.
+    """
+    _check(options)
+    place = None if out is None else Place(out)
+    if place is not None:
+        place.prepare()
+    sites = Sites()
+    reader = Reader(_of_site(settings, options.site), Places(options.site), sites)
+    with progress(sys.stderr) as bars:
+        interrupted = _read(settings, options, sites, reader, bars)
+        results = tuple(result(name, sites.known[name], options.share) for name in sites.largest())
+        if place is not None:
+            _write(place, results, bars)
+    return Outcome(results, reader.lines, dict(sites.passed) | reader.passed, interrupted)
+
+
+def _check(options: Options) -> None:
+    if not (options.logs or options.archives or options.graphs):
+        raise ConfigurationError("depth needs something to read: a LOG, --archive WARC or --graph FILE")
+    for path in (*options.archives, *options.graphs):
+        if not path.is_file():
+            raise ConfigurationError(f"{path}: there is no such file")
+
+
+def _of_site(settings: Settings, site: str | None) -> ObserveSettings:
+    """Return the settings of the observer: paths without a host are those of the site asked for."""
+    observe = settings.observe
+    if site is None or observe.base_url is not None:
+        return observe
+    if canonical(f"http://{site}/") != f"http://{site.lower()}/":
+        raise ConfigurationError(f"--site {site!r}: expected a host, such as example.org")
+    return observe.model_copy(update={"base_url": f"http://{site}"})
+
+
+def _read(settings: Settings, options: Options, sites: Sites, reader: Reader, bars: Progress) -> bool:
+    """Read everything, and tell whether that was interrupted."""
+    places = Places(options.site)
+    interrupted = False
+    try:
+        if options.archives:
+            fetch_archives(options.archives, settings, places, sites, bars)
+        for path in options.graphs:
+            fetch_graph(path, places, sites, bars)
+        for log in options.logs:
+            reader.read(log, bars)
+    except KeyboardInterrupt:
+        interrupted = True
+    sites.finish()
+    return interrupted
+
+
+def _write(place: Place, results: Sequence[Result], bars: Progress) -> None:
+    write_tables(place, results)
+    shown = [found for found in results if found.fits or found.site.growth.pages][:PICTURES]
+    bars.phase("draw the sites", len(shown))
+    for found in shown:
+        draw(place.picture(found.name), found)
+        bars.advance()

@@ -1,0 +1,91 @@
+"""The figures of all sites as tables: CSV files, and the object that ``--json`` prints."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from agents.cli.output import csv_line
+from agents.depth.place import Place
+from agents.depth.results import Result
+from models.depth.moves import Move
+from models.depth.surfers import Surfer
+
+_DIGITS = 6
+_FIT = ("q", "low", "high", "error", "depth")
+_SITE = (
+    "site", "depth", "source", "why", "sessions", "views", "views_put_back", "start_at_home", "single_view",
+    "depth_views", "best", *(f"{figure}_{surfer}" for surfer in Surfer for figure in _FIT), "pages", "links",
+    "links_to_new", "depth_links",
+)  # fmt: skip
+_LEVEL = (
+    "site", "level", "views", "share", "reached", *(f"reached_{surfer}" for surfer in Surfer), "pages", "links",
+    "links_to_new", "surfer", "surfer_reached",
+)  # fmt: skip
+
+
+def write_tables(place: Place, results: Sequence[Result]) -> None:
+    """Write the three tables, a row for each site, level, and level with its moves."""
+    _write(place.table("sites"), _SITE, (tuple(as_object(found).values()) for found in results))
+    _write(place.table("levels"), _LEVEL, (row for found in results for row in _levels(found)))
+    columns = ("site", "level", "views", *Move)
+    _write(place.table("moves"), columns, (row for found in results for row in _moves(found)))
+
+
+def as_object(found: Result) -> dict[str, Any]:
+    """Return a site's figures by the names of the columns of ``sites.csv``."""
+    visits, growth, advice = found.site.visits, found.site.growth, found.advice
+    sessions = visits.sessions
+    fits: list[float | None] = [None for _ in Surfer for _ in _FIT]
+    if found.fits:
+        fits = [value for fit in found.fits for value in (*map(_rounded, fit[1:]), found.depth_of(fit))]
+    new = sum(growth.new)
+    values = (
+        found.name, advice.depth, advice.source, advice.why, sessions, visits.total, visits.put_back,
+        _share(visits.homes, sessions), _share(visits.singles, sessions), found.depth_views,
+        None if found.best is None else str(found.best.surfer), *fits, sum(growth.pages),
+        new + sum(growth.seen), new, found.depth_links,
+    )  # fmt: skip
+    return dict(zip(_SITE, values, strict=True))
+
+
+def _levels(found: Result) -> Iterator[tuple[object, ...]]:
+    visits, growth = found.site.visits, found.site.growth
+    levels = max(len(visits.views), len(growth.pages))
+    reached = visits.reached()
+    surfer = growth.surfer(levels) if growth.pages else []
+    surfed = list(accumulate(surfer))
+    for level in range(levels):
+        views = visits.views[level] if level < len(visits.views) else 0
+        fitted = {fit.surfer: _rounded(fit.surfer.reached(fit.q, level)) for fit in found.fits}
+        seen: tuple[object, ...] = (None, None, None)
+        if level < len(growth.pages):
+            seen = (growth.pages[level], growth.new[level] + growth.seen[level], growth.new[level])
+        yield (
+            found.name, level, views, _share(views, visits.total), _at(reached, level),
+            *map(fitted.get, Surfer), *seen, _at(surfer, level), _at(surfed, level),
+        )  # fmt: skip
+
+
+def _moves(found: Result) -> Iterator[tuple[object, ...]]:
+    visits = found.site.visits
+    for level, (views, made) in enumerate(zip(visits.views, visits.moves, strict=True)):
+        yield found.name, level, views, *(_share(made.get(move, 0), views) for move in Move)
+
+
+def _share(part: int, whole: int) -> float | None:
+    return _rounded(part / whole) if whole else None
+
+
+def _at(values: Sequence[float], level: int) -> float | None:
+    return _rounded(values[level]) if level < len(values) else None
+
+
+def _rounded(value: float) -> float:
+    return round(value, _DIGITS)
+
+
+def _write(path: Path, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for row in (columns, *rows):
+            file.write(f"{csv_line(row)}\r\n")

@@ -1,0 +1,99 @@
+"""What the order command does: read the web, crawl it in every order, write tables and pictures."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agents.evaluate.progress import Progress, progress
+from agents.order.crawls import BACKLINK, BREADTH_FIRST, LOCATION, PAGERANK, Crawls, Job
+from agents.order.pictures import draw_results, draw_topic
+from agents.order.place import Place
+from agents.order.results import Results
+from agents.order.source import Chosen, read_web
+from agents.order.tables import write_order, write_results, write_topics
+from agents.order.topics import TopicResults, topic_jobs
+from agents.order.web import IB, IR, Web
+from models.ordering.graph import Ints
+from models.words import words
+from streams.configuration import ConfigurationError
+from streams.settings import Settings
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a comparison is given; ``processes`` changes the time it takes and nothing else."""
+
+    path: Path
+    chosen: Chosen = field(default_factory=Chosen)
+    topics: tuple[str, ...] = ()
+    thresholds: tuple[float, ...] = (3, 10, 100)
+    ranks: tuple[float, ...] = (13,)
+    processes: int = 1
+
+
+def run(settings: Settings, options: Options, out: Path | None) -> Results | None:
+    """Compare orderings, and write everything into ``out`` where there is one; None when interrupted.
+
+    Raises what is wrong with the options before anything is started.
+    """
+    topics = tuple(dict.fromkeys(map(_word, options.topics)))
+    if not options.path.is_file():
+        raise ConfigurationError(f"{options.path}: there is no such file")
+    place = Place(out) if out is not None else None
+    if place is not None:
+        place.prepare()
+    try:
+        with progress(sys.stderr) as bars:
+            return _compare(settings, options, topics, place, bars)
+    except KeyboardInterrupt:
+        kept = f": {place.directory} has the orders of the crawls that finished" if place else ""
+        sys.stderr.write(f"\nInterrupted{kept}.\n")
+        return None
+
+
+def _word(topic: str) -> str:
+    found = words(topic)
+    if len(found) != 1:
+        raise ConfigurationError(f"--topic {topic!r}: expected one word")
+    return found[0]
+
+
+def _compare(
+    settings: Settings, options: Options, topics: Sequence[str], place: Place | None, bars: Progress
+) -> Results:
+    web = read_web(options.path, options.chosen, settings, options.processes, bars)
+    if topics and not web.texts:
+        raise ConfigurationError(f"--topic: {options.path} has links alone, expected an archive of pages")
+    jobs = [Job(BREADTH_FIRST), Job(BACKLINK), Job(PAGERANK)]
+    if web.has_urls:
+        jobs.append(Job(LOCATION))
+    jobs += [job for topic in topics for job in topic_jobs(topic)]
+    crawls = Crawls(web)
+    orders: dict[Job, Ints] = {}
+    for job, order in crawls.run(jobs, options.processes, bars):
+        orders[job] = order
+        if place is not None:
+            write_order(place, web, job, order)
+    plain = {job.ordering: orders[job] for job in jobs if not job.topic}
+    thresholds = {IB: options.thresholds, IR: options.ranks}
+    results = Results(web, plain, thresholds, crawls.buffers(options.processes, bars))
+    if place is not None:
+        _write(place, web, results, topics, orders, bars)
+    return results
+
+
+def _write(
+    place: Place, web: Web, results: Results, topics: Sequence[str], orders: dict[Job, Ints], bars: Progress
+) -> None:
+    bars.phase("write tables and pictures", 2 + len(topics))
+    write_results(place, results)
+    bars.advance()
+    draw_results(place, results)
+    bars.advance()
+    panels = {topic: list(TopicResults(web, topic, orders).panels()) for topic in topics}
+    if topics:
+        write_topics(place, web, panels)
+    for topic, found in panels.items():
+        draw_topic(place, topic, results.shares, found)
+        bars.advance()

@@ -1,0 +1,105 @@
+"""A comparison as CSV files."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from agents.cli.output import csv_line
+from agents.order.crawls import Job
+from agents.order.place import Place
+from agents.order.results import TOLD, Curve, Results, points
+from agents.order.topics import Panel
+from agents.order.web import Web
+from models.ordering.graph import Ints
+
+
+def order_name(job: Job) -> str:
+    """Return the name of a crawl in its file's name.
+
+    >>> order_name(Job("backlink")), order_name(Job("pagerank", "basic", "computer"))
+    ('backlink', 'computer.basic.pagerank')
+    """
+    return ".".join(part for part in (job.topic, job.crawler if job.topic else "", job.ordering) if part)
+
+
+def write_order(place: Place, web: Web, job: Job, order: Ints) -> None:
+    """Write the pages of one crawl in their order: the whole file, or none."""
+    path = place.order(order_name(job))
+    partial = path.with_suffix(".partial")
+    try:
+        rows = ((number, web.name(page)) for number, page in enumerate(order.tolist(), 1))
+        _write(partial, ("n", "page"), rows)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_results(place: Place, results: Results) -> None:
+    """Write the curves and figures of the crawls without a topic."""
+    _write(
+        place.table("figures"),
+        ("importance", "threshold", "hot", "ordering", *(f"p_st_{share}" for share in TOLD), "area"),
+        (
+            (each.hot.importance, each.hot.threshold, each.hot.pages, each.ordering, *each.at, each.area)
+            for each in results.figures()
+        ),
+    )
+    _write(
+        place.table("threshold"),
+        ("importance", "threshold", "hot", "ordering", "pages", "share", "p_st"),
+        (
+            (hot.importance, hot.threshold, hot.pages, *row)
+            for hot in results.hot
+            for row in _curves(results.web, results.with_threshold(hot))
+        ),
+    )
+    _write(
+        place.table("stop"),
+        ("importance", "ordering", "pages", "share", "p_cs"),
+        (
+            (importance, *row)
+            for importance in results.web.importance
+            for row in _curves(results.web, results.stop(importance))
+        ),
+    )
+    _write(place.table("buffer"), ("importance", "threshold", "ordering", "buffer", "p_bc"), results.buffers())
+    _write(
+        place.table("walk"),
+        ("ordering", "share", "depth", "wait"),
+        ((ordering, share, *walk) for ordering, share, walk in results.walks()),
+    )
+    counts = np.bincount(results.web.graph.backlinks)
+    _write(
+        place.table("histogram"),
+        ("backlinks", "pages"),
+        ((links, int(counts[links])) for links in np.flatnonzero(counts).tolist()),
+    )
+
+
+def write_topics(place: Place, web: Web, panels: Mapping[str, Sequence[Panel]]) -> None:
+    """Write the curves of each topic's graphs."""
+    _write(
+        place.table("topics"),
+        ("topic", "graph", "hot", "measure", "ordering", "pages", "share", "performance"),
+        (
+            (topic, panel.name, panel.hot, panel.measure, *row)
+            for topic, found in panels.items()
+            for panel in found
+            for row in _curves(web, panel.curves)
+        ),
+    )
+
+
+def _curves(web: Web, curves: Mapping[str, Curve]) -> Iterator[tuple[str, int, float, float]]:
+    at = points(len(web)).tolist()
+    for ordering, curve in curves.items():
+        for pages, performance in zip(at, curve.tolist(), strict=True):
+            yield ordering, pages, pages / len(web), performance
+
+
+def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(csv_line(columns) + "\n")
+        for row in rows:
+            file.write(csv_line(f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row) + "\n")

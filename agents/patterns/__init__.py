@@ -1,0 +1,1 @@
+"""The work of ``scentline patterns``: a log's URL patterns, their measures and pictures."""

@@ -1,0 +1,171 @@
+"""What the patterns command does: read, mine, hold against later accesses and a mirror, write."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agents.evaluate.load import load_web
+from agents.evaluate.progress import Progress, progress
+from agents.observation.logfile import LogFile
+from agents.patterns.curves import draw_coverage, draw_curves
+from agents.patterns.drawing import draw_tree
+from agents.patterns.orderings import Result, crawled, static
+from agents.patterns.periods import Reliability, reliability, split
+from agents.patterns.place import Place
+from agents.patterns.reading import Record, Site, records
+from agents.patterns.tables import (
+    write_coverage,
+    write_curves,
+    write_orderings,
+    write_patterns,
+    write_traffic,
+    write_trees,
+)
+from agents.patterns.trees import ALL, FIRST, TreeFigures, tree_figures
+from models.page import Page
+from models.patterns.counts import Behaviour, BehaviourCounts
+from models.patterns.mine import Patterns, mine
+from streams.configuration import ConfigurationError
+from streams.logging import printable
+from streams.settings import Settings
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command is given beside its settings."""
+
+    log: str
+    site: str | None
+    archives: tuple[Path, ...]
+    threshold: float
+    out: Path | None
+
+
+@dataclass
+class Found:
+    """What was found so far; ``interrupted`` says that the rest is missing."""
+
+    patterns: Patterns | None = None
+    forgotten: int = 0
+    trees: list[TreeFigures] = field(default_factory=list)
+    reliability: Reliability | None = None
+    orderings: list[Result] = field(default_factory=list)
+    mirror: int = 0
+    interrupted: bool = False
+
+
+def run(settings: Settings, options: Options) -> Found:
+    """Mine the patterns of a log and measure them; each file is written as soon as what it tells is known.
+
+    Raises what is wrong with the options before anything is started, and what reading a file raises.
+    """
+    site = Site(options.site, settings.observe.base_url)
+    _check(options)
+    place = None if options.out is None else Place(options.out)
+    if place is not None:
+        place.prepare()
+    found = Found()
+    try:
+        with progress(sys.stderr) as bars:
+            _Work(settings, options, site, place, bars).into(found)
+    except KeyboardInterrupt:
+        found.interrupted = True
+    return found
+
+
+class _Work:
+    """The steps of one run."""
+
+    def __init__(
+        self, settings: Settings, options: Options, site: Site, place: Place | None, bars: Progress
+    ) -> None:
+        self._settings = settings
+        self._options = options
+        self._site = site
+        self._place = place
+        self._bars = bars
+
+    def into(self, found: Found) -> None:
+        """Do all steps, each of which adds to ``found``."""
+        whole, total = self._count()
+        found.forgotten = whole.forgotten
+        behaviour = whole.snapshot()
+        found.patterns = mine(behaviour, threshold=self._options.threshold)
+        if self._place is not None:
+            write_patterns(self._place.table("patterns"), found.patterns)
+            draw_tree(self._place.picture("tree"), found.patterns, self._title())
+        pages = self._mirror()
+        found.mirror = len(pages)
+        found.trees = tree_figures(ALL, found.patterns, behaviour, pages)
+        self._measure(found, behaviour, pages, total)
+
+    def _measure(self, found: Found, whole: Behaviour, pages: Mapping[str, Page], total: int) -> None:
+        periods, counts = split(self._records("read it again in parts"), total)
+        first = counts.snapshot()
+        early = mine(first, threshold=self._options.threshold)
+        found.reliability = reliability(early, {url: n for url, n in first.visits.items() if n}, periods)
+        found.trees += tree_figures(FIRST, early, first, pages)
+        if self._place is not None:
+            write_trees(self._place.table("trees"), found.trees)
+            write_coverage(self._place.table("coverage"), found.reliability)
+            write_traffic(self._place.table("traffic"), found.reliability)
+            draw_coverage(self._place.picture("coverage"), found.reliability)
+        visits = found.reliability.later_visits
+        if pages:
+            found.orderings = crawled(early, first, pages, visits, self._settings.random_seed, self._bars)
+        else:
+            found.orderings = static(early, first, {*whole.visits, *visits}, visits)
+        if self._place is not None:
+            self._write_orderings(self._place, found.orderings)
+
+    def _write_orderings(self, place: Place, results: list[Result]) -> None:
+        write_orderings(place.table("orderings"), results)
+        write_curves(place.table("curves"), results)
+        fetch = [result for result in results if result.aim == "fetch"]
+        discovery = [result for result in results if result.aim == "discovery"]
+        draw_curves(place.picture("fetch"), fetch, "Comprehensive fetch", "share of the visits fetched")
+        if discovery:
+            draw_curves(
+                place.picture("discovery"), discovery, "Timely discovery", "share of the visits discovered"
+            )
+
+    def _count(self) -> tuple[BehaviourCounts, int]:
+        counts, total = BehaviourCounts(), 0
+        for record in self._records("read the log"):
+            counts.add(record.user, record.url, record.referrer)
+            total += 1
+        if not total:
+            raise ConfigurationError(
+                f"log {self._options.log}: no page view of {self._options.site or 'any site'}; a log whose "
+                "lines hold paths only needs its site: --site HOST"
+            )
+        return counts, total
+
+    def _records(self, name: str) -> Iterator[Record]:
+        return records(self._options.log, self._settings.observe, self._site, name, self._bars)
+
+    def _mirror(self) -> dict[str, Page]:
+        """Return the pages of the site that the archives have."""
+        if not self._options.archives:
+            return {}
+        web = load_web(self._options.archives, {}, None, self._settings, 1, self._bars)
+        pages = {url: page for url, page in web.pages.items() if self._site.holds(url)}
+        if not pages:
+            raise ConfigurationError(
+                f"--archive: none of its {len(web.pages):,} pages is of {self._options.site or 'the log'}; "
+                "expected a mirror of the site"
+            )
+        return pages
+
+    def _title(self) -> str:
+        return f"URL patterns of {printable(self._options.site or Path(self._options.log).name)}"
+
+
+def _check(options: Options) -> None:
+    if options.log == "-":
+        raise ConfigurationError("log -: standard input can't be read twice; expected a file")
+    LogFile(options.log).close()
+    for path in options.archives:
+        if not path.is_file():
+            raise ConfigurationError(f"--archive {path}: there is no such file")

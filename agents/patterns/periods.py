@@ -1,0 +1,81 @@
+"""A log in parts, one after the other: patterns of the first, held against the others."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from agents.patterns.reading import Record
+from models.patterns.counts import BehaviourCounts
+from models.patterns.measures import Coverage, coverage, matching
+from models.patterns.mine import Patterns
+
+#: Parts of a log, as many accesses in each; the paper has six months of logs and mines the first.
+PERIODS = 6
+#: What coverage is told of beside the trees: the URLs themselves.
+URLS = "URLs"
+
+
+class Period(NamedTuple):
+    """A part of a log: the times of its first and last access, and each URL's visits (F_in)."""
+
+    first: float
+    last: float
+    visits: Mapping[str, int]
+
+    @property
+    def span(self) -> str:
+        """Its first and last day."""
+        days = (datetime.fromtimestamp(time, UTC).date().isoformat() for time in (self.first, self.last))
+        return " to ".join(dict.fromkeys(days))
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How long patterns hold: coverage of each later period, by `URLS` and by the tree's stages."""
+
+    periods: list[Period]
+    coverages: list[dict[str, Coverage]]
+
+    @property
+    def later_visits(self) -> dict[str, int]:
+        """The visits of all periods after the first, by URL."""
+        found: dict[str, int] = {}
+        for period in self.periods[1:]:
+            for url, visits in period.visits.items():
+                found[url] = found.get(url, 0) + visits
+        return found
+
+
+def split(records: Iterable[Record], total: int) -> tuple[list[Period], BehaviourCounts]:
+    """Return the periods of a log of ``total`` records, and the counts of the first.
+
+    A user's way counts once a period. Some periods are empty where there are fewer records than periods.
+    """
+    counts = [BehaviourCounts() for _ in range(PERIODS)]
+    spans: dict[int, tuple[float, float]] = {}
+    for number, record in enumerate(records):
+        period = min(number * PERIODS // max(total, 1), PERIODS - 1)
+        counts[period].add(record.user, record.url, record.referrer)
+        first, last = spans.get(period, (record.time, record.time))
+        spans[period] = min(first, record.time), max(last, record.time)
+    periods = [
+        Period(first, last, {url: n for url, n in counts[period].snapshot().visits.items() if n})
+        for period, (first, last) in spans.items()
+    ]
+    return periods, counts[0]
+
+
+def reliability(patterns: Patterns, known: Mapping[str, int], periods: list[Period]) -> Reliability:
+    """Hold the patterns mined in the first period, and its URLs ``known``, against the later ones.
+
+    Liu 2011, section 5.2, temporal reliability.
+    """
+    return Reliability(periods, [_coverages(patterns, known, period.visits) for period in periods[1:]])
+
+
+def _coverages(patterns: Patterns, known: Mapping[str, int], visits: Mapping[str, int]) -> dict[str, Coverage]:
+    found = {URLS: coverage(visits, (url for url in visits if url in known))}
+    for name, cut in patterns.cuts.items():
+        found[name] = coverage(visits, matching(patterns.tree, cut, visits))
+    return found

@@ -1,0 +1,107 @@
+"""The accesses of a log that concern a site, as records of who came to which URL from which."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from agents.evaluate.progress import Progress
+from agents.observation.logfile import LogFile
+from agents.observation.observer import Observer
+from models.url import canonical, host
+from streams.configuration import ConfigurationError
+from streams.records import Access
+from streams.settings import ObserveSettings
+
+#: The users' pseudonyms only tell them apart here; they go nowhere.
+_KEY = b"scentline patterns"
+_LINES = 1_000
+_PER_CENT = 100
+_WWW = "www."
+
+
+class Record(NamedTuple):
+    """One access; ``referrer`` is None where it is not of the site."""
+
+    user: str
+    url: str
+    referrer: str | None
+    time: float
+
+
+class Site:
+    """A host ``name`` and those beneath it; without one the host of ``base``, without either all of a log.
+
+    ``base`` is the site of a log whose lines hold paths only, by default that of ``name``. To its pages people
+    come from its other name as well, with or without "www.": that is the same page.
+    """
+
+    def __init__(self, name: str | None, base: str | None) -> None:
+        self._name = None if name is None else _host(name)
+        if base is None and self._name is not None:
+            base = f"http://{self._name}"
+        found = None if base is None else canonical(base)
+        self.base = None if found is None else found[: found.index("/", len("https://"))]
+        if self._name is None and found is not None:
+            self._name = _without_port(host(found))
+
+    def holds(self, url: str) -> bool:
+        """Say whether a canonical URL is of the site."""
+        if self._name is None:
+            return True
+        name = _without_port(host(url))
+        return name == self._name or name.endswith(f".{self._name}")
+
+    def record(self, access: Access) -> Record | None:
+        """Return the record of an access, None of one to another site."""
+        if not self.holds(access.url):
+            return None
+        referrer = access.referrer
+        if referrer is not None and self.base is not None and access.url.startswith(f"{self.base}/"):
+            referrer = self._same_origin(referrer, self.base)
+        if referrer is not None and not self.holds(referrer):
+            referrer = None
+        return Record(access.user, access.url, referrer, access.time)
+
+    def _same_origin(self, url: str, base: str) -> str:
+        if host(url).removeprefix(_WWW) != host(f"{base}/").removeprefix(_WWW):
+            return url
+        return f"{base}/{url.split('/', 3)[3]}"
+
+
+def records(
+    source: str, settings: ObserveSettings, site: Site, name: str, progress: Progress
+) -> Iterator[Record]:
+    """Yield the records of a log file in the order of its lines; robots are left out as the settings say.
+
+    Raises `agents.observation.logfile.LogFileError` and `models.accesslog.recognise.LogFormatError`.
+    """
+    observer = Observer(settings.model_copy(update={"base_url": site.base}), _KEY)
+    with LogFile(source) as log:
+        observer.recognise(log.sample)
+        progress.phase(f"{name}, per cent", _PER_CENT)
+        done, lines = 0, iter(log)
+        while chunk := list(islice(lines, _LINES)):
+            for _, line in chunk:
+                access = observer.observe(line)
+                record = site.record(access) if isinstance(access, Access) else None
+                if record is not None:
+                    yield record
+            part = _PER_CENT * log.consumed // log.size if log.size else 0
+            if part > done:
+                progress.advance(part - done)
+                done = part
+        if done < _PER_CENT:
+            progress.advance(_PER_CENT - done)
+
+
+def _host(name: str) -> str:
+    known = canonical(f"http://{name}/")
+    found = None if known is None else host(known)
+    if found is None or known != f"http://{found}/" or found != _without_port(found):
+        raise ConfigurationError(f"--site {name!r}: expected a host such as example.org")
+    return found
+
+
+def _without_port(name: str) -> str:
+    before, _, port = name.rpartition(":")
+    return before if before and port.isdigit() else name

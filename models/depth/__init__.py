@@ -1,0 +1,1 @@
+"""How deep to crawl a site: how deep its users go, and where its pages stop leading to new ones."""

@@ -1,0 +1,83 @@
+"""New URLs against seen ones: how deep a site is worth crawling where nobody's visits are known."""
+
+from itertools import accumulate
+from typing import Final
+
+import msgspec
+
+#: The part of a surfer's moves that follow a link: the usual damping of PageRank. So nobody goes on for ever.
+FOLLOWED: Final = 0.85
+#: Levels that are told apart; what lies deeper counts as the last of them.
+MAX_LEVEL: Final = 100
+
+
+class Growth(msgspec.Struct):
+    """The links of a site's pages, fetched level by level: to URLs not seen before, and to all others.
+
+    Baeza-Yates and Castillo 2004, section 5, would have a crawler infer from that ratio how deep to go, without
+    saying how. Here it is the q of model B, a level's own: where a page has links, a surfer follows one of them
+    with probability .85. To a URL not seen before, that is one level deeper; to any other, or if he follows
+    none, he is back at the start. So q_i is .85 linking_i / pages_i new_i / (new_i + seen_i), where ``linking``
+    counts the pages with a link, and in the long run the share of time on level i is
+    x_i = x_0 q_0 q_1 ... q_(i-1). Below the deepest level of which pages were fetched, its q is taken to go on.
+
+    >>> growth = Growth()
+    >>> growth.fetched(0, new=4, seen=0)
+    >>> growth.fetched(1, new=1, seen=9)
+    >>> [round(share, 3) for share in growth.surfer(4)]
+    [0.518, 0.441, 0.037, 0.003]
+    >>> growth.depth(0.9)
+    1
+    """
+
+    pages: list[int] = []
+    linking: list[int] = []
+    new: list[int] = []
+    seen: list[int] = []
+
+    def fetched(self, level: int, new: int, seen: int) -> None:
+        """Count a fetched page's links within its site, each target once: to new URLs, and to all others."""
+        level = min(level, MAX_LEVEL)
+        while len(self.pages) <= level:
+            for column in (self.pages, self.linking, self.new, self.seen):
+                column.append(0)
+        self.pages[level] += 1
+        self.linking[level] += new + seen > 0
+        self.new[level] += new
+        self.seen[level] += seen
+
+    def led_back(self, level: int) -> None:
+        """Note that a URL of a level turned out to be no page, or one like a page before.
+
+        The link to it then counts as one to a URL that was seen (the paper's section 5: downloading a duplicate
+        is going back to the page visited the first time). Its own links are not counted.
+        """
+        above = min(level, MAX_LEVEL) - 1
+        if 0 <= above < len(self.new) and self.new[above]:
+            self.new[above] -= 1
+            self.seen[above] += 1
+
+    def deeper(self, level: int) -> float:
+        """Return q_i: how likely a surfer on a level is to go on to a new page; 0 where no page was fetched."""
+        if not self.pages:
+            return 0.0
+        level = min(level, len(self.pages) - 1)
+        links = self.new[level] + self.seen[level]
+        return FOLLOWED * self.linking[level] / self.pages[level] * self.new[level] / links if links else 0.0
+
+    def surfer(self, levels: int) -> list[float]:
+        """Return the share of the surfer's time on each of the first levels."""
+        known = max(levels, len(self.pages))
+        factors = (self.deeper(level) for level in range(known))
+        weights = list(accumulate(factors, lambda weight, factor: weight * factor, initial=1.0))
+        total = sum(weights[:-1]) + weights[-1] / (1 - self.deeper(known))
+        return [weight / total for weight in weights[:levels]]
+
+    def depth(self, share: float) -> int:
+        """Return the least level up to which the surfer spends the share of his time, from 0 up to below 1."""
+        levels = len(self.pages) + 1
+        while True:
+            for level, reached in enumerate(accumulate(self.surfer(levels))):
+                if reached >= share:
+                    return level
+            levels *= 2

@@ -1,0 +1,80 @@
+"""How deep to crawl one site, learned while its users browse it and its pages are fetched."""
+
+from typing import Final, NamedTuple
+
+from models.depth.fit import best
+from models.depth.growth import Growth
+from models.depth.sessions import Sessions
+from models.depth.visits import Visits
+
+#: Sessions from which on the views of a site are taken as they are.
+ENOUGH: Final = 100
+#: The share of page views that is worth a crawler's while, where nobody says otherwise.
+SHARE: Final = 0.9
+
+
+class Advice(NamedTuple):
+    """The deepest level to fetch, counted in links from a page where users enter; None where nothing is known.
+
+    ``source`` is "views", "links", "model" or, where nothing is known, empty; ``why`` says in one line what
+    speaks for the depth.
+    """
+
+    depth: int | None
+    source: str
+    why: str
+
+
+class Site:
+    """What is known of a site: its users' sessions, and how many of its links lead to new URLs.
+
+    Both are taken in one at a time, as accesses arrive and as pages are fetched, and `advice` may be asked for
+    at any time. Memory is bounded: see `Sessions`, `Visits` and `Growth`. ``visits`` and ``growth`` are all
+    that is worth keeping; sessions that are open are at most half an hour old.
+
+    >>> site = Site(home="/")
+    >>> for level in range(3):
+    ...     site.growth.fetched(level, new=1, seen=1)
+    >>> site.advice(0.9).why
+    "92% of a random surfer's page views, when 3 of 6 links on 3 fetched pages are new"
+    """
+
+    def __init__(self, home: str) -> None:
+        self.visits = Visits()
+        self.growth = Growth()
+        self._home = home
+        self._sessions = Sessions()
+
+    def view(self, visitor: str, time: float, page: str, referrer: str | None) -> None:
+        """Take in a page view: see `Sessions.view`."""
+        for session in self._sessions.view(visitor, time, page, referrer):
+            self.visits.add(session, session.start == self._home)
+
+    def finish(self) -> None:
+        """Count the sessions that are still open: no more views come."""
+        for session in self._sessions.finish():
+            self.visits.add(session, session.start == self._home)
+
+    def advice(self, share: float = SHARE) -> Advice:
+        """Return the depth that keeps a share of the page views, from 0 up to below 1, and why.
+
+        From 100 sessions on it is the depth that kept it so far. With fewer, it is what new URLs against seen
+        ones say (`Growth`); before a page was fetched, the depth of the surfer that fits best, with the highest
+        q that the sessions allow for.
+        """
+        visits, growth = self.visits, self.growth
+        if visits.sessions >= ENOUGH:
+            depth = visits.depth(share)
+            kept = f"{visits.reached()[depth]:.0%} of {visits.total:,} page views"
+            return Advice(depth, "views", f"{kept} in {visits.sessions:,} sessions")
+        if growth.pages:
+            depth = growth.depth(share)
+            kept = f"{sum(growth.surfer(depth + 1)):.0%} of a random surfer's page views"
+            new, links = sum(growth.new), sum(growth.new) + sum(growth.seen)
+            led = f"{new:,} of {links:,} links on {sum(growth.pages):,} fetched pages are new"
+            return Advice(depth, "links", f"{kept}, when {led}")
+        if visits.sessions < 2:
+            return Advice(None, "", f"{visits.sessions} sessions, and no page was fetched")
+        found = best(visits)
+        why = f"model {found.surfer} with q up to {found.high:.2f}, from {visits.sessions} sessions only"
+        return Advice(found.surfer.depth(found.high, share), "model", why)

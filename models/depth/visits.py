@@ -1,0 +1,81 @@
+"""What the sessions of a site come to: views and moves a level, in bounded memory."""
+
+import msgspec
+
+from models.depth.moves import Move, moves
+from models.depth.walk import Session
+
+
+class Visits(msgspec.Struct):
+    """Counts of a site's sessions; they add up in any order.
+
+    ``views`` has the page views of each level, ``moves`` of each level how often each move was made from there.
+    For the interval of a fit there are sums over the sessions of n, the views of one, and d, the sum of their
+    levels: ``squares`` is (sum n^2, sum n d, sum d^2). ``homes`` counts sessions that began with the home page,
+    ``singles`` those of one view, ``put_back`` views that stood in no line of the log.
+
+    >>> visits = Visits()
+    >>> visits.add(Session((0, 1, 2, 1), "/", 1), home=True)
+    >>> visits.views, visits.levels, visits.squares
+    ([1, 2, 1], 4, (16, 16, 16))
+    """
+
+    views: list[int] = []
+    moves: list[dict[Move, int]] = []
+    sessions: int = 0
+    homes: int = 0
+    singles: int = 0
+    put_back: int = 0
+    squares: tuple[int, int, int] = (0, 0, 0)
+
+    @property
+    def total(self) -> int:
+        """All page views."""
+        return sum(self.views)
+
+    @property
+    def levels(self) -> int:
+        """The sum of the levels of all views."""
+        return sum(level * views for level, views in enumerate(self.views))
+
+    def add(self, session: Session, home: bool) -> None:
+        """Count a session."""
+        levels = session.levels
+        while len(self.views) <= max(levels):
+            self.views.append(0)
+            self.moves.append({})
+        for level, made in moves(levels):
+            self.views[level] += 1
+            self.moves[level][made] = self.moves[level].get(made, 0) + 1
+        views, depths = len(levels), sum(levels)
+        first, mixed, second = self.squares
+        self.squares = (first + views * views, mixed + views * depths, second + depths * depths)
+        self.sessions += 1
+        self.homes += home
+        self.singles += views == 1
+        self.put_back += session.put_back
+
+    def made(self, move: Move, least: int) -> int:
+        """Return how often a move was made, from all levels but the first ``least``."""
+        return sum(counts.get(move, 0) for counts in self.moves[least:])
+
+    def reached(self) -> list[float]:
+        """Return the share of the views on the levels up to each."""
+        shares, so_far = [], 0
+        for views in self.views:
+            so_far += views
+            shares.append(so_far / self.total)
+        return shares
+
+    def depth(self, share: float) -> int:
+        """Return the least level up to which there is the share of the views; raises ValueError without views.
+
+        >>> Visits(views=[6, 3, 1]).depth(0.9)
+        1
+        """
+        wanted, so_far = share * self.total, 0
+        for level, views in enumerate(self.views):
+            so_far += views
+            if so_far >= wanted:
+                return level
+        raise ValueError("no views, expected at least one")

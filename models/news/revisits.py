@@ -1,0 +1,144 @@
+"""When to look at each hub again, so that new links are found soon with a bounded number of visits.
+
+A link that appears at any moment between two visits, ``interval`` seconds apart, waits half of that on average.
+With a rate r of new links, hubs that are visited every I seconds make their links wait the sum of r I / 2 in a
+second, and cost the sum of 1 / I visits. For a given number of visits a second the wait is least where
+I = sqrt(price / r) with one price for all hubs (by Lagrange): four times the links, half the interval. Visits
+in proportion to the links, I = price / r, make them wait as long as equal intervals do: for refreshing pages,
+too, proportion is no good rule (Cho and Garcia-Molina, Effective page refresh policies, TODS 2003).
+"""
+
+import math
+from collections.abc import Collection, Iterable
+
+from models.news.rate import ArrivalRate
+
+DAY = 86_400.0
+_HALVINGS = 60
+
+
+class Revisits:
+    """The hubs, what each is known to bring, and when it is due; times are in seconds and passed in.
+
+    ``budget`` is the number of visits a second to all hubs together. An interval is between ``shortest`` and
+    ``longest`` seconds; where even the longest costs more than the budget, it gives way. What was seen of a hub
+    loses half its weight in each ``half_life``. Prices are worked out anew once a round, that is, after as many
+    visits as there are hubs, and when hubs come or go.
+
+    >>> revisits = Revisits(budget=1 / 60, shortest=10.0)
+    >>> revisits.add("http://a.org/news/", rate=4 / 3600, now=0.0)
+    >>> revisits.due(0.0)
+    ['http://a.org/news/']
+    >>> revisits.visited("http://a.org/news/", 30, now=5.0)
+    >>> revisits.due(64.0), revisits.due(65.0)
+    ([], ['http://a.org/news/'])
+    """
+
+    def __init__(
+        self, budget: float, *, shortest: float = 60.0, longest: float = DAY, half_life: float = 3 * DAY
+    ) -> None:
+        if not (budget > 0 and 0 < shortest <= longest and half_life > 0):
+            raise ValueError(
+                f"revisits: {budget} visits a second, {shortest} to {longest} seconds apart, half-life "
+                f"{half_life}; expected more than 0, and the shortest interval no longer than the longest"
+            )
+        self._budget, self._shortest, self._longest = budget, shortest, longest
+        self._half_life = half_life
+        self._rates: dict[str, ArrivalRate] = {}
+        self._visited: dict[str, float] = {}
+        self._due: dict[str, float] = {}
+        self._price: float | None = None
+        self._left = 0
+
+    def __len__(self) -> int:
+        return len(self._rates)
+
+    def add(self, hub: str, rate: float, now: float) -> None:
+        """Begin to visit a hub that is expected to bring ``rate`` links a second; it is due at once.
+
+        The expectation weighs as much as a link seen, or as a day without one where that is less. A hub that
+        is known keeps what was learned of it.
+        """
+        if hub not in self._rates:
+            self._rates[hub] = ArrivalRate.expecting(rate, min(1.0, rate * DAY))
+            self._due[hub] = now
+            self._price = None
+
+    def keep(self, hubs: Collection[str]) -> None:
+        """Forget every hub but these."""
+        for hub in self._rates.keys() - set(hubs):
+            del self._rates[hub], self._due[hub]
+            self._visited.pop(hub, None)
+            self._price = None
+
+    def due(self, now: float) -> list[str]:
+        """Return the hubs that are due, the one whose links have waited longest in all first."""
+        waiting = [(self._waited(hub, now), hub) for hub, due in self._due.items() if due <= now]
+        return [hub for _, hub in sorted(waiting, key=lambda item: (-item[0], item[1]))]
+
+    @property
+    def next_due(self) -> float | None:
+        """When the next hub is due; None without hubs."""
+        return min(self._due.values(), default=None)
+
+    def postpone(self, hub: str, until: float) -> None:
+        """Leave a known hub alone until then: it is being visited, failed, or may not be asked yet."""
+        self._due[hub] = until
+
+    def visited(self, hub: str, links: int, now: float) -> None:
+        """Take in a visit that found ``links`` new ones; at the first all are new, which tells of no rate.
+
+        One to a hub that was forgotten meanwhile is passed over.
+        """
+        if hub not in self._rates:
+            return
+        before = self._visited.get(hub)
+        if before is not None and now > before:
+            self._rates[hub].observe(links, now - before, self._half_life)
+        self._visited[hub] = now
+        self._due[hub] = now + self.interval(hub)
+        self._left -= 1
+
+    def interval(self, hub: str) -> float:
+        """Return the seconds between visits to a hub, by what is known of it now."""
+        if self._price is None or self._left <= 0:
+            rates = [rate.mean for rate in self._rates.values()]
+            self._price = price(rates, self._budget, self._shortest, self._longest)
+            self._left = len(rates)
+        return _interval(self.rate(hub), self._price, self._shortest, self._bound())
+
+    def rate(self, hub: str) -> float:
+        """Return the links a second that a hub is expected to bring."""
+        return self._rates[hub].mean
+
+    def _waited(self, hub: str, now: float) -> float:
+        """Return the expected sum of the waits of a hub's new links; without end before its first visit."""
+        before = self._visited.get(hub)
+        return math.inf if before is None else self.rate(hub) * (now - before) ** 2
+
+    def _bound(self) -> float:
+        return max(self._longest, len(self._rates) / self._budget)
+
+
+def price(rates: Iterable[float], budget: float, shortest: float, longest: float) -> float:
+    """Return the price at which visits to pages of these ``rates`` cost ``budget`` a second, or come nearest.
+
+    The longest interval gives way where it would cost more by itself. Found by halving: the cost falls as the
+    price rises.
+
+    >>> found = price([1.0, 4.0], budget=0.3, shortest=1.0, longest=100.0)
+    >>> [round((found / rate) ** 0.5, 3) for rate in (1.0, 4.0)]
+    [10.0, 5.0]
+    """
+    known = list(rates)
+    longest = max(longest, len(known) / budget)
+    low, high = math.log(shortest**2 * min(known)), math.log(longest**2 * max(known))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        cost = sum(1 / _interval(rate, math.exp(middle), shortest, longest) for rate in known)
+        low, high = (middle, high) if cost > budget else (low, middle)
+    return math.exp(high)
+
+
+def _interval(rate: float, price: float, shortest: float, longest: float) -> float:
+    return min(longest, max(shortest, math.sqrt(price / rate)))

@@ -1,0 +1,1 @@
+"""Candidates ordered by the importance of their pages (Cho, Garcia-Molina and Page 1998)."""

@@ -1,0 +1,132 @@
+"""PageRank of the graph known so far, kept up while the crawl goes on."""
+
+from array import array
+from collections.abc import Hashable, Iterable
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from models.ordering.estimate import Crawled
+from models.ordering.pagerank import DAMPING, TOLERANCE, everyones, pagerank
+
+K = TypeVar("K", bound=Hashable)
+
+#: Pages between two sweeps, at least.
+EVERY = 100
+#: Links that are kept, of twelve bytes each.
+LINKS = 10_000_000
+# What is kept of the links when there are too many.
+_KEPT = 0.9
+
+
+class Rank(Generic[K]):
+    """IR'(P), PageRank over the crawled pages and their targets (Cho 1998, section 2, 3, and Figure 2, 3).
+
+    A sweep works it out anew, from the ranks as they are, when ``every`` pages were crawled since the last one
+    and the crawled pages are more by the share ``growth``. Between two sweeps a page has its rank and, of each
+    link found since, d times the linking page's rank over the number of its links: one step of the iteration
+    for that link alone. Beyond ``limit`` links those of the lowest ranked pages are forgotten, as these pass on
+    least; a page that no link is left of has what every page has.
+
+    >>> rank = Rank[str](every=2, damping=0.5)
+    >>> list(rank.crawled(Crawled("a", "b"))), rank.value("b"), rank.sweep()
+    (['b'], 1.5, False)
+    >>> changed = rank.crawled(Crawled("b", "ac"))
+    >>> rank.sweep(), [round(rank.value(page), 3) for page in "abc"]
+    (True, [0.938, 1.125, 0.938])
+    """
+
+    def __init__(
+        self,
+        damping: float = DAMPING,
+        every: int = EVERY,
+        growth: float = 0.0,
+        tolerance: float = TOLERANCE,
+        limit: int = LINKS,
+    ) -> None:
+        self._damping = damping
+        self._every = every
+        self._growth = growth
+        self._tolerance = tolerance
+        self._limit = limit
+        self._nodes: dict[K, int] = {}
+        self._ranks = array("d")
+        # The links of page linking[i] are targets[ends[i]:ends[i + 1]].
+        self._linking, self._ends, self._targets = array("q"), array("q", [0]), array("i")
+        self._spread = 1.0  # all ranks are 1 before there are links
+        self._crawled = 0
+        self._due = every
+
+    def crawled(self, found: Crawled[K]) -> Iterable[K]:
+        """Add the links of a page to the graph, and its shares to their targets."""
+        self._crawled += 1
+        if not found.targets:
+            return ()
+        source = self._node(found.page)
+        targets = [self._node(target) for target in found.targets]
+        share = self._damping * self._ranks[source] / len(targets)
+        for target in targets:
+            self._ranks[target] += share
+        self._linking.append(source)
+        self._targets.extend(targets)
+        self._ends.append(len(self._targets))
+        if len(self._targets) > self._limit:
+            self._forget()
+        return found.targets
+
+    def sweep(self) -> bool:
+        """Work out all ranks anew if it is time, and return whether it was."""
+        if self._crawled < self._due:
+            return False
+        self._due = self._crawled + max(self._every, int(self._crawled * self._growth))
+        if not self._targets:
+            return False
+        start = np.array(self._ranks)
+        links, linking = self._matrix()
+        ranks = pagerank(links, linking, self._damping, start / start.mean(), self._tolerance)
+        leaf = np.ones(len(ranks), np.bool_)
+        leaf[linking] = False
+        self._spread = everyones(ranks, leaf, self._damping)
+        self._ranks = array("d", ranks.tobytes())
+        return True
+
+    def value(self, page: K) -> float:
+        """Return the rank of a page; of one that nobody links to, what every page has."""
+        node = self._nodes.get(page)
+        return self._spread if node is None else self._ranks[node]
+
+    @property
+    def links(self) -> int:
+        """The number of links that are kept."""
+        return len(self._targets)
+
+    def _node(self, page: K) -> int:
+        node = self._nodes.get(page)
+        if node is None:
+            node = self._nodes[page] = len(self._ranks)
+            self._ranks.append(self._spread)
+        return node
+
+    def _matrix(self) -> tuple[csr_array, npt.NDArray[np.int64]]:
+        # Copies: an array that is looked at through a view can't grow.
+        linking, ends, targets = (np.array(part) for part in (self._linking, self._ends, self._targets))
+        shape = (len(linking), len(self._ranks))
+        return csr_array((np.ones(len(targets)), targets, ends), shape=shape), linking
+
+    def _forget(self) -> None:
+        links, linking = self._matrix()
+        ranks, counts = np.array(self._ranks), np.diff(links.indptr)
+        best = np.argsort(-ranks[linking], kind="stable")
+        rows = np.sort(best[counts[best].cumsum() <= _KEPT * self._limit])
+        kept = links[rows]
+        pages = np.union1d(linking[rows], kept.indices)
+        number = np.full(len(ranks), -1, np.int64)
+        number[pages] = np.arange(len(pages))
+        self._nodes = {page: int(number[node]) for page, node in self._nodes.items() if number[node] >= 0}
+        self._ranks = array("d", ranks[pages].tobytes())
+        self._linking = array("q", number[linking[rows]].tobytes())
+        self._ends = array("q", kept.indptr.astype(np.int64).tobytes())
+        self._due = self._crawled  # the next sweep takes the others' ranks without these links
+        self._targets = array("i", number[kept.indices].astype(np.int32).tobytes())

@@ -1,0 +1,58 @@
+"""How much a text is like a query."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from math import sqrt
+
+from models.ordering.bounded import BoundedCounts
+
+#: Words whose occurrences are counted, unless it is told otherwise.
+WORDS = 200_000
+
+
+class Idf:
+    """Inverse document frequencies, estimated from the pages crawled so far (Cho 1998, section 2, 1).
+
+    The idf of a word is one divided by the number of its occurrences. A word that never occurred, or was
+    forgotten for its rarity beyond ``limit`` words, counts as one that occurred once.
+
+    >>> idf = Idf()
+    >>> idf.add({"the": 4, "queue": 1})
+    >>> idf["the"], idf["queue"], idf["unheard"]
+    (0.25, 1.0, 1.0)
+    """
+
+    def __init__(self, limit: int = WORDS) -> None:
+        self._occurrences = BoundedCounts[str](limit)
+
+    def add(self, words: Mapping[str, int]) -> None:
+        """Count the words of a page."""
+        for word, times in words.items():
+            self._occurrences.add(word, times)
+
+    def __getitem__(self, word: str) -> float:
+        return 1 / max(1, self._occurrences[word])
+
+
+class Similarity:
+    """IS(P, Q), the cosine of a text and the query ``query``, words weighing tf x idf (Cho 1998, section 2, 1).
+
+    >>> idf = Idf()
+    >>> similarity = Similarity(["ski", "alps"], idf)
+    >>> round(similarity.of({"ski": 1, "snow": 1}), 3)
+    0.5
+    """
+
+    def __init__(self, query: Iterable[str], idf: Idf) -> None:
+        self._query = Counter(query)
+        self._idf = idf
+
+    def of(self, words: Mapping[str, int]) -> float:
+        """Return the similarity of a text of which ``words`` says how often it has each word."""
+        product = sum(
+            times * words[word] * self._idf[word] ** 2 for word, times in self._query.items() if word in words
+        )
+        return product / (self._length(words) * self._length(self._query)) if product else 0.0
+
+    def _length(self, words: Mapping[str, int]) -> float:
+        return sqrt(sum((times * self._idf[word]) ** 2 for word, times in words.items()))

@@ -1,0 +1,173 @@
+"""The syntax-based pattern tree, built top-down."""
+
+import heapq
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from models.patterns.columns import ABSENT, Columns
+from models.patterns.decompose import place
+from models.patterns.naming import Decided, Other, name_of
+from models.patterns.tree import Node, PatternTree
+
+_Rows = npt.NDArray[np.int64]
+_Codes = npt.NDArray[np.int32]
+
+
+class Syntax(NamedTuple):
+    """A tree, and for each of the URLs it was built of, in their order, the leaf that it is in."""
+
+    tree: PatternTree
+    leaf_of: _Rows
+
+
+class Growth(NamedTuple):
+    """Bounds of a tree: ``support`` URLs make a value, ``leaves`` is about how many there may be."""
+
+    support: int
+    leaves: int = 1000
+
+
+class _Split(NamedTuple):
+    """A key by which a node could be split, and the values that get a child of their own."""
+
+    key: str
+    salient: _Codes
+
+
+class _Tip(NamedTuple):
+    """A leaf that can be split: its URLs' rows, what it decides, the keys it does not, and the split."""
+
+    node: Node
+    rows: _Rows
+    decided: Decided
+    varying: tuple[str, ...]
+    split: _Split
+
+
+def build(urls: Sequence[str], growth: Growth) -> Syntax:
+    """Build the tree (Liu 2011, section 3.1): URLs are split by the key whose values are most concentrated.
+
+    That is the key of least entropy H = -sum of p log p over its values' shares p of the URLs; "no such key" is
+    a value. A value of ``growth.support`` URLs or more gets a child of its own, all others share the rest. A
+    key without such a value splits nothing. What all URLs of a node share makes no level of the tree: it is
+    ``fixed`` at the node, if it has the support. The largest node is split first, until there are
+    ``growth.leaves`` leaves: the last split may go beyond.
+
+    Time is O(n k log n) a level for n URLs and k keys. The tree depends on the set of URLs, not on their order.
+    """
+    support = min(growth.support, len(urls))
+    columns = Columns(urls, support)
+    nodes: list[Node] = []
+    names: set[str] = set()
+    leaf_of = np.zeros(len(urls), np.int64)
+    root = Node(0, None, 1)
+    waiting: list[tuple[int, int, _Tip]] = []
+
+    def plant(node: Node, rows: _Rows, decided: Decided, keys: Sequence[str], step: str) -> None:
+        fixed, varying, split = _look(columns, rows, keys, support)
+        node.fixed = tuple(fixed.items())
+        decided = {**decided, **fixed}
+        node.name = _unused(name_of(decided, varying), step, names)
+        nodes.append(node)
+        leaf_of[rows] = len(nodes) - 1
+        if split is not None:
+            tip = _Tip(node, rows, decided, varying, split)
+            heapq.heappush(waiting, (-len(rows), len(nodes), tip))
+
+    plant(root, np.arange(len(urls)), {}, list(columns.codes), "")
+    leaves = 1
+    while waiting and leaves < growth.leaves:
+        tip = heapq.heappop(waiting)[2]
+        key, groups = tip.split.key, _groups(columns, tip)
+        tip.node.key = key
+        keys = [name for name in tip.varying if name != key]
+        for value, rows in groups:
+            child = Node(0, None, tip.node.depth + 1)
+            if isinstance(value, Other):
+                tip.node.rest = child
+            else:
+                tip.node.children[value] = child
+            shown = "none" if value is None else str(value.value if isinstance(value, Other) else value)
+            plant(child, rows, {**tip.decided, key: value}, keys, f"{key}: {shown}")
+        leaves += len(groups) - 1
+    return _numbered(nodes, leaf_of)
+
+
+def _look(
+    columns: Columns, rows: _Rows, keys: Sequence[str], support: int
+) -> tuple[dict[str, str | None], tuple[str, ...], _Split | None]:
+    """Return what all rows share, the other keys, and the best split.
+
+    What too few rows share says nothing of others: such a key is left open.
+    """
+    fixed: dict[str, str | None] = {}
+    varying: list[str] = []
+    best: tuple[float, tuple[int, int, str], _Split] | None = None
+    for key in keys:
+        values, counts = np.unique(columns.codes[key][rows], return_counts=True)
+        if len(values) <= 1:
+            if len(rows) >= support:
+                fixed[key] = columns.value(key, int(values[0]))
+            elif values[0] != ABSENT:
+                varying.append(key)
+            continue
+        varying.append(key)
+        salient = values[counts >= support]
+        if len(salient):
+            found = entropy(counts), place(key), _Split(key, salient)
+            best = found if best is None or found[:2] < best[:2] else best
+    return fixed, tuple(varying), None if best is None else best[2]
+
+
+def entropy(counts: npt.NDArray[np.int64]) -> float:
+    """Return the entropy, in nats, of a distribution given as counts: the lower, the more concentrated.
+
+    >>> round(entropy(np.array([2, 2])), 4), round(entropy(np.array([3, 1])), 4)
+    (0.6931, 0.5623)
+    """
+    shares = counts / counts.sum()
+    # Rounded, so that keys whose values are spread alike are told apart by their place, not by a sum's order.
+    return round(float(-(shares * np.log(shares)).sum()), 9)
+
+
+def _groups(columns: Columns, tip: _Tip) -> list[tuple[str | Other | None, _Rows]]:
+    """Return the rows of each child: the values in order, absence first, the rest last."""
+    key, salient = tip.split
+    codes = columns.codes[key][tip.rows]
+    found = [(columns.value(key, int(code)), tip.rows[codes == code]) for code in salient]
+    found.sort(key=lambda group: (group[0] is not None, group[0]))
+    groups: list[tuple[str | Other | None, _Rows]] = list(found)
+    others = tip.rows[~np.isin(codes, salient)]
+    if len(others):
+        groups.append((Other.OTHER, others))
+    return groups
+
+
+def _unused(text: str, step: str, names: set[str]) -> str:
+    """Return a name that no other node has: where the text alone does not tell, the last step is added."""
+    name = text
+    while name in names:
+        name = f"{name} [{step}]"
+    names.add(name)
+    return name
+
+
+def _numbered(nodes: Sequence[Node], leaf_of: _Rows) -> Syntax:
+    """Number the nodes, each one's children after it, from top to bottom as they are shown."""
+    planted = {id(node): number for number, node in enumerate(nodes)}
+    ordered: list[Node] = []
+    numbers = np.zeros(len(nodes), np.int64)
+    stack = [nodes[0]]
+    while stack:
+        node = stack.pop()
+        node.index = len(ordered)
+        numbers[planted[id(node)]] = node.index
+        ordered.append(node)
+        below = node.below()
+        for child in below:
+            child.parent = node.index
+        stack.extend(reversed(below))
+    return Syntax(PatternTree(ordered), numbers[leaf_of])

@@ -1,0 +1,62 @@
+"""How good patterns are: what they cover, and how far they blur the traffic."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from models.patterns.figures import Figures
+from models.patterns.tree import PatternTree, TreeCut
+
+
+class Coverage(NamedTuple):
+    """Shares of URLs, and of the visits to them, from 0 to 1."""
+
+    urls: float
+    visits: float
+
+
+def coverage(visits: Mapping[str, int], covered: Iterable[str]) -> Coverage:
+    """Return the shares of ``visits``, visits by URL, that the URLs ``covered`` have.
+
+    >>> coverage({"a": 3, "b": 1}, ["a"])
+    Coverage(urls=0.5, visits=0.75)
+    """
+    found = [visits[url] for url in covered]
+    return Coverage(len(found) / max(len(visits), 1), sum(found) / max(sum(visits.values()), 1))
+
+
+def matching(tree: PatternTree, cut: TreeCut, urls: Iterable[str]) -> list[str]:
+    """Return the URLs that match a pattern of a cut (Liu 2011, section 5.2, mirror coverage)."""
+    return [url for url in urls if cut.of[tree.find(url)] >= 0]
+
+
+def jensen_shannon(p: npt.NDArray[np.float64], q: npt.NDArray[np.float64]) -> float:
+    """Return the Jensen-Shannon divergence of two distributions, in bits, from 0 (the same) to 1.
+
+    >>> p, q = np.array([1.0, 0.0]), np.array([0.5, 0.5])
+    >>> jensen_shannon(p, p), round(jensen_shannon(p, q), 4)
+    (0.0, 0.3113)
+    """
+    middle = (p + q) / 2
+    return (_divergence(p, middle) + _divergence(q, middle)) / 2
+
+
+def traffic_approximation(
+    visits: Mapping[str, int], tree: PatternTree, cut: TreeCut, figures: Figures
+) -> float:
+    """Return the divergence of the visits to URLs from what their patterns give each (Liu 2011, section 5.2).
+
+    ``visits`` are what the tree was built of and its ``figures`` counted from; a pattern gives each of its URLs
+    an equal share of its visits (equation 4).
+    """
+    urls = np.array([cut.of[tree.find(url)] for url in visits])
+    own = np.array(list(visits.values()), np.float64)
+    smoothed = figures.visits[urls] / figures.urls[urls]
+    return jensen_shannon(own / own.sum(), smoothed / smoothed.sum())
+
+
+def _divergence(p: npt.NDArray[np.float64], q: npt.NDArray[np.float64]) -> float:
+    present = p > 0
+    return float((p[present] * np.log2(p[present] / q[present])).sum())

@@ -1,0 +1,93 @@
+"""From what users did to the patterns of a site."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.patterns.behaviour_graph import importance
+from models.patterns.build import Growth, build
+from models.patterns.counts import Behaviour
+from models.patterns.figures import Figures, figures
+from models.patterns.ranking import Pattern
+from models.patterns.transit_cut import THRESHOLD, transit_cut
+from models.patterns.tree import PatternTree, TreeCut
+from models.patterns.visit_cut import visit_cut
+
+#: A value is told apart where this part of the site's URLs has it, and at least so many.
+SHARE, LEAST = 0.001, 5
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """The patterns of a site as mined at one moment; they never change: newer ones take their place.
+
+    ``syntax``, ``visit`` and ``transit`` are the tree and its cuts; the last one's patterns are the site's.
+    ``all`` has a pattern for each node that is not below these.
+    """
+
+    tree: PatternTree
+    figures: Figures
+    syntax: TreeCut
+    visit: TreeCut
+    transit: TreeCut
+    all: tuple[Pattern | None, ...]
+
+    @property
+    def cuts(self) -> dict[str, TreeCut]:
+        """The three stages by name: "syntax", "visit" and "transit"."""
+        return {"syntax": self.syntax, "visit": self.visit, "transit": self.transit}
+
+    @property
+    def chosen(self) -> list[Pattern]:
+        """The site's patterns, in the order of the tree."""
+        found = (self.all[node] for node in self.transit.patterns)
+        return [pattern for pattern in found if pattern is not None]
+
+    def pattern_of(self, url: str) -> Pattern:
+        """Return the pattern of a canonical URL of the site, known or not: the deepest node that it matches."""
+        node = self.tree.find(url)
+        pattern = self.all[node]
+        if pattern is None:
+            pattern = self.all[self.transit.of[node]]
+        assert pattern is not None
+        return pattern
+
+
+def mine(behaviour: Behaviour, growth: Growth | None = None, threshold: float = THRESHOLD) -> Patterns:
+    """Build the tree of a site's URLs, cut it by visits and then by transits, and rank what is left (Liu 2011).
+
+    ``growth`` is by default what the number of URLs asks for. Raises ValueError where there are no URLs.
+    """
+    urls = list(behaviour.visits)
+    if not urls:
+        raise ValueError("mine patterns: there are no URLs, expected one at least")
+    syntax = build(urls, growth or Growth(max(LEAST, round(SHARE * len(urls)))))
+    tree = syntax.tree
+    counted = figures(behaviour, syntax)
+    whole = TreeCut(tree, tree.leaves)
+    visit = visit_cut(tree, counted)
+    transit = transit_cut(tree, visit, counted, threshold)
+    return Patterns(tree, counted, whole, visit, transit, _patterns(tree, transit, counted))
+
+
+def _patterns(tree: PatternTree, cut: TreeCut, counted: Figures) -> tuple[Pattern | None, ...]:
+    chosen = list(cut.patterns)
+    scores = importance(
+        counted.transitions(cut),
+        counted.visits[chosen].astype(np.float64),
+        counted.referrals[chosen].astype(np.float64),
+    )
+    of_node = dict(zip(chosen, zip(scores.authority.tolist(), scores.hub.tolist(), strict=True), strict=True))
+    return tuple(
+        None
+        if cut.of[node.index] not in (-1, node.index)
+        else Pattern(
+            node.name,
+            node.index in of_node,
+            int(counted.urls[node.index]),
+            int(counted.visits[node.index]),
+            int(counted.referrals[node.index]),
+            *of_node.get(node.index, (0.0, 0.0)),
+        )
+        for node in tree.nodes
+    )

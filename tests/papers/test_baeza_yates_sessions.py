@@ -1,0 +1,190 @@
+"""Baeza-Yates and Castillo 2004, sections 3 and 4: sessions, depths and moves, worked by hand."""
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.depth import sessions as module
+from models.depth.moves import Move, move, moves
+from models.depth.sessions import ELSEWHERE, FRAME, OPEN, PAUSE, Sessions
+from models.depth.visits import Visits
+from models.depth.walk import MAX_VIEWS, Session
+
+#: A log has referrers from the first one seen on.
+_SEARCHED = ("someone", 0.0, "/found", ELSEWHERE)
+
+
+def sessions_of(*views: tuple[str, float, str, str | None]) -> list[Session]:
+    sessions = Sessions()
+    found = [session for view in views for session in sessions.view(*view)]
+    return found + sessions.finish()
+
+
+def levels_of(*clicks: tuple[str, str | None]) -> list[tuple[int, ...]]:
+    """Return the levels of one visitor's sessions, who clicks every ten seconds."""
+    views = [("visitor", 10.0 * number, page, referrer) for number, (page, referrer) in enumerate(clicks)]
+    return [session.levels for session in sessions_of(*views)]
+
+
+def test_the_seven_moves_of_the_figure() -> None:
+    assert move(2, 3) is Move.NEXT
+    assert move(2, 2) is Move.STAY
+    assert move(2, 1) is Move.BACK
+    assert move(2, 0) is Move.START
+    assert move(3, 1) is Move.PREVIOUS
+    assert move(2, 5) is Move.FORWARD
+    assert list(moves([2])) == [(2, Move.JUMP)]
+
+
+def test_a_link_a_page_goes_one_level_deeper() -> None:
+    assert levels_of(("/", None), ("/a", "/"), ("/b", "/a"), ("/c", "/b")) == [(0, 1, 2, 3)]
+
+
+def test_depth_is_the_shortest_path_seen_in_the_session_even_if_seen_late() -> None:
+    # /c is reached over /a and /b first, and from the start page at last: it was one link away all the time.
+    clicks = [("/", None), ("/a", "/"), ("/b", "/a"), ("/c", "/b"), ("/", "/c"), ("/c", "/")]
+    assert levels_of(*clicks) == [(0, 1, 2, 1, 0, 1)]
+
+
+def test_a_page_from_the_cache_is_put_back_from_the_referrer() -> None:
+    # Back from /b to /a by the browser's button, which no line tells of, and on to /c.
+    views = [("v", 0.0, "/", None), ("v", 10.0, "/a", "/"), ("v", 20.0, "/b", "/a"), ("v", 30.0, "/c", "/a")]
+    (session,) = sessions_of(*views)
+    assert session == Session((0, 1, 2, 1, 2), "/", 1)
+    assert [made for _, made in moves(session.levels)] == [
+        Move.NEXT, Move.NEXT, Move.BACK, Move.NEXT, Move.JUMP,
+    ]  # fmt: skip
+
+
+def test_a_referrer_never_seen_is_put_back_between() -> None:
+    assert sessions_of(("v", 0.0, "/", None), ("v", 10.0, "/b", "/a")) == [Session((0, 1, 2), "/", 1)]
+
+
+def test_a_session_begins_with_the_page_that_referred_to_its_first() -> None:
+    assert sessions_of(("v", 0.0, "/b", "/a")) == [Session((0, 1), "/a", 1)]
+
+
+def test_half_an_hour_without_an_access_ends_a_session() -> None:
+    within = sessions_of(("v", 0.0, "/", None), ("v", PAUSE, "/a", "/"))
+    beyond = sessions_of(("v", 0.0, "/", None), ("v", PAUSE + 1, "/a", "/"))
+    assert [session.levels for session in within] == [(0, 1)]
+    assert [session.levels for session in beyond] == [(0,), (0, 1)]
+
+
+def test_another_agent_of_the_same_user_has_a_session_of_its_own() -> None:
+    found = sessions_of(("user firefox", 0.0, "/", None), ("user opera", 1.0, "/a", "/"))
+    assert sorted(session.levels for session in found) == [(0,), (0, 1)]
+
+
+def test_who_comes_from_elsewhere_begins_another_session() -> None:
+    assert levels_of(("/", None), ("/a", "/"), ("/b", ELSEWHERE)) == [(0, 1), (0,)]
+    assert levels_of(("/", None), ("/a", "/"), ("/a", ELSEWHERE)) == [(0, 1), (0,)]
+
+
+def test_a_view_without_a_referrer_follows_the_last_in_a_log_without_referrers_only() -> None:
+    assert levels_of(("/", None), ("/a", None)) == [(0, 1)]
+    found = sessions_of(_SEARCHED, ("v", 0.0, "/", None), ("v", 10.0, "/a", None))
+    assert sorted(session.levels for session in found) == [(0,), (0,), (0,)]
+
+
+def test_a_page_of_the_session_is_seen_again_whoever_referred_to_it() -> None:
+    # Typed in, reloaded, and reloaded by its own script.
+    assert levels_of(("/", None), ("/a", "/"), ("/", None)) == [(0, 1, 0)]
+    assert levels_of(("/", None), ("/a", "/"), ("/a", "/a")) == [(0, 1, 1)]
+
+
+def test_frames_are_one_page_with_what_holds_them() -> None:
+    views = [
+        ("v", 0.0, "/", None),
+        ("v", FRAME, "/menu", "/"),
+        ("v", FRAME, "/text", "/"),
+        ("v", 20.0, "/a", "/menu"),
+    ]
+    assert sessions_of(*views) == [Session((0, 1), "/", 0)]
+
+
+def test_a_duplicate_is_a_move_back() -> None:
+    # /copy has the text of the start page, and is known by its name.
+    original = {"/copy": "/"}
+    pages = ["/", "/a", "/b", "/copy"]
+    clicks = [
+        (original.get(page, page), original.get(before, before) if before else None)
+        for page, before in zip(pages, [None, *pages], strict=False)
+    ]
+    assert levels_of(*clicks) == [(0, 1, 2, 0)]
+
+
+def test_a_line_with_a_time_far_ahead_does_not_end_the_sessions_after_it() -> None:
+    sessions = Sessions()
+    ended = [*sessions.view("v", 0.0, "/", None), *sessions.view("clock", 1e12, "/", None)]
+    for number in range(5):
+        ended += sessions.view("w", 10.0 * number, f"/{number}", f"/{number - 1}" if number else None)
+    ended += sessions.finish()
+    assert sorted(session.levels for session in ended) == [(0,), (0,), (0, 1, 2, 3, 4)]
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert OPEN == 10_000
+    monkeypatch.setattr(module, "OPEN", 3)
+    sessions = Sessions()
+    ended = [session for number in range(10) for session in sessions.view(f"v{number}", 0.0, "/", None)]
+    assert len(ended) == 7
+    assert len(sessions.finish()) == 3
+
+
+def test_an_endless_session_is_cut() -> None:
+    clicks = [(f"/{number}", f"/{number - 1}") for number in range(1, 3 * MAX_VIEWS)]
+    assert max(map(len, levels_of(*clicks))) <= MAX_VIEWS + 1
+
+
+def test_frames_without_end_are_cut() -> None:
+    sessions = Sessions()
+    ended = sessions.view("v", 0.0, "/", None)
+    for number in range(2 * MAX_VIEWS):
+        ended += sessions.view("v", 0.0, f"/{number}", "/")
+    assert ended
+
+
+_PAGES = st.sampled_from(["/", "/a", "/b", "/c"])
+_REFERRERS = st.one_of(st.none(), st.just(ELSEWHERE), _PAGES)
+_VIEWS = st.lists(
+    st.tuples(st.sampled_from(["v", "w"]), st.floats(0, 5000), _PAGES, _REFERRERS), min_size=1, max_size=60
+)
+
+
+@settings(derandomize=True, deadline=None)
+@given(_VIEWS)
+def test_whatever_a_log_holds_sessions_are_whole(views: list[tuple[str, float, str, str | None]]) -> None:
+    found = sessions_of(*views)
+    shown = sum(len(session.levels) - session.put_back for session in found)
+    assert 0 < shown <= len(views)  # frames are no views
+    for session in found:
+        assert session.levels[0] == 0
+        assert all(level <= before + 1 for before, level in _with_deepest(session.levels))
+
+
+def _with_deepest(levels: tuple[int, ...]) -> Iterable[tuple[int, int]]:
+    """Yield each level but the first after the deepest before it: nobody is deeper than one link further."""
+    return ((max(levels[:number]), levels[number]) for number in range(1, len(levels)))
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 6), max_size=8).map(lambda rest: (0, *rest)), min_size=1))
+def test_counts_are_those_of_the_sessions(walks: list[tuple[int, ...]]) -> None:
+    visits = Visits()
+    for levels in walks:
+        visits.add(Session(levels, "/", 0), home=len(levels) > 1)
+    views = [level for levels in walks for level in levels]
+    assert visits.views == [views.count(level) for level in range(max(views) + 1)]
+    assert (visits.total, visits.levels, visits.sessions) == (len(views), sum(views), len(walks))
+    assert visits.made(Move.JUMP, 0) == len(walks)
+    assert [sum(made.values()) for made in visits.moves] == visits.views
+    assert visits.homes == len(walks) - visits.singles
+    assert visits.squares == (
+        sum(len(levels) ** 2 for levels in walks),
+        sum(len(levels) * sum(levels) for levels in walks),
+        sum(sum(levels) ** 2 for levels in walks),
+    )
+    assert visits.reached()[visits.depth(0.9)] >= 0.9 - 1e-12

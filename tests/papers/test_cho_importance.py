@@ -1,0 +1,260 @@
+"""The importance metrics of Cho 1998, section 2, and their estimates while a crawl goes on."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.ordering.anchors import AnchorSimilarity
+from models.ordering.backlinks import Backlinks
+from models.ordering.bounded import BoundedCounts
+from models.ordering.estimate import Crawled
+from models.ordering.graph import Graph
+from models.ordering.location import Location
+from models.ordering.pagerank import pagerank
+from models.ordering.rank import Rank
+from models.ordering.similarity import Idf, Similarity
+from models.ordering.weighted import Weighted
+from tests.papers.ranks import dense
+
+EXACT = settings(derandomize=True, deadline=None)
+NODES = 8
+EDGES = st.sets(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=30)
+PAGES = "abcdefgh"
+LINKS = st.fixed_dictionaries({
+    page: st.lists(st.sampled_from(PAGES.replace(page, "")), unique=True, max_size=5) for page in PAGES
+})  # fmt: skip
+
+
+def graph(edges: Iterable[tuple[int, int]], nodes: int = NODES) -> Graph:
+    pairs = np.array(sorted(edges), np.int64).reshape(-1, 2)
+    return Graph.of_edges(pairs[:, 0], pairs[:, 1], nodes)
+
+
+def test_pagerank_of_two_pages_by_hand() -> None:
+    # a links to b, b has no link, so it links to both: a = .1 + .45 b, b = .1 + .45 b + .9 a, a + b = 2.
+    assert pagerank(graph([(0, 1)], 2).matrix).tolist() == pytest.approx([1.0 / 1.45, 2 - 1.0 / 1.45])
+
+
+@EXACT
+@given(EDGES, st.sampled_from([0.5, 0.85, 0.9]))
+def test_pagerank_solves_its_equations(edges: set[tuple[int, int]], damping: float) -> None:
+    found = graph(edges)
+    sources = np.repeat(np.arange(NODES), found.forward_links).tolist()
+    expected = dense(sources, found.targets.tolist(), NODES, damping)
+    assert pagerank(found.matrix, damping=damping).tolist() == pytest.approx(expected, abs=1e-7)
+    again = pagerank(found.matrix, damping=damping, start=np.linspace(0, 2, NODES))
+    assert again.tolist() == pytest.approx(expected, abs=1e-7)
+
+
+@EXACT
+@given(EDGES)
+def test_pagerank_is_that_of_networkx(edges: set[tuple[int, int]]) -> None:
+    other = networkx.DiGraph()
+    other.add_nodes_from(range(NODES))
+    other.add_edges_from((one, two) for one, two in edges if one != two)
+    expected = networkx.pagerank(other, alpha=0.9, tol=1e-12, max_iter=1000)
+    found = pagerank(graph(edges).matrix)
+    assert (found / NODES).tolist() == pytest.approx([expected[node] for node in range(NODES)], abs=1e-8)
+
+
+@EXACT
+@given(EDGES)
+def test_a_graph_counts_each_link_once_and_none_to_oneself(edges: set[tuple[int, int]]) -> None:
+    pairs = [*edges, *edges]
+    found = graph(pairs)
+    between = {(one, two) for one, two in edges if one != two}
+    assert {(page, to) for page in range(NODES) for to in found.links(page)} == between
+    assert found.backlinks.tolist() == [sum(two == page for _, two in between) for page in range(NODES)]
+    reached = {0}
+    while (more := {two for one, two in between if one in reached} | reached) != reached:
+        reached = more
+    assert found.reachable(0).tolist() == sorted(reached)
+    part = found.within(found.reachable(0))
+    inside = sorted(reached)
+    assert {(inside[page], inside[to]) for page in range(len(part)) for to in part.links(page)} == {
+        (one, two) for one, two in between if one in reached
+    }
+
+
+@EXACT
+@given(LINKS, st.permutations(PAGES))
+def test_backlinks_are_at_every_moment_what_a_recount_finds(
+    links: Mapping[str, Sequence[str]], order: Sequence[str]
+) -> None:
+    backlinks = Backlinks[str]()
+    for number, page in enumerate(order, 1):
+        assert set(backlinks.crawled(Crawled(page, links[page]))) == set(links[page])
+        recount = Counter(target for crawled in order[:number] for target in links[crawled])
+        assert {target: backlinks.value(target) for target in PAGES} == {to: recount[to] for to in PAGES}
+
+
+def recomputed(links: Mapping[str, Sequence[str]], crawled: Sequence[str]) -> dict[str, float]:
+    """Return PageRank over all pages that the links of some pages concern."""
+    pairs = [(page, target) for page in crawled for target in links[page]]
+    known = sorted({page for pair in pairs for page in pair})
+    number = {page: place for place, page in enumerate(known)}
+    ranks = dense([number[one] for one, _ in pairs], [number[two] for _, two in pairs], len(known), 0.9)
+    return dict(zip(known, ranks, strict=True))
+
+
+@EXACT
+@given(LINKS, st.permutations(PAGES), st.integers(1, 4))
+def test_ranks_are_after_a_sweep_those_of_the_graph_known_by_then_and_grow_by_shares_between(
+    links: Mapping[str, Sequence[str]], order: Sequence[str], every: int
+) -> None:
+    rank = Rank[str](every=every)
+    expected: dict[str, float] = {}
+    for number, page in enumerate(order, 1):
+        every_ones = rank.value("nobody links to it")
+        for name in (page, *links[page]) if links[page] else ():
+            expected.setdefault(name, every_ones)
+        share = 0.9 * expected.get(page, 0.0) / max(1, len(links[page]))
+        for target in links[page]:
+            expected[target] += share
+        assert set(rank.crawled(Crawled(page, links[page]))) == set(links[page])
+        assert {name: rank.value(name) for name in expected} == pytest.approx(expected)
+        if rank.sweep():
+            assert number % every == 0
+            expected = recomputed(links, order[:number])
+            assert {name: rank.value(name) for name in expected} == pytest.approx(expected, abs=1e-6)
+
+
+def test_ranks_are_swept_when_the_crawl_has_grown() -> None:
+    rank = Rank[int](every=10, growth=0.5)
+    swept = []
+    for page in range(100):
+        rank.crawled(Crawled(page, [page + 1]))
+        if rank.sweep():
+            swept.append(page + 1)
+    assert swept == [10, 20, 30, 45, 67, 100]
+
+
+@EXACT
+@given(LINKS, st.permutations(PAGES), st.integers(3, 12))
+def test_ranks_forget_links_of_the_lowest_ranked_pages(
+    links: Mapping[str, Sequence[str]], order: Sequence[str], limit: int
+) -> None:
+    bounded = Rank[str](every=1, limit=limit)
+    for page in order:
+        bounded.crawled(Crawled(page, links[page]))
+        assert bounded.links <= limit
+        bounded.sweep()
+    every_ones = bounded.value("nobody links to it")
+    assert all(bounded.value(page) >= every_ones - 1e-9 for page in PAGES)
+
+
+def test_what_is_left_when_ranks_forget_is_the_graph_of_what_was_kept() -> None:
+    # h and the three that link to it rank highest; the links of the pages x, found by nobody, are forgotten.
+    links = {"a": "h", "b": "h", "c": "h", "h": "abc", **{f"x{number}": "y" for number in range(6)}}
+    rank = Rank[str](every=1, limit=10)
+    for page, targets in links.items():
+        rank.crawled(Crawled(page, targets))
+        rank.sweep()
+    for number in range(6, 9):
+        rank.crawled(Crawled(f"x{number}", "y"))
+        rank.sweep()
+    assert rank.links <= 10
+    assert rank.value("h") > 2 * rank.value("a") > rank.value("x0") > 0
+
+
+@EXACT
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 5))), st.integers(1, 10))
+def test_counts_are_bounded_and_never_too_high(adds: list[tuple[int, int]], limit: int) -> None:
+    counts = BoundedCounts[int](limit)
+    true: Counter[int] = Counter()
+    for key, times in adds:
+        counts.add(key, times)
+        true[key] += times
+        assert len(counts) <= limit
+    assert all(counts[key] <= true[key] for key in range(31))
+    if len(true) <= limit:
+        assert {key: counts[key] for key in true} == true
+
+
+def test_a_limit_without_room_is_an_error() -> None:
+    with pytest.raises(ValueError, match="limit is 0"):
+        BoundedCounts[str](0)
+
+
+def test_similarity_by_hand() -> None:
+    # "the" occurs 4 times, so its weight is a quarter; "queue" and "url" once each.
+    idf = Idf()
+    idf.add({"the": 3, "queue": 1})
+    idf.add({"the": 1, "url": 1})
+    text = {"the": 4, "queue": 2}  # weights 4 / 4 = 1 and 2
+    assert Similarity(["queue"], idf).of(text) == pytest.approx(2 / sqrt(5))
+    assert Similarity(["queue", "url"], idf).of(text) == pytest.approx(2 / sqrt(5) / sqrt(2))
+    assert Similarity(["url"], idf).of(text) == 0
+    assert Similarity(["url"], idf).of({}) == 0
+
+
+VOCABULARY = ["ski", "sea", "sun", "snow", "the"]
+TEXTS = st.lists(st.sampled_from(VOCABULARY), max_size=8)
+
+
+def cosine(one: Mapping[str, int], other: Mapping[str, int], occurrences: Mapping[str, int]) -> float:
+    def vector(text: Mapping[str, int]) -> list[float]:
+        return [text.get(word, 0) / max(1, occurrences.get(word, 0)) for word in VOCABULARY]
+
+    product = float(np.dot(vector(one), vector(other)))
+    return product / float(np.linalg.norm(vector(one)) * np.linalg.norm(vector(other))) if product else 0.0
+
+
+@EXACT
+@given(LINKS, st.permutations(PAGES), st.data())
+def test_anchor_similarity_is_that_of_all_known_links_by_the_idf_of_the_crawled_pages(
+    links: Mapping[str, Sequence[str]], order: Sequence[str], data: st.DataObject
+) -> None:
+    # Up to ten pages the idf factors are taken anew at every page.
+    similar = AnchorSimilarity[str](["ski", "snow"])
+    texts: dict[str, Counter[str]] = {page: Counter() for page in PAGES}
+    occurrences: Counter[str] = Counter()
+    for number, page in enumerate(order, 1):
+        words = Counter(data.draw(TEXTS))
+        anchors = [data.draw(TEXTS) for _ in links[page]]
+        similar.crawled(Crawled(page, links[page], anchors, (), words))
+        assert similar.sweep()
+        occurrences.update(words)
+        for target, anchor in zip(links[page], anchors, strict=True):
+            texts[target].update(anchor)
+        for candidate in order[number:]:
+            expected = cosine(texts[candidate], {"ski": 1, "snow": 1}, occurrences)
+            assert similar.value(candidate) == pytest.approx(expected)
+
+
+def test_anchor_similarity_forgets_what_is_least_like_the_query() -> None:
+    similar = AnchorSimilarity[str](["ski"], limit=2)
+    similar.crawled(Crawled("a", "bcd", (["sea"], ["ski"], ["ski", "sun"])))
+    assert [similar.value(page) > 0 for page in "bcd"] == [False, True, True]
+    similar.sweep()
+    similar.crawled(Crawled("e", "b", (["ski"],)))
+    assert sum(similar.value(page) > 0 for page in "bcd") == 2
+
+
+def test_location_prefers_few_slashes_and_what_is_wanted() -> None:
+    location = Location[str](str, {".com/": 1.0, "home": 2.0})
+    urls = [
+        "http://a.org/x/y", "http://a.org/", "http://a.com/", "http://a.org/x/home",
+        "http://a.org/?to=http://b.org/c/d",
+    ]  # fmt: skip
+    assert [location.value(url) for url in urls] == [-2, -1, 0, 0, -1]
+    assert not location.sweep()
+    assert list(location.crawled(Crawled("http://a.org/", urls))) == []
+
+
+def test_a_weighted_importance_is_the_sum_of_its_parts() -> None:
+    rank, backlinks = Rank[str](every=1), Backlinks[str]()
+    both = Weighted[str]([(2.0, Rank(every=1)), (0.5, Backlinks())])
+    for page, targets in (("a", "bc"), ("b", "c")):
+        found = Crawled(page, targets)
+        changed = set(both.crawled(found))
+        assert changed == set(rank.crawled(found)) | set(backlinks.crawled(found))
+        assert both.sweep() == rank.sweep()
+    for page in "abc":
+        assert both.value(page) == pytest.approx(2 * rank.value(page) + backlinks.value(page) / 2)

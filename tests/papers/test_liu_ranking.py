@@ -1,0 +1,186 @@
+"""Liu 2011, sections 4.1 and 5: rankings, measures, and a site on which the paper's assumptions hold."""
+
+from collections.abc import Mapping
+from io import StringIO
+from itertools import product
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import jensenshannon
+
+from agents.evaluate.progress import Lines
+from agents.patterns.orderings import crawled, static
+from models.evaluate.virtual import virtual_crawl
+from models.page import Link, Page
+from models.patterns.build import Growth
+from models.patterns.counts import Behaviour, BehaviourCounts
+from models.patterns.crawling import Ranked, discovered_visits, fetched_visits, reached
+from models.patterns.measures import coverage, jensen_shannon, matching, traffic_approximation
+from models.patterns.mine import Patterns, mine
+from models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
+
+LIST = Pattern("list", True, urls=4, visits=20, referrals=60, authority=0.2, hub=0.9)
+ITEM = Pattern("item", True, urls=50, visits=100, referrals=10, authority=0.9, hub=0.1)
+ABOVE = Pattern("above", False, urls=54, visits=120, referrals=70)
+
+
+@pytest.mark.parametrize(
+    ("ranking", "of_list", "of_item"),
+    [
+        (FETCH["volume"], 4, 50),
+        (FETCH["overall-visit"], 20, 100),
+        (FETCH["average-visit"], 5, 2),
+        (FETCH["behaviour-fetch"], 0.55, 0.5),
+        (DISCOVERY["overall-referral"], 60, 10),
+        (DISCOVERY["average-referral"], 15, 0.2),
+        (DISCOVERY["behaviour-discovery"], 0.9, 0.1),
+    ],
+)
+def test_rankings_of_section_4_by_hand(ranking: object, of_list: float, of_item: float) -> None:
+    assert callable(ranking)
+    assert score(ranking, LIST) == pytest.approx(of_list)
+    assert score(ranking, ITEM) == pytest.approx(of_item)
+    assert score(ranking, ABOVE) < 0
+
+
+@settings(derandomize=True, deadline=None)
+@given(pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=20))
+def test_jensen_shannon_is_that_of_scipy(pairs: list[tuple[int, int]]) -> None:
+    p, q = (np.array(column, np.float64) for column in zip(*pairs, strict=True))
+    p[0] += 1
+    p, q = p / p.sum(), q / q.sum()
+    assert jensen_shannon(p, q) == pytest.approx(float(jensenshannon(p, q, base=2)) ** 2, abs=1e-9)
+
+
+def test_traffic_approximation_is_nothing_where_each_url_is_a_pattern_and_grows_with_what_is_blurred() -> None:
+    visits = {f"http://t/{folder}/{name}": n for (folder, name), n in
+              zip(product("ab", "wxyz"), (9, 9, 9, 9, 1, 1, 1, 2), strict=True)}  # fmt: skip
+    behaviour = Behaviour(visits, {}, {})
+    fine, coarse = mine(behaviour, Growth(1)), mine(behaviour, Growth(4))
+    of_urls = traffic_approximation(visits, fine.tree, fine.syntax, fine.figures)
+    of_folders = traffic_approximation(visits, coarse.tree, coarse.syntax, coarse.figures)
+    assert of_urls == pytest.approx(0, abs=1e-12)
+    assert 0 < of_folders < 0.02
+
+
+def test_coverage_counts_urls_and_their_visits() -> None:
+    patterns = mine(Behaviour({f"http://t/a/{name}": 1 for name in "vwxyz"}, {}, {}), Growth(5))
+    later = {"http://t/a/new": 3, "http://t/b/new": 1}
+    found = matching(patterns.tree, patterns.transit, later)
+    assert found == list(later), "one pattern for all is the site"
+    assert coverage(later, ["http://t/a/new"]) == (0.5, 0.75)
+
+
+PAGES = {
+    "a": Page("a", links=(Link("b"), Link("c"), Link("gone"))),
+    "b": Page("b", links=(Link("d"),)),
+    "c": Page("c"),
+    "d": Page("d"),
+}  # fmt: skip
+VISITS = {"b": 2, "c": 5, "d": 3}
+
+
+def order_by(scores: Mapping[str, float]) -> list[str]:
+    crawler = Ranked(lambda url: scores.get(url, 0.0))
+    return [page.url for page in virtual_crawl(PAGES, (), ["a"], crawler, len(PAGES))]
+
+
+def test_a_ranked_crawl_takes_the_best_that_links_have_made_known() -> None:
+    assert order_by({"d": 9, "c": 5, "b": 2}) == ["a", "c", "b", "d"]
+    assert order_by({}) == ["a", "b", "c", "d"]
+
+
+def test_fetched_and_discovered_visits_by_hand() -> None:
+    order = ["a", "b", "c", "d"]
+    fetched = fetched_visits(order, VISITS, 4)
+    discovered = discovered_visits(order, PAGES, VISITS)
+    assert fetched.tolist() == pytest.approx([0, 0, 0.2, 0.7, 1])
+    assert discovered.tolist() == pytest.approx([0, 0.7, 1, 1, 1])
+    assert (reached(fetched, 0.8), reached(discovered, 0.8), reached(fetched, 0.7)) == (1, 0.5, 0.75)
+
+
+def test_a_crawl_that_ends_early_stays_at_what_it_has() -> None:
+    curve = fetched_visits(["c"], VISITS, 4)
+    assert curve.tolist() == pytest.approx([0, 0.5, 0.5, 0.5, 0.5])
+    assert reached(curve, 0.8) is None
+
+
+# A forum as those of the paper: list pages lead to topics, which people read; profiles and printable copies are
+# linked as often, and hardly ever read. Topics written after the patterns were mined are as popular as others.
+
+TOPICS, USERS = 300, 200
+
+
+def forum() -> dict[str, Page]:
+    topics = [f"http://forum.test/topic/{number}" for number in range(TOPICS)]
+    prints = [f"http://forum.test/print/{number}" for number in range(TOPICS)]
+    users = [f"http://forum.test/user/{number}" for number in range(USERS)]
+    lists = [f"http://forum.test/list?page={number}" for number in range(TOPICS // 10)]
+    links = {"http://forum.test/": [*users[:20], lists[0]]}
+    for number, url in enumerate(lists):
+        links[url] = [*topics[10 * number : 10 * number + 10], *lists[number + 1 : number + 3]]
+    for number, url in enumerate(topics):
+        links[url] = [prints[number], users[number % USERS], users[7 * number % USERS], lists[number // 10]]
+    for number, url in enumerate(users):
+        links[url] = [users[(number + step) % USERS] for step in range(1, 9)]
+    links |= {url: [topic] for url, topic in zip(prints, topics, strict=True)}
+    front = "http://forum.test/"
+    return {url: Page(url, links=(*map(Link, targets), Link(front))) for url, targets in links.items()}
+
+
+def forum_visits(topics: range, seed: int) -> Behaviour:
+    """Return what people did: through lists to topics that were there, often home again, rarely elsewhere."""
+    random, counts = Random(seed), BehaviourCounts()
+    home = "http://forum.test/"
+    for reader in range(1500):
+        topic = random.choice(topics)
+        path = [home, f"{home}list?page={topic // 10}", f"{home}topic/{topic}"]
+        if random.random() < 0.4:
+            path.append(home)
+        elif random.random() < 0.05:
+            path.append(f"{home}{random.choice(['print', 'user'])}/{random.randrange(USERS)}")
+        for referrer, url in zip([None, *path], path, strict=False):
+            counts.add(f"reader {reader}", url, referrer)
+    return counts.snapshot()
+
+
+@pytest.fixture(scope="module")
+def known() -> tuple[Patterns, Behaviour]:
+    first = forum_visits(range(TOPICS // 2), seed=1)
+    return mine(first), first
+
+
+def test_a_forums_patterns_are_its_kinds_of_pages(known: tuple[Patterns, Behaviour]) -> None:
+    names = {pattern.name for pattern in known[0].chosen}
+    assert {"http://forum.test/topic/**", "http://forum.test/list?page=*"} <= names
+    assert known[0].pattern_of("http://forum.test/topic/12345").name == "http://forum.test/topic/**"
+
+
+def test_where_kinds_of_pages_differ_in_traffic_the_papers_orderings_beat_those_by_links(
+    known: tuple[Patterns, Behaviour],
+) -> None:
+    later = forum_visits(range(TOPICS), seed=2).visits
+    results = crawled(*known, forum(), later, random_seed=0, progress=Lines(StringIO()))
+    assert all(each.pages is not None for each in results)
+    fetch = {each.ordering: each.pages or 0 for each in results if each.aim == "fetch"}
+    discovery = {each.ordering: each.pages or 0 for each in results if each.aim == "discovery"}
+    assert fetch["behaviour-fetch"] < 0.5 * min(fetch["breadth-first"], fetch["pagerank"])
+    assert fetch["behaviour-fetch"] < fetch["overall-visit"]
+    assert discovery["behaviour-discovery"] < 0.2 * min(discovery["breadth-first"], discovery["pagerank"])
+    # Half the topics were not there when the log was taken: a single page's visits say nothing of them.
+    assert fetch["behaviour-fetch"] < 0.5 * fetch["own-visits"]
+    assert max(fetch, key=fetch.__getitem__) == "volume"
+
+
+def test_without_links_urls_are_ordered_by_rank_alone(known: tuple[Patterns, Behaviour]) -> None:
+    later = forum_visits(range(TOPICS), seed=2).visits
+    results = static(*known, forum(), later)
+    assert {each.aim for each in results} == {"fetch"}
+    pages = {each.ordering: each.pages for each in results}
+    assert "pagerank" not in pages
+    assert pages["average-visit"] is not None
+    assert pages["volume"] is not None
+    assert pages["average-visit"] < pages["volume"]

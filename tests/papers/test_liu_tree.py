@@ -1,0 +1,219 @@
+"""Liu 2011, section 3.1: the syntax-based pattern tree, by hand and on any URLs."""
+
+import math
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.patterns.build import Growth, Syntax, build, entropy
+from models.patterns.decompose import PARAMETERS, SEGMENTS, decompose
+from models.patterns.tree import Node, TreeCut
+from models.url import canonical
+
+DERANDOMISED = settings(derandomize=True, deadline=None, max_examples=150)
+
+#: Two kinds of pages: ten items by number, in two shops, and three lists.
+SHOP = [
+    *(f"http://shop.test/{shop}/item/{number}" for shop in ("red", "blue") for number in range(5)),
+    *(f"http://shop.test/list?page={number}" for number in range(3)),
+]
+
+hosts = st.sampled_from(["a.test", "b.test", "www.a.test"])
+segments = st.lists(st.sampled_from(["", "x", "y", "z", "1", "2", "p.html", "q.html", "r.txt"]), max_size=3)
+queries = st.lists(st.sampled_from(["k=1", "k=2", "l=1", "m"]), max_size=2, unique=True)
+urls = st.builds(
+    lambda host, path, query: f"http://{host}/{'/'.join(path)}" + (f"?{'&'.join(query)}" if query else ""),
+    hosts,
+    segments,
+    queries,
+)
+sites = st.lists(urls, min_size=1, max_size=25, unique=True)
+supports = st.integers(1, 4)
+
+
+def leaves_of(syntax: Syntax) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for place, leaf in enumerate(syntax.leaf_of.tolist()):
+        found.setdefault(syntax.tree.nodes[leaf].name, []).append(place)
+    return found
+
+
+def test_figure_3a_a_url_is_decomposed_into_key_value_pairs() -> None:
+    assert decompose("https://music.playlist.com:8080/searchbeta/tracks.php?q=love&page=2") == {
+        "scheme": "https", "host.1": "com", "host.2": "playlist", "host.3": "music", "port": "8080",
+        "path.1": "searchbeta", "path.2": "tracks", "extension": "php", "?q": "love", "?page": "2",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("url", "parts"),
+    [
+        ("http://a.test/", {"scheme": "http", "host.1": "test", "host.2": "a", "path.1": ""}),
+        ("http://10.1.2.3/x/", {"scheme": "http", "host.1": "10.1.2.3", "path.1": "x", "path.2": ""}),
+        ("http://[::1]:81/", {"scheme": "http", "host.1": "[::1]", "port": "81", "path.1": ""}),
+        ("http://t/.html?a&a=2", {"scheme": "http", "host.1": "t", "path.1": ".html", "?a": ""}),
+        ("http://t/v1.2_final", {"scheme": "http", "host.1": "t", "path.1": "v1.2_final"}),
+    ],
+)
+def test_decomposition_of_odd_urls(url: str, parts: dict[str, str]) -> None:
+    assert decompose(url) == parts
+
+
+def test_a_decomposition_is_bounded_whatever_the_url() -> None:
+    url = "http://t/" + "a/" * 900 + "?" + "&".join(f"k{number}" for number in range(30))
+    assert len(decompose(url)) <= 2 + SEGMENTS + PARAMETERS + 1
+
+
+def test_the_most_concentrated_key_has_the_least_entropy() -> None:
+    # Shares of 3/4 and 1/4: -(.75 log .75 + .25 log .25) = .5623; of four values a quarter each log 4.
+    assert entropy(np.array([3, 1])) == pytest.approx(0.5623, abs=1e-4)
+    assert entropy(np.array([1, 1, 1, 1])) == pytest.approx(math.log(4))
+
+
+def test_urls_are_split_by_the_most_concentrated_key_first() -> None:
+    # Of the 13 URLs ten have "item" as second segment and three have none: entropy .54, as of the third. The
+    # parameter is spread wider (three values, once each, and ten times none: .79), as is the first segment.
+    syntax = build(SHOP, Growth(support=2))
+    root = syntax.tree.nodes[0]
+    assert root.key == "path.2"
+    assert list(root.children) == [None, "item"]
+    assert {name: len(rows) for name, rows in leaves_of(syntax).items()} == {
+        "http://shop.test/list?page=**": 3,
+        "http://shop.test/blue/item/**": 5,
+        "http://shop.test/red/item/**": 5,
+    }
+
+
+def test_a_value_without_support_goes_to_the_rest() -> None:
+    syntax = build([*SHOP, "http://shop.test/green/item/1"], Growth(support=2))
+    assert "http://shop.test/*/item/**" in leaves_of(syntax)
+    assert (
+        syntax.tree.nodes[syntax.tree.find("http://shop.test/pink/item/7")].name == "http://shop.test/*/item/**"
+    )
+
+
+def test_an_unseen_url_gets_the_deepest_node_that_it_matches() -> None:
+    tree = build(SHOP, Growth(support=2)).tree
+    name = [node.name for node in tree.nodes]
+    assert name[tree.find("http://shop.test/red/item/9999")] == "http://shop.test/red/item/**"
+    assert name[tree.find("http://shop.test/pink/item/7")] == "http://shop.test/**/item/**"
+    assert name[tree.find("http://shop.test/about")] == name[0]
+    assert name[tree.find("http://elsewhere.test/red/item/1")] == name[0]
+
+
+def test_a_star_in_a_url_is_told_from_one_in_a_pattern() -> None:
+    urls = [f"http://t/*/{number}" for number in range(3)] + [f"http://t/b/{number}" for number in range(3)]
+    assert "http://t/%2A/**" in leaves_of(build(urls, Growth(support=3)))
+
+
+@DERANDOMISED
+@given(urls=sites, support=supports)
+def test_every_url_that_a_tree_was_built_of_is_found_where_it_was_put(urls: list[str], support: int) -> None:
+    assert all(canonical(url) == url for url in urls)
+    syntax = build(urls, Growth(support))
+    assert [syntax.tree.find(url) for url in urls] == syntax.leaf_of.tolist()
+    assert set(syntax.leaf_of.tolist()) == set(syntax.tree.leaves)
+
+
+@DERANDOMISED
+@given(urls=sites, support=supports, random=st.randoms(use_true_random=False))
+def test_the_tree_does_not_depend_on_the_order_of_the_urls(
+    urls: list[str], support: int, random: Random
+) -> None:
+    one, other = build(urls, Growth(support)), build(random.sample(urls, len(urls)), Growth(support))
+    assert [node.name for node in one.tree.nodes] == [node.name for node in other.tree.nodes]
+    assert {url: one.tree.find(url) for url in urls} == {url: other.tree.find(url) for url in urls}
+
+
+@DERANDOMISED
+@given(urls=sites, support=supports)
+def test_every_split_is_by_the_most_concentrated_key_that_has_a_value_with_support(
+    urls: list[str], support: int
+) -> None:
+    syntax = build(urls, Growth(support))
+    at = [set[str]() for _ in syntax.tree.nodes]
+    for url, leaf in zip(urls, syntax.leaf_of.tolist(), strict=True):
+        above: int | None = leaf
+        while above is not None:
+            at[above].add(url)
+            above = syntax.tree.parents[above]
+    frequent = {
+        key for key, count in Counter(k for url in urls for k in decompose(url)).items() if count >= support
+    }
+    for node in syntax.tree.nodes:
+        spread = {key: Counter(decompose(url).get(key) for url in at[node.index]) for key in frequent}
+        possible = {
+            key: entropy(np.array(list(values.values())))
+            for key, values in spread.items()
+            if len(values) > 1 and max(values.values()) >= support
+        }
+        assert (node.key is None) == (not possible)
+        if node.key is not None:
+            assert possible[node.key] <= min(possible.values()) + 1e-8
+            wanted = {value for value, count in spread[node.key].items() if count >= support}
+            assert set(node.children) == wanted
+
+
+@DERANDOMISED
+@given(urls=sites, support=supports)
+def test_patterns_have_names_of_their_own(urls: list[str], support: int) -> None:
+    names = [node.name for node in build(urls, Growth(support)).tree.nodes]
+    assert len(set(names)) == len(names)
+
+
+@DERANDOMISED
+@given(urls=sites, support=supports)
+def test_nodes_are_numbered_from_top_to_bottom(urls: list[str], support: int) -> None:
+    tree = build(urls, Growth(support)).tree
+    assert [node.index for node in tree.nodes] == list(range(len(tree.nodes)))
+
+    def walked(node: Node) -> list[int]:
+        return [node.index, *(index for child in node.below() for index in walked(child))]
+
+    assert walked(tree.nodes[0]) == list(range(len(tree.nodes)))
+    for node in tree.nodes[1:]:
+        assert node.parent is not None
+        assert node in tree.nodes[node.parent].below()
+        assert node.depth == tree.nodes[node.parent].depth + 1
+
+
+def test_a_site_of_fewer_urls_than_make_a_value_is_one_pattern() -> None:
+    tree = build(SHOP[:3], Growth(support=5)).tree
+    assert [node.name for node in tree.nodes] == ["http://shop.test/red/item/**"]
+
+
+def test_a_tree_stops_growing_at_its_leaves() -> None:
+    urls = [f"http://t/{first}/{second}" for first in range(30) for second in range(30)]
+    full = build(urls, Growth(support=1))
+    assert len(full.tree.leaves) == 900
+    small = build(urls, Growth(support=1, leaves=100))
+    assert 100 <= len(small.tree.leaves) < 130
+    assert [small.tree.find(url) for url in urls] == small.leaf_of.tolist()
+
+
+def test_hostile_parameters_make_no_more_keys_than_are_looked_at() -> None:
+    urls = [f"http://t/?k{number}=1&k{number + 1}=1&k{number + 2}=1" for number in range(500)]
+    tree = build(urls, Growth(support=3)).tree
+    assert {node.key for node in tree.nodes if node.key} <= {f"?k{number}" for number in range(502)}
+    assert len({node.key for node in tree.nodes}) <= 64
+
+
+@DERANDOMISED
+@given(urls=sites, support=supports)
+def test_a_cut_finds_what_a_tree_that_ends_there_would_find(urls: list[str], support: int) -> None:
+    tree = build(urls, Growth(support)).tree
+    inner = [node.index for node in tree.nodes if node.key is not None]
+    if not inner:
+        return
+    ended = inner[len(inner) // 2]
+    below = {child.index for child in tree.nodes[ended].below()}
+    for index, parent in enumerate(tree.parents):
+        if parent in below:
+            below.add(index)
+    cut = TreeCut(tree, [ended, *(leaf for leaf in tree.leaves if leaf not in below)])
+    for url in urls:
+        assert (cut.of[tree.find(url)] == ended) == (tree.find(url) in {ended, *below})

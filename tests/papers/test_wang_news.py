@@ -1,0 +1,269 @@
+"""News told by their clicks, hubs and prefixes (Wang 2007, sections 4 to 6): by hand, and by brute force."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.news.clicks import DailyClicks, History
+from models.news.concentration import Criterion, concentration, standing, standings
+from models.news.discovery import NewsDiscovery, prefixes
+from models.news.outlinks import Hub, Outlinks
+from models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, nodes
+from models.news.threshold import Cut, best_cut
+
+#: Clicks of a news page, in per cent, on the days after its birth.
+DECAY = [53, 22, 8, 7, 4, 2, 2, 3]
+HISTORIES = st.builds(
+    lambda first, start, rest: History(first, [start, *rest]),
+    st.integers(0, 5),
+    st.integers(1, 9),
+    st.lists(st.integers(0, 9), max_size=9),
+)
+PARTS = st.sampled_from(["a", "b", "news", "x.asp", ""])
+PAGES = st.dictionaries(
+    st.builds(
+        lambda host, parts, query: f"http://{host}.org/{'/'.join(parts)}{query}",
+        st.sampled_from("hk"),
+        st.lists(PARTS, max_size=4),
+        st.sampled_from(["", "", "?p=1", "?p=2", "?q=a/b"]),
+    ),
+    st.booleans(),
+    max_size=25,
+)
+
+
+def test_equation_1_by_hand() -> None:
+    # 53 + 22 + 8 of 101 clicks in 3 of 60 days: .8218 of the clicks in .05 of the time.
+    assert concentration(History(0, DECAY), 59, 3) == pytest.approx(83 / 101 / (3 / 60))
+    assert concentration(History(0, DECAY), 59, 3) == pytest.approx(16.436, abs=0.001)
+    assert concentration(History(40, DECAY), 59, 3) == pytest.approx(83 / 101 / (3 / 20))
+
+
+@given(st.integers(1, 20), st.integers(1, 40), st.integers(1, 60))
+@settings(derandomize=True, deadline=None)
+def test_even_clicks_have_concentration_1(clicks: int, first_days: int, days: int) -> None:
+    found = concentration(History(3, [clicks] * days), 3 + days - 1, first_days)
+    assert found == pytest.approx(1 if first_days <= days else days / first_days)
+
+
+@given(HISTORIES, st.integers(1, 12))
+@settings(derandomize=True, deadline=None)
+def test_concentration_is_the_sums_of_equation_1_over_m_and_n_minus_a_days(history: History, m: int) -> None:
+    a, n = history.first, history.first + len(history.clicks)
+    clicks = {a + place: number for place, number in enumerate(history.clicks)}
+    early = sum(clicks.get(day, 0) for day in range(a, a + m))
+    life = sum(clicks.get(day, 0) for day in range(a, n))
+    found = concentration(history, n - 1, m)
+    assert found == pytest.approx((early / life) / (m / (n - a)))
+    assert found <= (n - a) / m + 1e-9
+
+
+def test_news_are_above_the_threshold_and_not_below_as_section_5_1_has_it() -> None:
+    assert standing(History(0, [10 * share for share in DECAY]), 29, Criterion()).kind == "news"
+    assert standing(History(0, [10] * 30), 29, Criterion()).kind == "other"
+
+
+def test_a_page_at_the_threshold_is_no_news() -> None:
+    # 2 of 4 clicks on 1 of 4 days.
+    history = History(0, [2, 1, 1, 0])
+    assert standing(history, 3, Criterion(1, 2.0)).kind == "other"
+    assert standing(history, 3, Criterion(1, 1.99)).kind == "news"
+
+
+def test_pages_below_a_click_a_day_are_not_judged() -> None:
+    assert standing(History(0, [9]), 9, Criterion()).kind == "rare"
+    assert standing(History(0, [10]), 9, Criterion()).kind == "news"
+    assert standing(History(0, [9]), 9, Criterion(least=0.9)).kind == "news"
+
+
+def test_a_page_too_young_to_be_above_the_threshold_is_not_judged() -> None:
+    # After five days 5 / 3 is the most there can be; after six it is 2.
+    assert standing(History(0, [100]), 4, Criterion()).kind == "young"
+    assert standing(History(0, [100]), 5, Criterion()).kind == "news"
+    assert standing(History(0, [20] * 6), 5, Criterion()).kind == "other"
+
+
+def test_what_came_after_the_last_day_is_not_looked_at() -> None:
+    histories = {"early": History(0, [9, 0, 0, 0, 0, 0, 0, 90]), "later": History(8, [9])}
+    found = standings(histories, 6, Criterion())
+    assert found.keys() == {"early"}
+    assert (found["early"].clicks, found["early"].kind) == (9, "news")
+
+
+@pytest.mark.parametrize("numbers", [(0, 1.91, 1.0), (3, 0.0, 1.0), (3, 1.91, -0.1)])
+def test_an_impossible_criterion_is_refused(numbers: tuple[int, float, float]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        Criterion(*numbers)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.5, 1.0, 1.5, 2.0, 3.0]), st.booleans()), min_size=1, max_size=12))
+@settings(derandomize=True, deadline=None)
+def test_the_best_threshold_is_that_of_brute_force(pages: list[tuple[float, bool]]) -> None:
+    right = {
+        cut: sum((value > cut) == news for value, news in pages)
+        for cut in {0.0, *(value for value, _ in pages)}
+    }
+    most = max(right.values())
+    assert best_cut(pages) == Cut(min(cut for cut, found in right.items() if found == most), most)
+
+
+def test_without_labelled_pages_there_is_no_threshold() -> None:
+    assert best_cut([]) is None
+
+
+def test_the_example_of_figure_3() -> None:
+    urls = ["index.html", "folder/page.htm", "news.jsp?p=1", "news.jsp?p=2"]
+    assert [nodes(f"http://website.com/{url}") for url in urls] == [
+        ["website.com/"],
+        ["website.com/", "folder/"],
+        ["website.com/", "news.jsp?"],
+        ["website.com/", "news.jsp?"],
+    ]
+    tree = PrefixTree()
+    for url in urls:
+        tree.add(f"http://website.com/{url}", news="news.jsp" in url)
+    assert tree.news_prefixes() == [NewsPrefix("website.com/news.jsp?", 2, 2)]
+    assert tree.news_prefixes(0.4) == [NewsPrefix("website.com/", 2, 4)]
+    assert tree.news_prefixes(0.5) == [NewsPrefix("website.com/news.jsp?", 2, 2)]
+
+
+def by_brute_force(pages: dict[str, bool], threshold: float, least: int) -> list[NewsPrefix]:
+    """Return the news prefixes by trying every beginning of every URL that ends as a node does."""
+    scheme = len("http://")
+    tried = {
+        url[scheme : end + 1]
+        for url in pages
+        for end in range(scheme, len(url))
+        if url[end] == "?" or (url[end] == "/" and "?" not in url[:end])
+    }
+    found = []
+    for prefix in tried:
+        under = [news for url, news in pages.items() if url[scheme:].startswith(prefix)]
+        if sum(under) >= least and sum(under) > threshold * len(under):
+            found.append(NewsPrefix(prefix, sum(under), len(under)))
+    names = {prefix.prefix for prefix in found}
+    return sorted(
+        prefix
+        for prefix in found
+        if not any(prefix.prefix != name and prefix.prefix.startswith(name) for name in names)
+    )
+
+
+@given(PAGES, st.sampled_from([0.0, 0.5, 0.8, 0.99]), st.integers(1, 3))
+@settings(derandomize=True, deadline=None, max_examples=300)
+def test_the_news_prefixes_are_those_of_brute_force(
+    pages: dict[str, bool], threshold: float, least: int
+) -> None:
+    tree = PrefixTree()
+    for url, news in pages.items():
+        tree.add(url, news)
+    assert tree.news_prefixes(threshold, least) == by_brute_force(pages, threshold, least)
+
+
+@given(PAGES, PAGES)
+@settings(derandomize=True, deadline=None)
+def test_a_url_matches_the_prefix_that_it_begins_with(known: dict[str, bool], asked: dict[str, bool]) -> None:
+    names = [prefix.prefix for prefix in by_brute_force(known, 0.5, 1)]
+    matcher = NewsPrefixes(names)
+    for url in asked:
+        begun = [name for name in names if url.removeprefix("http://").startswith(name)]
+        assert matcher.match(url) == next(iter(begun), None)
+        assert len(begun) <= 1
+
+
+def test_folders_without_end_are_cut_off() -> None:
+    url = "http://a.org/" + "x/" * 900
+    assert len(nodes(url)) == DEPTH
+    tree = PrefixTree()
+    tree.add(url, news=True)
+    tree.add("http://a.org/", news=False)
+    assert tree.news_prefixes() == [NewsPrefix("a.org/x/", 1, 1)]
+
+
+def test_hubs_are_ranked_by_distinct_news_pages_or_by_clicks() -> None:
+    outlinks = Outlinks()
+    for target, clicks in (("1", 1), ("2", 0), ("3", 0), ("other", 50)):
+        outlinks.add("wide", target, clicks)
+    for _ in range(9):
+        outlinks.add("busy", "1", 1)
+    outlinks.add("busy", "2", 1)
+    outlinks.add("single", "1", 99)
+    outlinks.add("1", "1", 99)
+    news = {"1", "2", "3"}
+    wide, busy = Hub("wide", 3, 1, 4), Hub("busy", 2, 10, 2)
+    assert outlinks.hubs(news, 10) == [wide, busy]
+    assert outlinks.hubs(news, 10, by="clicks") == [busy, wide]
+    assert outlinks.hubs(news, 1) == [wide]
+    assert outlinks.reached({"busy", "single"}, news) == 2
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from("123456789")), max_size=80))
+@settings(derandomize=True, deadline=None)
+def test_the_links_kept_are_within_their_bounds_and_true(links: list[tuple[str, str]]) -> None:
+    outlinks = Outlinks(targets=4, pairs=10)
+    for source, target in links:
+        outlinks.add(source, target, 1)
+    assert len(outlinks) <= 10
+    hubs = outlinks.hubs(set("123456789"), 10)
+    assert sum(hub.pages for hub in hubs) <= len(outlinks)
+    for hub in hubs:
+        assert hub.pages <= min(4, len({target for source, target in links if source == hub.url}))
+        assert hub.clicks <= sum(source == hub.url for source, _ in links)
+
+
+def test_of_a_pages_links_those_seen_last_are_kept() -> None:
+    outlinks = Outlinks(targets=2, pairs=10)
+    for target in "1213":
+        outlinks.add("a", target, 1)
+    assert outlinks.hubs({"1", "3"}, 1) == [Hub("a", 2, 3, 2)]
+
+
+def test_without_room_the_sources_with_the_fewest_targets_are_forgotten() -> None:
+    outlinks = Outlinks(targets=20, pairs=20)
+    for source, targets in (("hub", "123456789"), ("lesser", "12345678"), ("a", "12"), ("b", "12")):
+        for target in targets:
+            outlinks.add(source, target)
+    assert [hub.url for hub in outlinks.hubs(set("123456789"), 9)] == ["hub", "lesser"]
+    assert len(outlinks) == 17
+
+
+def test_impossible_bounds_of_links_are_refused() -> None:
+    with pytest.raises(ValueError, match="expected"):
+        Outlinks(targets=5, pairs=4)
+
+
+def test_a_link_that_was_read_counts_as_one_that_was_clicked() -> None:
+    discovery = NewsDiscovery(DailyClicks(), Outlinks())
+    for page in "12":
+        for user in range(30):
+            discovery.visit(f"http://a.org/news/{page}", f"{user}", 0.0, "http://a.org/")
+        discovery.link("http://b.org/", f"http://a.org/news/{page}")
+    discovery.visit("http://a.org/x", "0", 20 * 86_400.0, None)
+    found = discovery.find(Criterion(), hubs=5)
+    assert found.pages == {"http://a.org/news/1", "http://a.org/news/2"}
+    assert found.hubs == [Hub("http://a.org/", 2, 60, 2), Hub("http://b.org/", 2, 0, 2)]
+
+
+def test_a_reload_tells_of_a_link_but_is_no_click() -> None:
+    discovery = NewsDiscovery(DailyClicks(), Outlinks())
+    for page in "12":
+        for referrer in ("http://a.org/", "http://b.org/"):
+            discovery.visit(f"http://a.org/{page}", "ann", 0.0, referrer)
+    hubs = discovery.outlinks.hubs({"http://a.org/1", "http://a.org/2"}, 5)
+    assert hubs == [Hub("http://a.org/", 2, 2, 2), Hub("http://b.org/", 2, 0, 2)]
+
+
+def test_pages_that_were_not_judged_are_in_no_tree() -> None:
+    histories = {
+        "http://a.org/n/1": History(0, [50]),
+        "http://a.org/n/rare": History(0, [1]),
+        "http://a.org/n/young": History(18, [50]),
+        "http://a.org/other": History(0, [50] * 20),
+    }
+    judged = standings(histories, 19, Criterion())
+    assert prefixes(judged) == [NewsPrefix("a.org/n/", 1, 1)]
+
+
+def test_nothing_is_news_before_anything_was_seen() -> None:
+    found = NewsDiscovery(DailyClicks(), Outlinks()).find(Criterion(), hubs=5)
+    assert (dict(found.standings), found.pages, found.hubs, found.prefixes) == ({}, frozenset(), [], [])
