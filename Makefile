@@ -11,15 +11,15 @@ BIN := $(VENV)/bin
 CREATED := $(VENV)/created.stamp
 INSTALLED := $(VENV)/installed.stamp
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-CODE := models streams agents bench tests
+CODE := models streams agents bench deploy tests
 SCRAPY := $(VENV)/scrapy
 NGINX := $(VENV)/nginx
 ATHERIS := $(VENV)/atheris
 
-.PHONY: help setup check format model test demo bench fuzz docs lock clean
+.PHONY: help setup check format model test kafka kafka-stop faults live demo bench fuzz docs manifests lock clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
 setup: $(INSTALLED) ## install everything into .venv (quick when nothing changed)
 	@:
@@ -64,6 +64,13 @@ model: setup ## install the sentence encoder that tests distil, 84 MB; without i
 test: setup ## run the tests
 	@$(BIN)/pytest -n 4 --dist loadfile
 
+kafka: setup ## start one Kafka broker on this machine; KAFKA_PORT=9092, KAFKA_PROPERTIES=FILE
+	@$(BIN)/python -m deploy.kafka start --port $(or $(KAFKA_PORT),9092) \
+	  $(if $(KAFKA_PROPERTIES),--properties '$(KAFKA_PROPERTIES)')
+
+kafka-stop: setup ## stop that broker; what it kept stays in .kafka/broker
+	@$(BIN)/python -m deploy.kafka stop
+
 demo: setup ## crawl a synthetic web for about a minute and show what came of it
 	@$(BIN)/scentline demo
 
@@ -90,6 +97,12 @@ $(NGINX)/unpacked.stamp: $(CREATED)
 bench: setup $(SCRAPY)/installed.stamp $(NGINX)/unpacked.stamp ## crawl the same pages with Scrapy and with Scentline (half an hour)
 	@$(BIN)/python -m bench.crawl --scrapy $(SCRAPY)/bin/python --nginx $(NGINX) $(BENCH)
 
+faults: setup ## kill, freeze and wipe workers on a real broker, and recount; FAULTS='--hours 8 --seed 3' goes on
+	@$(BIN)/python -m bench.faults $(FAULTS)
+
+live: setup ## seconds from a visitor's request through Squid to a candidate, on a real broker
+	@$(BIN)/python -m bench.live
+
 $(ATHERIS)/installed.stamp: bench/fuzz/requirements.txt $(INSTALLED)
 	@$(PIP) --upgrade --target $(ATHERIS) -r $<
 	touch $@
@@ -103,6 +116,9 @@ fuzz: setup $(ATHERIS)/installed.stamp ## fuzz pages, log lines, URLs and predic
 docs: setup ## write docs/settings.md anew from the settings class
 	@$(BIN)/python -m streams.settings_docs > docs/settings.md
 
+manifests: setup ## write anew what follows from the code under deploy/
+	@$(BIN)/python -m deploy.manifests
+
 lock: $(CREATED) ## resolve requirements.lock anew from pyproject.toml
 	@$(BIN)/python -m venv $(VENV)/lock
 	$(VENV)/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
@@ -110,5 +126,6 @@ lock: $(CREATED) ## resolve requirements.lock anew from pyproject.toml
 	  --extra dev --extra semantic --custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
 
 clean: ## remove what the targets made
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist demo
+	@if [ -e .kafka/broker/process.json ]; then $(MAKE) kafka-stop; fi
+	rm -rf $(VENV) .kafka .mypy_cache .ruff_cache .pytest_cache .hypothesis dist demo
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,10 +12,11 @@ from typing import Any
 
 import zstandard
 
+from agents.metrics.fetch import FetchMetrics
 from agents.web.client import Client
 from agents.web.result import Early, Failure, Fetched, Moved, Result
 from models.url import host
-from streams.dead_letters import bury
+from streams.dead_letters import why
 from streams.outbox import Message, Outbox
 from streams.records import (
     Decoder,
@@ -48,6 +49,7 @@ class FetchAgent:
         self._client = client
         self._decode = Decoder[FetchOrder](FetchOrder)
         self._slots = asyncio.Semaphore(runtime.settings.fetch.connections)
+        self._metrics = FetchMetrics(runtime, client, runtime.settings.fetch.connections)
         self._compress = zstandard.ZstdCompressor(level=1)
         runtime.app.agent(runtime.channel(FETCHES), name="fetch")(runtime.guarded(self._run))
 
@@ -65,11 +67,14 @@ class FetchAgent:
             self._runtime.spawn(self._answer(event))
 
     async def _answer(self, event: Any) -> None:
+        self._metrics.begun()
         try:
-            messages = await self._messages(event.message, event.value)
+            messages = await self._messages(event.message, event.value or b"")
             await self._runtime.publisher.send_all(messages)
             event.ack()
+            self._metrics.acknowledged()
         finally:
+            self._metrics.ended()
             self._slots.release()
 
     async def _messages(self, message: Any, value: bytes) -> list[Message]:
@@ -77,12 +82,15 @@ class FetchAgent:
             order = self._decode(value)
         except RecordError as error:
             outbox = Outbox("")
-            now = self._runtime.clock()
-            bury(outbox, FETCHES.name, message.partition, message.offset, value, str(error), now)
+            place = (FETCHES, message.partition, message.offset)
+            self._runtime.bury(outbox, place, value, str(error), why(error))
             return outbox.take()
         if order.lease < self._runtime.clock():
+            self._metrics.expired()
             return []  # the frontier has taken the order back
-        return [self._message(order, await self._client.fetch(order.url))]
+        result = await self._client.fetch(order.url)
+        self._metrics.answered(result)
+        return [self._message(order, result)]
 
     def _message(self, order: FetchOrder, result: Result) -> Message:
         now = self._runtime.clock()

@@ -3,14 +3,16 @@
 Reads `outcomes`; keeps the table `harvest` (a row a predicate, a row a judged URL); writes `harvest`.
 """
 
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import msgspec
 
+from agents.metrics.harvest import HarvestMetrics
 from models.harvest import Harvest
 from models.url import identifier
 from streams.inbox import Shard
-from streams.records import VERSION, HarvestPoint, Outcome, Pack, RecordError
+from streams.records import VERSION, HarvestPoint, Outcome, Pack, RecordError, UnknownVersionError
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import HARVEST, OUTCOMES
@@ -43,7 +45,7 @@ def read_outcome(value: bytes) -> Pack[Outcome]:
     try:
         outcome = _outcome.decode(value)
         if outcome.version != VERSION:
-            raise RecordError(f"not an Outcome: unknown version {outcome.version}, expected {VERSION}")
+            raise UnknownVersionError(f"not an Outcome: unknown version {outcome.version}, expected {VERSION}")
         source, _, offset = outcome.origin.rpartition("@")
         # What came later has the place of a page that was counted before; it is known by its predicates.
         return Pack(source="" if outcome.later else source, facts=[(int(offset), 0, outcome)])
@@ -57,6 +59,7 @@ class HarvestAgent:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._settings = runtime.settings.harvest
+        self._metrics = HarvestMetrics(runtime, self._all_states)
         self._changed: set[tuple[int, str]] = set()
         self.matches: list[tuple[str, str, str]] = []
         self.inbox: Stateful[HarvestTableRow] = Stateful(
@@ -91,6 +94,7 @@ class HarvestAgent:
         for predicate, hit in new.items():
             row = self._row(shard, predicate)
             row.state.add(hit, outcome.time, outcome.policy, outcome.explored)
+            self._metrics.counted(predicate, hit)
             row.time = max(row.time, outcome.time)
             shard.put(PREDICATE_PREFIX + predicate.encode(), row)
             self._changed.add((shard.partition, predicate))
@@ -135,3 +139,9 @@ class HarvestAgent:
     def states(self, predicate: str) -> list[Harvest]:
         """Return a predicate's statistics in each partition held."""
         return [self._row(shard, predicate).state for shard in self.inbox.shards.values()]
+
+    def _all_states(self) -> Iterator[tuple[str, Harvest]]:
+        for shard in self.inbox.shards.values():
+            for key, row in shard.scan(PREDICATE_PREFIX):
+                if isinstance(row, HarvestRow):
+                    yield key[1:].decode(), row.state

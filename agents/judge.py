@@ -18,8 +18,9 @@ from models.learner.semantic import page_subject
 from models.page import Link, Page
 from models.url import host, identifier
 from models.verdict import Verdict
-from streams.dead_letters import bury
 from streams.inbox import Shard
+from streams.metrics.bound import Outcomes
+from streams.metrics.catalogue import PAGES_READ
 from streams.outbox import Outbox
 from streams.records import Failed, FetchedPage, Judged, Linked, Pack
 from streams.runtime import Runtime
@@ -44,6 +45,7 @@ class JudgeAgent:
         self._verdicts = verdicts
         self._kept = kept
         self._meanings = runtime.settings.semantic is not None
+        self._read = Outcomes(runtime.metrics, PAGES_READ, ("judged", "missing", "barred", "duplicate"))
         self._duplicates = Duplicates(runtime.settings.judge)
         self.inbox: Stateful[DuplicateRow] = Stateful(
             runtime, PAGES, "duplicates", DuplicateRow, self.read, self
@@ -68,13 +70,16 @@ class JudgeAgent:
         arrival: Arrival = fact
         fetched, page = arrival.fetched, arrival.page
         if page.barred:
+            self._read.count("missing" if page.missing else "barred")
             kind = "gone" if page.missing else "refused"
             self._refuse(shard.outbox, fetched, kind, page.barred, barren=page.missing)
             return
         original = self._duplicates.original(shard, page)
         if original is not None:
+            self._read.count("duplicate")
             self._refuse(shard.outbox, fetched, "refused", f"near-duplicate of {original}", barren=True)
             return
+        self._read.count("judged")
         verdict = self._verdict(shard, arrival)
         self._kept.keep(fetched, page, verdict)
         origin = f"{PAGES.name}/{shard.partition}@{shard.mark.offset}"
@@ -85,8 +90,8 @@ class JudgeAgent:
         """Return the verdict on a page; that a judge of categories failed is told to the dead letters."""
         verdict, failure = self._verdicts.of(arrival.page)
         if failure is not None:
-            place = (shard.partition, shard.mark.offset)
-            bury(shard.outbox, PAGES.name, *place, arrival.value, failure, self._runtime.clock())
+            place = (PAGES, shard.partition, shard.mark.offset)
+            self._runtime.bury(shard.outbox, place, arrival.value, failure, "judge")
         return verdict
 
     def _report(

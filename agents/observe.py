@@ -7,7 +7,8 @@ reason only: a raw line names a user).
 from typing import Any
 
 from agents.observation.observer import Malformed, Observer
-from streams.dead_letters import bury
+from streams.metrics.catalogue import LINES
+from streams.metrics.reading import Reading
 from streams.outbox import Outbox
 from streams.records import Access
 from streams.relay import Relay
@@ -26,6 +27,7 @@ class ObserveAgent:
         self._runtime = runtime
         self._observers: dict[int, Observer] = {}
         self.observer = observer
+        runtime.watch(self._measure)
         self.relay = Relay(runtime, PROXY_LOG, "observe", self.handle)
 
     def handle(self, outbox: Outbox, message: Any) -> None:
@@ -38,6 +40,12 @@ class ObserveAgent:
         if isinstance(seen, Access):
             outbox.emit(ACCESSES.name, self._runtime.partition(ACCESSES, seen.user), seen)
         elif isinstance(seen, Malformed):
-            now = self._runtime.clock()
-            place = (PROXY_LOG.name, message.partition, message.offset)
-            bury(outbox, *place, b"", seen.reason, now)
+            place = (PROXY_LOG, message.partition, message.offset)
+            self._runtime.bury(outbox, place, b"", seen.reason, "line")
+
+    def _measure(self, reading: Reading) -> None:
+        """Tell what became of the lines of all logs, those that this process feeds itself among them."""
+        observer = self.observer
+        reading.add(LINES, observer.accepted, "accepted")
+        reading.add(LINES, sum(observer.filtered.values()), "filtered")
+        reading.add(LINES, observer.malformed, "malformed")

@@ -1,17 +1,25 @@
 """The Faust app: how this program wants Faust to be."""
 
+from typing import Any
+
 import faust
 
 from streams.settings import Settings
+from streams.topics import APP_ID
+from streams.transport.kafka.connection import REQUEST_SECONDS, addresses, faust_credentials
+from streams.transport.kafka.consumer import Transport
 
-APP_ID = "scentline"
+__all__ = ["APP_ID", "create_app"]
 
 
-def create_app(settings: Settings) -> faust.App:
-    """Return an app without agents, its state in the data directory, its messages at the broker."""
-    return faust.App(
-        APP_ID,
-        broker=settings.broker,
+def create_app(settings: Settings, role: str | None = None) -> faust.App:
+    """Return an app without agents, its state in the data directory, its messages at the broker.
+
+    On Kafka each role has an app, and thereby a consumer group, of its own; on the embedded log all share one.
+    """
+    kafka = settings.broker.startswith("kafka:")
+    app = faust.App(
+        f"{APP_ID}-{role}" if kafka and role is not None else APP_ID,
         store="rocksdb://",
         datadir=str(settings.data.resolve()),
         autodiscover=False,
@@ -19,11 +27,32 @@ def create_app(settings: Settings) -> faust.App:
         key_serializer="raw",
         value_serializer="raw",
         topic_partitions=settings.streams.partitions,
-        topic_replication_factor=1,
         broker_commit_interval=settings.streams.commit_seconds,
         # A group that is not committed comes again: nobody has to wait for it at a stop or a rebalance.
         stream_wait_empty=False,
         # Counted in messages, and one may be a page of megabytes.
         stream_buffer_maxsize=256,
         stream_recovery_delay=0.0,
+        **(_kafka(settings) if kafka else {"broker": settings.broker, "topic_replication_factor": 1}),
     )
+    if kafka:
+        app.transport = app.producer_transport = Transport(app.conf.broker_consumer, app)
+    return app
+
+
+def _kafka(settings: Settings) -> dict[str, Any]:
+    kafka = settings.kafka
+    return {
+        "broker": ";".join(f"kafka://{address}" for address in addresses(settings.broker)),
+        "broker_credentials": faust_credentials(kafka),
+        "broker_session_timeout": kafka.session_seconds,
+        "broker_heartbeat_interval": kafka.heartbeat_seconds,
+        "broker_request_timeout": max(REQUEST_SECONDS, 2 * kafka.session_seconds),
+        "consumer_auto_offset_reset": "earliest",
+        "topic_replication_factor": kafka.replication,
+        # Topics are made by `scentline topics create`, with what each needs; Faust makes none.
+        "topic_allow_declare": False,
+        "topic_disable_leader": True,
+        # A standby would write the same table on another worker; a changelog is read in seconds.
+        "table_standby_replicas": 0,
+    }

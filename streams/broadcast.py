@@ -27,26 +27,25 @@ class Broadcast:
         self._topic = topic
         self._apply = apply
         self._fail = fail
-        self._positions: dict[tuple[str, int], int] = {}
+        self._positions: dict[int, int] = {}
+        self._ends: Mapping[int, int] = {}
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Return when everything that was in the topic at the call is applied; an error there is raised."""
-        reader, topic = self._reader, self._topic
-        names = [(topic, partition) for partition in range(reader.partitions(topic))]
-        ends = {name: reader.end(*name) for name in names}
-        self._positions = dict.fromkeys(names, 0)
-        while any(self._positions[name] < end for name, end in ends.items()):
+        ends = self._ends = await self._reader.ends(self._topic)
+        self._positions = dict.fromkeys(ends, 0)
+        while not self.reached(ends):
             await self._step()
-        self._task = asyncio.create_task(self._follow(), name=f"broadcast of {topic}")
+        self._task = asyncio.create_task(self._follow(), name=f"broadcast of {self._topic}")
 
-    def ends(self) -> dict[tuple[str, int], int]:
-        """Return the ends of the topic's partitions as they are now."""
-        return {name: self._reader.end(*name) for name in self._positions}
+    def reached(self, ends: Mapping[int, int]) -> bool:
+        """Return whether everything before these offsets, by partition, is applied."""
+        return all(self._positions[partition] >= end for partition, end in ends.items())
 
-    def reached(self, ends: Mapping[tuple[str, int], int]) -> bool:
-        """Return whether everything before ``ends``, which `ends` returned, is applied."""
-        return all(self._positions[name] >= end for name, end in ends.items())
+    def behind(self) -> int:
+        """Return how many records are known of and not applied yet, those that compaction took counted in."""
+        return sum(max(0, end - self._positions[partition]) for partition, end in self._ends.items())
 
     async def stop(self) -> None:
         """Stop following."""
@@ -58,18 +57,20 @@ class Broadcast:
     async def _follow(self) -> None:
         try:
             while True:
-                await self._reader.wait(self._positions)
+                places = {(self._topic, partition): at for partition, at in self._positions.items()}
+                ends = await self._reader.wait(places)
+                self._ends = {partition: end for (_, partition), end in ends.items()}
                 await self._step()
         except Exception as error:
             self._fail(error)
 
     async def _step(self) -> None:
-        for (topic, partition), position in self._positions.items():
-            end = self._reader.end(topic, partition)
+        for partition, end in self._ends.items():
+            position = self._positions[partition]
             if position >= end:
                 continue
-            entries = self._reader.read(topic, partition, position, STEP_RECORDS)
+            entries = await self._reader.fetch(self._topic, partition, position, STEP_RECORDS)
             for entry in entries:
                 self._apply(entry.key, entry.value)
-            self._positions[topic, partition] = entries[-1].offset + 1 if entries else end
+            self._positions[partition] = entries[-1].offset + 1 if entries else end
             await asyncio.sleep(0)

@@ -1,8 +1,14 @@
 """Dead letters: what could not be read, where it stood and why."""
 
+from typing import Literal
+
 from streams.outbox import Outbox
-from streams.records import DeadLetter, encode
+from streams.records import DeadLetter, RecordError, UnknownFactsError, UnknownVersionError, encode
 from streams.topics import DEAD_LETTERS
+
+#: Why a message is buried: it is no record, one of a version not known here, one with facts of a kind not known
+#: here, no line of a log, or a page on which a judge of categories failed.
+Why = Literal["unreadable", "version", "kind", "line", "judge"]
 
 #: Bytes of an unreadable message that are kept.
 LETTER_BYTES = 1000
@@ -21,3 +27,10 @@ def bury(
         time=time,
     )
     outbox.send(DEAD_LETTERS.name, 0, None, encode(letter))
+
+
+def why(error: RecordError) -> Why:
+    """Return why a message that can't be read is buried."""
+    if isinstance(error, UnknownFactsError):
+        return "kind"
+    return "version" if isinstance(error, UnknownVersionError) else "unreadable"

@@ -14,15 +14,16 @@ emit again is recognised by its origin. So every fact is counted once, without t
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
 from streams.outbox import Message, Outbox
 from streams.records import Pack
-from streams.transport.publisher import Publisher
+from streams.transport.publisher import FencedError, Publisher
 
 Row = TypeVar("Row")
 
@@ -45,6 +46,9 @@ class Store(Protocol):
     def write(self, rows: Mapping[bytes, bytes | None], changelog_offset: int) -> None:
         """Write rows (None deletes) and the changelog offset they stand at, all or nothing."""
 
+    def size(self) -> tuple[int, int]:
+        """Return the rows, about, and the bytes they take."""
+
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         """Yield rows whose key starts with ``prefix``, in key order, those after key ``after`` only."""
 
@@ -58,11 +62,12 @@ class Acknowledged(Protocol):
 
 @dataclass
 class Group:
-    """A closed group: what is to be sent, the rows as bytes, the messages absorbed."""
+    """A closed group: what is to be sent, the rows as bytes, the messages absorbed, and when it was closed."""
 
     emissions: list[Message]
     rows: dict[bytes, bytes | None]
     messages: list[Acknowledged]
+    closed: float = field(default_factory=time.perf_counter)
 
 
 class Codec(Generic[Row]):
@@ -90,6 +95,7 @@ class Shard(Generic[Row]):
         self._dirty: dict[bytes, Row | None] = {}
         self._flying: dict[bytes, bytes | None] = {}
         self._messages: list[Acknowledged] = []
+        self._bytes = 0
         raw = store.get(MARK)
         self.mark = msgspec.msgpack.decode(raw, type=Mark) if raw is not None else Mark()
         self.lock = asyncio.Lock()
@@ -151,9 +157,10 @@ class Shard(Generic[Row]):
                 last = self.mark.origins[pack.source] = (origin_offset, index)
                 yield fact
 
-    def absorbed(self, message: Acknowledged) -> None:
-        """Note that the message's facts are in the group; it is acknowledged when the group is safe."""
+    def absorbed(self, message: Acknowledged, size: int = 0) -> None:
+        """Note that a message of ``size`` bytes is in the group; it is acknowledged when the group is safe."""
         self._messages.append(message)
+        self._bytes += size
 
     # groups
 
@@ -167,9 +174,9 @@ class Shard(Generic[Row]):
         """Whether the open group holds emissions, or a closed one is being committed."""
         return bool(self.outbox) or self.lock.locked()
 
-    def size(self) -> tuple[int, int]:
-        """Return the messages and the changed rows of the open group."""
-        return len(self._messages), len(self._dirty)
+    def size(self) -> tuple[int, int, int]:
+        """Return the messages of the open group, its changed rows, and the messages' bytes."""
+        return len(self._messages), len(self._dirty), self._bytes
 
     def close_group(self) -> Group:
         """Close the group and open the next."""
@@ -182,7 +189,7 @@ class Shard(Generic[Row]):
             if row is not None:
                 self._cache[key] = row
         group = Group(self.outbox.take(), rows, self._messages)
-        self._dirty, self._messages, self._flying = {}, [], rows
+        self._dirty, self._messages, self._bytes, self._flying = {}, [], 0, rows
         return group
 
     def landed(self) -> None:
@@ -199,12 +206,17 @@ class LostShardError(Exception):
 
 
 async def commit(
-    shard: Shard[Any], publisher: Publisher, changelog: str, still_owned: Callable[[], bool]
+    shard: Shard[Any],
+    publisher: Publisher,
+    changelog: str,
+    still_owned: Callable[[], bool],
+    landed: Callable[[Group], None] | None = None,
 ) -> int:
     """Commit the shard's open group, if there is anything in it; return its number of messages.
 
-    ``still_owned`` is asked before every write: a worker that was frozen while another took over must not
-    write. Raises `LostShardError` then; the shard must be dropped.
+    ``still_owned`` is asked before every write: a worker that was frozen while another took over should not
+    send what the other sends too. It can't write the changelog then: the publisher sees to that. Raises
+    `LostShardError`; the shard must be dropped. ``landed`` is shown a group that is safe.
     """
     async with shard.lock:
         if not shard.pending:
@@ -215,12 +227,17 @@ async def commit(
             await publisher.send_all(group.emissions)
             _check(still_owned, shard)
         rows = list(group.rows.items())
-        base = await publisher.append_batch(changelog, shard.partition, [(k, v) for k, v in rows])
+        try:
+            base = await publisher.append_batch(changelog, shard.partition, rows)
+        except FencedError as error:
+            raise LostShardError(str(error)) from error
         _check(still_owned, shard)
         shard.store.write(group.rows, base + len(rows) - 1)
         shard.landed()
         for message in group.messages:
             message.ack()
+        if landed is not None:
+            landed(group)
         return len(group.messages)
 
 

@@ -5,13 +5,15 @@ A repeated emission has the same origin, so its receiver, who remembers the last
 it. That holds because a source reads its messages in order and gathers in the order it reads.
 """
 
-from itertools import islice
+from collections.abc import Iterator
 from typing import Any
 
 from streams.records import Pack, encode
 
-#: Facts in one message at most: enough to spread a message's fixed cost, few enough to bound its size.
+#: Facts in one message at most: enough to spread a message's fixed cost, few enough to be taken in at once.
 PACK_FACTS = 200
+#: Bytes of one message at most, where it has more than one fact; the largest fact is that of a page's links.
+PACK_BYTES = 1024 * 1024
 
 #: One message to send: topic, partition, key, value.
 Message = tuple[str, int, bytes | None, bytes | None]
@@ -55,9 +57,18 @@ class Outbox:
         """Return everything gathered as messages, and forget it."""
         messages = self._plain
         for (topic, partition), facts in self._facts.items():
-            rest = iter(facts)
-            while part := list(islice(rest, PACK_FACTS)):
-                pack: Pack[Any] = Pack(source=self.source, facts=part)
-                messages.append((topic, partition, None, encode(pack)))
+            for start in range(0, len(facts), PACK_FACTS):
+                packs = self._packs(facts[start : start + PACK_FACTS])
+                messages += [(topic, partition, None, pack) for pack in packs]
         self._facts, self._plain = {}, []
         return messages
+
+    def _packs(self, facts: list[tuple[int, int, Any]]) -> Iterator[bytes]:
+        """Yield the facts as one pack, or as several that hold parts of them in their order."""
+        value = encode(Pack(source=self.source, facts=facts))
+        if len(value) <= PACK_BYTES or len(facts) == 1:
+            yield value
+        else:
+            half = len(facts) // 2
+            yield from self._packs(facts[:half])
+            yield from self._packs(facts[half:])

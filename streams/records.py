@@ -7,7 +7,7 @@ origin (the inbox offset it was made from and its index there), so that a repeat
 """
 
 import re
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -21,6 +21,19 @@ T = TypeVar("T")
 
 class RecordError(Exception):
     """A message that can't be read as the record its topic carries; the text says why."""
+
+
+class UnknownVersionError(RecordError):
+    """A message of a schema version that is not known here."""
+
+
+class UnknownFactsError(RecordError):
+    """A pack with facts of kinds not known here: ``known`` has the others, ``unknown`` is a pack of these."""
+
+    def __init__(self, reason: str, known: "Pack[Any]", unknown: bytes) -> None:
+        super().__init__(reason)
+        self.known = known
+        self.unknown = unknown
 
 
 class Record(msgspec.Struct, array_like=True, kw_only=True):
@@ -450,6 +463,10 @@ class _Versioned(msgspec.Struct, array_like=True):
     version: int
 
 
+class _Tagged(msgspec.Struct, array_like=True):
+    tag: str
+
+
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -480,15 +497,20 @@ class Decoder(Generic[T]):
         self._kind = kind
         self._decoder = msgspec.msgpack.Decoder(kind)
         self._head = msgspec.msgpack.Decoder(_Versioned)
+        self._sorter = _Sorter(get_args(kind)[0]) if _mixed(kind) else None
 
     def __call__(self, value: bytes) -> T:
-        """Return the record; raises `RecordError`."""
+        """Return the record; raises `RecordError`, `UnknownFactsError` where some of a pack can be read."""
         try:
             record: Any = self._decoder.decode(value)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise RecordError(f"not a {self._name()}: {self._cause(value) or _reason(error)}") from error
+            cause = self._cause(value)
+            if self._sorter is not None and not cause:
+                self._sorter.sort(value)
+            kind = UnknownVersionError if cause else RecordError
+            raise kind(f"not a {self._name()}: {cause or _reason(error)}") from error
         if record.version != VERSION:
-            raise RecordError(self._cause(value))
+            raise UnknownVersionError(self._cause(value))
         return record  # type: ignore[no-any-return]
 
     def _name(self) -> str:
@@ -500,3 +522,37 @@ class Decoder(Generic[T]):
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return ""
         return "" if version == VERSION else f"unknown version {version}, expected {VERSION}"
+
+
+def _mixed(kind: Any) -> bool:
+    """Return whether a record is a pack of facts of several kinds."""
+    return get_origin(kind) is Pack and bool(get_args(get_args(kind)[0]))
+
+
+class _Sorter:
+    """Tells the facts of a pack that are known from others; ``fact`` is a union of tagged ones."""
+
+    def __init__(self, fact: Any) -> None:
+        self._tags = {kind.__struct_config__.tag for kind in get_args(fact)}
+        self._pack = msgspec.msgpack.Decoder(Pack[msgspec.Raw])
+        self._tagged = msgspec.msgpack.Decoder(_Tagged)
+        self._fact = msgspec.msgpack.Decoder(fact)
+
+    def sort(self, value: bytes) -> None:
+        """Raise `UnknownFactsError` where all that keeps a pack from being read are facts of unknown kinds."""
+        known: Pack[Any] = Pack(facts=[])
+        unknown: Pack[Any] = Pack(facts=[])
+        try:
+            pack = self._pack.decode(value)
+            for offset, index, raw in pack.facts:
+                if self._tagged.decode(raw).tag in self._tags:
+                    known.facts.append((offset, index, self._fact.decode(raw)))
+                else:
+                    unknown.facts.append((offset, index, raw))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return
+        if unknown.facts:
+            known.source = unknown.source = pack.source
+            counted = f"{len(unknown.facts)} of {len(pack.facts)}"
+            reason = f"facts of a kind that is not known here, passed over: {counted} in the pack"
+            raise UnknownFactsError(reason, known, encode(unknown))

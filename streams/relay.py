@@ -8,7 +8,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from streams.dead_letters import bury
+from streams.dead_letters import why
+from streams.metrics.catalogue import TAKEN
+from streams.metrics.lag import unacknowledged
 from streams.outbox import Outbox
 from streams.records import RecordError
 from streams.runtime import Runtime
@@ -31,6 +33,8 @@ class Relay:
         self._events: list[Any] = []
         self._timer: asyncio.TimerHandle | None = None
         self._lock = asyncio.Lock()
+        self._taken = runtime.metrics.counter(TAKEN).labels(topic.name)
+        runtime.watch_lag(topic, unacknowledged(runtime.app, topic.name))
         runtime.app.agent(runtime.channel(topic), name=name)(runtime.guarded(self._run))
 
     async def _run(self, stream: Any) -> None:
@@ -41,15 +45,8 @@ class Relay:
             try:
                 self._handle(outbox, message)
             except RecordError as error:
-                bury(
-                    outbox,
-                    self._topic.name,
-                    message.partition,
-                    message.offset,
-                    message.value,
-                    str(error),
-                    self._runtime.clock(),
-                )
+                place = (self._topic, message.partition, message.offset)
+                self._runtime.bury(outbox, place, message.value, str(error), why(error))
             self._events.append(event)
             if len(self._events) >= self._runtime.settings.streams.group_messages:
                 await self.flush()
@@ -76,3 +73,4 @@ class Relay:
                 await self._runtime.publisher.send_all(messages)
             for event in events:
                 event.ack()
+            self._taken.inc(len(events))

@@ -1,4 +1,4 @@
-"""What every agent is given: the Faust app, the settings, the log to publish to, the clock."""
+"""What every agent is given: the Faust app, the settings, the log to publish to, the clock, the metrics."""
 
 import asyncio
 import time
@@ -8,10 +8,18 @@ from typing import Any
 
 import faust
 
+from streams.dead_letters import Why, bury
+from streams.metrics.catalogue import DEAD_LETTERS
+from streams.metrics.lag import Positions, read_lag
+from streams.metrics.reading import Reading
+from streams.metrics.registry import Metrics
+from streams.outbox import Outbox
 from streams.settings import Settings
 from streams.topics import Topic, partition_of
 from streams.transport.publisher import Publisher
 
+#: Why a message of any topic may be buried.
+WHY_ANY: tuple[Why, ...] = ("unreadable", "version")
 #: An agent's body: it reads its stream without end.
 Work = Callable[[Any], Coroutine[Any, Any, None]]
 
@@ -20,7 +28,8 @@ Work = Callable[[Any], Coroutine[Any, Any, None]]
 class Runtime:
     """What every agent is given.
 
-    ``fail`` is called with an error that must end the program: state may not be written past it.
+    ``fail`` is called with an error that must end the program: state may not be written past it. ``metrics``
+    are those of the process: the runtimes of its roles share them.
     """
 
     app: faust.App
@@ -28,7 +37,12 @@ class Runtime:
     publisher: Publisher
     fail: Callable[[BaseException], None]
     clock: Callable[[], float] = time.time
+    metrics: Metrics = field(default_factory=Metrics)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _brief: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._assignment = self.metrics.assignment(self.app)
 
     def partition(self, topic: Topic, key: str) -> int:
         """Return the partition of ``key`` in a topic."""
@@ -36,6 +50,8 @@ class Runtime:
 
     def channel(self, topic: Topic) -> Any:
         """Return the topic as a Faust channel of raw bytes."""
+        for why in WHY_ANY:  # there at 0, so that the first one shows
+            self.metrics.counter(DEAD_LETTERS).labels(topic.name, why)
         return self.app.topic(
             topic.name,
             key_type=bytes,
@@ -44,6 +60,30 @@ class Runtime:
             value_serializer="raw",
             partitions=self.publisher.partitions(topic.name),
         )
+
+    def bury(self, outbox: Outbox, place: tuple[Topic, int, int], value: bytes, reason: str, why: Why) -> None:
+        """Gather a dead letter for the message at ``place`` (topic, partition, offset), and count it."""
+        topic, partition, offset = place
+        bury(outbox, topic.name, partition, offset, value, reason, self.clock())
+        self.metrics.counter(DEAD_LETTERS).labels(topic.name, why).inc()
+
+    def watch(self, read: Callable[[Reading], None]) -> None:
+        """Have ``read`` add its gauges at each scrape, but for the time while partitions change hands."""
+
+        async def source(reading: Reading) -> None:
+            if self._assignment.settled:
+                read(reading)
+
+        self.metrics.watch(source)
+
+    def watch_lag(self, topic: Topic, positions: Positions) -> None:
+        """Have it told at each scrape how many messages of an inbox wait, beyond its ``positions``."""
+
+        async def source(reading: Reading) -> None:
+            if self._assignment.settled:
+                await read_lag(reading, topic.name, positions(), self.metrics.ends)
+
+        self.metrics.watch(source)
 
     def guarded(self, work: Work) -> Work:
         """Return an agent's body that ends the program where it raises.
@@ -67,15 +107,20 @@ class Runtime:
         task.add_done_callback(self._finished)
         return task
 
+    def finish(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run ``work``, which ends soon, beside the agents; `close` waits for it."""
+        self._brief.add(self.spawn(work))
+
     def _finished(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
+        self._brief.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.fail(error)
 
     async def close(self) -> None:
-        """Cancel whatever `spawn` started and is still running."""
+        """Cancel whatever `spawn` started and is still running, and wait for what ends by itself."""
         tasks = list(self._tasks)
-        for task in tasks:
+        for task in self._tasks - self._brief:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 

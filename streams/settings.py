@@ -4,9 +4,17 @@
 """
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from models.accesslog.json_lines import JsonLines
@@ -31,7 +39,11 @@ class StreamSettings(Section):
     partitions: Count = Field(1, description="Partitions of each topic that shards.")
     group_messages: Count = Field(256, description="Messages that end a commit group.")
     group_rows: Count = Field(20_000, description="Changed rows that end a commit group.")
+    group_bytes: Count = Field(8 * 1024 * 1024, description="Bytes of messages that end a commit group.")
     group_seconds: Positive = Field(0.005, description="Seconds after which a commit group ends.")
+    backlog: Count = Field(
+        1_000, description="Messages of a topic that may wait on Kafka before the feeding of logs waits."
+    )
     cached_rows: Count = Field(20_000, description="Decoded rows that a table partition keeps in memory.")
     commit_seconds: Positive = Field(0.5, description="Seconds between commits of consumed offsets.")
 
@@ -242,6 +254,54 @@ class HarvestSettings(Section):
     interval_seconds: Positive = Field(1.0, description="Least time between two points of a predicate.")
 
 
+class MetricsSettings(Section):
+    """Metrics for Prometheus, and whether the process is well, over HTTP."""
+
+    port: Annotated[int, Field(ge=0, le=65_535)] = Field(
+        0, description="Port of /metrics, /healthz and /readyz; 0 is none."
+    )
+    host: str = Field("127.0.0.1", description="Address that they are served at; 0.0.0.0 is all.")
+    stuck_seconds: Positive = Field(
+        30.0, description="Seconds without a turn of the event loop after which /healthz says that it is stuck."
+    )
+
+
+class KafkaSettings(Section):
+    """Connecting to a Kafka broker, where broker is kafka://."""
+
+    security: Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] = Field(
+        "plaintext", description="How to connect: encrypted with ssl, with a password with sasl."
+    )
+    ca_file: Path | None = Field(
+        None, description="PEM file of who vouches for the brokers; the system's own when there is none."
+    )
+    cert_file: Path | None = Field(None, description="PEM file of this program's certificate, for mutual TLS.")
+    key_file: Path | None = Field(None, description="PEM file of the certificate's private key.")
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        "SCRAM-SHA-512", description="How the password is shown to the broker."
+    )
+    username: str | None = Field(None, description="User at the broker.")
+    password: SecretStr | None = Field(None, description="The user's password; better given in a file.")
+    password_file: Path | None = Field(None, description="File that holds the user's password.")
+    session_seconds: Annotated[float, Field(ge=1, le=1800)] = Field(
+        10.0, description="Seconds of silence after which a worker counts as dead."
+    )
+    heartbeat_seconds: Positive = Field(3.0, description="Seconds between two signs of life of a worker.")
+    replication: Count = Field(1, description="Brokers that keep each message.")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.security.startswith("sasl") and (
+            self.username is None or (self.password is None) == (self.password_file is None)
+        ):
+            raise ValueError(f"{self.security} needs username, and either password or password_file")
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("cert_file and key_file go together")
+        if self.heartbeat_seconds * 2 > self.session_seconds:
+            raise ValueError("heartbeat_seconds: expected at most half of session_seconds")
+        return self
+
+
 def _embedded(validated: dict[str, Any]) -> str:
     return f"embedded://{Path(validated['data']).absolute()}"
 
@@ -265,7 +325,7 @@ class NewsSettings(Section):
         1_000_000, description="Visitors of pages remembered within a day, so that each counts once."
     )
     links: Annotated[int, Field(ge=2000)] = Field(
-        500_000, description="Pairs of a page and one that it leads to; the pages with the fewest are forgotten."
+        500_000, description="Pairs of a page and one it leads to; the pages with the fewest are forgotten."
     )
 
 
@@ -297,6 +357,8 @@ class Settings(BaseSettings):
     judge: JudgeSettings = JudgeSettings()
     keep: KeepSettings = KeepSettings()
     harvest: HarvestSettings = HarvestSettings()
+    kafka: KafkaSettings = KafkaSettings()
+    metrics: MetricsSettings = MetricsSettings()
     news: NewsSettings = NewsSettings()
     predicates: dict[PredicateName, str] = Field(
         default_factory=dict, description="What to look for: a name and its expression."

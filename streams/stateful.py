@@ -1,17 +1,25 @@
 """A stateful agent on Faust: its inbox topic, its table, its shards and when their groups are committed."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from streams.dead_letters import bury
+from streams.dead_letters import why
 from streams.inbox import Codec, LostShardError, Shard, commit
-from streams.records import Pack, RecordError
+from streams.metrics.catalogue import TABLE_BYTES, TABLE_ROWS
+from streams.metrics.groups import GroupMeter
+from streams.metrics.reading import Reading
+from streams.records import Pack, RecordError, UnknownFactsError
 from streams.runtime import Runtime
 from streams.tables import OPTIONS, TablePartition
-from streams.topics import Topic, changelog_of
+from streams.topics import APP_ID, Topic, changelog_of
+from streams.transport.publisher import FencedError
 
 Row = TypeVar("Row")
+
+#: Records of a changelog that wait to be written to the table while it is recovered.
+RECOVERY_RECORDS = 131_072
 
 
 class Handler(Protocol[Row]):
@@ -53,30 +61,80 @@ class Stateful(Generic[Row]):
         self._codec: Codec[Row] = Codec(row_type)
         self._decode = decode
         self._handler = handler
+        self._name = table
         self._limits = runtime.settings.streams
         self._group_seconds = group_seconds or self._limits.group_seconds
         self._timers: dict[int, asyncio.TimerHandle] = {}
         app = runtime.app
         self._partitions = runtime.publisher.partitions(topic.name)
+        self._changelog = changelog_of(APP_ID, table)
         self._table = app.Table(
-            table, partitions=self._partitions, key_type=bytes, value_type=bytes, options=dict(OPTIONS)
+            table,
+            partitions=self._partitions,
+            key_type=bytes,
+            value_type=bytes,
+            options=dict(OPTIONS),
+            changelog_topic=self._changelog_topic(),
         )
-        self._changelog = changelog_of(app.conf.id, table)
+        self._meter = GroupMeter(runtime.metrics, table, topic.name)
         self._generation = -1
+        runtime.watch(self._measure)
+        runtime.watch_lag(topic, self._positions)
         app.agent(runtime.channel(topic), name=f"{table}-inbox")(runtime.guarded(self._run))
+        app.on_partitions_revoked.connect(self._revoked)
         app.on_rebalance_complete.connect(self._recovered)
+
+    def _changelog_topic(self) -> Any:
+        """Return the changelog as Faust would make it, but with a name that does not hang on the app's."""
+        return self.runtime.app.topic(
+            self._changelog,
+            key_type=bytes,
+            value_type=bytes,
+            key_serializer="raw",
+            value_serializer="raw",
+            partitions=self._partitions,
+            compacting=True,
+            acks=False,
+            internal=True,
+            maxsize=RECOVERY_RECORDS,
+            allow_empty=True,
+        )
 
     # partitions
 
-    async def _recovered(self, *_: Any, **__: Any) -> None:
+    async def _revoked(self, *_: Any, **__: Any) -> None:
+        """All that is open is given up: what is not committed comes again, to whoever owns it then."""
         self._drop_shards()
-        self._generation = self.runtime.app.consumer_generation_id
-        for tp in self.runtime.app.assignor.assigned_actives():
-            if tp.topic == self.topic.name:
-                self._open(tp.partition)
 
-    def _open(self, partition: int) -> Shard[Row]:
+    async def _recovered(self, *_: Any, **__: Any) -> None:
+        """Faust has recovered the tables. It waits for this before messages come."""
+        app = self.runtime.app
+        self._drop_shards()
+        generation = app.consumer_generation_id
+        owned = [tp.partition for tp in app.assignor.assigned_actives() if tp.topic == self.topic.name]
+        try:
+            stores = await asyncio.gather(*map(self._claim, owned))
+        except FencedError:
+            app.transport.rejoin()  # another claims the same: one of the two does not know yet that it lost it
+        except Exception as error:
+            self.runtime.fail(error)
+        else:
+            if generation == app.consumer_generation_id:
+                self._generation = generation
+                for partition, store in zip(owned, stores, strict=True):
+                    self._open(partition, store)
+
+    async def _claim(self, partition: int) -> TablePartition:
+        """Become the one writer of a partition's changelog, with all in the table that others wrote before."""
         store = TablePartition(self._table.data._db_for_partition(partition))
+        known = store.changelog_offset()
+        entries = await self.runtime.publisher.claim(self._changelog, partition, known)
+        if entries:
+            rows = {entry.key: entry.value for entry in entries if entry.key is not None}
+            store.write(rows, entries[-1].offset)
+        return store
+
+    def _open(self, partition: int, store: TablePartition) -> Shard[Row]:
         source = f"{self.topic.name}/{partition}"
         shard = Shard(partition, source, store, self._codec, self._limits.cached_rows)
         self.shards[partition] = shard
@@ -84,17 +142,23 @@ class Stateful(Generic[Row]):
         return shard
 
     def _drop_shards(self) -> None:
-        for timer in self._timers.values():
+        for shard in list(self.shards.values()):
+            self._drop(shard)
+
+    def _drop(self, shard: Shard[Row]) -> None:
+        del self.shards[shard.partition]
+        timer = self._timers.pop(shard.partition, None)
+        if timer is not None:
             timer.cancel()
-        self._timers.clear()
-        for shard in self.shards.values():
-            self._handler.closed(shard)
-        self.shards.clear()
+        self.runtime.publisher.release(self._changelog, shard.partition)
+        self._handler.closed(shard)
 
     def _owned(self, shard: Shard[Row]) -> bool:
+        app = self.runtime.app
         return (
             self.shards.get(shard.partition) is shard
-            and self._generation == self.runtime.app.consumer_generation_id
+            and self._generation == app.consumer_generation_id
+            and app.transport.in_session()
         )
 
     # messages
@@ -103,34 +167,53 @@ class Stateful(Generic[Row]):
         async for event in stream.noack().events():
             message = event.message
             shard = self.shards.get(message.partition)
-            if shard is None:
-                continue  # between two owners: it comes again, to whoever owns the partition then
+            if shard is None or not await self._in_turn(shard, message):
+                continue  # it comes again, to whoever owns the partition then
             try:
-                self._absorb(shard, message.offset, event.value, event)
+                self._absorb(shard, message.offset, event.value or b"", event)
             except Exception:
                 # Half of a message: nothing of the open group may be written, by the last flush least of all.
                 del self.shards[message.partition]
                 raise
-            messages, rows = shard.size()
-            if messages >= self._limits.group_messages or rows >= self._limits.group_rows:
+            if self._full(shard):
                 await self.commit(shard)
             else:
                 self.commit_soon(shard)
 
+    async def _in_turn(self, shard: Shard[Row], message: Any) -> bool:
+        """Return whether nothing lies between what the shard has absorbed and the message, and it is ours."""
+        due = shard.mark.offset + 1
+        if message.offset <= due:
+            return True
+        gone = await self.runtime.app.transport.gone(message.tp, due, message.offset)
+        return gone and self.shards.get(shard.partition) is shard and shard.mark.offset + 1 == due
+
+    def _full(self, shard: Shard[Row]) -> bool:
+        """Return whether the shard's group has to end."""
+        messages, rows, size = shard.size()
+        limits = self._limits
+        return messages >= limits.group_messages or rows >= limits.group_rows or size >= limits.group_bytes
+
     def _absorb(self, shard: Shard[Row], offset: int, value: bytes, event: Any) -> None:
         if shard.fresh(offset):
-            try:
-                pack = self._decode(value)
-            except RecordError as error:
-                self._bury(shard, offset, value, str(error))
-            else:
-                for fact in shard.accept(offset, pack):
-                    self._handler.absorb(shard, fact)
-        shard.absorbed(event)
+            for fact in shard.accept(offset, self._read(shard, offset, value)):
+                self._handler.absorb(shard, fact)
+        shard.absorbed(event, len(value))
 
-    def _bury(self, shard: Shard[Row], offset: int, value: bytes, reason: str) -> None:
+    def _read(self, shard: Shard[Row], offset: int, value: bytes) -> Pack[Any]:
+        """Return the facts of a message that are known; what can't be read of it goes to the dead letters."""
+        try:
+            return self._decode(value)
+        except UnknownFactsError as error:
+            self._bury(shard, offset, error.unknown, error)
+            return error.known
+        except RecordError as error:
+            self._bury(shard, offset, value, error)
+            return Pack(facts=[])
+
+    def _bury(self, shard: Shard[Row], offset: int, value: bytes, error: RecordError) -> None:
         shard.begin(offset)
-        bury(shard.outbox, self.topic.name, shard.partition, offset, value, reason, self.runtime.clock())
+        self.runtime.bury(shard.outbox, (self.topic, shard.partition, offset), value, str(error), why(error))
 
     # groups
 
@@ -139,7 +222,7 @@ class Stateful(Generic[Row]):
         if shard.partition not in self._timers:
             loop = asyncio.get_running_loop()
             self._timers[shard.partition] = loop.call_later(
-                self._group_seconds, lambda: self.runtime.spawn(self.commit(shard))
+                self._group_seconds, lambda: self.runtime.finish(self.commit(shard))
             )
 
     async def commit(self, shard: Shard[Row]) -> None:
@@ -148,12 +231,34 @@ class Stateful(Generic[Row]):
         if timer is not None:
             timer.cancel()
         try:
-            await commit(shard, self.runtime.publisher, self._changelog, lambda: self._owned(shard))
+            owned = partial(self._owned, shard)
+            await commit(shard, self.runtime.publisher, self._changelog, owned, self._meter.landed)
         except LostShardError:
+            self._meter.lost()
+            if self.shards.get(shard.partition) is shard:
+                self._drop(shard)
+                self.runtime.app.transport.rejoin()
             return
-        self._handler.committed(shard)
+        except BaseException:
+            # Half of a group may have been sent: what came after it must not be written. It comes again.
+            if self.shards.get(shard.partition) is shard:
+                del self.shards[shard.partition]
+            raise
+        if self.shards.get(shard.partition) is shard:
+            self._handler.committed(shard)
 
     async def flush(self) -> None:
         """Commit every shard's group: what a graceful stop does last."""
         for shard in list(self.shards.values()):
             await self.commit(shard)
+
+    # metrics
+
+    def _positions(self) -> Mapping[int, int]:
+        return {partition: shard.mark.offset + 1 for partition, shard in self.shards.items()}
+
+    def _measure(self, reading: Reading) -> None:
+        for shard in self.shards.values():
+            rows, size = shard.store.size()
+            reading.add(TABLE_ROWS, rows, self._name)
+            reading.add(TABLE_BYTES, size, self._name)

@@ -1,6 +1,7 @@
 """A partition of a Faust table on RocksDB, written in whole groups and read by key or by prefix."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ OPTIONS: dict[str, Any] = {
 }
 
 
+_SIZES = ("rocksdb.estimate-num-keys", "rocksdb.total-sst-files-size", "rocksdb.size-all-mem-tables")
+
+
 class TableMissingError(FileNotFoundError):
     """There is no table to read."""
 
@@ -31,6 +35,10 @@ class TablePartition:
         """Return a row's bytes."""
         value: bytes | None = self._db.get(key)
         return value
+
+    def changelog_offset(self) -> int:
+        """Return the offset of the last changelog record that the rows stand at, -1 where there is none."""
+        return int(self._db.get(FaustStore.offset_key) or -1)
 
     def write(self, rows: Mapping[bytes, bytes | None], changelog_offset: int) -> None:
         """Write rows (None deletes) and the changelog offset they stand at, all or nothing.
@@ -49,6 +57,11 @@ class TablePartition:
         except Exception as error:
             raise storage_error("writing to", Path(self._db.path()), error) from error
 
+    def size(self) -> tuple[int, int]:
+        """Return the rows, as RocksDB estimates them, and the bytes of its files and buffers."""
+        rows, files, buffers = (self._db.property_int_value(name) or 0 for name in _SIZES)
+        return rows, files + buffers
+
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         """Yield rows whose key starts with ``prefix``, in key order, those after key ``after`` only."""
         for key, value in self._db.items(from_key=after or prefix):
@@ -58,13 +71,26 @@ class TablePartition:
                 yield key, value
 
 
+@contextmanager
+def writing(data: Path, table: str, partition: int) -> Iterator[TablePartition]:
+    """Open or make a partition of a table under the data directory of a crawl that does not run."""
+    directory = _directory(data)
+    directory.mkdir(parents=True, exist_ok=True)
+    db = Rdict(str(directory / f"{table}-{partition}.db"), Options(raw_mode=True))
+    try:
+        yield TablePartition(db)
+    finally:
+        db.close()
+
+
 def open_read_only(data: Path, table: str) -> dict[int, TablePartition]:
     """Open every partition of a table under the data directory for reading, beside a running writer.
 
     Raises `TableMissingError` when there is no such table.
     """
-    directory = data / "v1" / "tables"
-    paths = sorted(directory.glob(f"{table}-*.db"))
+    directory = _directory(data)
+    # A partition that a crawl is making at the moment has no CURRENT yet.
+    paths = sorted(path.parent for path in directory.glob(f"{table}-*.db/CURRENT"))
     if not paths:
         raise TableMissingError(f"reading the table {table}: nothing in {directory}; expected a crawl's data")
     return {
@@ -73,3 +99,8 @@ def open_read_only(data: Path, table: str) -> dict[int, TablePartition]:
         )
         for path in paths
     }
+
+
+def _directory(data: Path) -> Path:
+    """Return where Faust keeps the tables of the app's first version."""
+    return data / "v1" / "tables"

@@ -7,6 +7,9 @@ a user, a feature or a URL meets in one place.
 import zlib
 from dataclasses import dataclass
 
+#: Begins the names of changelogs and of consumer groups.
+APP_ID = "scentline"
+
 HOUR = 3600
 DAY = 24 * HOUR
 
@@ -96,6 +99,17 @@ TABLES: dict[str, Topic] = {
     "harvest": OUTCOMES,
 }
 
+#: What the consumer group of each role reads.
+INBOXES: dict[str, Topic] = {
+    "observe": PROXY_LOG,
+    "browse": ACCESSES,
+    "frontier": SIGHTINGS,
+    "fetch": FETCHES,
+    "judge": PAGES,
+    "learn": EVIDENCE,
+    "harvest": OUTCOMES,
+}
+
 
 def partition_of(key: str | bytes, partitions: int) -> int:
     """Return the partition of ``key`` among ``partitions``: CRC-32 of its UTF-8 bytes, the same for ever.
@@ -116,3 +130,12 @@ def changelog_of(app_id: str, table: str) -> str:
     'scentline-frontier-changelog'
     """
     return f"{app_id}-{table}-changelog"
+
+
+def group_of(role: str) -> str:
+    """Return the name of a role's consumer group.
+
+    >>> group_of("judge")
+    'scentline-judge'
+    """
+    return f"{APP_ID}-{role}"

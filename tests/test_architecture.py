@@ -25,13 +25,16 @@ PAGES = [
     README,
     ARCHITECTURE,
     ROOT / "docs" / "judges.md",
+    ROOT / "docs" / "kafka.md",
     ROOT / "docs" / "logs.md",
+    ROOT / "docs" / "metrics.md",
     ROOT / "docs" / "output.md",
     ROOT / "docs" / "pages.md",
     ROOT / "docs" / "predicates.md",
     ROOT / "docs" / "privacy.md",
     ROOT / "docs" / "reuse.md",
     ROOT / "docs" / "semantic.md",
+    ROOT / "docs" / "upgrades.md",
     *PAPERS,
 ]
 SOURCES = [path for package in ("models", "streams", "agents") for path in (ROOT / package).rglob("*.py")]

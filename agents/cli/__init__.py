@@ -26,6 +26,9 @@ COMMANDS = (
     "dead_letters",
     "forget_user",
     "topics",
+    "lag",
+    "worker",
+    "snapshot",
     "semantic",
     "config",
 )

@@ -56,6 +56,7 @@ def _mendable() -> tuple[type[Exception], ...]:
     from agents.offline.process import ServerProcessError
     from agents.offline.warc import ArchiveError
     from agents.semantic.encoders import EncoderError
+    from agents.topics.create import TopicsError
     from models.accesslog.recognise import LogFormatError
     from models.classify.stored import ClassifierError
     from models.predicate import PredicateError
@@ -65,12 +66,13 @@ def _mendable() -> tuple[type[Exception], ...]:
     from streams.tables import TableMissingError
     from streams.transport.database import JournalInUseError, JournalMissingError, StorageError
     from streams.transport.journal import UnknownTopicError
+    from streams.transport.kafka.connection import KafkaError
 
     return (
         ArchiveError, ClassifierError, CommandError, ConfigurationError, EncoderError, GraphError,
-        JournalInUseError, JournalMissingError, KeepingError, LabelsError, LearnedStateError, LogFileError,
-        LogFormatError, OccupiedError, PredicateError, RefusedError, SemanticTableError, ServerProcessError,
-        StorageError, TableMissingError, UnknownTopicError, WorkerError,
+        JournalInUseError, JournalMissingError, KafkaError, KeepingError, LabelsError, LearnedStateError,
+        LogFileError, LogFormatError, OccupiedError, PredicateError, RefusedError, SemanticTableError,
+        ServerProcessError, StorageError, TableMissingError, TopicsError, UnknownTopicError, WorkerError,
     )  # fmt: skip
 
 

@@ -6,7 +6,14 @@ from typing import Annotated
 import typer
 
 from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.options import Assignments, ConfigFile, DataDirectory, given_predicates, load_settings
+from agents.cli.options import (
+    Assignments,
+    BrokerAddress,
+    ConfigFile,
+    DataDirectory,
+    given_predicates,
+    load_settings,
+)
 
 
 @app.command(
@@ -48,6 +55,7 @@ def crawl(
         bool, typer.Option("--follow", help="Wait for the logs' new lines, through rotation, without end.")
     ] = False,
     data: DataDirectory = None,
+    broker: BrokerAddress = None,
     as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
     config: ConfigFile = None,
     assignments: Assignments = None,
@@ -61,6 +69,7 @@ def crawl(
 
     options: dict[str, object] = {
         "data": data,
+        "broker": broker,
         "random_seed": random_seed,
         "frontier.policy": policy,
         "frontier.budget": budget,

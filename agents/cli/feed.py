@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
+from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
 from agents.cli.output import print_json
 
 
@@ -34,6 +34,7 @@ def feed(
         bool, typer.Option("--follow", help="Wait for new lines, through rotation, until Ctrl-C.")
     ] = False,
     data: DataDirectory = None,
+    broker: BrokerAddress = None,
     as_json: AsJson = False,
     config: ConfigFile = None,
     assignments: Assignments = None,
@@ -44,7 +45,9 @@ def feed(
     """
     from agents.crawl.feeding import feed_alone
 
-    settings = load_settings(config, assignments, {"data": data, "observe.format": form}).settings
+    settings = load_settings(
+        config, assignments, {"data": data, "broker": broker, "observe.format": form}
+    ).settings
     observer, interrupted = feed_alone(settings, sources, follow)
     if as_json:
         print_json(

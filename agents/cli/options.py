@@ -10,6 +10,7 @@ from agents.cli.app import CommandError
 
 if TYPE_CHECKING:
     from streams.configuration import Loaded
+    from streams.settings import Settings
 
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Settings file, instead of ./scentline.toml.")
@@ -20,6 +21,10 @@ Assignments = Annotated[
 ]
 DataDirectory = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="Directory of everything that a crawl keeps.")
+]
+BrokerAddress = Annotated[
+    str | None,
+    typer.Option("--broker", metavar="URL", help="Where messages go: kafka://HOST:PORT, or the embedded log."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 
@@ -51,3 +56,15 @@ def load_settings(
     loaded = load(overrides, config_file=config)
     configure(loaded.settings.log)
     return loaded
+
+
+def kafka_settings(
+    config: Path | None, assignments: list[str] | None, options: Mapping[str, Any] | None = None
+) -> "Settings":
+    """Return the settings as `load_settings` does; raises `CommandError` where the broker is not Kafka."""
+    settings = load_settings(config, assignments, options).settings
+    if not settings.broker.startswith("kafka://"):
+        raise CommandError(
+            f"the broker is {settings.broker}; expected kafka://HOST:PORT, by --broker or the setting broker"
+        )
+    return settings

@@ -1,11 +1,12 @@
 """``scentline predicate``: what a crawl looks for, changed while it runs or between two runs."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agents.cli.app import app, examples
-from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
+from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def add(
         bool, typer.Option("--kept", help="Judge the pages that are still kept by it, too.")
     ] = False,
     data: DataDirectory = None,
+    broker: BrokerAddress = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
@@ -54,7 +56,7 @@ def add(
     from agents.control.requests import AddPredicate, RefusedError
     from models.predicate import parse
 
-    settings = load_settings(config, assignments, {"data": data}).settings
+    settings = _settings(data, broker, config, assignments)
     parse(expression)
     if name in known_predicates(settings):
         raise RefusedError(f"there is a predicate {name} already, or was: choose another name")
@@ -66,6 +68,7 @@ def add(
 )
 def list_(
     data: DataDirectory = None,
+    broker: BrokerAddress = None,
     as_json: AsJson = False,
     config: ConfigFile = None,
     assignments: Assignments = None,
@@ -73,7 +76,7 @@ def list_(
     """Print the predicates of a crawl: state, share and expression."""
     from agents.control.command import known_predicates
 
-    settings = load_settings(config, assignments, {"data": data}).settings
+    settings = _settings(data, broker, config, assignments)
     known = [found for _, found in sorted(known_predicates(settings).items())]
     if as_json:
         print_json([
@@ -89,26 +92,53 @@ def list_(
 
 @predicate.command("pause", epilog=examples("predicate pause", "scentline predicate pause science"))
 def pause(
-    name: Name, data: DataDirectory = None, config: ConfigFile = None, assignments: Assignments = None
+    name: Name,
+    data: DataDirectory = None,
+    broker: BrokerAddress = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
 ) -> None:
     """Fetch nothing more for a predicate. What others fetch is judged by it as before, and teaches it."""
-    _state(name, "paused", f"{name} is paused", load_settings(config, assignments, {"data": data}).settings)
+    _state(
+        name,
+        "paused",
+        f"{name} is paused",
+        _settings(data, broker, config, assignments),
+    )
 
 
 @predicate.command("resume", epilog=examples("predicate resume", "scentline predicate resume science"))
 def resume(
-    name: Name, data: DataDirectory = None, config: ConfigFile = None, assignments: Assignments = None
+    name: Name,
+    data: DataDirectory = None,
+    broker: BrokerAddress = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
 ) -> None:
     """Fetch for a paused predicate again."""
-    _state(name, "active", f"{name} has its turns", load_settings(config, assignments, {"data": data}).settings)
+    _state(
+        name,
+        "active",
+        f"{name} has its turns",
+        _settings(data, broker, config, assignments),
+    )
 
 
 @predicate.command("remove", epilog=examples("predicate remove", "scentline predicate remove science"))
 def remove(
-    name: Name, data: DataDirectory = None, config: ConfigFile = None, assignments: Assignments = None
+    name: Name,
+    data: DataDirectory = None,
+    broker: BrokerAddress = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
 ) -> None:
     """Judge no more pages by a predicate, for good. What it found stays; its name can't be given again."""
-    _state(name, "removed", f"{name} is removed", load_settings(config, assignments, {"data": data}).settings)
+    _state(
+        name,
+        "removed",
+        f"{name} is removed",
+        _settings(data, broker, config, assignments),
+    )
 
 
 @predicate.command("share", epilog=examples("predicate share", "scentline predicate share science 3"))
@@ -118,14 +148,21 @@ def share(
         float, typer.Argument(metavar="S", min=0.001, max=1_000_000, help="Against the others' shares.")
     ],
     data: DataDirectory = None,
+    broker: BrokerAddress = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
     """Give a predicate another share of the fetches."""
     from agents.control.requests import ChangePredicate
 
-    settings = load_settings(config, assignments, {"data": data}).settings
+    settings = _settings(data, broker, config, assignments)
     _submit(settings, ChangePredicate(name, share=value), f"{name} has the share {value:g}")
+
+
+def _settings(
+    data: Path | None, broker: str | None, config: Path | None, assignments: list[str] | None
+) -> "Settings":
+    return load_settings(config, assignments, {"data": data, "broker": broker}).settings
 
 
 def _state(name: str, state: str, done: str, settings: "Settings") -> None:

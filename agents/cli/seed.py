@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from agents.cli.app import CommandError, app, examples
-from agents.cli.options import Assignments, ConfigFile, DataDirectory, load_settings
+from agents.cli.options import Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
 
 
 @app.command(
@@ -18,6 +18,7 @@ from agents.cli.options import Assignments, ConfigFile, DataDirectory, load_sett
 def seed(
     urls: Annotated[list[str], typer.Argument(metavar="URL...", help="Pages to start from.")],
     data: DataDirectory = None,
+    broker: BrokerAddress = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
@@ -26,7 +27,7 @@ def seed(
     from agents.control.requests import MOST_URLS, Seeds
     from models.url import canonical
 
-    settings = load_settings(config, assignments, {"data": data}).settings
+    settings = load_settings(config, assignments, {"data": data, "broker": broker}).settings
     if len(urls) > MOST_URLS:
         raise CommandError(f"{len(urls)} URLs, expected at most {MOST_URLS} at a time")
     found = {url: canonical(url) for url in urls}

@@ -1,13 +1,26 @@
-"""``scentline topics list``: the topology."""
+"""``scentline topics``: the topology, and the topics as they are at a Kafka broker."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agents.cli.app import app, examples
-from agents.cli.options import AsJson, Assignments, ConfigFile, load_settings
+from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, kafka_settings, load_settings
 from agents.cli.output import print_json, print_table
 
+if TYPE_CHECKING:
+    from streams.settings import Settings
+
+Partitions = Annotated[
+    int | None, typer.Option(min=1, help="Partitions of each topic that shards: streams.partitions.")
+]
+Replication = Annotated[
+    int | None, typer.Option(min=1, help="Brokers that keep each message: kafka.replication.")
+]
+
 topics = typer.Typer(no_args_is_help=True)
-app.add_typer(topics, name="topics", help="Look at the topics that messages travel on.")
+app.add_typer(topics, name="topics", help="The topics that messages travel on.")
 
 
 @topics.command("list", epilog=examples("topics list", "scentline topics list", "scentline topics list --json"))
@@ -42,6 +55,88 @@ def show(file: ConfigFile = None, assignments: Assignments = None, as_json: AsJs
             for topic in TOPICS
         ),
     )  # fmt: skip
+
+
+@topics.command(
+    epilog=examples(
+        "topics create",
+        "scentline topics create --broker kafka://localhost:9092 --partitions 8",
+        "scentline topics create --broker kafka://localhost:9092 --partitions 8 --json",
+    )
+)
+def create(
+    partitions: Partitions = None,
+    replication: Replication = None,
+    broker: BrokerAddress = None,
+    file: ConfigFile = None,
+    assignments: Assignments = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make every topic and every table's changelog at a Kafka broker, with its retention and limits.
+
+    Topics that are there get the configuration that is declared; again is harmless. Their number of partitions
+    is fixed once made.
+    """
+    from agents.topics.create import create as run
+
+    settings = _settings(file, assignments, broker, partitions, replication)
+    done = run(settings)
+    if as_json:
+        print_json([each._asdict() for each in done])
+        return
+    print_table(
+        ("name", "partitions", "done"),
+        ((each.topic, str(each.partitions), " ".join((each.done, *each.keys))) for each in done),
+    )
+
+
+@topics.command(
+    epilog=examples(
+        "topics check",
+        "scentline topics check --broker kafka://localhost:9092 --partitions 8",
+        "scentline topics check --broker kafka://localhost:9092 --partitions 8 --json",
+    )
+)
+def check(
+    partitions: Partitions = None,
+    replication: Replication = None,
+    broker: BrokerAddress = None,
+    file: ConfigFile = None,
+    assignments: Assignments = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the topics at a Kafka broker with what is declared; only reads.
+
+    Prints what is missing or differs, and ends with status 1 when anything does.
+    """
+    from agents.topics.differences import check as run
+
+    found = run(_settings(file, assignments, broker, partitions, replication))
+    if as_json:
+        print_json([each._asdict() for each in found])
+    elif found:
+        print_table(
+            ("topic", "what", "declared", "found"),
+            (
+                (each.topic, each.what, each.declared, "missing" if each.found is None else each.found)
+                for each in found
+            ),
+        )
+    else:
+        typer.echo("every topic is as it is declared")
+    if found:
+        raise typer.Exit(1)
+
+
+def _settings(
+    file: Path | None,
+    assignments: list[str] | None,
+    broker: str | None,
+    partitions: int | None,
+    replication: int | None,
+) -> "Settings":
+    options = {"broker": broker, "streams.partitions": partitions, "kafka.replication": replication}
+    return kafka_settings(file, assignments, options)
 
 
 def _kept(retention: int | None) -> str:

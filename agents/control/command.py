@@ -1,4 +1,7 @@
-"""A request from the command line: to the crawl that runs, or, where none does, straight into its log."""
+"""A request from the command line: to the crawl that runs, or, where none does, straight into its log.
+
+A crawl on Kafka is asked through its topics (`agents.control.remote`).
+"""
 
 import time
 from collections.abc import Mapping
@@ -6,8 +9,10 @@ from contextlib import suppress
 from typing import Literal
 
 from agents.control.messages import carry_out
+from agents.control.remote import carry_out_there, predicates_there
 from agents.control.requests import JudgeKept, RefusedError, Request
 from agents.control.spool import Spool
+from agents.crawl.connect import on_kafka
 from agents.inspect.record import all_definitions
 from streams.records import PredicateDefinition
 from streams.settings import Settings
@@ -26,6 +31,9 @@ def submit(settings: Settings, request: Request) -> Outcome:
 
     Raises `RefusedError` where it can't be, and `JournalMissingError` where there is no crawl.
     """
+    if on_kafka(settings):
+        carry_out_there(settings, request)
+        return "done"
     Journal.open(settings.data / "journal", read_only=True).close()
     spool = Spool(settings.data)
     name = spool.put(request)
@@ -39,6 +47,8 @@ def submit(settings: Settings, request: Request) -> Outcome:
 
 def known_predicates(settings: Settings) -> dict[str, PredicateDefinition]:
     """Return the predicates that the crawl has had, by name; raises `JournalMissingError`."""
+    if on_kafka(settings):
+        return predicates_there(settings)
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         return _known(journal)
 

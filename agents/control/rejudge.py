@@ -5,7 +5,7 @@ and the harvest add it to that verdict, once, and pass it over where they know o
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
@@ -16,7 +16,6 @@ from models.learner.semantic import page_subject
 from models.page import Page
 from models.url import host, identifier
 from models.verdict import Verdict
-from streams.dead_letters import bury
 from streams.outbox import Outbox
 from streams.records import FetchedPage, RecordError, Rejudged, Relinked
 from streams.runtime import Runtime
@@ -41,7 +40,7 @@ class Rejudge:
         reader: LogReader,
         pages: PageReader,
         verdicts: Verdicts,
-        backlog: Callable[[], int],
+        backlog: Callable[[], Awaitable[int]],
         keep: Keep,
     ) -> None:
         self._runtime = runtime
@@ -55,11 +54,10 @@ class Rejudge:
     async def run(self, predicate: str) -> int:
         """Judge the pages that are kept at the call; return how many. Later ones are judged as they come."""
         judged = 0
-        for partition in range(self._reader.partitions(PAGES.name)):
-            end = self._reader.end(PAGES.name, partition)
+        for partition, end in (await self._reader.ends(PAGES.name)).items():
             offset = 0
             while offset < end and predicate in self._verdicts.predicates.active:
-                entries = self._reader.read(PAGES.name, partition, offset, PAGES_AT_ONCE)
+                entries = await self._reader.fetch(PAGES.name, partition, offset, PAGES_AT_ONCE)
                 if not entries:
                     break
                 offset = entries[-1].offset + 1
@@ -72,7 +70,7 @@ class Rejudge:
     async def _send(self, outbox: Outbox) -> None:
         if outbox:
             await self._runtime.publisher.send_all(outbox.take())
-        while self._backlog() > BACKLOG:
+        while await self._backlog() > BACKLOG:
             await asyncio.sleep(WAIT_SECONDS)
         await asyncio.sleep(0)
 
@@ -86,7 +84,7 @@ class Rejudge:
         verdict, failure = self._verdicts.of(page, [predicate])
         origin = f"{PAGES.name}/{partition}@{offset}"
         if failure is not None:
-            bury(outbox, PAGES.name, partition, offset, value, failure, self._runtime.clock())
+            self._runtime.bury(outbox, (PAGES, partition, offset), value, failure, "judge")
         if verdict:
             self._tell(outbox, fetched, page, verdict, origin)
             self._keep(fetched, page, verdict)

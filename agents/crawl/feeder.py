@@ -1,7 +1,7 @@
 """Feeding logs into a crawl: line by line, no faster than they are taken in."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 
 from agents.observation.live import live_lines
@@ -12,15 +12,15 @@ from agents.observation.positions import Positions
 from streams.logging import EventLog
 from streams.records import encode
 from streams.topics import ACCESSES, DEAD_LETTERS
-from streams.transport.journal import Journal
 from streams.transport.publisher import Publisher
-from streams.transport.reader import LogReader
 
 #: Packs of accesses that may wait for the browse agent before the feeder waits for it.
 BACKLOG = 20
 WAIT_SECONDS = 0.02
 
 Lines = Iterable[tuple[int, bytes]]
+#: Returns how many messages wait for whoever takes them in.
+Backlog = Callable[[], Awaitable[int]]
 
 log = EventLog("observe")
 
@@ -28,25 +28,27 @@ log = EventLog("observe")
 class Feeder:
     """Sends the accesses of logs to the browse agent and their malformed lines to the dead letters.
 
-    ``backlog`` returns the packs that wait to be absorbed; ``progress`` is shown now and then what part of the
-    log was read, None where that is not known. A log is known by its fingerprint. How far it was fed goes to
-    `log-positions` in one batch with what its lines came to, so that each line is sent once, whatever happens.
-    A log that was fed before is read from its start all the same: what is made of a line may depend on those
-    before it.
+    ``backlog`` returns how many messages wait to be absorbed, and ``most`` may; ``progress`` is shown now and
+    then what part of the log was read, None where that is not known. A log is known by its fingerprint. How far
+    it was fed goes to `log-positions` in one batch with what its lines came to, so that each line is sent once,
+    whatever happens. A log that was fed before is read from its start all the same: what is made of a line may
+    depend on those before it.
     """
 
     def __init__(
         self,
         observer: Observer,
         publisher: Publisher,
-        topics: LogReader,
-        backlog: Callable[[], int],
+        positions: Positions,
+        backlog: Backlog,
         progress: Callable[[float | None], None],
+        most: int = BACKLOG,
     ) -> None:
         self.observer = observer
-        self.positions = Positions(topics, observer.reading)
+        self.positions = positions
         self._publisher = publisher
         self._backlog = backlog
+        self._most = most
         self._progress = progress
 
     async def feed(self, source: str) -> None:
@@ -70,7 +72,7 @@ class Feeder:
         partitions = self._publisher.partitions(ACCESSES.name)
         sent = self.positions.line(name)
         for batch in packs(observer, lines, partitions, name, name=called, after=sent):
-            while self._backlog() > BACKLOG:
+            while await self._backlog() > self._most:
                 await asyncio.sleep(WAIT_SECONDS)
             messages = messages_of(batch) + self.positions.passed(name, batch.whole)
             if messages:
@@ -93,7 +95,6 @@ def messages_of(batch: Batch) -> list[tuple[str, int, bytes | None, bytes | None
     return messages
 
 
-def backlog_of(journal: Journal, absorbed: Callable[[int], int]) -> int:
-    """Return the packs of accesses that are in the journal and not absorbed yet."""
-    partitions = range(journal.partitions(ACCESSES.name))
-    return sum(journal.end(ACCESSES.name, partition) - absorbed(partition) for partition in partitions)
+async def nothing_waits() -> int:
+    """Return the backlog where nobody takes the accesses in before a crawl runs."""
+    return 0

@@ -1,4 +1,4 @@
-"""Feeding logs into a data directory while no crawl runs there."""
+"""Feeding logs into a data directory while no crawl runs there, or into Kafka beside any number of workers."""
 
 import asyncio
 import signal
@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TextIO
 
+from agents.crawl.connect import connect, on_kafka
 from agents.crawl.directory import make_directory
-from agents.crawl.feeder import Feeder
+from agents.crawl.feeder import BACKLOG, Backlog, Feeder, nothing_waits
 from agents.crawl.following import Following, check_followed
-from agents.crawl.journal import open_journal
 from agents.observation.observer import Observer
+from agents.observation.positions import read_positions
 from agents.observation.pseudonym import KEY_FILE, user_key
 from streams.settings import Settings
-from streams.transport.publisher import JournalPublisher
+from streams.topics import ACCESSES
 
 #: Seconds between two lines of progress.
 LINE_SECONDS = 5.0
@@ -31,11 +32,17 @@ class _Progress:
 
     def __call__(self, part: float | None) -> None:
         """Write a line if it is time."""
+        self._write(f", {part:.0%} of the log" if part is not None else "")
+
+    def waits(self, why: str) -> None:
+        """Write what is waited for, if it is time."""
+        self._write(f"; {why}")
+
+    def _write(self, more: str) -> None:
         now = time.monotonic()
         if now - self._last >= LINE_SECONDS:
             self._last = now
-            read = f", {part:.0%} of the log" if part is not None else ""
-            self._out.write(f"{self._observer.lines} lines read{read}\n")
+            self._out.write(f"{self._observer.lines} lines read{more}\n")
             self._out.flush()
 
 
@@ -48,16 +55,27 @@ def feed_alone(settings: Settings, sources: Sequence[str], follow: bool = False)
     if follow:
         check_followed(sources)
     make_directory(settings.data)
-    with open_journal(settings) as journal:
-        observer = Observer(settings.observe, user_key(settings.observe, settings.data / KEY_FILE))
-        publisher = JournalPublisher(journal, time.time)
-        feeder = Feeder(observer, publisher, journal, lambda: 0, _Progress(sys.stderr, observer))
-        return observer, asyncio.run(_follow(feeder, sources) if follow else _feed(feeder, sources))
+    observer = Observer(settings.observe, user_key(settings.observe, settings.data / KEY_FILE))
+    return observer, asyncio.run(_feed(settings, observer, sources, follow=follow))
 
 
-async def _feed(feeder: Feeder, sources: Sequence[str]) -> bool:
-    for source in sources:
-        await feeder.feed(source)
+async def _feed(settings: Settings, observer: Observer, sources: Sequence[str], *, follow: bool) -> bool:
+    async with connect(settings) as log:
+        positions = await read_positions(log.reader, observer.reading)
+        progress = _Progress(sys.stderr, observer)
+        backlog: Backlog = nothing_waits
+        most = BACKLOG
+        if on_kafka(settings):
+            # Imported when it is used: feeding the embedded log has no use for a Kafka client.
+            from agents.crawl.downstream import Downstream
+
+            downstream = Downstream(settings, log.publisher.partitions(ACCESSES.name), progress.waits)
+            backlog, most = downstream.backlog, downstream.most
+        feeder = Feeder(observer, log.publisher, positions, backlog, progress, most)
+        if follow:
+            return await _follow(feeder, sources)
+        for source in sources:
+            await feeder.feed(source)
     return False
 
 

@@ -35,8 +35,8 @@ async def run_crawl(
         meter = Meter(engine)
         await engine.seed(seeds)
         if logs:
-            engine.start_feeding(logs, follow)
-        while not engine.stopped.is_set() and not engine.finished:
+            await engine.start_feeding(logs, follow)
+        while not engine.stopped.is_set() and not await engine.finished():
             report(engine, meter.status())
             with suppress(TimeoutError):
                 async with asyncio.timeout(REPORT_SECONDS):
@@ -59,7 +59,7 @@ async def _ready(engine: Engine) -> None:
 
 
 async def _finished(engine: Engine) -> None:
-    while not engine.finished and not engine.stopped.is_set():
+    while not engine.stopped.is_set() and not await engine.finished():
         await asyncio.sleep(0.02)
 
 

@@ -23,6 +23,7 @@ from agents.frontier.rows import (
     totals_of,
 )
 from agents.frontier.scorer import scorer
+from agents.metrics.frontier import FrontierMetrics
 from models.frontier.politeness import HostClocks
 from models.frontier.turns import Turns
 from models.frontier.window import window
@@ -73,6 +74,7 @@ class FrontierAgent:
         random = Random(runtime.settings.random_seed)
         self.candidates = Candidates(self.settings, self.scorer, clocks, random)
         self.turns = Turns(self.settings.even)
+        self._metrics = FrontierMetrics(runtime, self.candidates, self.totals)
         self.dry = False
         self._wake = asyncio.Event()
         self._heard = asyncio.Event()
@@ -101,6 +103,7 @@ class FrontierAgent:
         else:
             if name not in self.candidates.queues:
                 self.candidates.add_predicate(name, parse(definition.expression).topic)
+                self._metrics.known(name)
             self._give_turns(definition)
         self.dry = False
         self._wake.set()
@@ -118,7 +121,7 @@ class FrontierAgent:
     def opened(self, shard: FrontierShard) -> None:
         """Take up a partition's candidates."""
         self.book.spaces.open(shard)
-        self.candidates.open(shard, self._partitions, self.runtime.clock())
+        self.candidates.open(shard, self._partitions)
         self._wake.set()
 
     def closed(self, shard: FrontierShard) -> None:
@@ -184,6 +187,10 @@ class FrontierAgent:
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
             self._wake.clear()
+            if self.candidates.opening:
+                self.candidates.take_up(self.runtime.clock())
+                pause = 0.0
+                continue
             await self._hear_of_verdicts()
             now = self.runtime.clock()
             self._end_leases(now)
@@ -219,7 +226,7 @@ class FrontierAgent:
         room = window(judged, self.settings.window_share, self.settings.window_max)
         names = set(self.candidates.queues)
         room -= self.candidates.prompt(now)
-        while names and self._fits(room) and self._within_budget(judged):
+        while names and self._fits(room) and self._within_budget():
             predicate = self.turns.next(names)
             if predicate is None:
                 break
@@ -241,8 +248,13 @@ class FrontierAgent:
     def _fits(self, room: int) -> bool:
         return room > 0 and len(self.candidates.flights) < self._connections
 
-    def _within_budget(self, judged: int) -> bool:
-        return not self.settings.budget or judged + len(self.candidates.flights) < self.settings.budget
+    def _within_budget(self) -> bool:
+        budget = self.settings.budget
+        return not budget or self._judged_by_all() + len(self.candidates.flights) < budget
+
+    def _judged_by_all(self) -> int:
+        """Return the pages judged, those of other workers too as far as the learner has told of them."""
+        return max([self.totals().judged, *(self.scorer.judged(name) for name in self.candidates.queues)])
 
     def _order(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
         row.attempts += 1
@@ -262,6 +274,7 @@ class FrontierAgent:
         )
         partition = self.runtime.partition(FETCHES, host(row.url))
         shard.outbox.send(FETCHES.name, partition, None, encode(order))
+        self._metrics.ordered(choice.predicate, by_chance=choice.explored)
 
     def expect(self, order: FetchOrder) -> None:
         """Take note of an order that was sent although the death of this process kept it out of the row."""
@@ -298,6 +311,7 @@ class FrontierAgent:
             if found is None or found[1].state != "leased":
                 continue
             shard, row = found
+            self._metrics.lease_lost()
             log.warning("lease ran out", url=url, attempts=row.attempts)
             row.state = "candidate" if row.attempts - row.postponed < self.settings.attempts else "given up"
             row.reason = "no answer within the lease"
@@ -334,11 +348,11 @@ class FrontierAgent:
     @property
     def spent(self) -> bool:
         """Whether the budget of pages is spent."""
-        return bool(self.settings.budget) and self.totals().judged >= self.settings.budget
+        return bool(self.settings.budget) and self._judged_by_all() >= self.settings.budget
 
     @property
     def finished(self) -> bool:
         """Whether nothing is in flight and nothing is left to do: the budget is spent or all is fetched."""
-        if self.candidates.flights or not self.candidates.shards:
+        if self.candidates.flights or self.candidates.opening or not self.candidates.shards:
             return False
         return self.spent or (self.dry and self.candidates.next_wake is None)

@@ -68,6 +68,7 @@ class Candidates:
         self._waiting: list[tuple[float, str]] = []
         self._until: dict[str, float] = {}
         self._unswept: list[int] = []
+        self._opening: dict[int, bytes | None] = {}
         self._cursor: bytes | None = None
         self.filling = False
         self.paused: set[str] = set()
@@ -92,12 +93,28 @@ class Candidates:
 
     # shards
 
-    def open(self, shard: FrontierShard, partitions: int, now: float) -> None:
-        """Take up a shard: every open URL in it is offered anew."""
+    def open(self, shard: FrontierShard, partitions: int) -> None:
+        """Begin to take up a shard; `take_up` does it."""
         self._partitions = partitions
         self.shards[shard.partition] = shard
-        for _, row in shard.scan(PAGE_PREFIX):
+        self._opening[shard.partition] = None
+
+    @property
+    def opening(self) -> bool:
+        """Whether there are shards of which not all is taken up: what they hold may be the best there is."""
+        return bool(self._opening)
+
+    def take_up(self, now: float) -> None:
+        """Take up the next few rows of a shard that was opened: every open URL in it is offered anew."""
+        partition, cursor = next(iter(self._opening.items()))
+        shard = self.shards[partition]
+        rows = list(islice(shard.scan(PAGE_PREFIX, cursor), SWEPT))
+        for _, row in rows:
             self._take_up(shard, row, now)
+        if len(rows) < SWEPT:
+            del self._opening[partition]
+        else:
+            self._opening[partition] = rows[-1][0]
 
     def _take_up(self, shard: FrontierShard, row: FrontierRow, now: float) -> None:
         if not isinstance(row, PageRow):
@@ -110,6 +127,7 @@ class Candidates:
     def close(self, shard: FrontierShard) -> None:
         """Forget a shard that another worker has now."""
         self.shards.pop(shard.partition, None)
+        self._opening.pop(shard.partition, None)
         for url in [url for url in self.flights if self._partition(url) == shard.partition]:
             self.land(url, 0.0)
         for queue in self.queues.values():
@@ -200,6 +218,11 @@ class Candidates:
             found = self.find(url)
             if found is not None and found[1].state in CHOOSABLE:
                 self.offer(*found, now)
+
+    @property
+    def retrying(self) -> int:
+        """How many URLs wait for a retry."""
+        return len(self._until)
 
     @property
     def next_wake(self) -> float | None:

@@ -9,7 +9,16 @@ from agents.browse import UserRow
 from agents.harvest import read_outcome
 from agents.predicates import read_definition
 from models.crowd.window import Visit, insert
-from streams.records import REMOVED, Access, AccessPack, Decoder, HarvestPoint, Outcome, PredicateDefinition
+from streams.records import (
+    REMOVED,
+    Access,
+    AccessPack,
+    Decoder,
+    HarvestPoint,
+    Outcome,
+    PredicateDefinition,
+    RecordError,
+)
 from streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
 from streams.transport.journal import Journal
 from streams.transport.layout import Entry
@@ -28,11 +37,14 @@ def entries(journal: Journal, topic: str, partition: int, start: int | None = No
 
 
 def outcomes(journal: Journal) -> Iterator[Outcome]:
-    """Yield every outcome in the order in which its partition has it; a page may have several."""
+    """Yield every outcome in the order in which its partition has it; a page may have several.
+
+    What can't be read is left out: the harvest agent sends it to the dead letters.
+    """
     for partition in range(journal.partitions(OUTCOMES.name)):
         for entry in entries(journal, OUTCOMES.name, partition):
-            if entry.value is not None:
-                for _, _, outcome in read_outcome(entry.value).facts:
+            with suppress(RecordError):
+                for _, _, outcome in read_outcome(entry.value or b"").facts:
                     yield outcome
 
 
@@ -53,11 +65,16 @@ def definitions(journal: Journal) -> list[PredicateDefinition]:
 
 def all_definitions(journal: Journal) -> list[PredicateDefinition]:
     """Return the predicates that a crawl has had, as they were last defined; what can't be read is left out."""
-    found: dict[bytes | None, PredicateDefinition] = {}
-    for entry in entries(journal, PREDICATES.name, 0):
+    return definitions_of(entries(journal, PREDICATES.name, 0))
+
+
+def definitions_of(found: Iterable[Entry]) -> list[PredicateDefinition]:
+    """Return the predicates that records of the topic `predicates` define, the last record of each winning."""
+    last: dict[bytes | None, PredicateDefinition] = {}
+    for entry in found:
         with suppress(ValueError):
-            found[entry.key] = read_definition(entry.value or b"")
-    return list(found.values())
+            last[entry.key] = read_definition(entry.value or b"")
+    return list(last.values())
 
 
 def harvest_points(journal: Journal) -> Iterator[HarvestPoint]:
@@ -95,7 +112,10 @@ def accesses(journal: Journal) -> Iterator[Access]:
     for partition in range(journal.partitions(ACCESSES.name)):
         last: dict[str, tuple[int, int]] = {}
         for entry in entries(journal, ACCESSES.name, partition):
-            pack = decode(entry.value or b"")
+            try:
+                pack = decode(entry.value or b"")
+            except RecordError:
+                continue  # the browse agent sends it to the dead letters
             for offset, index, access in pack.facts:
                 if pack.source and (offset, index) <= last.get(pack.source, (-1, -1)):
                     continue

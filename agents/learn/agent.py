@@ -24,6 +24,7 @@ from agents.learn.rows import (
     predicate_of,
 )
 from agents.learn.store import FeatureStore, LearnShard, learn_totals
+from agents.metrics.learn import LearnMetrics
 from models.interest.features import BASE
 from models.learner.semantic import inputs_with
 from models.learner.shrinkage import base_rate, log_lift
@@ -54,6 +55,7 @@ class LearnAgent:
         self._models = ModelStore(self.settings, inputs_with(meanings))
         if runtime.settings.frontier.policy == "learned":
             self._models.load()
+        self._metrics = LearnMetrics(runtime, self.totals, self._models.labels)
         self._changed: dict[str, LearnShard] = {}
         self._learned: dict[str, LearnShard] = {}
         self._gone: list[str] = []
@@ -84,7 +86,8 @@ class LearnAgent:
     def absorb(self, shard: LearnShard, fact: Evidence) -> None:
         """Count features under a verdict, or learn from a label."""
         if isinstance(fact, Label):
-            self._models.learn(shard, fact)
+            if self._models.learn(shard, fact):
+                self._metrics.drifted(fact.predicate)
             self._learned[fact.predicate] = shard
         elif isinstance(fact, Start):
             self._start(shard, fact)
@@ -136,6 +139,7 @@ class LearnAgent:
     def heard_predicate(self, name: str) -> None:
         """Take in that the crawl has a predicate."""
         self._predicates.add(name)
+        self._metrics.known(name)
 
     async def run(self) -> None:
         """Publish whenever something changed: at once while few pages are judged, a little later then."""
@@ -173,6 +177,7 @@ class LearnAgent:
             messages.append(self._counts(BASE, base))
         if messages:
             await self.runtime.publisher.send_all(messages)
+            self._metrics.published(len(messages))
 
     def _effect(self, prior: Mapping[str, tuple[float, float]]) -> float:
         """Return the greatest shrunk log ratio, either way, of what an earlier crawl counted."""

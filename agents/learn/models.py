@@ -32,8 +32,8 @@ class ModelStore:
         """Forget a partition."""
         self._learners.pop(shard, None)
 
-    def learn(self, shard: LearnShard, label: Label) -> None:
-        """Take in a label; says so in the log where the predicate's pages have changed."""
+    def learn(self, shard: LearnShard, label: Label) -> bool:
+        """Take in a label; return whether the predicate's pages have changed, which is said in the log too."""
         learner = self._learner(shard, label.predicate)
         drifted = learner.learn(label.inputs, label.holds, label.chosen)
         shard.put(model_key(label.predicate), ModelRow(*learner.state()))
@@ -44,6 +44,11 @@ class ModelStore:
                 labels=learner.labels,
                 residual=round(drifted, 3),
             )
+        return drifted is not None
+
+    def labels(self) -> dict[str, int]:
+        """Return how many labels each predicate's combiner has learned from, of the partitions held."""
+        return {name: learner.labels for known in self._learners.values() for name, learner in known.items()}
 
     def start(self, shard: LearnShard, start: Start) -> bool:
         """Start a predicate's combiner where an earlier crawl's stood; return False where it has learned."""

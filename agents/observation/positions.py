@@ -1,10 +1,9 @@
 """How far each log was fed, as the topic `log-positions` has it."""
 
+from streams.broadcast import Broadcast
 from streams.records import Decoder, LogPosition, encode
 from streams.topics import LOG_POSITIONS
 from streams.transport.reader import LogReader
-
-_READ_AT_ONCE = 1_000
 
 Message = tuple[str, int, bytes | None, bytes | None]
 
@@ -12,18 +11,16 @@ Message = tuple[str, int, bytes | None, bytes | None]
 class Positions:
     """The positions of all logs; one counts for those settings only by which the log was read (``reading``)."""
 
-    def __init__(self, log: LogReader, reading: str) -> None:
+    def __init__(self, reading: str) -> None:
         self._reading = reading
         self._lines: dict[str, int] = {}
-        decode = Decoder[LogPosition](LogPosition)
-        offset = 0
-        while found := log.read(LOG_POSITIONS.name, 0, offset, _READ_AT_ONCE):
-            offset = found[-1].offset + 1
-            for entry in found:
-                if entry.key is None or entry.value is None:
-                    continue
-                position = decode(entry.value)
-                self._lines[entry.key.decode()] = position.line if position.reading == reading else 0
+        self._decode = Decoder[LogPosition](LogPosition)
+
+    def hear(self, key: bytes | None, value: bytes | None) -> None:
+        """Take in a message of the topic."""
+        if key is not None and value is not None:
+            position = self._decode(value)
+            self._lines[key.decode()] = position.line if position.reading == self._reading else 0
 
     def line(self, fingerprint: str) -> int:
         """Return the number of the last line of a log that was fed, 0 where none was."""
@@ -37,3 +34,16 @@ class Positions:
         return [
             (LOG_POSITIONS.name, 0, fingerprint.encode(), encode(LogPosition(line=line, reading=self._reading)))
         ]
+
+
+async def read_positions(log: LogReader, reading: str) -> Positions:
+    """Return the positions of all logs as they are now."""
+    positions = Positions(reading)
+
+    def fail(error: BaseException) -> None:
+        raise error
+
+    broadcast = Broadcast(log, LOG_POSITIONS.name, positions.hear, fail)
+    await broadcast.start()
+    await broadcast.stop()
+    return positions

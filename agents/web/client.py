@@ -49,7 +49,7 @@ class Client:
 
     ``settings.allow`` names what may be asked beside the open internet. ``clock`` returns seconds since
     the epoch; robots.txt files age by it, and dates in Retry-After are counted from it. ``sitemaps`` has the
-    sitemaps that were found, where the settings ask for them.
+    sitemaps that were found, where the settings ask for them; ``servers`` who is being asked.
     """
 
     def __init__(self, settings: FetchSettings, clock: Callable[[], float]) -> None:
@@ -57,7 +57,7 @@ class Client:
         self._clock = clock
         self._agent = product(settings.user_agent)
         self._pool = Pool(settings)
-        self._servers = Servers(time.monotonic)
+        self.servers = Servers(time.monotonic)
         self.sitemaps = Sitemaps(self._sitemap, settings.sitemap_urls, clock)
         announce = self.sitemaps.announce if settings.sitemaps else None
         self._robots = Robots(self._robots_txt, settings, clock, announce)
@@ -84,7 +84,7 @@ class Client:
         except TooEarlyError as error:
             result = Early(error.seconds)
         finally:
-            self._servers.release(asking.addresses)
+            self.servers.release(asking.addresses)
         elapsed = 0.0 if asking.start is None else time.perf_counter() - asking.start
         return msgspec.structs.replace(
             result, crawl_delay=asking.crawl_delay, elapsed=elapsed, server=asking.server
@@ -100,7 +100,7 @@ class Client:
             asking.delay = max(asking.delay, min(decision.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))
             await self._take(url, asking)
         if asking.addresses:
-            await self._servers.start(asking.addresses, asking.delay)
+            await self.servers.start(asking.addresses, asking.delay)
         asking.start = time.perf_counter()
         return await self._page(url)
 
@@ -110,9 +110,9 @@ class Client:
             addresses = await self._addresses(url)
             if not self._settings.proxy:
                 asking.server = addresses[0]
-            self._servers.take(addresses, asking.delay)
+            self.servers.take(addresses, asking.delay)
             asking.addresses = addresses
-            await self._servers.ready(addresses, asking.delay)
+            await self.servers.ready(addresses, asking.delay)
 
     async def _addresses(self, url: str) -> Sequence[str]:
         name = host(url)
@@ -138,7 +138,7 @@ class Client:
         # Whoever asks has the server, or has no delay to keep; the steps of a redirect may not take for ever.
         delay = min(self._settings.delay_seconds, PATIENCE_SECONDS)
         if delay:
-            await self._servers.start(await self._addresses(url), delay)
+            await self.servers.start(await self._addresses(url), delay)
         return await self._file(url, known, MAX_ROBOTS, cut=True)
 
     async def _sitemap(self, url: str, known: Validators) -> Answer:
@@ -151,7 +151,7 @@ class Client:
         if not delay:
             return await self._file(url, known, MAX_SITEMAP)
         addresses = await self._addresses(url)
-        async with self._servers.turn(addresses, delay):
+        async with self.servers.turn(addresses, delay):
             return await self._file(url, known, MAX_SITEMAP)
 
     async def _file(self, url: str, known: Validators, limit: int, *, cut: bool = False) -> Answer:

@@ -38,7 +38,8 @@ class Servers:
     """Knows who is being asked, and when a request to each server last began.
 
     A server is known by its addresses: `take` and `start` need all of them. At most 100,000 are kept, those
-    longest not asked are forgotten first. ``clock`` returns seconds, and never goes back.
+    longest not asked are forgotten first. ``clock`` returns seconds, and never goes back. ``waits`` and
+    ``waited`` say how often and for how many seconds a delay was waited for here.
 
     >>> servers = Servers(lambda: 0.0)
     >>> servers.take(["192.0.2.1", "192.0.2.2"], 1.0)
@@ -51,6 +52,8 @@ class Servers:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._servers: OrderedDict[str, _Server] = OrderedDict()
+        self.waits = 0
+        self.waited = 0.0
 
     def take(self, addresses: Sequence[str], delay: float) -> None:
         """Keep others from a server; raises `TooEarlyError` where one has it, or its delay goes on for long.
@@ -101,6 +104,8 @@ class Servers:
         """Wait until the last request to a server is ``delay`` seconds ago; `TooEarlyError` as for `start`."""
         servers = [self._server(address) for address in addresses]
         while (wait := self._wait(servers, delay)) > 0:
+            self.waits += 1
+            self.waited += wait
             await asyncio.sleep(wait)
 
     def _wait(self, servers: Iterable[_Server], delay: float) -> float:

@@ -100,6 +100,10 @@ class HostClocks:
         clock = self._clocks.get(host)
         return clock is None or (not clock.busy(self._at_once) and now >= clock.opens())
 
+    def waiting(self, now: float) -> int:
+        """Return how many hosts may not be asked now, of those that were asked of late."""
+        return sum(clock.busy(self._at_once) or now < clock.opens() for clock in self._clocks.values())
+
     def next_ready(self, hosts: Iterable[str], now: float) -> float | None:
         """Return the earliest time, not before ``now``, at which one of the hosts is ready.
 

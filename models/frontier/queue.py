@@ -1,7 +1,7 @@
 """The candidates of one predicate that are in memory, best first among the hosts that may be asked now."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from random import Random
@@ -138,7 +138,7 @@ class CandidateQueue:
                 heappush(self._tops, lane.top)
         return [item[2] for item in chosen]
 
-    def hosts(self) -> Iterable[str]:
+    def hosts(self) -> Collection[str]:
         """Return the hosts that have candidates."""
         return self._lanes.keys()
 

@@ -35,6 +35,17 @@ class Transport(base.Transport):
         super().__init__(*args, **kwargs)
         self.path = journal_path(self.url)
 
+    def in_session(self) -> bool:
+        """Return True: no other process may take what this one reads."""
+        return True
+
+    async def gone(self, tp: Any, due: int, offset: int) -> bool:
+        """Return True: a journal's messages come in their turn, but for those it keeps no more."""
+        return True
+
+    def rejoin(self) -> None:
+        """Do nothing: there is nobody to share with."""
+
     def open_journal(self) -> Journal:
         """Open the journal once more."""
         return Journal.open(self.path)

@@ -201,6 +201,20 @@ class Journal:
             self._logs[name].end = end
             self.waiters.wake(name)
 
+    def place(self, topic: str, partition: int, entries: Iterable[Entry]) -> None:
+        """Write records at the offsets and with the times that they had in another log; see `go_on_at`."""
+        log = self._log(topic, partition)
+        batch = WriteBatch(raw_mode=True)
+        for entry in entries:
+            batch.put(log.key(entry.offset), encode_record(entry.timestamp, entry.key, entry.value))
+        self._db.write(batch)
+
+    def go_on_at(self, topic: str, partition: int, end: int) -> None:
+        """Have the next record get the offset ``end``, which lies after all that `place` wrote."""
+        log = self._log(topic, partition)
+        self._db.put(b"e" + log.place, pack_offset(end))
+        log.end = end
+
     # reading
 
     def read(
@@ -221,14 +235,23 @@ class Journal:
         """Return the offset that the next record will have."""
         return self._log(topic, partition).end
 
-    async def wait(self, positions: Mapping[Place, int]) -> None:
-        """Return once any of the partitions has come to an end past its position here."""
+    async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
+        """Do at once what `read` does; for whoever may be given another log."""
+        return self.read(topic, partition, offset, limit)
+
+    async def ends(self, topic: str) -> Mapping[int, int]:
+        """Return, at once, the `end` of each partition; for whoever may be given another log."""
+        return {partition: self.end(topic, partition) for partition in range(self.partitions(topic))}
+
+    async def wait(self, positions: Mapping[Place, int]) -> Mapping[Place, int]:
+        """Return once any of the partitions has come to an end past its position here; return their ends."""
         while not any(self._log(*name).end > position for name, position in positions.items()):
             if self.read_only:
                 await asyncio.sleep(FOLLOW_SECONDS)
                 self.refresh()
             else:
                 await self.waiters.wait(positions)
+        return {name: self._log(*name).end for name in positions}
 
     # consumer groups
 

@@ -4,6 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from streams.transport.journal import Journal, Record
+from streams.transport.layout import Entry
+
+
+class FencedError(Exception):
+    """A partition was claimed by another writer since: this one may not write there any more."""
 
 
 class Publisher(Protocol):
@@ -15,8 +20,21 @@ class Publisher(Protocol):
     async def send_all(self, entries: Sequence[tuple[str, int, bytes | None, bytes | None]]) -> None:
         """Send messages (topic, partition, key, value); return when the log has them."""
 
+    async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
+        """Become the one writer of a partition's batches; return the records after offset ``known``.
+
+        At its return no batch of an earlier claimant is appended any more, by whatever process, and what one
+        has appended is among the records.
+        """
+
+    def release(self, topic: str, partition: int) -> None:
+        """Give up a claim; what is under way there ends with `FencedError`."""
+
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
-        """Append records (key, value) as one batch, whole or not at all; return the first one's offset."""
+        """Append records (key, value) as one batch, whole or not at all; return the first one's offset.
+
+        Raises `FencedError` where the partition was claimed by another writer since.
+        """
 
 
 class JournalPublisher:
@@ -33,6 +51,13 @@ class JournalPublisher:
     async def send_all(self, entries: Sequence[tuple[str, int, bytes | None, bytes | None]]) -> None:
         """Append the messages, all or none."""
         self._journal.append_all(entries, self._clock())
+
+    async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
+        """Return nothing: a journal has one writer, and tables are recovered to its end."""
+        return ()
+
+    def release(self, topic: str, partition: int) -> None:
+        """Do nothing: nothing is under way in a journal."""
 
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
         """Append the records, all or none."""

@@ -7,16 +7,19 @@ from streams.transport.layout import Entry
 
 
 class LogReader(Protocol):
-    """A log whose partitions are read by offset; a journal is one."""
+    """A log whose partitions are read by offset; a journal is one, at once, and so is Kafka."""
 
     def partitions(self, topic: str) -> int:
         """Return the number of partitions of a topic."""
 
-    def read(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
-        """Return kept records from ``offset`` on, up to ``limit``; empty when none is kept."""
+    async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
+        """Return records from ``offset`` on, up to ``limit``; empty when none is kept from there to the end."""
 
-    def end(self, topic: str, partition: int) -> int:
-        """Return the offset that the next record will have."""
+    async def ends(self, topic: str) -> Mapping[int, int]:
+        """Return the offset that the next record of each partition will have."""
 
-    async def wait(self, positions: Mapping[tuple[str, int], int]) -> None:
-        """Return once any of the partitions has come to an end past its position here."""
+    async def wait(self, positions: Mapping[tuple[str, int], int]) -> Mapping[tuple[str, int], int]:
+        """Return once any of the partitions, all of one topic, has come to an end past its position here.
+
+        Returned are their ends, as far as they are known.
+        """

@@ -406,7 +406,7 @@ class TestServers:
         async def run() -> None:
             slow = settings(allow=("127.0.0.1", "::1"), delay_seconds=1.5, robots=True)
             async with serving(answer) as server, Client(slow, clock) as client:
-                client._servers = Servers(waiting)
+                client.servers = Servers(waiting)
                 for name in ("127.0.0.1", "localhost"):
                     assert isinstance(await client.fetch(f"http://{name}:{server.port}/"), Fetched)
 

@@ -25,6 +25,7 @@ from agents.control.requests import (
 )
 from agents.control.service import ControlService
 from agents.control.spool import DIRECTORY, Spool
+from agents.crawl.feeder import nothing_waits
 from agents.inspect.record import entries, outcomes
 from agents.judges.reading import PageReader
 from agents.judges.verdicts import Verdicts
@@ -171,7 +172,7 @@ def looked(runtime: Runtime, times: int = 1) -> Predicates:
     journal = runtime.publisher._journal
     reader = PageReader(runtime.settings.judge, 100_000)
     kept = KeptPages(runtime.settings.data, KeepSettings(pages="none"), "a test", reader.body)
-    rejudge = Rejudge(runtime, journal, reader, Verdicts(found), lambda: 0, kept.keep)
+    rejudge = Rejudge(runtime, journal, reader, Verdicts(found), nothing_waits, kept.keep)
 
     async def look() -> None:
         def hear(key: bytes | None, value: bytes | None) -> None:

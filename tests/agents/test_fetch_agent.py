@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import pytest
 import zstandard
 
 from agents.fetch import FetchAgent
@@ -35,7 +36,7 @@ NOW = 1000.0
 class Event:
     """A message of the topic of orders, as the agent's stream hands it over."""
 
-    value: bytes
+    value: bytes | None
     acknowledged: list[bool] = field(default_factory=list)
     message: Any = field(default_factory=lambda: SimpleNamespace(partition=0, offset=7))
 
@@ -58,9 +59,9 @@ def order(url: str, lease: float = NOW + 60) -> FetchOrder:
 
 
 def answered(
-    tmp_path: Path, answer: Answer, lease: float = NOW + 60, value: bytes | None = None, **fetch: object
+    tmp_path: Path, answer: Answer, lease: float = NOW + 60, value: bytes | None = b"", **fetch: object
 ) -> Any:
-    """Have one order answered; return (event, URL, records by topic, what was asked)."""
+    """Have an order answered, or ``value``, if given; return (event, URL, records by topic, what was asked)."""
     fetch = {"allow": ("127.0.0.1",), "robots": False, "delay_seconds": 0.0} | fetch
     settings = Settings.model_validate({"data": tmp_path / "data", "fetch": fetch})
 
@@ -69,7 +70,7 @@ def answered(
             async with serving(answer) as server, Client(settings.fetch, lambda: NOW) as client:
                 agent = FetchAgent(runtime, client)
                 url = f"{server.origin}/page"
-                event = Event(encode(order(url, lease)) if value is None else value)
+                event = Event(encode(order(url, lease)) if value == b"" else value)
                 await agent._slots.acquire()
                 await agent._answer(event)
                 if settings.fetch.sitemaps:
@@ -130,10 +131,11 @@ def test_an_order_whose_lease_ran_out_is_not_carried_out(tmp_path: Path) -> None
     assert event.acknowledged == [True]
 
 
-def test_what_is_no_order_goes_to_the_dead_letters(tmp_path: Path) -> None:
-    event, _, found, asked = answered(tmp_path, fixed(b"x"), value=b"\xc1")
-    (value,) = found["dead-letters"]
-    letter = Decoder[DeadLetter](DeadLetter)(value)
+@pytest.mark.parametrize("value", [b"\xc1", None])
+def test_what_is_no_order_goes_to_the_dead_letters(tmp_path: Path, value: bytes | None) -> None:
+    event, _, found, asked = answered(tmp_path, fixed(b"x"), value=value)
+    (buried,) = found["dead-letters"]
+    letter = Decoder[DeadLetter](DeadLetter)(buried)
     assert (letter.topic, letter.partition, letter.offset) == (FETCHES.name, 0, 7)
     assert letter.reason.startswith("not a FetchOrder")
     assert not asked

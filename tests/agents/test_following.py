@@ -12,12 +12,13 @@ import pytest
 import zstandard
 
 from agents.crawl import following
-from agents.crawl.feeder import Feeder
+from agents.crawl.feeder import Feeder, nothing_waits
 from agents.crawl.following import Following, check_followed
 from agents.crawl.journal import open_journal
 from agents.inspect.record import accesses
 from agents.observation.logfile import LogFile, LogFileError
 from agents.observation.observer import Observer
+from agents.observation.positions import read_positions
 from agents.observation.tail import Tail
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
@@ -52,7 +53,8 @@ class Crawl:
     def feeder(self, journal: Journal) -> Feeder:
         self.observer = self.fresh()
         publisher = JournalPublisher(journal, lambda: 1.0)
-        return Feeder(self.observer, publisher, journal, lambda: 0, lambda _: None)
+        positions = asyncio.run(read_positions(journal, self.observer.reading))
+        return Feeder(self.observer, publisher, positions, nothing_waits, lambda _: None)
 
     def feed(self, *sources: Path) -> None:
         async def run(feeder: Feeder) -> None:
@@ -319,7 +321,9 @@ def test_how_far_a_log_was_fed_is_told_in_the_batch_of_its_lines(crawl: Crawl) -
             await super().send_all(entries)
 
     with open_journal(crawl.settings) as journal:
-        feeder = Feeder(crawl.fresh(), Killed(journal, lambda: 1.0), journal, lambda: 0, lambda _: None)
+        observer = crawl.fresh()
+        positions = asyncio.run(read_positions(journal, observer.reading))
+        feeder = Feeder(observer, Killed(journal, lambda: 1.0), positions, nothing_waits, lambda _: None)
         with pytest.raises(KeyboardInterrupt):
             asyncio.run(feeder.feed(str(crawl.log)))
     assert crawl.sent() == pages(1500)

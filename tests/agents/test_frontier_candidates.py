@@ -37,7 +37,9 @@ class Front:
             rows.shard(FrontierRow, SIGHTINGS, number) for number in range(partitions)
         ]
         for shard in self.shards:
-            self.candidates.open(shard, partitions, NOW)
+            self.candidates.open(shard, partitions)
+            while self.candidates.opening:
+                self.candidates.take_up(NOW)
 
     def follow(self, *predicates: str) -> None:
         for predicate in predicates:
@@ -278,7 +280,9 @@ def test_reopened_shards_offer_what_is_open_and_wait_for_what_is_in_flight(rows:
     write(front.shards[0])
     again = Front(rows)
     again.follow("p")
-    again.candidates.open(again.shards[0], 1, NOW)
+    again.candidates.open(again.shards[0], 1)
+    while again.candidates.opening:
+        again.candidates.take_up(NOW)
     assert set(again.candidates.flights) == {flying}
     assert [flight.predicate for flight in again.candidates.flights.values()] == ["p"]
     assert set(again.choices()) == set(urls(3)) - {flying}
@@ -291,7 +295,9 @@ def test_a_predicate_that_comes_while_pages_are_in_flight_holds_no_host_back(row
     flying = front.choose()
     assert flying is not None
     front.follow("q")
-    front.candidates.open(front.shards[0], 1, NOW)
+    front.candidates.open(front.shards[0], 1)
+    while front.candidates.opening:
+        front.candidates.take_up(NOW)
     front.candidates.land(flying, NOW)
     assert front.choose("q", now=NOW + 2.0) is not None
 

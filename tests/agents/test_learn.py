@@ -27,6 +27,7 @@ from models.learner.inputs import INPUTS, NAMES, Input
 from models.learner.semantic import inputs_with
 from models.learner.shrinkage import log_lift
 from models.learner.state import CombinerKind, Learner
+from streams.metrics.catalogue import DRIFTS
 from streams.records import COMBINER, Count, Decoder, Interest, Label, Pack
 from streams.settings import Settings
 from streams.topics import EVIDENCE, INTERESTS
@@ -499,7 +500,7 @@ def test_a_partition_that_went_to_another_worker_leaves_nothing_behind(agent: Le
     assert row_of(again, "p") == ModelRow(*learned(labels(5, seed=1))["p"].state())
 
 
-def test_pages_that_no_longer_fit_are_told_in_the_log(
+def test_pages_that_no_longer_fit_are_told_in_the_log_and_counted(
     agent: LearnAgent, rows: Disk, caplog: pytest.LogCaptureFixture
 ) -> None:
     random = Random(3)
@@ -521,3 +522,5 @@ def test_pages_that_no_longer_fit_are_told_in_the_log(
     fields = record.__dict__["fields"]
     assert fields["predicate"] == "p"
     assert 1000 < fields["labels"] < 1100
+    drifts = agent.runtime.metrics.registry.get_sample_value(DRIFTS.name, {"predicate": "p"})
+    assert drifts == 1

@@ -312,6 +312,17 @@ def test_a_host_that_changes_servers_takes_its_fetches_along() -> None:
     assert clocks.ready("c", 1.0)
 
 
+def test_hosts_wait_for_a_delay_a_back_off_or_a_fetch_in_flight() -> None:
+    clocks = HostClocks(1.0, 10)
+    lasting(clocks, "delayed", 9.0, 9.1)
+    lasting(clocks, "rested", 5.0, 5.1)
+    clocks.failed("failing", 9.0, overloaded=True)
+    clocks.started("asked", 2.0)
+    assert clocks.waiting(9.5) == 3
+    assert clocks.waiting(10.5) == 2
+    assert clocks.waiting(100.0) == 1
+
+
 def test_an_order_that_came_too_early_was_no_start_for_its_server() -> None:
     clocks = HostClocks(1.0, 10)
     lasting(clocks, "a", 0.0, 0.1)

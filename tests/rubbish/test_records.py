@@ -36,7 +36,7 @@ values = st.recursive(
 )
 tags = st.sampled_from([
     "seeded", "inherited", "linked", "visited", "near", "together", "met", "judged", "failed", "redirected",
-    "count", "label", "prior", "start",
+    "count", "label", "prior", "start", "a kind of a later day",
 ])  # fmt: skip
 numbers = st.integers(-(2**63), 2**64 - 1)
 facts = st.tuples(numbers, numbers, st.builds(lambda tag, rest: [tag, *rest], tags, st.lists(values)))

@@ -3,7 +3,7 @@
 import asyncio
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from streams.outbox import PACK_FACTS, Message, Outbox
 from streams.records import Access, AccessPack, Decoder, Pack, encode
 from streams.tables import TablePartition
 from streams.transport.journal import Journal
+from streams.transport.layout import Entry
 
 CHANGELOG = "rows-changelog"
 decode = Decoder[AccessPack](AccessPack)
@@ -57,6 +58,11 @@ class CrashingPublisher:
         for entry in entries:
             self._journal.append_all([entry], 0.0)
             self._step()
+
+    async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
+        return ()
+
+    def release(self, topic: str, partition: int) -> None: ...
 
     async def append_batch(self, topic: str, partition: int, records: Any) -> int:
         self._step()

@@ -35,7 +35,7 @@ class Raising:
 class Messages:
     """A stream of inbox messages, as Faust gives it."""
 
-    def __init__(self, *values: bytes) -> None:
+    def __init__(self, *values: bytes | None) -> None:
         self.values = values
 
     def noack(self) -> "Messages":
@@ -75,3 +75,21 @@ def test_a_message_that_was_half_absorbed_is_not_written_by_the_last_flush(
         asyncio.run(run())
         assert shard.store.get(b"good") is None
         assert rows.shard(int, ACCESSES).mark.offset == -1
+
+
+def test_a_group_ends_when_its_messages_hold_the_bytes_that_are_set(tmp_path: Path) -> None:
+    pack: Pack[Access] = Pack(facts=[(0, 0, Access("good", "http://a.org/", 0.0))])
+    value = encode(pack)
+    streams = {"group_bytes": 3 * len(value)}
+    with (
+        a_runtime(Settings.model_validate({"data": tmp_path, "streams": streams})) as runtime,
+        disk(tmp_path) as rows,
+    ):
+        inbox: Stateful[int] = Stateful(
+            runtime, ACCESSES, "users", int, Decoder[AccessPack](AccessPack), Raising(), group_seconds=60.0
+        )
+        shard = inbox.shards[0] = rows.shard(int, ACCESSES)
+        inbox._generation = runtime.app.consumer_generation_id
+        asyncio.run(inbox._run(Messages(*[value] * 8)))
+        assert rows.shard(int, ACCESSES).mark.offset == 5
+        assert shard.size() == (2, 1, 2 * len(value))

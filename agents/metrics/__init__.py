@@ -1,0 +1,1 @@
+"""What each agent counts, and the gauges that are read of it at a scrape."""

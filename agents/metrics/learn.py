@@ -1,0 +1,44 @@
+"""What is told of the learner: how much it knows, what it forgot, and when a predicate's pages changed."""
+
+from collections.abc import Callable, Mapping
+
+from agents.learn.rows import LearnTotals
+from streams.metrics.bound import ByPredicate
+from streams.metrics.catalogue import DRIFTS, FEATURES, FORGOTTEN, LABELS, PUBLISHED
+from streams.metrics.reading import Reading
+from streams.runtime import Runtime
+
+
+class LearnMetrics:
+    """Counts what one learn agent publishes; ``totals`` and ``labels`` (by predicate) are read at a scrape."""
+
+    def __init__(
+        self, runtime: Runtime, totals: Callable[[], LearnTotals], labels: Callable[[], Mapping[str, int]]
+    ) -> None:
+        metrics = runtime.metrics
+        self._label = metrics.predicate
+        self._totals = totals
+        self._labels = labels
+        self._drifts = ByPredicate(metrics, DRIFTS)
+        self._published = metrics.counter(PUBLISHED)
+        runtime.watch(self.measure)
+
+    def known(self, predicate: str) -> None:
+        """Have a predicate in the figures before anything is learned of it."""
+        self._drifts.count(predicate, 0)
+
+    def drifted(self, predicate: str) -> None:
+        """Count that a predicate's pages have changed."""
+        self._drifts.count(predicate)
+
+    def published(self, messages: int) -> None:
+        """Count what was written to `interests`."""
+        self._published.inc(messages)
+
+    def measure(self, reading: Reading) -> None:
+        """Tell how much is known."""
+        totals = self._totals()
+        reading.add(FEATURES, totals.features)
+        reading.add(FORGOTTEN, totals.forgotten)
+        for predicate, labels in self._labels().items():
+            reading.add(LABELS, labels, self._label(predicate))

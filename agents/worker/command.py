@@ -1,0 +1,90 @@
+"""What the worker command does around a worker: checks, the connection, signals."""
+
+import asyncio
+import signal
+from collections.abc import Iterable
+from secrets import token_bytes
+
+from agents.crawl.connect import connect
+from agents.crawl.directory import make_directory
+from agents.crawl.policy import keep_policy
+from agents.observation.observer import Observer
+from agents.predicates import check_judges
+from agents.web.contact import stays_home
+from agents.worker.roles import ROLES
+from agents.worker.worker import Worker
+from models.predicate import parse
+from streams.configuration import ConfigurationError
+from streams.logging import EventLog
+from streams.metrics.endpoint import endpoint
+from streams.metrics.registry import Metrics
+from streams.settings import Settings
+
+log = EventLog("worker")
+
+
+def played(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the roles that the names stand for; raises `ConfigurationError` for one that there is not.
+
+    >>> played(["judge", "fetch"])
+    ('fetch', 'judge')
+    """
+    given = set(names)
+    unknown = sorted(given - {*ROLES, "all"})
+    if unknown:
+        raise ConfigurationError(f"no role {unknown[0]!r}; expected some of {', '.join(ROLES)}, or all")
+    return ROLES if "all" in given else tuple(role for role in ROLES if role in given)
+
+
+def run(settings: Settings, roles: tuple[str, ...]) -> None:
+    """Play the roles until a signal ends the worker; raises the error that ended it otherwise."""
+    _check(settings, roles)
+    make_directory(settings.data)
+    keep_policy(settings)
+    observer = Observer(settings.observe, _key(settings, roles))
+    asyncio.run(_run(settings, roles, observer))
+
+
+def _check(settings: Settings, roles: tuple[str, ...]) -> None:
+    predicates = {name: parse(expression) for name, expression in settings.predicates.items()}
+    if "judge" in roles:
+        check_judges(predicates, settings.judge)
+    if "fetch" in roles and stays_home(settings.fetch) and not settings.fetch.allow:
+        raise ConfigurationError(
+            f"fetch.user_agent: {settings.fetch.user_agent!r} names no contact, so that nothing may be "
+            "fetched; expected a URL or a mail address of yours, or the hosts that may be asked in fetch.allow"
+        )
+
+
+def _key(settings: Settings, roles: tuple[str, ...]) -> bytes:
+    """Return the key of the pseudonyms: every worker that observes must call a user by the same name."""
+    key = settings.observe.user_key
+    if key is not None and key.get_secret_value():
+        return key.get_secret_value().encode()
+    if "observe" in roles:
+        raise ConfigurationError(
+            "observe.user_key: not given; expected the key of the users' pseudonyms, the same for every "
+            "worker, in SCENTLINE_OBSERVE__USER_KEY"
+        )
+    return token_bytes(32)
+
+
+async def _run(settings: Settings, roles: tuple[str, ...], observer: Observer) -> None:
+    metrics = Metrics()
+    waiting = ["the broker, or topics: the worker's log says what it waits for"]
+    metrics.health.need(lambda: list(waiting))
+    async with (
+        endpoint(settings.metrics, metrics),
+        connect(settings) as connected,
+        Worker(settings, roles, connected, observer, metrics) as worker,
+    ):
+        waiting.clear()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, worker.stopped.set)
+        worker.begin()
+        log.info("working", roles=", ".join(roles))
+        await worker.stopped.wait()
+        log.info("stopping", roles=", ".join(roles))
+    if worker.failure is not None:
+        raise worker.failure

@@ -1,0 +1,97 @@
+"""The roles: each an agent, made of what the worker has."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from agents.browse import BrowseAgent
+from agents.fetch import FetchAgent
+from agents.frontier.agent import FrontierAgent
+from agents.harvest import HarvestAgent
+from agents.judge import JudgeAgent
+from agents.judges.reading import PageReader
+from agents.judges.verdicts import Verdicts
+from agents.keep.store import KeptPages
+from agents.learn.agent import LearnAgent
+from agents.observation.observer import Observer
+from agents.observe import ObserveAgent
+from agents.web.client import Client
+from agents.worker.part import Part
+from streams.runtime import Runtime, every
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What the roles of one worker are made of; a role that is not played leaves its own None."""
+
+    observer: Observer | None = None
+    client: Client | None = None
+    pages: PageReader | None = None
+    verdicts: Verdicts | None = None
+    kept: KeptPages | None = None
+
+
+def observe(runtime: Runtime, tools: Tools) -> Part[ObserveAgent]:
+    """Return the role that turns raw log lines into accesses."""
+    assert tools.observer is not None
+    return Part(ObserveAgent(runtime, tools.observer))
+
+
+def browse(runtime: Runtime, tools: Tools) -> Part[BrowseAgent]:
+    """Return the role that keeps users' last accesses."""
+    agent = BrowseAgent(runtime)
+    return Part(agent, agent.inbox)
+
+
+def frontier(runtime: Runtime, tools: Tools) -> Part[FrontierAgent]:
+    """Return the role that keeps the candidates and chooses."""
+    agent = FrontierAgent(runtime)
+    return Part(
+        agent,
+        agent.inbox,
+        (agent.run,),
+        hears_predicate=agent.heard_predicate,
+        hears_interest=agent.heard_interest,
+    )
+
+
+def fetch(runtime: Runtime, tools: Tools) -> Part[FetchAgent]:
+    """Return the role that asks the web."""
+    assert tools.client is not None
+    return Part(FetchAgent(runtime, tools.client))
+
+
+def judge(runtime: Runtime, tools: Tools) -> Part[JudgeAgent]:
+    """Return the role that checks pages against the predicates."""
+    assert tools.pages is not None and tools.verdicts is not None and tools.kept is not None
+    agent = JudgeAgent(runtime, tools.pages, tools.verdicts, tools.kept)
+    return Part(agent, agent.inbox)
+
+
+def learn(runtime: Runtime, tools: Tools) -> Part[LearnAgent]:
+    """Return the role that counts evidence and publishes what moved."""
+    agent = LearnAgent(runtime)
+    return Part(
+        agent,
+        agent.inbox,
+        (agent.run,),
+        hears_predicate=lambda definition: agent.heard_predicate(definition.name),
+        hears_interest=agent.heard_base,
+        finish=agent.publish,
+    )
+
+
+def harvest(runtime: Runtime, tools: Tools) -> Part[HarvestAgent]:
+    """Return the role that tells the harvest rates."""
+    agent = HarvestAgent(runtime)
+    tell = partial(every, runtime.settings.harvest.interval_seconds, agent.tell)
+    return Part(agent, agent.inbox, (tell,), report=agent.tell)
+
+
+#: How each role is made, in the order in which messages flow.
+MAKERS: dict[str, Callable[[Runtime, Tools], Part[Any]]] = {
+    "observe": observe, "browse": browse, "fetch": fetch, "judge": judge, "frontier": frontier,
+    "learn": learn, "harvest": harvest,
+}  # fmt: skip
+ROLES = tuple(MAKERS)

@@ -1,0 +1,213 @@
+"""The worker: plays roles in this process until it is stopped, or meets an error that must not be passed over.
+
+What it owns: the connection to the log, the Faust apps, the web client, the broadcast readers.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import faust
+import msgspec
+
+from agents.judges.categories import load_judges
+from agents.judges.reading import PageReader
+from agents.judges.verdicts import Verdicts
+from agents.keep.store import KeptPages
+from agents.observation.observer import Observer
+from agents.predicates import Predicates, check_judges
+from agents.web.client import Client
+from agents.web.rules import product
+from agents.worker.part import Part
+from agents.worker.roles import MAKERS, Tools
+from streams.broadcast import Broadcast
+from streams.logging import EventLog
+from streams.metrics.lag import broadcast_lag
+from streams.metrics.registry import Metrics
+from streams.records import REMOVED, Decoder, Interest, PredicateDefinition, RecordError
+from streams.runtime import Runtime
+from streams.settings import Settings
+from streams.stateful import Stateful
+from streams.topics import INTERESTS, PREDICATES, Topic
+from streams.transport.log import Log
+
+#: Seconds between two looks at whether a definition was heard.
+HEARD_SECONDS = 0.005
+
+log = EventLog("worker")
+
+
+class Worker:
+    """Some of the roles, or all, on the log ``connected``. An async context manager: it runs while entered."""
+
+    def __init__(
+        self, settings: Settings, roles: Iterable[str], connected: Log, observer: Observer, metrics: Metrics
+    ) -> None:
+        self.settings = settings
+        self.log = connected
+        self.metrics = metrics
+        self.failure: BaseException | None = None
+        self.stopped = asyncio.Event()
+        self.predicates = Predicates()
+        self.tools = Tools()
+        self.parts: dict[str, Part[Any]] = {}
+        self.runtimes: dict[str, Runtime] = {}
+        self.broadcasts: dict[str, Broadcast] = {}
+        self._roles = [role for role in MAKERS if role in frozenset(roles)]
+        self._observer = observer
+        self._interest = Decoder[Interest](Interest)
+        self._hear_interests: list[Callable[[Interest], None]] = []
+        self._resources = AsyncExitStack()
+
+    async def __aenter__(self) -> "Worker":
+        try:
+            await self._start()
+        except BaseException:
+            await self._resources.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._resources.aclose()
+
+    # starting and stopping
+
+    async def _start(self) -> None:
+        self.metrics.ends = self.log.reader.ends
+        self.tools = await self._make_tools()
+        for role in self._roles:
+            runtime = Runtime(
+                self.log.app(role), self.settings, self.log.publisher, self.fail, metrics=self.metrics
+            )
+            self.runtimes[role] = runtime
+            self.parts[role] = MAKERS[role](runtime, self.tools)
+        self._hear_interests = [part.hears_interest for part in self.parts.values() if part.hears_interest]
+        if self._listening:
+            await self._listen()
+            self._check_judges()
+        for app in self._apps:
+            app.finalize()
+            await app.start()
+            self._resources.push_async_callback(app.stop)
+            self._resources.callback(asyncio.create_task(self._watch(app)).cancel)
+        self._resources.push_async_callback(self._finish)
+
+    def begin(self) -> None:
+        """Start what runs beside the streams."""
+        for role, part in self.parts.items():
+            for task in part.tasks:
+                self.runtimes[role].spawn(task())
+
+    async def _watch(self, app: faust.App) -> None:
+        """Fail with an app that fails: it would work no more, and say nothing."""
+        await app.wait_until_stopped()
+        if app.crashed:
+            self.fail(app.crash_reason or RuntimeError(f"{app.conf.id} ended"))
+
+    @property
+    def _apps(self) -> list[faust.App]:
+        return list({id(runtime.app): runtime.app for runtime in self.runtimes.values()}.values())
+
+    @property
+    def _listening(self) -> bool:
+        """Whether a role is played that must know the predicates."""
+        return "judge" in self.parts or any(part.hears_predicate for part in self.parts.values())
+
+    async def _make_tools(self) -> Tools:
+        settings, client, pages, verdicts, kept = self.settings, None, None, None, None
+        if "fetch" in self._roles:
+            client = await self._resources.enter_async_context(Client(settings.fetch, time.time))
+        if "judge" in self._roles:
+            verdicts = Verdicts(self.predicates, load_judges(settings.judge))
+            pages = PageReader(settings.judge, settings.fetch.max_bytes, product(settings.fetch.user_agent))
+            kept = KeptPages(settings.data, settings.keep, settings.fetch.user_agent, pages.body)
+            self._resources.callback(kept.close)
+        return Tools(self._observer, client, pages, verdicts, kept)
+
+    async def _listen(self) -> None:
+        """Read what every worker must know before anything is judged or chosen, then follow it."""
+        await self._follow(PREDICATES, self._hear_predicate)
+        await self._announce_predicates()
+        if self._hear_interests:
+            await self._follow(INTERESTS, self._hear_interest)
+
+    async def _follow(self, topic: Topic, hear: Callable[[bytes | None, bytes | None], None]) -> None:
+        broadcast = self.broadcasts[topic.name] = Broadcast(self.log.reader, topic.name, hear, self.fail)
+        await broadcast.start()
+        self.metrics.watch(broadcast_lag(topic.name, broadcast.behind))
+        self._resources.push_async_callback(broadcast.stop)
+
+    def _hear_predicate(self, key: bytes | None, value: bytes | None) -> None:
+        definition = self.predicates.hear(key, value)
+        if definition is not None:
+            for part in self.parts.values():
+                if part.hears_predicate is not None:
+                    part.hears_predicate(definition)
+
+    def _hear_interest(self, key: bytes | None, value: bytes | None) -> None:
+        if value is None:
+            assert key is not None, "the topic is compacted: every message has a key"
+            counts = dict.fromkeys(self.predicates.definitions, (0, 0))
+            interest = Interest(feature=key.decode(), counts=counts, prior=dict.fromkeys(counts, (0.0, 0.0)))
+        else:
+            try:
+                interest = self._interest(value)
+            except RecordError as error:
+                log.warning("an interest that can't be read is passed over", reason=str(error))
+                return
+        for hear in self._hear_interests:
+            hear(interest)
+
+    async def _announce_predicates(self) -> None:
+        """Define the predicates of the settings; share and state that a known one was given stay."""
+        for name, expression in self.settings.predicates.items():
+            known = self.predicates.definitions.get(name)
+            definition = known or PredicateDefinition(name=name, expression=expression)
+            if definition.state == REMOVED:
+                log.warning("a predicate of the settings was removed here, and stays so", predicate=name)
+                continue
+            definition = msgspec.structs.replace(definition, expression=expression)
+            if definition != known:
+                message = (PREDICATES.name, 0, name.encode(), msgspec.json.encode(definition))
+                await self.log.publisher.send_all([message])
+                while self.predicates.definitions.get(name) != definition:
+                    await asyncio.sleep(HEARD_SECONDS)
+
+    def _check_judges(self) -> None:
+        """Raise where a predicate, of this run or one before, asks for categories that nobody tells."""
+        if "judge" in self.parts:
+            check_judges(self.predicates.active, self.settings.judge)
+        earlier = sorted(self.predicates.active.keys() - self.settings.predicates.keys())
+        if earlier:
+            log.info("predicates of earlier runs are followed too", predicates=", ".join(earlier))
+
+    def fail(self, error: BaseException) -> None:
+        """End the worker for an error past which nothing may be written."""
+        if self.failure is None:
+            self.failure = error
+        self.stopped.set()
+
+    async def _finish(self) -> None:
+        """Stop what runs beside the streams, and send and commit what was absorbed."""
+        try:
+            for runtime in self.runtimes.values():
+                await runtime.close()
+            for part in self.parts.values():
+                if part.finish is not None:
+                    await part.finish()
+            for inbox in self.inboxes:
+                await inbox.flush()
+            for part in self.parts.values():
+                if part.report is not None:
+                    await part.report()
+        except Exception as error:
+            self.fail(error)  # what failed before comes first: this may be what came of it
+
+    # where it stands
+
+    @property
+    def inboxes(self) -> list[Stateful[Any]]:
+        """The inboxes of the stateful roles, in the order in which messages flow."""
+        return [part.inbox for part in self.parts.values() if part.inbox is not None]

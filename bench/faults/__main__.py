@@ -1,0 +1,92 @@
+"""``python -m bench.faults``: faults on a real broker with real pages, and a recount after each.
+
+With ``--hours`` they are done again and again in an order of chance, until the time is over or something is
+lost; the seed that is printed brings the same order again.
+"""
+
+import argparse
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+from agents.worker.roles import ROLES
+from bench.faults.cluster import Cluster
+from bench.faults.crawl import wikispeedia
+from bench.faults.faults import FAULTS
+from bench.faults.report import table
+from bench.faults.suite import Result, run
+from bench.faults.workers import WorkerError
+from deploy.kafka.jars import BrokerError
+
+DATA = Path(__file__).parents[3] / "shared" / "data" / "wikispeedia"
+#: Two workers of each role, and two partitions for each.
+LAYOUT = {f"{role}-{number}": (role,) for role in ROLES for number in (1, 2)}
+PARTITIONS = 4
+
+
+def main() -> None:
+    """Parse the command line, run, and print the table; ends with status 1 where anything is lost or wrong."""
+    given = _arguments().parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is ended
+    if not (given.data / "pages.warc.gz").is_file():
+        raise SystemExit(f"faults: needs the shared data in {given.data}; name another place with --data")
+    unknown = sorted(set(given.fault) - FAULTS.keys())
+    if unknown:
+        raise SystemExit(f"faults: there is no fault {unknown[0]!r}; expected some of: {', '.join(FAULTS)}")
+    results: list[Result] = []
+    try:
+        if given.keep is None:
+            with tempfile.TemporaryDirectory(prefix="scentline-faults-") as directory:
+                _run(given, Path(directory), results)
+        else:
+            given.keep.mkdir(parents=True, exist_ok=True)
+            _run(given, given.keep.absolute(), results)
+    except (WorkerError, BrokerError) as error:
+        raise SystemExit(f"faults: {error}") from error
+    finally:
+        print(table(results), flush=True)
+    if not all(result.checked.exact for result in results):
+        sys.exit(1)
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bench.faults")
+    parser.add_argument("--data", type=Path, default=DATA, help="directory of the Wikispeedia pages and log")
+    parser.add_argument("--lines", type=int, default=20_000, help="lines of the log")
+    parser.add_argument("--seed", type=int, default=1, help="of every random choice")
+    parser.add_argument("--fault", action="append", default=[], metavar="NAME", help="this one; repeatable")
+    parser.add_argument("--hours", type=float, default=0.0, help="go on for so long, in an order of chance")
+    parser.add_argument("--keep", type=Path, help="write here, and leave it")
+    return parser
+
+
+def _run(given: argparse.Namespace, directory: Path, results: list[Result]) -> None:
+    random = Random(given.seed)
+    crawl = wikispeedia(given.data, directory / "access.log", given.lines)
+    print(f"seed {given.seed}", file=sys.stderr, flush=True)
+    with Cluster(directory, crawl, LAYOUT, PARTITIONS) as cluster:
+        chosen = _endless(random, given.hours) if given.hours else iter(given.fault or FAULTS)
+        for result in run(cluster, ((name, FAULTS[name]) for name in chosen), random, _tell):
+            results.append(result)
+            for example in result.checked.examples:
+                _tell(example)
+            if not result.checked.exact:
+                return
+
+
+def _endless(random: Random, hours: float) -> Iterator[str]:
+    end = time.monotonic() + hours * 3600
+    while time.monotonic() < end:
+        yield random.choice(list(FAULTS))
+
+
+def _tell(text: str) -> None:
+    print(f"  {text}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

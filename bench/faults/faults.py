@@ -1,0 +1,153 @@
+"""The faults: each does its harm to a running cluster, and undoes what a person would undo."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from random import Random
+
+from agents.crawl.connect import connect
+from bench.faults.cluster import SESSION_SECONDS, Cluster
+from bench.faults.workers import WorkerProcess
+from streams.settings import Settings
+from streams.topics import DEAD_LETTERS, INBOXES
+from streams.transport.kafka.admin import Admin
+
+#: Does its harm; returns how many times.
+Fault = Callable[[Cluster, Random], int]
+
+#: Bounds how far a file may grow: as a full disk does, without one.
+FULL_DISK = ("sh", "-c", 'ulimit -f 400; exec "$@"', "sh")
+#: Python that sets a process's clock an hour back once it was asked a while.
+CLOCK_BACK = """\
+import itertools, time
+real, asked = time.time, itertools.count()
+time.time = lambda: real() - (3600 if next(asked) > 3000 else 0)
+"""
+#: Messages of rubbish for each topic.
+POISON = 5
+
+
+def kill(role: str) -> Fault:
+    """Return the fault that kills a worker of a role at once (SIGKILL) and starts it again."""
+
+    def fault(cluster: Cluster, random: Random) -> int:
+        worker = _one(cluster, role, random)
+        worker.kill()
+        worker.start()
+        return 1
+
+    return fault
+
+
+def freeze(role: str) -> Fault:
+    """Return the fault that stops a worker of a role for longer than its session lasts, and lets it go on."""
+
+    def fault(cluster: Cluster, random: Random) -> int:
+        worker = _one(cluster, role, random)
+        worker.freeze()
+        time.sleep(SESSION_SECONDS * random.uniform(1.5, 2.5))
+        worker.thaw()
+        return 1
+
+    return fault
+
+
+def wipe(role: str) -> Fault:
+    """Return the fault that kills a worker of a role and deletes its disk."""
+
+    def fault(cluster: Cluster, random: Random) -> int:
+        worker = _one(cluster, role, random)
+        worker.kill()
+        worker.wipe()
+        worker.start()
+        return 1
+
+    return fault
+
+
+def full_disk(role: str) -> Fault:
+    """Return the fault that fills a worker's disk, until it gives up, and then makes room."""
+
+    def fault(cluster: Cluster, random: Random) -> int:
+        worker = _one(cluster, role, random)
+        worker.kill()
+        worker.start(prefix=FULL_DISK)
+        cluster.wait(f"{worker.name} to give up on a full disk", lambda: not worker.running)
+        worker.start()
+        return 1
+
+    return fault
+
+
+def clock_back(role: str) -> Fault:
+    """Return the fault that sets a worker's clock back by an hour while it works, and later right again."""
+
+    def fault(cluster: Cluster, random: Random) -> int:
+        worker = _one(cluster, role, random)
+        worker.leave()
+        worker.start(first=CLOCK_BACK)
+        cluster.wait_for_pages(30)
+        worker.leave()
+        worker.start()
+        return 2
+
+    return fault
+
+
+def join_and_leave(cluster: Cluster, random: Random) -> int:
+    """Have a further worker of every role join, and leave in good order when it has worked a while."""
+    guest = WorkerProcess("guest", ["all"], cluster.directory, cluster.options)
+    guest.start()
+    try:
+        cluster.wait_for_pages(30)
+        guest.check()
+        guest.leave()
+    finally:
+        guest.kill()
+    return 2
+
+
+def broker_crash(cluster: Cluster, random: Random) -> int:
+    """Kill the broker at once (SIGKILL), and start it again after some seconds."""
+    cluster.broker.kill()
+    time.sleep(random.uniform(1.0, SESSION_SECONDS))
+    cluster.broker.start()
+    return 1
+
+
+def poison(cluster: Cluster, random: Random) -> int:
+    """Send rubbish to every inbox, and wait until as many dead letters have come."""
+    rubbish = [random.randbytes(random.randint(0, 200)) for _ in range(POISON)]
+    letters = _dead_letters(cluster.settings)
+    asyncio.run(_send(cluster.settings, [topic.name for topic in INBOXES.values()], rubbish))
+    expected = letters + POISON * len(INBOXES)
+    cluster.wait("the dead letters of the poison", lambda: _dead_letters(cluster.settings) >= expected)
+    return POISON * len(INBOXES)
+
+
+async def _send(settings: Settings, topics: Iterable[str], values: Iterable[bytes]) -> None:
+    async with connect(settings) as log:
+        await log.publisher.send_all([(topic, 0, None, value) for topic in topics for value in values])
+
+
+def _dead_letters(settings: Settings) -> int:
+    with Admin(settings) as admin:
+        return sum(admin.ends([(DEAD_LETTERS.name, 0)]).values())
+
+
+def _one(cluster: Cluster, role: str, random: Random) -> WorkerProcess:
+    playing = [worker for worker in cluster.workers.values() if {role, "all"} & set(worker.roles)]
+    return random.choice(playing)
+
+
+#: All of them, in the order of the suite.
+FAULTS: dict[str, Fault] = {
+    **{f"kill {role}": kill(role) for role in INBOXES},
+    **{f"freeze {role}": freeze(role) for role in ("browse", "judge", "frontier", "learn", "fetch")},
+    "join and leave": join_and_leave,
+    "kill the broker": broker_crash,
+    **{f"wipe {role}": wipe(role) for role in ("frontier", "learn")},
+    "poison": poison,
+    **{f"full disk of {role}": full_disk(role) for role in ("frontier",)},
+    **{f"clock back of {role}": clock_back(role) for role in ("frontier",)},
+}

@@ -1,0 +1,1 @@
+"""What Scentline runs in: image, compose file, manifests, dashboards, alerts, and what writes them."""

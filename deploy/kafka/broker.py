@@ -1,0 +1,168 @@
+"""One broker of Apache Kafka in a directory of its own: formatted, started, waited for, stopped."""
+
+import shutil
+import socket
+import subprocess
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from deploy.kafka.jars import BrokerError, classpath, require
+from deploy.kafka.process import find, note, noted
+from deploy.kafka.properties import server_properties, write_properties
+
+HOST = "127.0.0.1"
+HEAP_MB = 512
+#: Java's options that halve the work of a start, and slow down what runs for long.
+QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_START_SECONDS = 120
+_STOP_SECONDS = 30
+_TAIL = 2000  # characters of the log in an error
+#: Said when the broker takes part in its cluster and has begun to answer, by the logger of that name.
+_READY = "Kafka Server started"
+_LOGGING = [
+    f"-Dorg.slf4j.simpleLogger.{option}"
+    for option in (
+        "defaultLogLevel=warn", "log.kafka.server.KafkaRaftServer=info", "showDateTime=true",
+        "dateTimeFormat=yyyy-MM-dd HH:mm:ss",
+    )
+]  # fmt: skip
+
+
+class Broker:
+    """A broker that keeps everything in ``directory`` and listens on loopback.
+
+    ``properties`` are further ones, listeners among them (`deploy.kafka.properties.server_properties`), and
+    ``java`` further options of Java. Whoever else makes one of the same directory has the same broker: it runs
+    on when this process ends.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        port: int,
+        properties: Mapping[str, str] | None = None,
+        java: Sequence[str] = (),
+    ) -> None:
+        self.directory = directory.absolute()
+        self._port = port
+        self._given = properties
+        self._options = [f"-Xmx{HEAP_MB}m", *java]
+        self._file = self.directory / "server.properties"
+        self._note = self.directory / "process.json"
+        self._log = self.directory / "broker.log"
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it listens, as the setting ``broker`` takes it: of a running one, where it really does."""
+        known = noted(self._note) if self.running else None
+        return known.address if known else f"kafka://{HOST}:{self._port}"
+
+    @property
+    def running(self) -> bool:
+        """Whether its process is there."""
+        return self._process() is not None
+
+    def start(self) -> None:
+        """Start it, with what it kept where there is any, and wait until it answers.
+
+        Raises `BrokerError`: Java, Maven or a jar is missing, the port is taken, or it ended instead.
+        """
+        java = [require("java", "default-jre-headless"), *_LOGGING, "-cp", classpath()]
+        if not free(self._port):
+            raise BrokerError(f"port {self._port} of {HOST} is taken: end what listens there, or name another")
+        self.directory.mkdir(parents=True, exist_ok=True)
+        data = self.directory / "data"
+        properties = server_properties(data, self._port, free_port(), self._given)
+        self._file.touch(mode=0o600)
+        self._file.write_bytes(write_properties(properties))
+        if not (data / "meta.properties").exists():
+            self._format([*java, *QUICK, "kafka.tools.StorageTool"], data)
+        with self._log.open("wb") as log:
+            self._child = subprocess.Popen(  # noqa: S603 - no shell reads it
+                [*java, *self._options, "kafka.Kafka", str(self._file)], stdin=subprocess.DEVNULL,
+                stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+        try:
+            note(self._note, self._child.pid, f"kafka://{HOST}:{self._port}")
+            self._wait(self._child)
+        except BaseException:
+            self._child.kill()
+            self._child.wait()
+            raise
+
+    def stop(self) -> bool:
+        """End it in good order, and wait for that; return whether it ran."""
+        process = self._process()
+        if process is None:
+            return False
+        process.terminate()
+        try:
+            process.wait(_STOP_SECONDS)
+        except psutil.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._ended()
+        return True
+
+    def kill(self) -> None:
+        """End it at once, as a crash does (SIGKILL)."""
+        process = self._process()
+        if process is not None:
+            process.kill()
+            process.wait()
+            self._ended()
+
+    def _ended(self) -> None:
+        self._note.unlink()
+        if self._child is not None:
+            self._child.wait()
+            self._child = None
+
+    def _process(self) -> psutil.Process | None:
+        return find(self._note, str(self._file))
+
+    def _format(self, tool: list[str], data: Path) -> None:
+        identity = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        run = subprocess.run(  # noqa: S603 - no shell reads it
+            [*tool, "format", "-t", identity, "-c", str(self._file)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if run.returncode:
+            shutil.rmtree(data, ignore_errors=True)
+            raise BrokerError(f"Kafka could not format {data}:\n{(run.stdout + run.stderr).strip()[-_TAIL:]}")
+
+    def _wait(self, child: subprocess.Popen[bytes]) -> None:
+        end = time.monotonic() + _START_SECONDS
+        while _READY not in (said := self._log.read_text(encoding="utf-8", errors="replace")):
+            if child.poll() is not None:
+                raise BrokerError(f"the broker ended with status {child.returncode}:\n{said[-_TAIL:]}")
+            if time.monotonic() > end:
+                raise BrokerError(f"the broker was not ready in {_START_SECONDS} s:\n{said[-_TAIL:]}")
+            time.sleep(0.1)
+
+
+def free(port: int) -> bool:
+    """Return whether nothing listens on a port of loopback."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def free_port() -> int:
+    """Return a port of loopback that nothing listens on at the moment."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port

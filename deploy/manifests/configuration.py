@@ -1,0 +1,66 @@
+"""The workers' settings file: every key there is, those of production set, the others as comments."""
+
+import json
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+from deploy.manifests.topics import CLUSTER, PARTITIONS, REPLICAS
+from streams.configuration import PREFIX, keys
+
+#: Where a worker's container has its files.
+DATA = "/var/lib/scentline"
+CREDENTIALS = "/etc/scentline/kafka"
+METRICS_PORT = 9464
+
+#: What a worker in Kubernetes is told; everything else is as in docs/settings.md.
+GIVEN: dict[str, Any] = {
+    "data": DATA,
+    "broker": f"kafka://{CLUSTER}-kafka-bootstrap:9093",
+    "streams.partitions": PARTITIONS,
+    # A worker may come to hold every partition: docs/operations.md, "Memory".
+    "streams.cached_rows": 5_000,
+    "kafka.security": "ssl",
+    "kafka.ca_file": f"{CREDENTIALS}/ca.crt",
+    "kafka.cert_file": f"{CREDENTIALS}/user.crt",
+    "kafka.key_file": f"{CREDENTIALS}/user.key",
+    "kafka.replication": REPLICAS,
+    "metrics.host": "0.0.0.0",  # noqa: S104 - the pod's own address; a NetworkPolicy says who reaches it
+    "metrics.port": METRICS_PORT,
+    "log.json_lines": True,
+}
+
+_HEAD = """\
+# Written by `make manifests` from streams/settings.py and deploy/manifests/configuration.py; edit those, not
+# this file. An overlay changes a value by the environment: scentline-environment in its kustomization.yaml.
+"""
+
+
+def configuration() -> str:
+    """Return the text of scentline.toml; raises `ValueError` where a value is given for no setting."""
+    known = keys()
+    if unknown := GIVEN.keys() - known.keys():
+        raise ValueError(f"writing scentline.toml: no such settings: {', '.join(sorted(unknown))}")
+    lines = [_HEAD]
+    section = ""
+    for key, field in known.items():
+        here, dot, name = key.rpartition(".")
+        if dot and here != section:
+            section = here
+            lines.append(f"\n[{section}]")
+        lines += _entry(key, name, field)
+    return "\n".join(lines) + "\n"
+
+
+def _entry(key: str, name: str, field: FieldInfo) -> Iterator[str]:
+    yield from textwrap.wrap(field.description or "", 108, initial_indent="# ", subsequent_indent="# ")
+    if key in GIVEN:
+        yield f"{name} = {json.dumps(GIVEN[key])}"
+    elif "SecretStr" in str(field.annotation):
+        yield f"# {name}: from the environment, {PREFIX}{key.upper().replace('.', '__')}"
+    elif field.default is None:
+        yield f"# {name}: none"
+    else:
+        yield f"# {name} = {json.dumps(field.default)}"

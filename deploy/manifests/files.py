@@ -1,0 +1,48 @@
+"""Every generated file under deploy/, by name, as it has to be now."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from deploy.manifests.configuration import configuration
+from deploy.manifests.lock import build_lock, runtime_lock
+from deploy.manifests.panels import dashboard
+from deploy.manifests.rules import prometheus_rule
+from deploy.manifests.topics import topics
+from deploy.manifests.users import users
+
+DEPLOY = Path(__file__).parents[1]
+ROOT = DEPLOY.parent
+
+
+def files() -> dict[str, str]:
+    """Return the text of each generated file under its path in deploy/."""
+    rules = _read("prometheus/rules.yaml")
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    return {
+        "k8s/base/kafka/topics.yaml": _manifest("streams/topics.py", topics()),
+        "k8s/base/kafka/users.yaml": _manifest("streams/topics.py", users()),
+        "k8s/base/monitoring/rules.yaml": _manifest("deploy/prometheus/rules.yaml", [prometheus_rule(rules)]),
+        "k8s/base/scentline.toml": configuration(),
+        "grafana/crawl.json": _json(dashboard(_read("grafana/crawl.yaml"))),
+        "grafana/operator.json": _json(dashboard(_read("grafana/operator.yaml"))),
+        "requirements.lock": runtime_lock(lock, project),
+        "build.lock": build_lock(lock, project),
+    }
+
+
+def _read(name: str) -> Any:
+    return yaml.safe_load((DEPLOY / name).read_text(encoding="utf-8"))
+
+
+def _manifest(source: str, objects: Iterable[Mapping[str, Any]]) -> str:
+    head = f"# Written by `make manifests` from {source}; edit that, not this file.\n"
+    return head + yaml.safe_dump_all(objects, sort_keys=False, width=110)
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=2) + "\n"

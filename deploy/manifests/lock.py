@@ -1,0 +1,46 @@
+"""The image's two lock files: parts of requirements.lock, which has what development takes, too."""
+
+import re
+import tomllib
+from collections.abc import Iterable
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+#: The extra that the image has.
+EXTRA = "semantic"
+_HEAD = "# Written by `make manifests` from requirements.lock; edit that, not this file.\n"
+
+
+def runtime_lock(lock: str, project: str) -> str:
+    """Return what the program needs to run; ``project`` is the text of pyproject.toml."""
+    declared = tomllib.loads(project)["project"]
+    return part(lock, [*declared["dependencies"], *declared["optional-dependencies"][EXTRA]])
+
+
+def build_lock(lock: str, project: str) -> str:
+    """Return what building the program's wheel needs."""
+    return part(lock, tomllib.loads(project)["build-system"]["requires"])
+
+
+def part(lock: str, asked: Iterable[str]) -> str:
+    """Return the blocks of a lock (of `uv pip compile`) that requirements lead to, directly or not.
+
+    A block names in its "via" lines who asks for it, which is followed from there.
+    """
+    # A package may have two blocks, for two ranges of Python's versions.
+    blocks = [block for block in re.split(r"\n(?=[A-Za-z0-9])", lock) if not block.startswith("#")]
+    reached: set[str] = {canonicalize_name(Requirement(requirement).name) for requirement in asked}
+    while more := {_name(block) for block in blocks if _via(block) & reached} - reached:
+        reached |= more
+    return _HEAD + "".join(f"{block.rstrip()}\n" for block in blocks if _name(block) in reached)
+
+
+def _name(block: str) -> str:
+    return canonicalize_name(block.partition("==")[0].partition("[")[0])
+
+
+def _via(block: str) -> set[str]:
+    """Return who asks for a block; that the project does is left out, since it may be for development."""
+    comments = re.findall(r"^ {4}#(?: via)? +(\S+)(.*)$", block, re.MULTILINE)
+    return {canonicalize_name(name) for name, rest in comments if not rest}

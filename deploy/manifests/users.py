@@ -1,0 +1,117 @@
+"""Kafka users and what each may do, from the writers and readers in streams/topics.py.
+
+A worker waits until every topic of a crawl is there, and says which are missing. So it may ask for any topic's
+name and partitions (Describe), and for the messages of those only that it reads. It makes no topic and changes
+nothing else of the cluster. Reading and writing imply describing (kafka.apache.org/documentation, "Operations
+in Kafka").
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from agents.snapshot.take import LEFT_OUT
+from deploy.manifests.topics import CLUSTER
+from streams.topics import APP_ID, INBOXES, TABLES, TOPICS, Topic, changelog_of, group_of
+
+ROLES = tuple(INBOXES)
+#: The roles that keep tables, each table with its role: the one whose inbox is the table's.
+OWNERS = {table: next(role for role in ROLES if INBOXES[role] is inbox) for table, inbox in TABLES.items()}
+#: The roles that keep nothing are scaled by the lag of their inbox.
+STATELESS = tuple(role for role in ROLES if role not in OWNERS.values())
+
+OPERATOR = "operator"
+SHIPPER = "shipper"
+#: Who stands behind the names in streams/topics.py that are no roles.
+PARTIES = {
+    "log shippers": (SHIPPER,),
+    "every agent": ROLES,
+    "feed": (OPERATOR,),
+    "crawl": (OPERATOR,),
+    "control": (OPERATOR,),
+    "state import": (OPERATOR,),
+    "audit": (OPERATOR,),
+    "matches": (OPERATOR,),
+    "people": (OPERATOR,),
+}
+
+Acl = dict[str, Any]
+
+
+def users() -> list[dict[str, Any]]:
+    """Return a ``KafkaUser`` for each role, for people, for log shippers and for KEDA."""
+    rights = {role: [*_messages(role), *_changelogs(role), _group(role, "Read")] for role in ROLES}
+    rights[SHIPPER] = [
+        _acl("topic", topic.name, *operations)
+        for topic in TOPICS
+        if (operations := _operations(topic, SHIPPER))
+    ]
+    rights[OPERATOR] = [*_inspection(), *(_group(role, "Describe") for role in ROLES)]
+    rights["keda"] = [
+        acl
+        for role in STATELESS
+        for acl in (_acl("topic", INBOXES[role].name, "Describe"), _group(role, "Describe"))
+    ]
+    return [_user(name, acls) for name, acls in rights.items()]
+
+
+def behind(party: str) -> tuple[str, ...]:
+    """Return the users behind a writer or reader named in streams/topics.py; raises `KeyError`.
+
+    >>> behind("learn (every worker reads all of it)")
+    ('learn',)
+    """
+    name = party.partition(" (")[0]
+    return (name,) if name in ROLES else PARTIES[name]
+
+
+def _messages(role: str) -> Iterator[Acl]:
+    for topic in TOPICS:
+        yield _acl("topic", topic.name, *(_operations(topic, role) or ["Describe"]))
+
+
+def _changelogs(role: str) -> Iterator[Acl]:
+    for table, owner in OWNERS.items():
+        changelog = changelog_of(APP_ID, table)
+        if owner == role:
+            yield _acl("topic", changelog, "Read", "Write")
+            # Claiming a partition: streams/transport/kafka/publisher.py.
+            yield _acl("transactionalId", f"{changelog}/", "Write", pattern="prefix")
+        else:
+            yield _acl("topic", changelog, "Describe")
+
+
+def _operations(topic: Topic, user: str) -> list[str]:
+    parties = {"Read": topic.readers, "Write": topic.writers}
+    return [operation for operation, named in parties.items() if any(user in behind(party) for party in named)]
+
+
+def _inspection() -> Iterator[Acl]:
+    """What people's commands need: `topics check` and `lag` of every topic, `snapshot` of most, and `seed`."""
+    shown = ("Describe", "DescribeConfigs")
+    for topic in TOPICS:
+        operations = _operations(topic, OPERATOR)
+        if topic.name not in LEFT_OUT and "Read" not in operations:
+            operations.insert(0, "Read")
+        yield _acl("topic", topic.name, *operations, *shown)
+    for table in TABLES:
+        yield _acl("topic", changelog_of(APP_ID, table), "Read", *shown)
+
+
+def _group(role: str, operation: str) -> Acl:
+    return _acl("group", group_of(role), operation)
+
+
+def _acl(kind: str, name: str, *operations: str, pattern: str = "literal") -> Acl:
+    return {
+        "resource": {"type": kind, "name": name, "patternType": pattern},
+        "operations": list(operations),
+    }
+
+
+def _user(name: str, acls: list[Acl]) -> dict[str, Any]:
+    return {
+        "apiVersion": "kafka.strimzi.io/v1",
+        "kind": "KafkaUser",
+        "metadata": {"name": f"{APP_ID}-{name}", "labels": {"strimzi.io/cluster": CLUSTER}},
+        "spec": {"authentication": {"type": "tls"}, "authorization": {"type": "simple", "acls": acls}},
+    }

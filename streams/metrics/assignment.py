@@ -1,0 +1,55 @@
+"""Where a role stands with its partitions: whether it has them, and how long their tables took to recover."""
+
+from typing import Any
+
+from streams.metrics.catalogue import READY, REBALANCES, RECOVERY
+from streams.metrics.reading import Reading
+from streams.topics import APP_ID
+
+#: The role of an app that has all of them.
+ALL = "all"
+
+
+def role_of(app_id: str) -> str:
+    """Return the role that an app's id names.
+
+    >>> role_of("scentline-fetch"), role_of("scentline")
+    ('fetch', 'all')
+    """
+    return app_id.removeprefix(APP_ID).removeprefix("-") or ALL
+
+
+class Assignment:
+    """Watches a Faust app: `settled` while it holds its partitions, tables recovered.
+
+    Faust counts a rebalance as ended when the tables are recovered and messages flow.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self._role = role_of(app.conf.id)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the partitions are assigned and their tables recovered; with none assigned it is so too."""
+        app = self._app
+        return bool(app.monitor.rebalance_end_latency) and not app.rebalancing and not app.should_stop
+
+    def missing(self) -> list[str]:
+        """Return what is missing before the role can work, as text; may be called from any thread."""
+        if self.settled:
+            return []
+        app = self._app
+        if app.should_stop:
+            return [f"{self._role}: is stopping"]
+        if app.rebalancing:
+            return [f"{self._role}: partitions are being assigned and their tables recovered"]
+        return [f"{self._role}: no partitions are assigned yet"]
+
+    async def read(self, reading: Reading) -> None:
+        """Tell where the role stands."""
+        monitor = self._app.monitor
+        reading.add(READY, self.settled, self._role)
+        reading.add(REBALANCES, self._app.rebalancing_count, self._role)
+        if monitor.rebalance_end_latency:
+            reading.add(RECOVERY, monitor.rebalance_end_latency[-1], self._role)

@@ -1,0 +1,183 @@
+"""``GET /metrics``, ``/healthz`` and ``/readyz``, answered by threads beside the event loop."""
+
+import asyncio
+import math
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from threading import BoundedSemaphore, Thread, Timer
+from typing import Any
+
+from prometheus_client.exposition import choose_encoder
+
+from streams.configuration import ConfigurationError
+from streams.logging import EventLog
+from streams.metrics.registry import Metrics
+from streams.settings import MetricsSettings
+
+log = EventLog("metrics")
+
+#: Requests answered at a time; further ones are turned away.
+MOST_REQUESTS = 8
+#: Seconds that a request may take in all, from its first byte to the answer's last.
+REQUEST_SECONDS = 15.0
+
+
+@asynccontextmanager
+async def endpoint(settings: MetricsSettings, metrics: Metrics) -> AsyncIterator[str | None]:
+    """Serve a process's metrics and health while the block runs; give the address, None where there is no port.
+
+    Raises `ConfigurationError` where the port can't be had.
+    """
+    if not settings.port:
+        yield None
+        return
+    async with serving(settings.host, settings.port, settings.stuck_seconds, metrics) as url:
+        yield url
+
+
+@asynccontextmanager
+async def serving(host: str, port: int, stuck_seconds: float, metrics: Metrics) -> AsyncIterator[str]:
+    """Serve at a host and port, 0 for any that is free; give the address."""
+    server = _server(host, port, stuck_seconds, metrics)
+    loop = asyncio.get_running_loop()
+    metrics.attach(loop)
+    beats = asyncio.create_task(metrics.health.beat(), name="heartbeat")
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, name="metrics", daemon=True)
+    thread.start()
+    try:
+        yield f"http://{host}:{server.server_port}"
+    finally:
+        metrics.attach(None)
+        beats.cancel()
+        # In a thread: it waits for the server's, which may be waiting for this loop.
+        await asyncio.to_thread(server.close, thread)
+
+
+def _server(host: str, port: int, stuck_seconds: float, metrics: Metrics) -> "_Server":
+    try:
+        return _Server((host, port), partial(_Handler, metrics, stuck_seconds))
+    except OSError as error:
+        raise ConfigurationError(
+            f"opening metrics.host {host}, metrics.port {port}: {error.strerror}; expected a free port"
+        ) from error
+
+
+class _Server(ThreadingHTTPServer):
+    """A thread a request, of which there are a few at most, each for a limited time."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, address: tuple[str, int], handler: Any) -> None:
+        self.address_family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
+        self._room = BoundedSemaphore(MOST_REQUESTS)
+        super().__init__(address, handler)
+
+    def server_bind(self) -> None:
+        """Bind, without looking up what the host is called."""
+        TCPServer.server_bind(self)
+        host, port = self.server_address[:2]
+        self.server_name, self.server_port = str(host), port
+
+    def close(self, thread: Thread) -> None:
+        """Stop serving, in ``thread``."""
+        self.shutdown()
+        thread.join()
+        self.server_close()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own, if there is room for one."""
+        if self._room.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, and break off where that takes too long."""
+        end = Timer(REQUEST_SECONDS, _break_off, (request,))
+        end.daemon = True
+        end.start()
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            end.cancel()
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Note what went wrong: most often, that the client went away."""
+        log.debug("a request failed", reason=repr(sys.exception()))
+
+
+def _break_off(request: socket.socket) -> None:
+    with suppress(OSError):
+        request.shutdown(socket.SHUT_RDWR)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request."""
+
+    def __init__(self, metrics: Metrics, stuck_seconds: float, *args: Any) -> None:
+        self._metrics = metrics
+        self._stuck_seconds = stuck_seconds
+        super().__init__(*args)
+
+    def do_GET(self) -> None:
+        """Answer a GET."""
+        answers = {"/metrics": self._scrape, "/healthz": self._live, "/readyz": self._ready}
+        answer = answers.get(self.path.partition("?")[0])
+        if answer is None:
+            self._say(HTTPStatus.NOT_FOUND, [f"expected one of: {', '.join(answers)}"])
+        else:
+            answer()
+
+    def _scrape(self) -> None:
+        encode, kind = choose_encoder(self.headers.get("Accept", ""))
+        try:
+            found = encode(self._metrics.registry)
+        except Exception as error:
+            log.error("reading the metrics", cause=error)
+            self._say(HTTPStatus.INTERNAL_SERVER_ERROR, [f"reading the metrics: {type(error).__name__}"])
+            return
+        self._answer(HTTPStatus.OK, kind, found)
+
+    def _stuck(self) -> list[str]:
+        age = self._metrics.health.age()
+        if age <= self._stuck_seconds:
+            return []
+        since = "has not turned yet" if math.isinf(age) else f"has not turned for {age:.0f} s"
+        return [f"event loop: {since}; expected within {self._stuck_seconds:g} s"]
+
+    def _live(self) -> None:
+        self._judge(self._stuck())
+
+    def _ready(self) -> None:
+        self._judge(self._stuck() + self._metrics.health.missing())
+
+    def _judge(self, missing: list[str]) -> None:
+        if missing:
+            self._say(HTTPStatus.SERVICE_UNAVAILABLE, missing)
+        else:
+            self._say(HTTPStatus.OK, ["ok"])
+
+    def _say(self, status: HTTPStatus, lines: list[str]) -> None:
+        self._answer(status, "text/plain; charset=utf-8", "".join(f"{line}\n" for line in lines).encode())
+
+    def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def version_string(self) -> str:
+        """Return the program's name, and nothing of what it is made of."""
+        return "scentline"
+
+    def log_message(self, *_: Any) -> None:
+        """Write no line a request."""

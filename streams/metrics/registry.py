@@ -1,0 +1,134 @@
+"""What one process counts: one registry, made and handed on by whoever starts it."""
+
+import asyncio
+import platform
+from collections.abc import Awaitable, Callable, Iterable
+from importlib.metadata import version
+from typing import Any
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from streams.metrics.assignment import Assignment
+from streams.metrics.catalogue import BEAT_AGE, BUILD, Metric
+from streams.metrics.health import Health
+from streams.metrics.lag import Ends
+from streams.metrics.reading import Reading
+
+#: Adds gauges to a reading; called in the event loop, at each scrape.
+Source = Callable[[Reading], Awaitable[None]]
+
+#: Predicates that have a label of their own; those that come later share `OTHER`.
+MOST_PREDICATES = 100
+OTHER = "other"
+#: Seconds that a scrape waits for the event loop; without its answer there are no gauges in it.
+PATIENCE_SECONDS = 5.0
+
+
+class Metrics:
+    """Counters and histograms, made when first asked for, and sources of gauges, asked at each scrape.
+
+    Counters are bound once and counted where things happen. Gauges cost nothing between scrapes: sources are
+    asked in the event loop, where nothing changes under them, while the scrape's thread waits, for
+    ``patience_seconds`` at most. ``health`` says whether the process is well. ``ends`` is to be how the log
+    tells where topics end; without it no lag is told.
+    """
+
+    def __init__(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        disable_created_metrics()  # a second series for each, which says when it was made
+        self.registry = CollectorRegistry()
+        self._counters: dict[str, Counter] = {}
+        self._histograms: dict[str, Histogram] = {}
+        self._predicates: set[str] = set()
+        self._assignments: dict[str, Assignment] = {}
+        self._sources = _Sources(patience_seconds)
+        self.registry.register(self._sources)
+        ProcessCollector(registry=self.registry)
+        self.watch(_build)
+        self.health = Health()
+        self.ends: Ends | None = None
+        Gauge(BEAT_AGE.name, BEAT_AGE.meaning, registry=self.registry).set_function(self.health.age)
+
+    def counter(self, metric: Metric) -> Counter:
+        """Return the counter of a metric; whoever counts often binds its labels once."""
+        counter = self._counters.get(metric.name)
+        if counter is None:
+            counter = self._counters[metric.name] = Counter(
+                metric.name, metric.meaning, metric.labels, registry=self.registry
+            )
+        return counter
+
+    def histogram(self, metric: Metric) -> Histogram:
+        """Return the histogram of a metric."""
+        histogram = self._histograms.get(metric.name)
+        if histogram is None:
+            histogram = self._histograms[metric.name] = Histogram(
+                metric.name, metric.meaning, metric.labels, registry=self.registry, buckets=metric.buckets
+            )
+        return histogram
+
+    def predicate(self, name: str) -> str:
+        """Return the label of a predicate: its name, or `OTHER` once there are `MOST_PREDICATES` others."""
+        if name not in self._predicates:
+            if len(self._predicates) >= MOST_PREDICATES:
+                return OTHER
+            self._predicates.add(name)
+        return name
+
+    def watch(self, source: Source) -> None:
+        """Have a source asked at each scrape."""
+        self._sources.sources.append(source)
+
+    def assignment(self, app: Any) -> Assignment:
+        """Return where a Faust app stands with its partitions: it is watched, and needed to be ready."""
+        assignment = self._assignments.get(app.conf.id)
+        if assignment is None:
+            assignment = self._assignments[app.conf.id] = Assignment(app)
+            self.health.need(assignment.missing)
+            self.watch(assignment.read)
+        return assignment
+
+    def attach(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        """Say in which event loop the sources are asked; without one there are no gauges."""
+        self._sources.loop = loop
+
+
+class _Sources(Collector):
+    """Asks the sources, from any thread but the event loop's own."""
+
+    def __init__(self, patience_seconds: float) -> None:
+        self._patience_seconds = patience_seconds
+        self.sources: list[Source] = []
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    def describe(self) -> Iterable[Family]:
+        """Name nothing: what is read differs from scrape to scrape."""
+        return ()
+
+    def collect(self) -> Iterable[Family]:
+        loop = self.loop
+        if loop is None:
+            return ()
+        asked = asyncio.run_coroutine_threadsafe(self._read(), loop)
+        try:
+            return tuple(asked.result(self._patience_seconds).families())
+        except TimeoutError:
+            asked.cancel()
+            return ()
+
+    async def _read(self) -> Reading:
+        reading = Reading()
+        await asyncio.gather(*(source(reading) for source in self.sources))
+        return reading
+
+
+async def _build(reading: Reading) -> None:
+    reading.add(BUILD, 1, version("scentline"), platform.python_version())

@@ -1,0 +1,143 @@
+"""The operator's connection to a Kafka broker: topics, their configuration, and how far groups have read."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from kafka import TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, OffsetSpec
+from kafka.errors import KafkaError as ClientError
+from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
+
+from streams.settings import Settings
+from streams.topic_configs import Declared
+from streams.transport.kafka.connecting import AdminError, connecting
+from streams.transport.kafka.connection import addresses
+
+#: How long a broker may say that it isn't ready, and what was changed may take to be seen.
+_PATIENCE_SECONDS = 15.0
+_PAUSE_SECONDS = 0.1
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A topic as a broker has it; ``replication`` is the least number of replicas of a partition."""
+
+    name: str
+    partitions: int
+    replication: int
+    configs: Mapping[str, str | None]
+
+
+class Admin:
+    """A connection, made at once, for questions and changes one after the other.
+
+    Every method raises `AdminError`, and making one `streams.transport.kafka.connection.KafkaError` too.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._broker = ",".join(addresses(settings.broker))
+        with connecting(settings) as options:
+            self._client = KafkaAdminClient(**options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+
+    def topics(self, names: Iterable[str]) -> dict[str, Found]:
+        """Return those of the topics that are there, by name, with every configuration in force."""
+        described = [
+            topic
+            for topic in self._ask("topics", "describe_topics", list(names))
+            if topic["error_code"] != UnknownTopicOrPartitionError.errno
+        ]
+        resources = [ConfigResource(ConfigResourceType.TOPIC, topic["name"]) for topic in described]
+        answers = self._ask("configurations", "describe_configs", resources, config_filter="all")
+        configs = answers.get("topic", {})
+        return {
+            topic["name"]: Found(
+                topic["name"],
+                len(topic["partitions"]),
+                min((len(partition["replica_nodes"]) for partition in topic["partitions"]), default=0),
+                {key: config["value"] for key, config in configs.get(topic["name"], {}).items()},
+            )
+            for topic in described
+        }
+
+    def create(self, topics: Iterable[Declared], replication: int) -> None:
+        """Make topics; one that is made meanwhile by somebody else is left as it is."""
+        asked = {
+            topic.name: {
+                "num_partitions": topic.partitions, "replication_factor": replication, "configs": topic.configs,
+            }
+            for topic in topics
+        }  # fmt: skip
+        if not asked:
+            return
+        answers = self._ask("new topics", "create_topics", asked, raise_errors=False)["topics"]
+        for answer in answers:
+            if answer["error_code"] not in (0, TopicAlreadyExistsError.errno):
+                raise AdminError(f"{self._broker}: can't make {answer['name']}: {answer['error_message']}")
+        self._ask("new topics", "wait_for_topics", list(asked), timeout_ms=_PATIENCE_SECONDS * 1000)
+
+    def configure(self, configs: Mapping[str, Mapping[str, str]]) -> None:
+        """Set configurations of topics, and wait until they are seen; those that are not named stay."""
+        resources = [
+            ConfigResource(ConfigResourceType.TOPIC, name, dict(values)) for name, values in configs.items()
+        ]
+        if not resources:
+            return
+        answers = self._ask("configurations", "alter_configs", resources)["topic"]
+        for name, answer in answers.items():
+            if answer != "OK":
+                raise AdminError(f"{self._broker}: can't configure {name}: {answer}")
+
+        def seen() -> bool:
+            found = self.topics(configs)
+            return all(values.items() <= found[name].configs.items() for name, values in configs.items())
+
+        self._wait(seen, "configurations were set, and are not seen")
+
+    def starts(self, places: Iterable[Place]) -> dict[Place, int]:
+        """Return the first offset that is kept of each partition (topic, number)."""
+        return self._offsets(places, OffsetSpec.EARLIEST)
+
+    def ends(self, places: Iterable[Place]) -> dict[Place, int]:
+        """Return the offset that comes next in each partition (topic, number)."""
+        return self._offsets(places, OffsetSpec.LATEST)
+
+    def committed(self, group: str) -> dict[Place, int]:
+        """Return how far a consumer group has read each partition it has committed."""
+        found = self._ask(f"offsets of {group}", "list_group_offsets", [group])[group]
+        return {tuple(place): offset.offset for place, offset in found.items()}
+
+    def _offsets(self, places: Iterable[Place], spec: Any) -> dict[Place, int]:
+        asked = {TopicPartition(*place): spec for place in places}
+        found = self._ask("offsets", "list_partition_offsets", asked)
+        return {tuple(place): offset.offset for place, offset in found.items()}
+
+    def _ask(self, what: str, method: str, *arguments: Any, **options: Any) -> Any:
+        """Return the client's answer; what a broker can't say yet, it is asked again."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                return getattr(self._client, method)(*arguments, **options)
+            except ClientError as error:
+                if not error.retriable or time.monotonic() > end:
+                    raise AdminError(f"{self._broker}: {what}: {error}") from error
+                time.sleep(_PAUSE_SECONDS)
+
+    def _wait(self, condition: Callable[[], bool], otherwise: str) -> None:
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while not condition():
+            if time.monotonic() > end:
+                raise AdminError(f"{self._broker}: {otherwise}")
+            time.sleep(_PAUSE_SECONDS)

@@ -1,0 +1,109 @@
+"""One place that turns settings into what the Kafka libraries are told: aiokafka, Faust and kafka-python."""
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+from faust import SASLCredentials, SSLCredentials
+
+from streams.settings import KafkaSettings, Settings
+
+#: A request without an answer for so long is given up, and sent again on a new connection.
+REQUEST_SECONDS = 30.0
+
+
+class KafkaError(Exception):
+    """The brokers can't be used as the settings say; the text holds no secret."""
+
+
+def addresses(broker: str) -> list[str]:
+    """Return the HOST:PORT of each broker that a broker URL names.
+
+    >>> addresses("kafka://one:9092;two"), addresses("kafka://one,kafka://two:9093")
+    (['one:9092', 'two:9092'], ['one:9092', 'two:9093'])
+    """
+    names = [name.strip().removeprefix("kafka://").strip("/") for name in broker.replace(",", ";").split(";")]
+    return [name if ":" in name.rpartition("]")[2] else f"{name}:9092" for name in names if name]
+
+
+def aiokafka_arguments(settings: Settings) -> dict[str, Any]:
+    """Return the arguments that every client of aiokafka gets. Raises `KafkaError`."""
+    kafka = settings.kafka
+    return {
+        "bootstrap_servers": addresses(settings.broker),
+        "request_timeout_ms": int(REQUEST_SECONDS * 1000),
+        "security_protocol": kafka.security.upper(),
+        "ssl_context": _ssl_context(kafka),
+        **_sasl(kafka),
+    }
+
+
+def kafka_python_arguments(settings: Settings) -> dict[str, Any]:
+    """Return the arguments that every client of kafka-python gets. Raises `KafkaError`."""
+    kafka = settings.kafka
+    return {
+        "bootstrap_servers": addresses(settings.broker),
+        "security_protocol": kafka.security.upper(),
+        "ssl_context": _ssl_context(kafka),
+        **_sasl(kafka),
+    }
+
+
+def faust_credentials(kafka: KafkaSettings) -> SASLCredentials | SSLCredentials | None:
+    """Return the credentials of a Faust app, None for plain text. Raises `KafkaError`."""
+    context = _ssl_context(kafka)
+    if kafka.security.startswith("sasl"):
+        return SASLCredentials(
+            username=kafka.username,
+            password=_password(kafka),
+            mechanism=kafka.sasl_mechanism,
+            ssl_context=context,
+        )
+    return None if context is None else SSLCredentials(context)
+
+
+def _sasl(kafka: KafkaSettings) -> dict[str, Any]:
+    if not kafka.security.startswith("sasl"):
+        return {}
+    return {
+        "sasl_mechanism": kafka.sasl_mechanism,
+        "sasl_plain_username": kafka.username,
+        "sasl_plain_password": _password(kafka),
+    }
+
+
+def _password(kafka: KafkaSettings) -> str:
+    if kafka.password is not None:
+        return kafka.password.get_secret_value()
+    assert kafka.password_file is not None, "the settings check that there is one of the two"
+    try:
+        return kafka.password_file.read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable("password_file", kafka.password_file, error) from None
+
+
+def _ssl_context(kafka: KafkaSettings) -> ssl.SSLContext | None:
+    if not kafka.security.endswith("ssl"):
+        return None
+    context = ssl.create_default_context()
+    if kafka.ca_file is not None:
+        context = _trusting(kafka.ca_file)
+    if kafka.cert_file is not None and kafka.key_file is not None:
+        try:
+            # an empty password: one that is asked for on the terminal would hang a worker
+            context.load_cert_chain(kafka.cert_file, kafka.key_file, password="")
+        except OSError as error:
+            raise _unreadable("cert_file or kafka.key_file", kafka.cert_file, error) from None
+    return context
+
+
+def _trusting(ca_file: Path) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise _unreadable("ca_file", ca_file, error) from None
+
+
+def _unreadable(key: str, path: Path, error: Exception) -> KafkaError:
+    reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+    return KafkaError(f"kafka.{key} {path}: can't be used: {reason}")

@@ -1,0 +1,233 @@
+"""Faust's consumer over Kafka, mended where workers come and go; see `streams.transport.kafka.publisher` too.
+
+- A partition without a committed offset is read from its start after a rebalance. Faust leaves it where it was
+  read last, and what was prefetched then is lost.
+- A commit of offsets that fails is passed over: the messages come again, and their marks are known. Faust ends.
+- Every message is delivered, and in its turn. Around a rebalance Faust may deliver what a poll brought that was
+  begun before it, pass over what lies between, and commit past it. It also empties the agents' queues once it
+  has gone back to where they stand, and what was delivered in between is lost: so nothing is, until it has.
+- It knows for how long the group has had no sign of life of this worker.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+from aiokafka.errors import (
+    CommitFailedError,
+    GroupAuthorizationFailedError,
+    IllegalStateError,
+    TopicAuthorizationFailedError,
+)
+from aiokafka.errors import KafkaError as ClientError
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
+
+from streams.logging import EventLog
+from streams.transport.kafka.connection import REQUEST_SECONDS
+
+log = EventLog("kafka")
+
+#: Milliseconds that a broker waits for records before it says that there are none.
+FETCH_WAIT_MS = 100
+
+#: Seconds in which a partition is gone back to once: what was read ahead of it is passed over meanwhile.
+BACK_SECONDS = 1.0
+
+_REFUSED = (GroupAuthorizationFailedError, TopicAuthorizationFailedError)
+
+
+class Listener(driver.ConsumerRebalanceListener):
+    """Notes that the group has just heard of this worker."""
+
+    async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+        """Take partitions."""
+        self._thread.alive_at = time.monotonic()
+        await super().on_partitions_assigned(assigned)
+
+
+class ConsumerThread(driver.AIOKafkaConsumerThread):
+    """The thread in which the client lives."""
+
+    #: When the last sign of life was sent that the group is known to have had.
+    alive_at = float("-inf")
+
+    def _create_worker_consumer(self, transport: Any) -> Any:
+        consumer = super()._create_worker_consumer(transport)
+        # A partition that was full waits for the look at the others to end: Faust's takes 1.5 s.
+        consumer._fetch_max_wait_ms = FETCH_WAIT_MS
+        return consumer
+
+    async def on_start(self) -> None:
+        """Start the client, and see its signs of life."""
+        await super().on_start()
+        coordinator = self._ensure_consumer()._coordinator
+        beat = coordinator._do_heartbeat
+
+        async def timed() -> bool:
+            sent = time.monotonic()
+            heard: bool = await beat()
+            if heard:
+                self.alive_at = sent
+            return heard
+
+        coordinator._do_heartbeat = timed
+
+    def verify_event_path(self, now: float, tp: TP) -> None:
+        """Complain of nothing: Faust takes offsets that it did not commit itself for a stream that hangs.
+
+        The metrics of lag tell of a stream that does.
+        """
+
+    def rejoin(self) -> None:
+        """Have the group share its partitions out again; from any thread."""
+        coordinator = self._ensure_consumer()._coordinator
+        self.thread_loop.call_soon_threadsafe(coordinator.request_rejoin)
+
+    async def seek_to_committed(self) -> Mapping[TP, int | None]:
+        """Go on from what the group committed, else from the start; leave changelogs where they are."""
+        positions: Mapping[TP, int | None] = await self.call_thread(self._seek_to_committed)
+        return positions
+
+    async def _seek_to_committed(self) -> Mapping[TP, int | None]:
+        consumer = self._ensure_consumer()
+        positions: dict[TP, int | None] = await consumer.seek_to_committed()
+        fresh = [tp for tp, at in positions.items() if not at and not self.consumer._is_changelog_tp(tp)]
+        if fresh:
+            await consumer.seek_to_beginning(*fresh)
+        return positions | {tp: await consumer.position(tp) for tp in fresh}
+
+    async def first_kept(self, tp: TP) -> int:
+        """Return the first offset that the broker still has."""
+        found: int = await self.call_thread(self._first_kept, tp)
+        return found
+
+    async def _first_kept(self, tp: TP) -> int:
+        place = driver.ensure_aiokafka_TP(tp)
+        first: int = (await self._ensure_consumer().beginning_offsets([place]))[place]
+        return first
+
+    async def _commit(self, offsets: Mapping[TP, int]) -> bool:
+        held = {driver.ensure_aiokafka_TP(tp): at for tp, at in offsets.items() if tp in self.assignment()}
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                await self._ensure_consumer().commit(held)
+        except _REFUSED as error:
+            await self.crash(error)
+            return False
+        except (ClientError, CommitFailedError, IllegalStateError, TimeoutError) as error:
+            log.info("offsets were not committed: their messages may come again", reason=type(error).__name__)
+            return False
+        return True
+
+
+class Consumer(driver.Consumer):
+    """Reads what the group gives to this worker."""
+
+    RebalanceListener = Listener
+
+    def __init__(self, transport: Any, callback: Callable[[Any], Awaitable[None]], **options: Any) -> None:
+        super().__init__(transport, callback, **options)
+        self._deliver = callback
+        self.callback = self._in_order
+        self._next: dict[TP, int] = {}
+        self._kept: dict[TP, int] = {}
+        self._went_back: dict[TP, float] = {}
+        self._read_offset = _Unread()
+
+    async def seek_to_committed(self) -> Mapping[TP, int]:
+        """Go on from what the group committed, and deliver nothing but what follows."""
+        positions: Mapping[TP, int] = await super().seek_to_committed()
+        self._next = {tp: at for tp, at in positions.items() if at is not None}
+        self._went_back.clear()
+        return positions
+
+    async def _in_order(self, message: Any) -> None:
+        """Deliver a message if it is the next of its partition; go back to that one where it is not."""
+        tp = message.tp
+        if self._is_changelog_tp(tp):
+            await self._deliver(message)
+        elif tp in self._next and not self.app.rebalancing:
+            due, offset = self._next[tp], message.offset
+            if offset == due or (offset > due and await self.gone(tp, due, offset)):
+                self._next[tp] = offset + 1
+                await self._deliver(message)
+
+    async def gone(self, tp: TP, due: int, offset: int) -> bool:
+        """Return whether the broker keeps nothing from ``due`` to ``offset``; if it does, read on from there.
+
+        False may also say that it was just asked: what was read ahead still comes, and is to be passed over.
+        """
+        if offset <= self._kept.get(tp, 0):
+            return True
+        now = time.monotonic()
+        if now - self._went_back.get(tp, float("-inf")) < BACK_SECONDS:
+            return False
+        self._went_back[tp] = now
+        try:
+            first: int = await self._thread.first_kept(tp)
+        except ClientError:
+            return False  # the broker is away: the message comes again
+        self._kept[tp] = first
+        if first > due:
+            lost = {"topic": tp.topic, "partition": tp.partition, "lost": min(first, offset) - due}
+            log.error("messages were lost: the broker keeps them no more", **lost)
+        if first < offset:
+            self._next[tp] = max(first, due)
+            await self.seek(tp, self._next[tp])
+        return first >= offset
+
+    def _new_consumer_thread(self) -> ConsumerThread:
+        return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+    async def create_topic(self, *_: Any, **__: Any) -> None:
+        """Make none: ``scentline topics create`` does."""
+
+    def in_session(self) -> bool:
+        """Return whether the group has heard of this worker within its session time-out.
+
+        Else others may have its partitions by now. True says that they had not when the answer was worked out.
+        """
+        alive_at: float = self._thread.alive_at
+        session: float = self.app.conf.broker_session_timeout
+        return time.monotonic() - alive_at < session
+
+    def rejoin(self) -> None:
+        """Have the group share its partitions out again."""
+        self._thread.rejoin()
+
+
+class _Unread(dict[TP, int | None]):
+    """What Faust takes for the offsets that it has read: none, so that it drops nothing by itself."""
+
+    def __getitem__(self, tp: TP) -> None:
+        return None
+
+
+class Producer(driver.Producer):
+    """Faust wants a producer; what this program sends goes another way."""
+
+    async def create_topic(self, *_: Any, **__: Any) -> None:
+        """Make none: ``scentline topics create`` does."""
+
+
+class Transport(driver.Transport):
+    """What Faust is to use for ``kafka://``."""
+
+    Consumer = Consumer
+    Producer = Producer
+
+    def in_session(self) -> bool:
+        """Return whether what this worker was given is certainly still its own."""
+        found: bool = self.app.consumer.in_session()
+        return found
+
+    async def gone(self, tp: TP, due: int, offset: int) -> bool:
+        """Return whether the broker keeps nothing from ``due`` to ``offset``; if it does, read that."""
+        found: bool = await self.app.consumer.gone(tp, due, offset)
+        return found
+
+    def rejoin(self) -> None:
+        """Have partitions shared out again: one of this worker's own was lost."""
+        self.app.consumer.rejoin()

@@ -1,0 +1,133 @@
+"""Reading topics of Kafka by offset, in no consumer group: for broadcasts, and for the operator's commands."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.structs import TopicPartition
+
+from streams.settings import Settings
+from streams.transport.kafka.connection import KafkaError, aiokafka_arguments
+from streams.transport.kafka.retrying import persist
+from streams.transport.kafka.topic_reader import POLL_MS, TopicReader
+from streams.transport.layout import Entry
+
+Place = tuple[str, int]
+
+#: Records that `KafkaReader.records` asks for at a time.
+RECORDS_AT_ONCE = 1_000
+
+
+class KafkaReader:
+    """Reads the topics that there were when it was started. Use it from one event loop.
+
+    A topic has one reader at a time that waits for its records.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._arguments = aiokafka_arguments(settings)
+        self._counts: dict[str, int] = {}
+        self._readers: dict[str, TopicReader] = {}
+        self._asking: AIOKafkaConsumer
+
+    async def start(self) -> None:
+        """Connect, and see which topics there are."""
+        self._asking = self._consumer()
+        try:
+            await self._asking.start()
+            await asyncio.sleep(0)  # what the client has begun can't be ended before it has had a turn
+            cluster = await self._asking._client.fetch_all_metadata()
+            self._counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in cluster.topics()}
+        except BaseException:
+            await self._asking.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Disconnect."""
+        for reader in self._readers.values():
+            await reader.close()
+        await self._asking.stop()
+
+    def _consumer(self) -> AIOKafkaConsumer:
+        return AIOKafkaConsumer(
+            **self._arguments,
+            client_id="scentline-reader",
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            fetch_max_wait_ms=POLL_MS,
+        )
+
+    # reading
+
+    async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
+        """Return records from ``offset`` on, up to ``limit``; empty when none is kept from there to the end."""
+        return await (await self._reader(topic)).fetch(partition, offset, limit)
+
+    async def records(self, topic: str, partition: int, start: int, end: int) -> list[Entry]:
+        """Return all that is kept of a partition from offset ``start`` to before ``end``."""
+        kept: list[Entry] = []
+        reader = TopicReader(self._consumer(), topic, self.partitions(topic))
+        await reader.open()
+        try:
+            while start < end and (found := await reader.fetch(partition, start, RECORDS_AT_ONCE)):
+                kept += (entry for entry in found if entry.offset < end)
+                start = found[-1].offset + 1
+        finally:
+            await reader.close()
+        return kept
+
+    async def wait(self, positions: Mapping[Place, int]) -> Mapping[Place, int]:
+        """Return once any of the partitions, all of one topic, has come to an end past its position here."""
+        [topic] = {topic for topic, _ in positions}
+        offsets = {partition: position for (_, partition), position in positions.items()}
+        ends = await (await self._reader(topic)).wait(offsets)
+        return {(topic, partition): end for partition, end in ends.items()}
+
+    async def _reader(self, topic: str) -> TopicReader:
+        reader = self._readers.get(topic)
+        if reader is None:
+            reader = self._readers[topic] = TopicReader(self._consumer(), topic, self.partitions(topic))
+            await reader.open()
+        return reader
+
+    # places
+
+    def partitions(self, topic: str) -> int:
+        """Return the number of partitions of a topic. Raises `KafkaError`."""
+        count = self._counts.get(topic)
+        if count is None:
+            raise KafkaError(f"Kafka: there is no topic {topic}; expected those of scentline topics create")
+        return count
+
+    async def ends(self, topic: str) -> Mapping[int, int]:
+        """Return the offset that comes next in each partition."""
+        places = [TopicPartition(topic, partition) for partition in range(self.partitions(topic))]
+        found = await self._ask(f"asking for the ends of {topic}", "end_offsets", places)
+        return {place.partition: offset for place, offset in found.items()}
+
+    async def earliest(self, topic: str, partition: int) -> int:
+        """Return the first kept offset; the end when nothing is kept."""
+        place = TopicPartition(topic, partition)
+        found = await self._ask(f"asking for the start of {topic}", "beginning_offsets", [place])
+        offset: int = found[place]
+        return offset
+
+    async def committed(self, group: str, topic: str, partition: int) -> int | None:
+        """Return the offset a consumer group goes on from, None before its first commit."""
+        place = TopicPartition(topic, partition)
+        admin = AIOKafkaAdminClient(**self._arguments)
+        await admin.start()
+        try:
+            found = await persist(
+                self._asking._client,
+                f"asking where {group} stands",
+                lambda: admin.list_consumer_group_offsets(group, partitions=[place]),
+            )
+        finally:
+            await admin.close()
+        return found[place].offset if place in found and found[place].offset >= 0 else None
+
+    async def _ask(self, what: str, question: str, places: Sequence[TopicPartition]) -> Any:
+        return await persist(self._asking._client, what, lambda: getattr(self._asking, question)(places))

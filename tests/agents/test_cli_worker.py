@@ -1,0 +1,28 @@
+"""What the worker command says before it starts anything."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.agents.commands import complaint
+
+BROKER = ("--broker", "kafka://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("judge",), "expected kafka://HOST:PORT, by --broker or the setting broker"),
+        (("judges", *BROKER), "no role 'judges'; expected some of observe, browse, fetch, judge"),
+        (("fetch", *BROKER), "names no contact, so that nothing may be fetched"),
+        (("judge", *BROKER, "--set", 'predicates.a=category("b")'), "predicate a asks for a category"),
+    ],
+)
+def test_a_wrong_option_is_one_line(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    assert said in complaint(tmp_path, "worker", *arguments)
+    assert not (tmp_path / "scentline-data").exists()
+
+
+def test_who_observes_needs_the_key_of_the_pseudonyms(tmp_path: Path) -> None:
+    said = complaint(tmp_path, "worker", "observe", *BROKER, SCENTLINE_OBSERVE__USER_KEY="")
+    assert "observe.user_key: not given" in said

@@ -1,0 +1,207 @@
+"""What the agents count and tell of themselves, one by one."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import agents.web
+from agents.fetch import FetchAgent
+from agents.metrics.harvest import HarvestMetrics
+from agents.web.client import Client
+from agents.web.outcome import OUTCOMES, outcome_of
+from agents.web.pool import _REASONS
+from agents.web.result import Early, Failure, Fetched, Moved
+from models.harvest import Harvest
+from streams.metrics.catalogue import (
+    DEAD_LETTERS,
+    FETCHED,
+    FETCHED_BYTES,
+    HARVEST_LIFT,
+    HARVEST_PAGES,
+    HARVEST_RATE,
+    TAKEN,
+    WAIT_SECONDS,
+    WAITS,
+    Metric,
+)
+from streams.metrics.reading import Reading
+from streams.metrics.registry import MOST_PREDICATES, OTHER
+from streams.records import FetchOrder, encode
+from streams.runtime import Runtime
+from streams.settings import Settings
+from tests.agents.loopback import fixed, serving
+from tests.agents.loopback import settings as fetch_settings
+from tests.agents.shards import a_runtime
+
+NOW = 1000.0
+WEB = Path(agents.web.__file__).parent
+URL = "http://example.org/"
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome"),
+    [
+        ("status 404", "4xx"),
+        ("status 429", "4xx"),
+        ("status 503", "5xx"),
+        ("status 206", "other"),
+        ("no content", "other"),
+        ("redirect to itself", "3xx"),
+        ("robots.txt", "robots"),
+        ("X-Robots-Tag noindex", "robots"),
+        ("robots.txt status 503", "robots_unreachable"),
+        ("robots.txt timeout", "robots_unreachable"),
+        ("address 10.0.0.1", "address"),
+        ("contact missing in fetch.user_agent", "contact"),
+        ("timeout", "timeout"),
+        ("dns", "dns"),
+        ("proxy", "connection"),
+        ("certificate", "tls"),
+        ("broken response", "broken"),
+        ("broken compression", "broken"),
+        ("body cut short", "broken"),
+        ("body over 5000000 bytes", "size"),
+        ("compressed over 200 to 1", "size"),
+        ("content type image/png", "type"),
+        ("content encoding", "type"),
+        ("url", "other"),
+    ],
+)
+def test_a_failure_is_of_one_class(reason: str, outcome: str) -> None:
+    assert outcome_of(Failure("retry", reason)) == outcome
+
+
+def test_every_reason_that_a_fetch_may_fail_for_has_its_class() -> None:
+    sources = "".join(path.read_text(encoding="utf-8") for path in WEB.glob("*.py"))
+    reasons = set(re.findall(r'FetchError\(\s*"\w+",\s*f?"([^"]+)"', sources))
+    reasons = {re.sub("{.+}", "404", reason) for reason in reasons} | {reason for _, reason in _REASONS}
+    assert len(reasons) > 15
+    unclassed = {reason for reason in reasons if outcome_of(Failure("retry", reason)) == "other"}
+    assert unclassed == {"no content", "url"}
+
+
+def test_what_is_no_failure_is_of_one_class() -> None:
+    results = (Fetched(URL, 200, {}, b"", 0.1), Moved(URL, URL, 301), Early(3.0))
+    assert [outcome_of(result) for result in results] == ["2xx", "3xx", "early"]
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.text() | st.builds("{} {}".format, st.sampled_from(["status", "robots.txt", "address"]), st.text()))
+def test_no_reason_makes_a_new_class(reason: str) -> None:
+    assert outcome_of(Failure("gone", reason)) in OUTCOMES
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[Runtime]:
+    with a_runtime(Settings.model_validate({"data": tmp_path / "data"}), NOW) as made:
+        yield made
+
+
+def counted(runtime: Runtime, metric: Metric, *labels: str) -> float:
+    """Return a counter's value; 0 where its labels were never bound."""
+    given = dict(zip(metric.labels, labels, strict=True))
+    return runtime.metrics.registry.get_sample_value(metric.name, given) or 0.0
+
+
+def told(reading: Reading) -> dict[tuple[str, tuple[str, ...]], float]:
+    return {
+        (sample.name, tuple(sample.labels.values())): sample.value
+        for family in reading.families()
+        for sample in family.samples
+    }
+
+
+def an_order(url: str, lease: float = NOW + 60) -> FetchOrder:
+    return FetchOrder(
+        url=url, order=1, predicate="p", policy="linkage", explored=False, probability=0.99, priority=1.5,
+        depth=0, lease=lease,
+    )  # fmt: skip
+
+
+class Event:
+    """A message of the topic of orders, as the agent's stream hands it over."""
+
+    message = SimpleNamespace(partition=0, offset=7)
+
+    def __init__(self, value: bytes) -> None:
+        self.value = value
+
+    def ack(self) -> None:
+        pass
+
+
+def test_fetches_are_counted_by_what_came_of_them(runtime: Runtime) -> None:
+    body = b"<p>hello"
+
+    async def run() -> None:
+        async with serving(fixed(body)) as server, Client(fetch_settings(), lambda: NOW) as client:
+            agent: Any = FetchAgent(runtime, client)
+            page, closed = f"{server.origin}/", "http://127.0.0.1:1/"
+            for value in (encode(an_order(page)), encode(an_order(page, NOW - 1)), encode(an_order(closed))):
+                await answer(agent, value)
+            await answer(agent, b"rubbish")
+
+    async def answer(agent: Any, value: bytes) -> None:
+        await agent._slots.acquire()
+        await agent._answer(Event(value))
+
+    asyncio.run(run())
+    outcomes = {outcome: counted(runtime, FETCHED, outcome) for outcome in (*OUTCOMES, "expired")}
+    assert {outcome: number for outcome, number in outcomes.items() if number} == {
+        "2xx": 1, "expired": 1, "connection": 1,
+    }  # fmt: skip
+    assert counted(runtime, FETCHED_BYTES) == len(body)
+    assert counted(runtime, TAKEN, "fetches") == 4
+    assert counted(runtime, DEAD_LETTERS, "fetches", "unreadable") == 1
+
+
+def test_waits_for_a_servers_delay_are_told(runtime: Runtime) -> None:
+    async def run() -> Reading:
+        delayed = fetch_settings(delay_seconds=0.05)
+        async with serving(fixed(b"page")) as server, Client(delayed, lambda: NOW) as client:
+            agent: Any = FetchAgent(runtime, client)
+            for _ in range(2):
+                await client.fetch(f"{server.origin}/")
+            reading = Reading()
+            agent._metrics.measure(reading)
+            return reading
+
+    found = told(asyncio.run(run()))
+    assert found[WAITS.name, ()] >= 1
+    assert 0 < found[WAIT_SECONDS.name, ()] <= 0.05 * found[WAITS.name, ()]
+
+
+def a_harvest(pages: int, hits: int) -> Harvest:
+    harvest = Harvest(window_pages=10, window_seconds=60.0)
+    for number in range(pages):
+        harvest.add(number < hits, NOW, "linkage", explored=number == 0)
+    return harvest
+
+
+def test_the_figures_of_partitions_add_up_before_their_rate_is_taken(runtime: Runtime) -> None:
+    states = [("p", a_harvest(30, 20)), ("p", a_harvest(10, 0)), ("q", a_harvest(0, 0))]
+    reading = Reading()
+    HarvestMetrics(runtime, lambda: states).measure(reading)
+    found = told(reading)
+    assert found[HARVEST_PAGES.name, ("p",)] == 40
+    assert found[HARVEST_RATE.name, ("p",)] == 0.5
+    assert found[HARVEST_LIFT.name, ("p",)] == pytest.approx(0.5 / (1.5 / 3))
+    assert found[HARVEST_RATE.name, ("q",)] == 0.0
+    assert (HARVEST_LIFT.name, ("q",)) not in found
+
+
+def test_predicates_beyond_the_bound_have_sums_and_no_rate(runtime: Runtime) -> None:
+    states = [(f"p{number}", a_harvest(2, 1)) for number in range(MOST_PREDICATES + 3)]
+    reading = Reading()
+    HarvestMetrics(runtime, lambda: states).measure(reading)
+    found = told(reading)
+    assert found[HARVEST_PAGES.name, (OTHER,)] == 6
+    assert (HARVEST_RATE.name, (OTHER,)) not in found
+    assert sum(name == HARVEST_RATE.name for name, _ in found) == MOST_PREDICATES

@@ -1,0 +1,69 @@
+"""A worker plays the roles it is given, on the embedded log too, and ends with what it runs on."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.crawl.connect import connect
+from agents.observation.observer import Observer
+from agents.worker.command import played
+from agents.worker.roles import ROLES
+from agents.worker.worker import Worker
+from streams.configuration import ConfigurationError
+from streams.metrics.registry import Metrics
+from streams.settings import Settings
+from streams.topics import INBOXES
+
+SECONDS = 60.0
+
+
+def settings(directory: Path) -> Settings:
+    return Settings.model_validate({"data": directory / "data"})
+
+
+def test_every_role_has_an_inbox_and_every_inbox_a_role() -> None:
+    assert set(ROLES) == INBOXES.keys()
+
+
+def test_roles_are_played_in_the_order_of_the_flow() -> None:
+    assert played(["learn", "observe"]) == ("observe", "learn")
+    assert played(["all"]) == ROLES
+    with pytest.raises(ConfigurationError, match="no role 'learner'; expected some of observe"):
+        played(["learner"])
+
+
+def test_a_worker_has_the_agents_of_its_roles_only(tmp_path: Path) -> None:
+    async def run() -> None:
+        here = settings(tmp_path)
+        observer = Observer(here.observe, b"key")
+        async with (
+            asyncio.timeout(SECONDS),
+            connect(here) as log,
+            Worker(here, ("learn", "browse"), log, observer, Metrics()) as worker,
+        ):
+            worker.begin()
+            assert list(worker.parts) == ["browse", "learn"]
+            while not all(inbox.shards for inbox in worker.inboxes):
+                await asyncio.sleep(0.01)
+        assert worker.failure is None
+
+    asyncio.run(run())
+
+
+def test_a_worker_fails_with_the_app_that_it_runs_on(tmp_path: Path) -> None:
+    async def run() -> None:
+        here = settings(tmp_path)
+        observer = Observer(here.observe, b"key")
+        async with (
+            asyncio.timeout(SECONDS),
+            connect(here) as log,
+            Worker(here, ("browse",), log, observer, Metrics()) as worker,
+        ):
+            app: Any = worker.runtimes["browse"].app
+            await app.consumer.crash(OSError("the broker is gone"))
+            await worker.stopped.wait()
+        assert isinstance(worker.failure, OSError)
+
+    asyncio.run(run())

@@ -1,0 +1,1 @@
+"""Tests of what Scentline runs in: manifests, image, dashboards, alerts."""

@@ -1,0 +1,83 @@
+"""Generated files are what the generator makes now, and so hold every topic, user and setting of the code."""
+
+import pytest
+import yaml
+
+from deploy.manifests.configuration import GIVEN
+from deploy.manifests.files import DEPLOY, files
+from deploy.manifests.topics import PARTITIONS
+from streams.configuration import keys, load
+from streams.topic_configs import declared
+from tests.deploy.conftest import Rendered
+
+FILES = files()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_generated_file_is_what_the_generator_makes_now(name: str) -> None:
+    assert (DEPLOY / name).read_text(encoding="utf-8") == FILES[name], "run `make manifests`"
+
+
+def test_the_settings_file_shows_every_setting() -> None:
+    lines = FILES["k8s/base/scentline.toml"].splitlines()
+    section, shown = "", set()
+    for line in lines:
+        if line.startswith("["):
+            section = line.strip("[]") + "."
+        name = line.removeprefix("# ").partition(" ")[0].rstrip(":")
+        shown.add(section + name)
+    assert [key for key in keys() if key not in shown] == []
+
+
+def test_a_worker_takes_the_settings_file_as_it_stands() -> None:
+    loaded = load(config_file=DEPLOY / "k8s" / "base" / "scentline.toml", environ={})
+    assert {key for key, where in loaded.origins.items() if where != "default"} == set(GIVEN)
+    assert loaded.settings.streams.partitions == PARTITIONS
+
+
+def test_every_overlay_has_the_topics_that_are_declared_for_its_settings(overlay: Rendered) -> None:
+    partitions, replicas = streams(overlay)
+    found = {
+        topic["metadata"]["name"]: (topic["spec"]["partitions"], topic["spec"]["config"])
+        for topic in overlay.kind("KafkaTopic")
+    }
+    expected = {topic.name: (topic.partitions, topic.configs) for topic in declared(partitions, replicas)}
+    assert found == expected
+    assert {topic["spec"]["replicas"] for topic in overlay.kind("KafkaTopic")} == {replicas}
+    assert not any("topicName" in topic["spec"] for topic in overlay.kind("KafkaTopic"))
+
+
+def test_no_more_workers_are_asked_for_than_there_are_partitions(overlay: Rendered) -> None:
+    partitions, _ = streams(overlay)
+    most = [scaled["spec"]["maxReplicaCount"] for scaled in overlay.kind("ScaledObject")]
+    most += [each["spec"]["replicas"] for each in overlay.kind("StatefulSet")]
+    assert max(most) <= partitions
+
+
+def test_there_are_brokers_enough_for_the_replicas(overlay: Rendered) -> None:
+    _, replicas = streams(overlay)
+    brokers = [
+        pool["spec"]["replicas"] for pool in overlay.kind("KafkaNodePool") if "broker" in pool["spec"]["roles"]
+    ]
+    config = overlay.one("Kafka", "scentline")["spec"]["kafka"]["config"]
+    assert sum(brokers) >= replicas
+    assert config["default.replication.factor"] == replicas
+    assert config["auto.create.topics.enable"] is False
+
+
+def streams(overlay: Rendered) -> tuple[int, int]:
+    """Return partitions and replication as an overlay's workers are told."""
+    settings = load(
+        config_file=DEPLOY / "k8s" / "base" / "scentline.toml",
+        environ=dict(overlay.configured("scentline-environment")),
+    ).settings
+    return settings.streams.partitions, settings.kafka.replication
+
+
+def test_the_workers_get_the_settings_file_that_was_written(overlay: Rendered) -> None:
+    assert overlay.configured("scentline-settings")["scentline.toml"] == FILES["k8s/base/scentline.toml"]
+
+
+def test_the_alerts_of_kubernetes_are_those_of_the_plain_file(overlay: Rendered) -> None:
+    plain = yaml.safe_load((DEPLOY / "prometheus" / "rules.yaml").read_text(encoding="utf-8"))
+    assert overlay.one("PrometheusRule", "scentline")["spec"] == plain

@@ -1,0 +1,146 @@
+"""Alerts and dashboards ask for metrics that there are, and alerts fire on what they are for."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy.manifests.files import DEPLOY
+from deploy.manifests.panels import COLUMNS, dashboard
+from streams.metrics.catalogue import CATALOGUE
+from tests.deploy.programs import promtool
+
+RULES = DEPLOY / "prometheus" / "rules.yaml"
+DASHBOARDS = ("crawl", "operator")
+#: What Prometheus, its client and the kubelet tell.
+OTHERS = {
+    "up", "process_resident_memory_bytes", "kubelet_volume_stats_available_bytes",
+    "kubelet_volume_stats_capacity_bytes",
+}  # fmt: skip
+METRICS = {
+    name: metric
+    for metric in CATALOGUE
+    for name in (
+        [f"{metric.name}_{part}" for part in ("bucket", "count", "sum")]
+        if metric.kind == "histogram"
+        else [metric.name]
+    )
+}
+#: What Prometheus itself puts on every series.
+TARGET_LABELS = {"job", "instance", "namespace", "pod", "le"}
+
+
+def rules() -> list[dict[str, Any]]:
+    groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+def panels(name: str) -> list[dict[str, Any]]:
+    model = json.loads((DEPLOY / "grafana" / f"{name}.json").read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = model["panels"]
+    return found
+
+
+def queries(name: str) -> Iterator[str]:
+    for panel in panels(name):
+        for target in panel.get("targets", []):
+            yield target["expr"]
+
+
+def everything_asked() -> list[str]:
+    return [rule["expr"] for rule in rules()] + [query for name in DASHBOARDS for query in queries(name)]
+
+
+def asked(query: str) -> set[str]:
+    return set(re.findall(r"\b(?:scentline_\w+|kubelet_\w+|process_\w+|up)\b", query))
+
+
+@pytest.mark.parametrize("query", everything_asked())
+def test_a_query_asks_for_metrics_and_labels_that_there_are(query: str) -> None:
+    names = asked(query)
+    assert names
+    assert names <= METRICS.keys() | OTHERS
+    labels = {label for name in names if name in METRICS for label in METRICS[name].labels}
+    grouped = {label.strip() for group in re.findall(r"by \(([^)]*)\)", query) for label in group.split(",")}
+    matched = set(re.findall(r"[{,]\s*(\w+)\s*(?:=~|!~|!=|=)", query))
+    assert (grouped | matched) - TARGET_LABELS <= labels
+
+
+def test_every_metric_is_in_a_dashboard_or_an_alert() -> None:
+    names = {name for query in everything_asked() for name in asked(query)}
+    worked_out = {"scentline_harvest_rate", "scentline_harvest_lift"}  # a worker's own; dashboards add up
+    shown = {METRICS[name].name for name in names - OTHERS}
+    assert {metric.name for metric in CATALOGUE} - shown == worked_out
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_a_dashboards_panels_lie_beside_each_other(name: str) -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in panels(name):
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= COLUMNS
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & taken
+        taken |= cells
+
+
+def test_the_harvest_rate_of_each_predicate_comes_first() -> None:
+    first = next(panel for panel in panels("crawl") if panel["type"] != "row")
+    assert first["title"] == "Harvest rate of late"
+    assert "by (predicate)" in first["targets"][0]["expr"]
+    assert first["targets"][0]["legendFormat"] == "{{predicate}}"
+
+
+def test_a_panel_with_a_misspelt_key_is_refused() -> None:
+    form = {"uid": "u", "title": "t", "rows": [{"title": "r", "panels": [{"title": "p", "query": {}}]}]}
+    with pytest.raises(ValueError, match="panel p: no such key: query"):
+        dashboard(form)
+
+
+def test_every_alert_is_shown_to_fire_and_to_be_silent() -> None:
+    tested = yaml.safe_load((DEPLOY / "prometheus" / "rules_test.yaml").read_text(encoding="utf-8"))
+    cases = [case for test in tested["tests"] for case in test["alert_rule_test"]]
+    names = {rule["alert"] for rule in rules()}
+    assert {case["alertname"] for case in cases if case["exp_alerts"]} == names
+    assert {case["alertname"] for case in cases if not case["exp_alerts"]} == names
+
+
+def test_every_alert_says_how_grave_it_is_and_what_is_wrong() -> None:
+    for rule in rules():
+        assert rule["labels"]["severity"] in {"critical", "warning"}
+        assert rule["annotations"]["summary"]
+
+
+def check(*arguments: str | Path) -> None:
+    checked = subprocess.run([promtool(), *arguments], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_promtool_takes_the_alerts() -> None:
+    check("check", "rules", RULES)
+
+
+def test_promtool_sees_every_alert_fire_on_what_it_is_for() -> None:
+    check("test", "rules", DEPLOY / "prometheus" / "rules_test.yaml")
+
+
+def test_promtool_takes_the_configuration() -> None:
+    check("check", "config", DEPLOY / "prometheus" / "prometheus.yml")
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_promtool_takes_the_queries_of_a_dashboard(name: str, tmp_path: Path) -> None:
+    filled = [query.replace("$__rate_interval", "1m").replace("$namespace", ".*") for query in queries(name)]
+    recorded = [{"record": f"query{number}", "expr": query} for number, query in enumerate(filled)]
+    file = tmp_path / "queries.yaml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": name, "rules": recorded}]}), encoding="utf-8")
+    check("check", "rules", file)

@@ -1,0 +1,131 @@
+"""Only fetch reaches the internet, and nothing else than the internet; the rest is denied."""
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.web.guard import Address, Network, is_global
+from tests.deploy.conftest import Rendered, render
+
+WORKER = {"app.kubernetes.io/name": "scentline"}
+KAFKA = {"strimzi.io/cluster": "scentline"}
+#: Where a cluster's own API server may be (RFC 1918, 6598, 4193).
+PRIVATE = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"}
+
+
+def policies(overlay: Rendered) -> dict[str, dict[str, Any]]:
+    return {each["metadata"]["name"]: each["spec"] for each in overlay.kind("NetworkPolicy")}
+
+
+def blocks(policy: dict[str, Any]) -> Iterator[tuple[Network, list[Network]]]:
+    """Yield each block of addresses that a policy lets out to, with its exceptions."""
+    for rule in policy.get("egress", []):
+        for peer in rule["to"]:
+            if "ipBlock" in peer:
+                block = peer["ipBlock"]
+                yield ip_network(block["cidr"]), [ip_network(each) for each in block.get("except", [])]
+
+
+def lets_out(policy: dict[str, Any], address: Address) -> bool:
+    return any(
+        address in block and not any(address in exception for exception in exceptions)
+        for block, exceptions in blocks(policy)
+    )
+
+
+def fetches() -> dict[str, Any]:
+    return policies(render("prod"))["fetch-internet"]
+
+
+def test_what_no_policy_allows_is_denied(overlay: Rendered) -> None:
+    assert policies(overlay)["default-deny"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+
+
+def test_every_rule_names_whom_it_lets_in_or_out(overlay: Rendered) -> None:
+    for policy in policies(overlay).values():
+        assert all(
+            (rule.get("to") and rule.get("ports")) or is_kafkas_own(rule) for rule in policy.get("egress", [])
+        )
+        assert all(rule.get("from") and rule.get("ports") for rule in policy.get("ingress", []))
+
+
+def is_kafkas_own(rule: dict[str, Any]) -> bool:
+    return bool(rule["to"] == [{"podSelector": {"matchLabels": KAFKA}}])
+
+
+def test_fetch_alone_has_the_internet(overlay: Rendered) -> None:
+    found = policies(overlay)
+    selected = found["fetch-internet"]["podSelector"]["matchLabels"]
+    for role, each in overlay.workers().items():
+        labels = each["spec"]["template"]["metadata"]["labels"]
+        assert (selected.items() <= labels.items()) == (role == "fetch")
+    for name, policy in found.items():
+        if name != "fetch-internet":
+            assert [str(block) for block, _ in blocks(policy) if str(block) not in PRIVATE] == []
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "169.254.169.254", "127.0.0.1",
+        "0.0.0.0", "224.0.0.1", "255.255.255.255", "198.18.0.1", "192.0.0.170",
+        "::1", "::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "fc00::1", "fd00:ec2::254", "fe80::1", "ff02::1",
+        "2001::1", "2001:db8::1", "2002:a00:1::1", "3fff::1",
+    ],
+)  # fmt: skip
+def test_fetch_does_not_reach_an_inner_address(inner: str) -> None:
+    assert not lets_out(fetches(), ip_address(inner))
+
+
+@pytest.mark.parametrize(
+    "outer", ["9.9.9.9", "172.15.255.255", "172.32.0.0", "100.128.0.1", "2620:fe::fe", "2a00:1450:4001::1"]
+)
+def test_fetch_reaches_the_internet(outer: str) -> None:
+    assert lets_out(fetches(), ip_address(outer))
+
+
+@settings(derandomize=True, deadline=None, max_examples=500)
+@given(st.one_of(st.integers(0, 2**32 - 1).map(IPv4Address), st.integers(2**125, 2**126 - 1).map(IPv6Address)))
+def test_what_the_policy_lets_out_to_the_guard_of_the_program_calls_global(address: Address) -> None:
+    assert is_global(address) or not lets_out(fetches(), address)
+
+
+def test_the_policy_lets_out_to_no_address_at_the_edge_of_a_special_block() -> None:
+    for block, exceptions in blocks(fetches()):
+        for each in exceptions:
+            first, last = int(each[0]), int(each[-1])
+            assert not lets_out(fetches(), each[0])
+            assert not lets_out(fetches(), each[-1])
+            outside = [
+                type(each[0])(number)
+                for number in (first - 1, last + 1)
+                if int(block[0]) <= number <= int(block[-1])
+            ]
+            assert [
+                address for address in outside if lets_out(fetches(), address) and not is_global(address)
+            ] == []
+
+
+def test_every_worker_reaches_kafka_and_names_and_is_reached_by_prometheus(overlay: Rendered) -> None:
+    policy = policies(overlay)["workers"]
+    assert policy["podSelector"]["matchLabels"] == WORKER
+    kafka, names = policy["egress"]
+    (listener,) = overlay.one("Kafka", "scentline")["spec"]["kafka"]["listeners"]
+    assert KAFKA.items() <= kafka["to"][0]["podSelector"]["matchLabels"].items()
+    assert [port["port"] for port in kafka["ports"]] == [listener["port"]]
+    assert {(port["protocol"], port["port"]) for port in names["ports"]} == {("UDP", 53), ("TCP", 53)}
+    (metrics,) = policy["ingress"]
+    assert metrics["ports"] == [{"protocol": "TCP", "port": 9464}]
+
+
+def test_kafka_lets_in_workers_and_keda_only(overlay: Rendered) -> None:
+    (listener,) = overlay.one("Kafka", "scentline")["spec"]["kafka"]["listeners"]
+    assert listener["authentication"] == {"type": "tls"}
+    assert listener["networkPolicyPeers"] == [
+        {"podSelector": {"matchLabels": WORKER}},
+        {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "keda"}}},
+    ]

@@ -1,0 +1,117 @@
+"""The page on operations says what is there: alerts, commands, settings, metrics, files, sizes."""
+
+import re
+import shlex
+from typing import Any
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from agents.cli import load_commands
+from agents.cli.app import app
+from deploy.manifests.configuration import GIVEN
+from deploy.manifests.files import DEPLOY, ROOT
+from streams.configuration import keys
+from streams.metrics.catalogue import CATALOGUE
+from streams.settings import Settings
+from tests.deploy.conftest import Rendered
+from tests.deploy.page import TEXT, commands, section
+
+RULES = yaml.safe_load((DEPLOY / "prometheus" / "rules.yaml").read_text(encoding="utf-8"))
+MEGABYTE = 1_000_000
+
+
+def test_every_alert_has_its_heading_in_the_order_of_the_file() -> None:
+    alerts = [rule["alert"] for group in RULES["groups"] for rule in group["rules"]]
+    assert sorted(re.findall(r"^### (\w+)$", section("Alerts"), re.MULTILINE)) == sorted(alerts)
+
+
+def test_every_setting_that_is_named_is_one() -> None:
+    sections = {key.partition(".")[0] for key in keys() if "." in key}
+    named = {name for name in re.findall(r"`([a-z]+\.[a-z_]+)`", TEXT) if name.partition(".")[0] in sections}
+    assert named
+    assert named <= set(keys())
+
+
+def test_every_metric_that_is_named_is_one() -> None:
+    named = set(re.findall(r"`(scentline_\w+)`", TEXT))
+    assert named
+    assert named <= {metric.name for metric in CATALOGUE}
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    named = set(re.findall(r"`((?:deploy|streams)/[\w./-]+)`", TEXT)) | {
+        f"docs/{link}" for link in re.findall(r"\]\(([\w-]+\.md)", TEXT)
+    }
+    assert len(named) > 10
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def scentline(command: str) -> list[str] | None:
+    """Return the words of a command line that are scentline's own, if it has any."""
+    words = shlex.split(command)
+    if "scentline" in words:
+        return words[words.index("scentline") + 1 :]
+    if words[:2] == ["docker", "compose"] and "topics" in words:
+        return words[words.index("topics") + 1 :]
+    return None
+
+
+def in_text() -> list[str]:
+    """Return the commands of scentline that stand in sentences."""
+    return [each for each in re.findall(r"`(scentline [a-z][^`]*)`", TEXT) if "..." not in each]
+
+
+@pytest.mark.parametrize("command", [line for line in [*commands(), *in_text()] if scentline(line)])
+def test_a_command_of_scentline_is_one_with_the_options_that_are_given(command: str) -> None:
+    words = scentline(command)
+    assert words
+    load_commands()
+    found: Any = get_command(app)
+    while words and hasattr(found, "commands"):
+        found = found.commands[words.pop(0)]
+    options = {option for parameter in found.params for option in parameter.opts}
+    assert {word for word in words if word.startswith("--")} <= options
+
+
+@pytest.mark.parametrize("command", [line for line in commands() if line.startswith("kubectl ")])
+def test_a_command_of_kubectl_is_about_what_there_is(command: str, prod: Rendered) -> None:
+    words = shlex.split(command)
+    names = {(each["kind"].lower(), each["metadata"]["name"]) for each in prod.objects}
+    asked = {tuple(word.split("/")) for word in words if re.fullmatch(r"[a-z]+/scentline[\w-]*", word)}
+    assert asked <= names
+    if "--kustomize" in words:
+        assert (ROOT / words[words.index("--kustomize") + 1]).is_dir()
+    (namespace,) = prod.kind("Namespace")
+    for word in words:
+        if word.startswith("--namespace="):
+            assert word == f"--namespace={namespace['metadata']['name']}"
+
+
+def test_the_secret_that_is_made_is_the_one_that_observe_reads(prod: Rendered) -> None:
+    (made,) = {line for line in commands() if "create secret" in line}
+    container = prod.workers()["observe"]["spec"]["template"]["spec"]["containers"][0]
+    reference = container["env"][0]["valueFrom"]["secretKeyRef"]
+    assert f"create secret generic {reference['name']} " in made
+    assert f"--from-literal={reference['key']}=" in made
+
+
+def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
+    settings = Settings()
+    plain = " ".join(TEXT.split())
+    assert (settings.frontier.queue, "`frontier.queue`, 100,000 a predicate" in plain) == (100_000, True)
+    assert (settings.streams.cached_rows, "at the default of 20,000, would" in plain) == (20_000, True)
+    assert (GIVEN["streams.cached_rows"], "file therefore says 5,000" in plain) == (5_000, True)
+    assert (settings.fetch.connections, "64 is `fetch.connections`" in plain) == (64, True)
+    assert (GIVEN["streams.partitions"], "12, as in `prod`" in plain) == (12, True)
+
+
+def test_a_worker_of_frontier_that_holds_everything_fits_its_limit(prod: Rendered) -> None:
+    assert "150 MB + predicates x 30 MB + partitions x (streams.cached_rows x 17 kB + 64 MB)" in TEXT
+    partition = GIVEN["streams.cached_rows"] * 0.017 + 64
+    needed = (150 + 10 * 30 + GIVEN["streams.partitions"] * partition) * MEGABYTE  # with ten predicates
+    assert f"{needed / 1e9:.1f} GB with all the rest and ten predicates" in " ".join(TEXT.split())
+    container = prod.workers()["frontier"]["spec"]["template"]["spec"]["containers"][0]
+    assert container["resources"]["limits"]["memory"] == "4Gi"
+    assert needed < 0.6 * 4 * 1024**3

@@ -1,0 +1,70 @@
+"""One broker a process of tests: started by the first that asks for it, stopped at the end of the run.
+
+Topics have fixed names, so each worker of pytest-xdist has a broker of its own: 200 MB and three seconds, and
+no test waits for another one's.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from kafka.admin import KafkaAdminClient, MemberToRemove
+
+from deploy.kafka.broker import QUICK, Broker, free_port
+from deploy.kafka.jars import MissingProgramError
+
+SECONDS = 30
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """Return a running broker, which a test may end and start again."""
+    broker = Broker(tmp_path_factory.mktemp("broker"), free_port(), java=QUICK)
+    try:
+        broker.start()
+    except MissingProgramError as error:
+        pytest.skip(str(error))
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(broker: Broker) -> str:
+    """Return the broker's address, as the setting ``broker`` takes it; what earlier tests made is there."""
+    return broker.address
+
+
+@pytest.fixture
+def empty_kafka(broker: Broker) -> str:
+    """Return the broker's address, without a topic and without a consumer group."""
+    if not broker.running:
+        broker.start()
+    with KafkaAdminClient(bootstrap_servers=broker.address.removeprefix("kafka://")) as admin:
+        _repeat(lambda: _delete_groups(admin))
+        _repeat(lambda: _delete_topics(admin))
+    return broker.address
+
+
+def _delete_groups(admin: KafkaAdminClient) -> list[str]:
+    """Delete every group, and first the members that died without a word; return those that were there."""
+    groups = [group["group_id"] for group in admin.list_groups()]
+    for group, described in admin.describe_groups(groups).items():
+        members = [MemberToRemove(member_id=member["member_id"]) for member in described["members"]]
+        admin.remove_group_members(group, members)
+    admin.delete_groups(groups)
+    return groups
+
+
+def _delete_topics(admin: KafkaAdminClient) -> list[str]:
+    """Delete every topic; return those that were there: that they are gone is seen a little later."""
+    topics = [name for name in admin.list_topics() if not name.startswith("__")]
+    if topics:
+        admin.delete_topics(topics, raise_errors=False)
+    return topics
+
+
+def _repeat(delete: Callable[[], list[str]]) -> None:
+    end = time.monotonic() + SECONDS
+    while left := delete():
+        assert time.monotonic() < end, f"could not be deleted: {left}"
+        time.sleep(0.05)

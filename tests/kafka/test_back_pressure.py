@@ -1,0 +1,181 @@
+"""Whoever is slow slows those before it: no topic grows on and on, and the one that waits is named."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.control.command import submit
+from agents.control.requests import Seeds
+from agents.offline.process import ServerProcess
+from agents.offline.synthetic.web import SyntheticWeb
+from bench.faults.workers import WorkerProcess
+from deploy.kafka.broker import Broker, free_port
+from streams.configuration import load
+from streams.metrics.catalogue import LAG
+from streams.settings import Settings
+from streams.topics import ACCESSES, INBOXES, OUTCOMES, PAGES, TOPICS
+from streams.transport.kafka.admin import Admin
+from tests.agents.commands import printed, running
+from tests.streams.scraping import asked, read
+
+pytestmark = pytest.mark.slow
+WEB = (5, 3, 60, 3)  # seed, sites, pages a site, topics
+#: Pages in flight, once as many are judged; and with those whose answer takes longer than usual.
+WINDOW, CONNECTIONS = 4, 8
+SECONDS = 120.0
+LOOK_SECONDS = 0.25
+#: Looks in a row that must find the same: for longer than it takes until a fetch counts as a slow one.
+QUIET_LOOKS = 20
+#: Python that has a worker take a third of a second for each page that it reads.
+SLOW = """\
+import time
+import agents.judges.reading as reading
+parse = reading.parse
+def slowly(*given):
+    time.sleep(0.3)
+    return parse(*given)
+reading.parse = slowly
+"""
+
+
+class Crawl:
+    """Workers on a broker, each with an address at which it tells of itself."""
+
+    def __init__(self, directory: Path, broker: str, proxy: str) -> None:
+        values = {
+            "broker": broker,
+            "metrics.host": "127.0.0.1",
+            "kafka.session_seconds": 6,
+            "kafka.heartbeat_seconds": 2,
+            "fetch.proxy": proxy,
+            "fetch.delay_seconds": 0,
+            "fetch.connections": CONNECTIONS,
+            "frontier.window_share": 1,
+            "frontier.window_max": WINDOW,
+            "predicates.menu": 'title("*")',
+        }
+        self.directory = directory
+        self.config = directory / "crawl.toml"
+        self.config.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()))
+        self.settings: Settings = load({}, config_file=self.config, environ={}).settings
+        self._urls: list[str] = []
+        self._resources = ExitStack()
+        self.command("topics", "create")
+
+    def command(self, *arguments: str) -> str:
+        return printed(self.directory, *arguments, "--config", str(self.config))
+
+    def worker(self, name: str, *roles: str, first: str = "") -> WorkerProcess:
+        """Start a worker, which is ended at the end."""
+        port = free_port()
+        options = ("--config", str(self.config), "--set", f"metrics.port={port}")
+        worker = WorkerProcess(name, roles, self.directory, options)
+        worker.start(first=first)
+        self._resources.callback(worker.kill)
+        self._urls.append(f"http://127.0.0.1:{port}/metrics")
+        return worker
+
+    def close(self) -> None:
+        self._resources.close()
+
+    def ends(self) -> dict[str, int]:
+        """Return how many messages were ever written to each topic."""
+        with Admin(self.settings) as admin:
+            found = admin.ends((topic.name, 0) for topic in TOPICS)
+        return {topic: end for (topic, _), end in found.items()}
+
+    def lag(self) -> dict[str, int]:
+        """Return how many messages of each topic wait, as the command tells it."""
+        found = json.loads(self.command("lag", "--json"))
+        return {each["topic"]: each["lag"] for each in found}
+
+    def measured_lag(self) -> dict[str, float]:
+        """Return how many messages of each inbox wait, as the workers' metrics tell it."""
+        scrapes = [read(asked(url)[1]) for url in self._urls]
+        return {
+            topic.name: sum(each.sum(LAG, topic=topic.name) for each in scrapes) for topic in INBOXES.values()
+        }
+
+
+@pytest.fixture
+def crawl(tmp_path: Path, empty_kafka: str) -> Iterator[Crawl]:
+    with ServerProcess.synthetic(*WEB) as server:
+        crawl = Crawl(tmp_path, empty_kafka, server.url)
+        try:
+            yield crawl
+        finally:
+            crawl.close()
+
+
+def wait(what: str, condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < end, f"in vain: {what}"
+        time.sleep(LOOK_SECONDS)
+
+
+def settled(read: Callable[[], Any]) -> Any:
+    """Return what is read when it was the same for some looks."""
+    seen: list[Any] = []
+
+    def same() -> bool:
+        seen.append(read())
+        return len(seen) >= QUIET_LOOKS and all(each == seen[-1] for each in seen[-QUIET_LOOKS:])
+
+    wait("nothing to change", same)
+    return seen[-1]
+
+
+def longest(lag: dict[str, Any]) -> str:
+    return max(lag, key=lambda topic: float(lag[topic]))
+
+
+def test_a_slow_judge_slows_fetching_and_a_frozen_one_stops_it(crawl: Crawl) -> None:
+    crawl.worker("others", "observe", "browse", "fetch", "frontier", "learn", "harvest")
+    judge = crawl.worker("judge", "judge", first=SLOW)
+    submit(crawl.settings, Seeds(tuple(SyntheticWeb(*WEB).seeds(3))))
+    wait("a full window", lambda: crawl.ends()[OUTCOMES.name] >= 2 * WINDOW)
+
+    def pages_wait() -> bool:
+        lag = crawl.measured_lag()
+        assert lag[PAGES.name] <= CONNECTIONS
+        return lag[PAGES.name] > 1 and longest(lag) == PAGES.name
+
+    wait("the metrics to name the pages", pages_wait)
+
+    judge.freeze()
+    before = crawl.ends()
+    after = settled(crawl.ends)
+    assert after[PAGES.name] - before[PAGES.name] <= CONNECTIONS
+    lag = crawl.lag()
+    assert 0 < lag.pop(PAGES.name) <= 2 * CONNECTIONS  # what was judged last was not committed yet
+    assert set(lag.values()) == {0}
+
+    judge.thaw()
+    wait("pages to be judged again", lambda: crawl.ends()[OUTCOMES.name] >= after[OUTCOMES.name] + 2 * WINDOW)
+
+
+def test_the_feeding_of_a_log_waits_until_it_is_taken_in(crawl: Crawl, broker: Broker) -> None:
+    lines = list(SyntheticWeb(*WEB).access_log(users=20, accesses=8000))
+    (crawl.directory / "access.log").write_text("\n".join(lines) + "\n")
+    arguments = ("feed", "access.log", "--config", str(crawl.config), "--set", "streams.backlog=5")
+    with running(crawl.directory, *arguments) as feeder:
+        assert feeder.stderr is not None
+        said = feeder.stderr.readline()
+        assert "waiting for scentline-browse: 6 messages of accesses are not taken in yet" in said
+        assert settled(crawl.ends)[ACCESSES.name] == 6
+        broker.kill()
+        while "waiting until it can be seen what waits" not in said:
+            said = feeder.stderr.readline()
+            assert said, "the feeder ended"
+        broker.start()
+        crawl.worker("those who take it in", "browse", "frontier", "learn")
+        _, said = feeder.communicate(timeout=SECONDS)
+        assert feeder.returncode == 0, said
+    assert crawl.ends()[ACCESSES.name] > 6
+    wait("the rest to be taken in", lambda: crawl.lag()[ACCESSES.name] == 0)

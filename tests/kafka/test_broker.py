@@ -1,0 +1,123 @@
+"""The broker of ``make kafka``: started, stopped, killed, and no other process touched."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from deploy.kafka.broker import HOST, QUICK, Broker, free_port
+from deploy.kafka.jars import CACHE, BrokerError, MissingProgramError, classpath
+from deploy.kafka.process import find, note
+from deploy.kafka.properties import read_properties
+
+
+def topics(address: str) -> list[str]:
+    with KafkaAdminClient(bootstrap_servers=address.removeprefix("kafka://")) as admin:
+        return sorted(name for name in admin.list_topics() if not name.startswith("__"))
+
+
+def make(address: str, topic: str) -> None:
+    with KafkaAdminClient(bootstrap_servers=address.removeprefix("kafka://")) as admin:
+        admin.create_topics({topic: {"num_partitions": 1, "replication_factor": 1}}, wait_for_metadata=True)
+
+
+def test_a_broker_keeps_what_it_had_when_it_is_stopped_or_killed(broker: Broker, empty_kafka: str) -> None:
+    make(empty_kafka, "one")
+    assert broker.stop()
+    assert not broker.running
+    assert not broker.stop()
+    broker.start()
+    make(empty_kafka, "two")
+    broker.kill()
+    assert not broker.running
+    broker.start()
+    assert topics(broker.address) == ["one", "two"]
+
+
+def test_a_topic_that_is_asked_for_is_not_made(empty_kafka: str) -> None:
+    with (
+        KafkaAdminClient(bootstrap_servers=empty_kafka.removeprefix("kafka://")) as admin,
+        pytest.raises(KafkaError),
+    ):
+        admin.wait_for_topics(["asked-for"], timeout_ms=200)
+    assert topics(empty_kafka) == []
+
+
+def test_another_broker_of_the_same_directory_is_the_same(broker: Broker) -> None:
+    again = Broker(broker.directory, free_port())
+    assert again.running
+    assert again.address == broker.address
+
+
+def test_a_port_that_is_taken_is_named(broker: Broker, tmp_path: Path) -> None:
+    port = int(broker.address.rpartition(":")[2])
+    with pytest.raises(BrokerError, match=f"port {port} of {HOST} is taken"):
+        Broker(tmp_path, port).start()
+
+
+def test_a_broker_takes_further_listeners_and_says_why_it_does_not_start(
+    broker: Broker, tmp_path: Path
+) -> None:
+    port = free_port()
+    given = {"listeners": f"SECOND://{HOST}:{port}", "listener.security.protocol.map": "SECOND:PLAINTEXT"}
+    second = Broker(tmp_path / "second", free_port(), given, QUICK)
+    second.start()
+    try:
+        assert topics(f"kafka://{HOST}:{port}") == []
+    finally:
+        second.stop()
+    with pytest.raises(BrokerError, match=r"log\.retention\.hours"):
+        Broker(tmp_path / "second", free_port(), {"log.retention.hours": "soon"}).start()
+
+
+def test_without_java_or_maven_the_error_names_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingProgramError, match=r"needs java.*apt-get install default-jre-headless"):
+        Broker(tmp_path / "broker", free_port()).start()
+    with pytest.raises(MissingProgramError, match=r"needs mvn.*apt-get install maven"):
+        classpath(tmp_path)
+
+
+def test_a_jar_that_is_another_one_is_not_run(broker: Broker, tmp_path: Path) -> None:
+    shutil.copytree(CACHE / "jars", tmp_path / "jars", copy_function=os.link)
+    assert str(tmp_path) in classpath(tmp_path)
+    jar = tmp_path / "jars" / "kafka_2.13-4.1.0.jar"
+    jar.unlink()
+    with pytest.raises(BrokerError, match=r"kafka_2\.13-4\.1\.0\.jar: expected SHA-256 \w{64}, found none"):
+        classpath(tmp_path)
+    jar.write_bytes(b"another one")
+    with pytest.raises(BrokerError, match=r"kafka_2\.13-4\.1\.0\.jar: expected SHA-256 \w{64}, found \w{64}"):
+        classpath(tmp_path)
+
+
+def test_a_process_is_found_by_its_number_its_start_and_its_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "process.json"
+    assert find(file, "mine") is None
+    with subprocess.Popen([sys.executable, "-c", "input()", "mine"], stdin=subprocess.PIPE) as child:
+        note(file, child.pid, "kafka://here")
+        found = find(file, "mine")
+        assert found is not None
+        assert found.pid == child.pid
+        assert find(file, "another's") is None
+        began = psutil.Process(child.pid).create_time()
+        file.write_text(f'[{child.pid}, {began - 60}, "kafka://here"]')
+        assert find(file, "mine") is None
+        note(file, child.pid, "kafka://here")
+        child.communicate(b"\n")
+    assert find(file, "mine") is None
+    file.write_text("no note")
+    assert find(file, "mine") is None
+
+
+@pytest.mark.parametrize("line", ["listeners", "a=b\\"])
+def test_a_line_that_is_no_property_is_named_by_its_number_only(line: str) -> None:
+    with pytest.raises(ValueError, match=r"^line 2 of the properties: expected KEY=VALUE on one line$"):
+        read_properties(f"a=b\n{line}\n")

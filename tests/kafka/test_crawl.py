@@ -1,0 +1,59 @@
+"""A crawl on Kafka comes to the same counts as one on the embedded log."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agents.offline.process import ServerProcess
+from agents.offline.synthetic.web import SyntheticWeb
+from tests.agents.commands import last_line, printed
+from tests.rubbish.measured import run
+
+WEB = (5, 3, 30, 3)  # seed, sites, pages a site, topics
+PARTITIONS = 2
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[str]:
+    with ServerProcess.synthetic(*WEB) as server:
+        yield server.url
+
+
+def arguments(directory: Path, proxy: str) -> list[str]:
+    """Return the options of a crawl of the whole web, with its log, that two predicates ask for."""
+    web = SyntheticWeb(*WEB)
+    (directory / "access.log").write_text("\n".join(web.access_log(users=10, accesses=150)) + "\n")
+    (directory / "labels.tsv").write_text("".join(f"{url}\t{name}\n" for url, name in web.labels()))
+    options = ["--log", "access.log", "--labels", "labels.tsv", "--json"]
+    for seed in web.seeds(2):
+        options += ["--seed", seed]
+    for topic in sorted(web.facts().pages)[:2]:
+        options += ["--predicate", f'{topic}=category("{topic}")']
+    for value in (f"fetch.proxy={proxy}", "fetch.delay_seconds=0", f"streams.partitions={PARTITIONS}"):
+        options += ["--set", value]
+    return [*options, "--set", "observe.user_key=the same on both"]
+
+
+def counts(directory: Path, *command: str) -> dict[str, object]:
+    """Run a crawl to its end; return what it counted."""
+    ended = run(directory, "crawl", *command, seconds=120)
+    assert ended.status == 0, ended.err
+    found = last_line(ended.out)
+    return {name: found[name] for name in ("fetched", "failed", "refused", "candidates")} | {
+        name: (predicate["hits"], predicate["judged"]) for name, predicate in found["predicates"].items()
+    }
+
+
+def test_a_crawl_of_a_whole_web_counts_the_same_on_both_logs(
+    tmp_path: Path, proxy: str, empty_kafka: str
+) -> None:
+    options = arguments(tmp_path, proxy)
+    embedded = counts(tmp_path, *options, "--data", "embedded")
+    printed(tmp_path, "topics", "create", "--partitions", str(PARTITIONS), "--broker", empty_kafka)
+    kafka = counts(tmp_path, *options, "--data", "kafka", "--broker", empty_kafka)
+    assert kafka == embedded
+    assert kafka["candidates"] == 0
+    printed(tmp_path, "snapshot", "--broker", empty_kafka, "--data", "snapshot")
+    audits = {name: printed(tmp_path, "audit", "--data", name, "--json") for name in ("embedded", "snapshot")}
+    assert audits["snapshot"] == audits["embedded"]

@@ -1,0 +1,25 @@
+"""The examples in the help that name a broker work as they stand."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from agents.cli import load_commands
+from tests.agents.commands import printed
+from tests.agents.test_cli_examples import STOPPED
+
+
+def shown() -> list[str]:
+    """Return the examples that name a broker and end by themselves: first what makes the topics."""
+    lines = [line for examples in load_commands().values() for line in examples if "kafka://" in line]
+    ending = [line for line in lines if line not in STOPPED and not line.startswith("scentline worker ")]
+    return sorted(ending, key=lambda line: "topics create" not in line)
+
+
+@pytest.mark.slow
+def test_the_examples_that_name_a_broker_work(empty_kafka: str, tmp_path: Path) -> None:
+    lines = shown()
+    assert lines[0].startswith("scentline topics create ")
+    for line in lines:
+        printed(tmp_path, *shlex.split(line.replace("kafka://localhost:9092", empty_kafka))[1:])

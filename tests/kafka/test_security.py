@@ -1,0 +1,227 @@
+"""TLS, mutual TLS and passwords, against a broker that asks for them; what is wrong is said, no secret is."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from kafka.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialUpsertion
+
+from deploy.kafka.broker import QUICK, Broker, free_port
+from deploy.kafka.jars import MissingProgramError
+from streams.configuration import load
+from streams.runtime import Runtime
+from streams.settings import Settings
+from streams.topic_configs import declared
+from streams.topics import ACCESSES
+from streams.transport.kafka.admin import Admin
+from streams.transport.kafka.connection import KafkaError, aiokafka_arguments
+from streams.transport.kafka.log import connected
+from streams.transport.kafka.waiting import UnreachableError, probe
+from tests.kafka.counting import Counter
+
+USER = "scentline"
+SECRET = "s3cr3t-as-can-be"
+LOGIN = "org.apache.kafka.common.security"
+
+
+@dataclass
+class Secured:
+    """A broker with a listener a kind of security, and the files of who may use it."""
+
+    mutual: str
+    sasl: str
+    plain_sasl: str
+    files: Path
+
+    def settings(self, security: str, **given: Any) -> Settings:
+        """Return the settings that are right, but for those given; None leaves one out."""
+        kafka: dict[str, Any] = {"security": security, "session_seconds": 3, "heartbeat_seconds": 0.5}
+        if security.endswith("ssl"):
+            kafka["ca_file"] = self.files / "ca.pem"
+        if security == "ssl":
+            kafka |= {"cert_file": self.files / "cert.pem", "key_file": self.files / "key.pem"}
+        else:
+            kafka |= {"username": USER, "password": SECRET}
+        broker = {"ssl": self.mutual, "sasl_ssl": self.sasl, "sasl_plaintext": self.plain_sasl}[security]
+        kafka = {key: value for key, value in (kafka | given).items() if value is not None}
+        return Settings(broker=broker, data=self.files / security, kafka=kafka)
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    files = tmp_path_factory.mktemp("secured")
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(files / "ca.pem")
+    trustme.CA().cert_pem.write_to_path(files / "other-ca.pem")
+    _issue(authority, "127.0.0.1", files / "broker.pem", files / "broker.pem")
+    _issue(authority, "worker@scentline.internal", files / "cert.pem", files / "key.pem")
+    ports = [free_port() for _ in range(3)]
+    names = ("SSL", "SASL_SSL", "SASL_PLAINTEXT")
+    listeners = ",".join(f"{name}://127.0.0.1:{port}" for name, port in zip(names, ports, strict=True))
+    properties = {
+        "listeners": listeners,
+        "listener.security.protocol.map": ",".join(f"{name}:{name}" for name in names),
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(files / "broker.pem"),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(files / "ca.pem"),
+        "listener.name.ssl.ssl.client.auth": "required",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+    }
+    for name in ("sasl_ssl", "sasl_plaintext"):
+        start = f"listener.name.{name}"
+        plain = f'{LOGIN}.plain.PlainLoginModule required user_{USER}="{SECRET}";'
+        properties[f"{start}.plain.sasl.jaas.config"] = plain
+        for size in ("256", "512"):
+            scram = f"{LOGIN}.scram.ScramLoginModule required;"
+            properties[f"{start}.scram-sha-{size}.sasl.jaas.config"] = scram
+    broker = Broker(files / "broker", free_port(), properties, QUICK)
+    try:
+        broker.start()
+    except MissingProgramError as error:
+        pytest.skip(str(error))
+    try:
+        _know(broker)
+        mutual, sasl, plain_sasl = (f"kafka://127.0.0.1:{port}" for port in ports)
+        yield Secured(mutual, sasl, plain_sasl, files)
+    finally:
+        broker.stop()
+
+
+def _issue(authority: trustme.CA, name: str, certificate: Path, key: Path) -> None:
+    """Write a certificate, and its key as Kafka wants it (PKCS 8), to two files or to one."""
+    issued = authority.issue_cert(name)
+    private = load_pem_private_key(issued.private_key_pem.bytes(), None)
+    key.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    with certificate.open("ab") as file:
+        for part in issued.cert_chain_pems:
+            file.write(part.bytes())
+
+
+def _know(broker: Broker) -> None:
+    """Make the user known by both kinds of SCRAM, and the topics."""
+    with KafkaAdminClient(bootstrap_servers=broker.address.removeprefix("kafka://")) as admin:
+        for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+            credential = UserScramCredentialUpsertion(USER, mechanism, SECRET)
+            assert admin.alter_user_scram_credentials([credential]) == {USER: None}
+    with Admin(Settings(broker=broker.address)) as admin:
+        admin.create(declared(1), 1)
+
+
+WAYS = [
+    ("ssl", {}),
+    ("sasl_ssl", {"sasl_mechanism": "PLAIN"}),
+    ("sasl_ssl", {"sasl_mechanism": "SCRAM-SHA-256"}),
+    ("sasl_plaintext", {}),
+]
+
+
+@pytest.mark.parametrize(("security", "given"), WAYS)
+def test_it_publishes_reads_and_asks(secured: Secured, security: str, given: dict[str, str]) -> None:
+    settings = secured.settings(security, **given)
+    value = f"{security} {given}".encode()
+
+    async def run() -> bytes | None:
+        async with connected(settings) as log:
+            start = (await log.reader.ends(ACCESSES.name))[0]
+            await log.publisher.send_all([(ACCESSES.name, 0, None, value)])
+            [entry] = await log.reader.fetch(ACCESSES.name, 0, start, 10)
+            return entry.value
+
+    assert asyncio.run(run()) == value
+    with Admin(settings) as admin:
+        assert ACCESSES.name in admin.topics([ACCESSES.name])
+
+
+@pytest.mark.parametrize(
+    ("security", "given"), [("ssl", {}), ("sasl_ssl", {"sasl_mechanism": "SCRAM-SHA-512"})]
+)
+def test_a_worker_takes_its_partitions(secured: Secured, security: str, given: dict[str, str]) -> None:
+    settings = secured.settings(security, **given)
+
+    def fail(error: BaseException) -> None:
+        raise error
+
+    async def run() -> None:
+        async with connected(settings) as log, asyncio.timeout(60):
+            runtime = Runtime(log.app(f"browse-{security}"), settings, log.publisher, fail)
+            counter = Counter(runtime)
+            runtime.app.finalize()
+            await runtime.app.start()
+            while not counter.inbox.shards:
+                await asyncio.sleep(0.05)
+            await runtime.app.stop()
+
+    asyncio.run(run())
+
+
+def test_a_password_may_lie_in_a_file(secured: Secured, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text(SECRET + "\n")
+    settings = secured.settings("sasl_ssl", password=None, password_file=tmp_path / "password")
+    asyncio.run(probe(settings))
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_a_wrong_password_is_one_clear_error_without_it(
+    secured: Secured, mechanism: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    settings = secured.settings("sasl_ssl", sasl_mechanism=mechanism, password="wr0ng-as-can-be")
+    expected = rf"it refuses kafka\.username with that password by {mechanism}$"
+    with pytest.raises(KafkaError, match=expected) as caught:
+        asyncio.run(probe(settings))
+    assert not isinstance(caught.value, UnreachableError)
+    assert "wr0ng" not in f"{caught.value}{caught.value.__cause__}{caplog.text}"
+
+
+@pytest.mark.parametrize("security", ["ssl", "sasl_ssl"])
+def test_a_broker_whom_the_authority_does_not_know_is_not_trusted(secured: Secured, security: str) -> None:
+    settings = secured.settings(security, ca_file=secured.files / "other-ca.pem")
+    with pytest.raises(KafkaError, match=r"its certificate is not trusted \(.+\); expected one") as caught:
+        asyncio.run(probe(settings))
+    assert SECRET not in str(caught.value)
+
+
+def test_a_worker_without_a_certificate_is_refused_where_one_is_asked_for(secured: Secured) -> None:
+    settings = secured.settings("ssl", cert_file=None, key_file=None)
+    with pytest.raises(KafkaError, match=r"it refuses the connection \(.*CERTIFICATE.*\)"):
+        asyncio.run(probe(settings))
+
+
+def test_another_security_than_the_broker_has_is_no_answer(secured: Secured) -> None:
+    plain = Settings(broker=secured.sasl)
+    with pytest.raises(
+        UnreachableError, match=r"no answer \(.+\); does it run, with kafka.security plaintext\?"
+    ):
+        asyncio.run(probe(plain))
+
+
+@pytest.mark.parametrize("key", ["ca_file", "password_file", "cert_file"])
+def test_a_file_that_is_not_there_is_named(tmp_path: Path, key: str) -> None:
+    absent = tmp_path / "absent"
+    kafka: dict[str, Any] = {"security": "sasl_ssl", "username": USER, "password": SECRET, key: absent}
+    if key == "password_file":
+        del kafka["password"]
+    if key == "cert_file":
+        kafka["key_file"] = absent
+    with pytest.raises(KafkaError, match=rf"kafka\.{key}.*absent: can't be used: No such file or directory"):
+        aiokafka_arguments(Settings(broker="kafka://localhost", kafka=kafka))
+
+
+def test_settings_do_not_show_a_password(tmp_path: Path) -> None:
+    environ = {"SCENTLINE_KAFKA__PASSWORD": SECRET, "SCENTLINE_KAFKA__USERNAME": USER}
+    loaded = load(environ=environ, cwd=tmp_path)
+    assert SECRET not in f"{loaded.settings!r}{loaded.values()}"
+    assert loaded.settings.kafka.password is not None
+    assert loaded.settings.kafka.password.get_secret_value() == SECRET

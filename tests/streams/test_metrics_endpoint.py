@@ -1,0 +1,197 @@
+"""The endpoint: metrics, liveness and readiness, told by a thread even while the event loop is stuck."""
+
+import asyncio
+import socket
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+import pytest
+
+from streams.configuration import ConfigurationError
+from streams.metrics.catalogue import BEAT_AGE, BUILD
+from streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving
+from streams.metrics.health import Health
+from streams.metrics.registry import Metrics
+from streams.settings import MetricsSettings
+from tests.streams.scraping import HOST, PATIENT, asked, get
+
+T = TypeVar("T")
+
+
+def ready(metrics: Metrics) -> Metrics:
+    metrics.health.need(lambda: [])
+    return metrics
+
+
+def test_a_process_that_is_well_says_so() -> None:
+    async def run() -> None:
+        async with serving(HOST, 0, PATIENT, ready(Metrics())) as url:
+            assert await get(f"{url}/healthz") == (200, "ok\n")
+            assert await get(f"{url}/readyz") == (200, "ok\n")
+            status, text = await get(f"{url}/metrics?name[]=all")
+            assert status == 200
+            assert f"# TYPE {BUILD.name} gauge" in text
+            assert BEAT_AGE.name in text
+
+    asyncio.run(run())
+
+
+def test_an_unknown_path_is_told_what_there_is() -> None:
+    async def run() -> None:
+        async with serving(HOST, 0, PATIENT, Metrics()) as url:
+            status, text = await get(f"{url}/<script>")
+            assert (status, text) == (404, "expected one of: /metrics, /healthz, /readyz\n")
+
+    asyncio.run(run())
+
+
+def test_what_is_missing_is_told_line_by_line_and_live_all_the_same() -> None:
+    async def run() -> None:
+        metrics = Metrics()
+        async with serving(HOST, 0, PATIENT, metrics) as url:
+            assert await get(f"{url}/readyz") == (503, "no role has started yet\n")
+            lacking = ["frontier: waits for the topic sightings"]
+            metrics.health.need(lambda: lacking)
+            metrics.health.need(lambda: ["fetch: no partitions are assigned yet"])
+            status, text = await get(f"{url}/readyz")
+            assert (status, text) == (503, f"{lacking[0]}\nfetch: no partitions are assigned yet\n")
+            assert (await get(f"{url}/healthz"))[0] == 200
+
+    asyncio.run(run())
+
+
+def while_stuck(work: Callable[[], T]) -> T:
+    """Return what ``work`` returns in another thread while this one, the loop's, does not go on."""
+    done: list[T] = []
+    thread = threading.Thread(target=lambda: done.append(work()))
+    thread.start()
+    thread.join()
+    return done[0]
+
+
+def test_a_stuck_loop_is_neither_live_nor_ready() -> None:
+    async def run() -> None:
+        metrics = ready(Metrics(patience_seconds=0.01))
+        async with serving(HOST, 0, 0.05, metrics) as url:
+            await asyncio.sleep(0)  # one beat
+            while_stuck(partial(time.sleep, 0.1))
+            for path in ("healthz", "readyz"):
+                status, text = while_stuck(partial(asked, f"{url}/{path}"))
+                assert status == 503
+                assert text.startswith("event loop: has not turned for")
+            assert while_stuck(partial(asked, f"{url}/metrics"))[0] == 200
+
+    asyncio.run(run())
+
+
+def test_a_loop_that_has_not_turned_yet_is_not_live() -> None:
+    assert Health(lambda: 5.0).age() == float("inf")
+
+
+def test_beats_are_taken_note_of() -> None:
+    now = [10.0]
+    health = Health(lambda: now[0])
+
+    async def run() -> None:
+        beats = asyncio.create_task(health.beat())
+        await asyncio.sleep(0)
+        now[0] = 12.5
+        assert health.age() == 2.5
+        beats.cancel()
+
+    asyncio.run(run())
+
+
+def test_without_a_port_nothing_is_served() -> None:
+    async def run() -> None:
+        async with endpoint(MetricsSettings(), Metrics()) as url:
+            assert url is None
+
+    asyncio.run(run())
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    async def run() -> None:
+        async with serving(HOST, 0, PATIENT, Metrics()) as url:
+            port = int(url.rpartition(":")[2])
+            with pytest.raises(ConfigurationError, match=rf"metrics.port {port}: .*expected a free port"):
+                async with endpoint(MetricsSettings(port=port), Metrics()):
+                    pass
+
+    asyncio.run(run())
+
+
+def test_a_host_that_is_none_is_named() -> None:
+    async def run() -> None:
+        with pytest.raises(ConfigurationError, match=r"metrics.host no-such-host\.invalid"):
+            async with serving("no-such-host.invalid", 0, PATIENT, Metrics()):
+                pass
+
+    asyncio.run(run())
+
+
+def test_the_port_is_free_again_afterwards() -> None:
+    async def run() -> str:
+        async with serving(HOST, 0, PATIENT, Metrics()) as url:
+            return url
+
+    url = asyncio.run(run())
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(url, timeout=5)
+
+
+def test_requests_beyond_the_bound_are_turned_away_and_later_ones_answered() -> None:
+    async def run() -> None:
+        async with serving(HOST, 0, PATIENT, ready(Metrics())) as url:
+            await asyncio.to_thread(fill, url)
+            status = 0
+            async with asyncio.timeout(20):
+                while status != 200:
+                    try:
+                        status, _ = await get(f"{url}/healthz")
+                    except OSError:
+                        await asyncio.sleep(0.01)
+
+    def fill(url: str) -> None:
+        address = (HOST, int(url.rpartition(":")[2]))
+        silent = [socket.create_connection(address, timeout=20) for _ in range(MOST_REQUESTS)]
+        with socket.create_connection(address, timeout=20) as further:
+            assert further.recv(1) == b""
+        for connection in silent:
+            connection.close()
+
+    asyncio.run(run())
+
+
+def test_a_request_that_takes_too_long_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streams.metrics.endpoint.REQUEST_SECONDS", 0.05)
+
+    async def run() -> None:
+        async with serving(HOST, 0, PATIENT, Metrics()) as url:
+            assert await asyncio.to_thread(silence, url) == b""
+
+    def silence(url: str) -> bytes:
+        with socket.create_connection((HOST, int(url.rpartition(":")[2])), timeout=20) as connection:
+            connection.sendall(b"GET /metr")
+            return connection.recv(1)
+
+    asyncio.run(run())
+
+
+def test_a_source_that_fails_fails_the_scrape_alone() -> None:
+    async def run() -> None:
+        metrics = ready(Metrics())
+
+        async def read(_: object) -> None:
+            raise ZeroDivisionError("secret")
+
+        metrics.watch(read)
+        async with serving(HOST, 0, PATIENT, metrics) as url:
+            assert await get(f"{url}/metrics") == (500, "reading the metrics: ZeroDivisionError\n")
+            assert (await get(f"{url}/healthz"))[0] == 200
+
+    asyncio.run(run())

@@ -1,0 +1,127 @@
+"""A worker one version behind: what it makes of messages that a newer one wrote."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from agents.crawl.journal import open_journal
+from streams.inbox import MARK, Mark, Shard
+from streams.metrics.catalogue import DEAD_LETTERS as BURIED
+from streams.records import VERSION, DeadLetter, Decoder, Pack, SightingPack, Visited, encode
+from streams.runtime import Runtime
+from streams.settings import Settings
+from streams.stateful import Stateful
+from streams.topics import DEAD_LETTERS, SIGHTINGS
+from tests.agents.shards import a_runtime, disk
+from tests.streams.test_stateful import Messages
+from tests.streams.test_wire import Praised
+from tests.streams.wire.newer import newer
+
+VISITS = [Visited(f"http://{name}.test/", "user", 1.0) for name in "abc"]
+PRAISE = Praised("http://a.test/", 5)
+STRANGE = "facts of a kind that is not known here, passed over: 1 of 2 in the pack"
+
+
+class Counting:
+    """A handler that counts the visits of each URL."""
+
+    def opened(self, shard: Shard[int]) -> None: ...
+
+    def closed(self, shard: Shard[int]) -> None: ...
+
+    def committed(self, shard: Shard[int]) -> None: ...
+
+    def absorb(self, shard: Shard[int], fact: Any) -> None:
+        key = fact.url.encode()
+        shard.put(key, (shard.get(key) or 0) + 1)
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[Runtime]:
+    with a_runtime(Settings(data=tmp_path)) as opened:
+        yield opened
+
+
+def absorb(runtime: Runtime, *values: bytes | None) -> tuple[dict[bytes, int], Mark, Sequence[DeadLetter]]:
+    """Absorb messages; return the rows, the mark and the dead letters."""
+    decode = Decoder[SightingPack](SightingPack)
+    inbox: Stateful[int] = Stateful(runtime, SIGHTINGS, "frontier", int, decode, Counting(), group_seconds=60.0)
+
+    async def run() -> None:
+        await inbox._run(Messages(*values))
+        await inbox.flush()
+
+    with disk(runtime.settings.data / "rows") as rows:
+        shard = rows.shard(int, SIGHTINGS)
+        inbox.shards[0] = shard
+        inbox._generation = runtime.app.consumer_generation_id
+        asyncio.run(run())
+        mark = msgspec.msgpack.decode(shard.store.get(MARK) or b"", type=Mark)
+        counts = dict(shard.scan(b"http"))
+    with open_journal(runtime.settings) as journal:
+        letters = journal.read(DEAD_LETTERS.name, 0, 0, 100)
+    read = Decoder[DeadLetter](DeadLetter)
+    return counts, mark, [read(letter.value or b"") for letter in letters]
+
+
+def packed(*facts: tuple[int, int, Any]) -> Pack[Any]:
+    return Pack(source="pages/0", facts=list(facts))
+
+
+def test_what_a_newer_worker_appended_is_read_over_and_nothing_goes_to_the_dead_letters(
+    runtime: Runtime,
+) -> None:
+    pack = packed(*((7, index, visit) for index, visit in enumerate(VISITS)))
+    counts, mark, letters = absorb(runtime, encode(newer(pack, ("later", 5))))
+    assert counts == {visit.url.encode(): 1 for visit in VISITS}
+    assert mark == Mark(offset=0, origins={"pages/0": (7, 2)})
+    assert letters == []
+
+
+def test_an_unknown_version_goes_to_the_dead_letters_with_a_reason(runtime: Runtime) -> None:
+    later = msgspec.structs.replace(packed((7, 0, VISITS[0])), version=VERSION + 1)
+    counts, mark, letters = absorb(runtime, encode(later), encode(packed((8, 0, VISITS[1]))))
+    assert counts == {VISITS[1].url.encode(): 1}
+    assert mark.offset == 1
+    [letter] = letters
+    assert (letter.topic, letter.offset, letter.value) == (SIGHTINGS.name, 0, encode(later))
+    assert letter.reason == "unknown version 2, expected 1"
+    assert buried(runtime, "version") == 1
+
+
+def test_a_fact_of_an_unknown_kind_goes_to_the_dead_letters_alone(runtime: Runtime) -> None:
+    pack = encode(packed((7, 0, PRAISE), (7, 1, VISITS[0])))
+    counts, mark, letters = absorb(runtime, pack, pack)  # a repeated emission
+    assert counts == {VISITS[0].url.encode(): 1}
+    assert mark == Mark(offset=1, origins={"pages/0": (7, 1)})
+    assert [letter.reason for letter in letters] == [STRANGE, STRANGE]
+    assert letters[0].value == encode(packed((7, 0, PRAISE)))
+    assert buried(runtime, "kind") == 2
+
+
+def test_a_message_without_a_value_goes_to_the_dead_letters(runtime: Runtime) -> None:
+    _, mark, letters = absorb(runtime, None)
+    assert mark.offset == 0
+    assert [letter.value for letter in letters] == [b""]
+
+
+def buried(runtime: Runtime, why: str) -> float:
+    counter: Any = runtime.metrics.counter(BURIED).labels(SIGHTINGS.name, why)
+    value: float = counter._value.get()
+    return value
+
+
+def test_rows_of_a_kind_that_is_not_known_here_outlive_a_group(tmp_path: Path) -> None:
+    """A later release keeps what must not be lost in rows of its own, under a prefix of its own."""
+    later = {b"z" + b"praise": msgspec.msgpack.encode(PRAISE)}
+    with disk(tmp_path) as rows:
+        shard = rows.shard(int, SIGHTINGS)
+        shard.store.write(later, 0)
+        shard.put(b"http", 1)
+        shard.store.write(shard.close_group().rows, 1)
+        assert dict(shard.scan(b"http")) == {b"http": 1}
+        assert dict(shard.store.scan(b"z")) == later

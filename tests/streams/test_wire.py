@@ -1,0 +1,219 @@
+"""The bytes of every record and row are pinned; an older release reads what a newer one appends to them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.predicates import read_definition
+from streams import records
+from streams.records import (
+    VERSION,
+    Count,
+    Decoder,
+    EvidencePack,
+    Label,
+    Pack,
+    Record,
+    RecordError,
+    Seeded,
+    SightingPack,
+    UnknownFactsError,
+    UnknownVersionError,
+    Visited,
+    encode,
+)
+from streams.topics import HARVEST, PREDICATES, PROXY_LOG, TABLES, TOPICS
+from tests.streams.wire.forms import CODECS, FORMS, RECORD, Form
+from tests.streams.wire.newer import newer
+from tests.streams.wire.pins import pinned, shown
+from tests.streams.wire.records import RECORDS, TAUGHT
+from tests.streams.wire.rows import ROW_TYPES, ROWS
+
+ROOT = Path(__file__).parents[2]
+ALL = [*FORMS, RECORD]
+FILES = sorted({form.file for form in ALL})
+
+CHANGED = """\
+{place} {problem}.
+If all that changed is that fields with defaults were appended, leave the pins that are there, and add this one
+below them:
+
+{pin}
+
+Anything else is no compatible change: docs/upgrades.md says what it takes.
+"""
+UNREAD = """\
+{place} {problem}.
+Topics and tables hold it as it was written then, and workers of the last release write it so: read it
+as it was. docs/upgrades.md says what may change.
+"""
+
+
+def place(form: Form) -> str:
+    return f"{form.file.relative_to(ROOT)}: {form.name}"
+
+
+def changed(form: Form, problem: str) -> str:
+    return CHANGED.format(place=place(form), problem=problem, pin=shown(form.name, form.encode(form.example)))
+
+
+def unread(form: Form, problem: str) -> str:
+    return UNREAD.format(place=place(form), problem=problem)
+
+
+# pins
+
+
+@pytest.mark.parametrize("form", ALL, ids=str)
+def test_every_record_and_row_has_the_bytes_that_are_pinned(form: Form) -> None:
+    pins = pinned(form.file).get(form.name)
+    assert pins is not None, changed(form, "has no pin")
+    assert form.encode(form.example) == pins[-1], changed(form, "is written in other bytes than those pinned")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_whatever_was_pinned_once_is_read_as_it_was_meant(file: Path) -> None:
+    forms = {form.name: form for form in ALL if form.file == file}
+    for name, values in pinned(file).items():
+        assert name in forms, f"{file.relative_to(ROOT)}: {name} is pinned, and gone: topics and tables hold it"
+        form = forms[name]
+        for value in values:
+            try:
+                read = form.decode(value)
+            except (RecordError, ValueError) as error:
+                pytest.fail(unread(form, f"can't be read as it is pinned ({error})"))
+            kept = extends(form.plain(form.encode(read)), form.plain(value))
+            assert kept, unread(form, "is not read as what is pinned says")
+
+
+def extends(new: Any, old: Any) -> bool:
+    """Tell whether what is written now is what was written before, but for fields at the end."""
+    if isinstance(old, list) and isinstance(new, list):
+        return len(new) >= len(old) and all(map(extends, new, old))
+    if isinstance(old, dict) and isinstance(new, dict):
+        return all(key in new and extends(new[key], old[key]) for key in old)
+    return bool(new == old)
+
+
+def test_every_topic_and_every_table_has_examples() -> None:
+    assert set(RECORDS) == set(CODECS) == {topic.name for topic in TOPICS} - {PROXY_LOG.name}
+    assert set(ROWS) == set(ROW_TYPES) == set(TABLES)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_row_type_has_an_example(table: str) -> None:
+    kinds = get_args(ROW_TYPES[table]) or (ROW_TYPES[table],)
+    assert {type(row) for row in ROWS[table]} == set(kinds), "add one to tests/streams/wire/rows.py"
+
+
+def test_every_record_has_an_example() -> None:
+    kinds = {
+        kind
+        for name, kind in vars(records).items()
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind.__module__ == records.__name__
+        if not name.startswith("_") and kind is not Record
+    }
+    seen = {type(each) for examples in RECORDS.values() for each in structs(examples)}
+    assert kinds - seen == set(), "add one to tests/streams/wire/records.py"
+
+
+def structs(value: Any) -> Iterator[msgspec.Struct]:
+    """Yield every struct in a value."""
+    if isinstance(value, msgspec.Struct):
+        yield value
+        value = [getattr(value, name) for name in value.__struct_fields__]
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+        yield from structs(each)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_no_field_of_an_example_is_left_at_its_default(form: Form) -> None:
+    for struct in structs(form.example):
+        for field in msgspec.structs.fields(struct):
+            value = getattr(struct, field.name)
+            if field.default_factory is not msgspec.NODEFAULT:
+                assert value != field.default_factory(), (type(struct), field.name)
+            elif field.name != "version":
+                assert value != field.default, (type(struct), field.name)
+
+
+# a later release
+
+additions = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(st.lists(additions, min_size=1, max_size=3).map(tuple))
+def test_fields_that_a_later_release_appends_are_read_over(form: Form, added: tuple[Any, ...]) -> None:
+    assert form.decode(form.encode(newer(form.example, added))) == form.example
+
+
+@pytest.mark.parametrize("topic", sorted(set(RECORDS) - {PREDICATES.name, HARVEST.name}))
+def test_a_record_of_an_unknown_version_is_an_error_that_names_it(topic: str) -> None:
+    to_bytes, read = CODECS[topic]
+    for example in RECORDS[topic]:
+        later = msgspec.structs.replace(example, version=VERSION + 1)
+        with pytest.raises(UnknownVersionError, match=r"unknown version 2, expected 1$"):
+            read(to_bytes(later))
+
+
+def test_a_definition_of_an_unknown_version_is_an_error_that_names_it() -> None:
+    [example] = RECORDS[PREDICATES.name]
+    with pytest.raises(ValueError, match="unknown version 2, expected 1"):
+        read_definition(msgspec.json.encode(msgspec.structs.replace(example, version=VERSION + 1)))
+
+
+# facts of kinds that are not known
+
+
+class Praised(msgspec.Struct, array_like=True, frozen=True, tag="praised"):
+    """A kind of fact of a later release."""
+
+    url: str
+    stars: int
+
+
+facts = st.builds(Seeded, st.text()) | st.builds(Visited, st.text(), st.text(), st.floats(allow_nan=False))
+mixed = st.lists(facts | st.builds(Praised, st.text(), st.integers(0, 5)), min_size=1, max_size=12)
+
+
+@settings(derandomize=True, deadline=None)
+@given(mixed, st.text(max_size=12))
+def test_the_known_facts_of_a_pack_are_read_whatever_else_is_in_it(found: list[Any], source: str) -> None:
+    pack: Pack[Any] = Pack(source=source, facts=[(7, index, fact) for index, fact in enumerate(found)])
+    known = [fact for fact in pack.facts if not isinstance(fact[2], Praised)]
+    strange = [fact for fact in pack.facts if isinstance(fact[2], Praised)]
+    try:
+        read: Pack[Any] = Decoder[Any](SightingPack)(encode(pack))
+    except UnknownFactsError as error:
+        assert strange
+        assert str(error).endswith(f"passed over: {len(strange)} of {len(found)} in the pack")
+        assert msgspec.msgpack.decode(error.unknown, type=Pack[Praised]) == Pack(source=source, facts=strange)
+        read = error.known
+    else:
+        assert not strange
+    assert read == Pack(source=source, facts=known)
+
+
+def test_unknown_evidence_is_told_apart_too() -> None:
+    pack: Pack[Any] = Pack(facts=[(0, 0, TAUGHT[0]), (0, 1, Praised("http://a.test/", 5)), (0, 2, TAUGHT[1])])
+    with pytest.raises(UnknownFactsError) as caught:
+        Decoder[Any](EvidencePack)(encode(pack))
+    assert [type(fact) for _, _, fact in caught.value.known.facts] == [Count, Label]
+
+
+def test_a_pack_with_a_damaged_fact_of_a_known_kind_is_no_pack() -> None:
+    damaged: Pack[Any] = Pack(facts=[(0, 0, ["seeded", 5]), (0, 1, Praised("http://a.test/", 5))])
+    with pytest.raises(RecordError, match="Expected `str`, got `int`") as caught:
+        Decoder[Any](SightingPack)(encode(damaged))
+    assert not isinstance(caught.value, UnknownFactsError)

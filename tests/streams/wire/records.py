@@ -1,0 +1,163 @@
+"""An example of every record of every topic; each field has a value of its own, which is not its default."""
+
+from typing import Any
+
+from models.page import Link
+from streams.records import (
+    PAUSED,
+    Access,
+    Beside,
+    Count,
+    DeadLetter,
+    Failed,
+    FetchedPage,
+    FetchOrder,
+    HarvestPoint,
+    Inherited,
+    Interest,
+    Judged,
+    Label,
+    Linked,
+    Listed,
+    LogPosition,
+    Met,
+    Near,
+    Outcome,
+    Pack,
+    Postponed,
+    PredicateDefinition,
+    Prior,
+    Redirected,
+    Rejudged,
+    Relinked,
+    Seeded,
+    Start,
+    Together,
+    Visited,
+    Weighting,
+)
+from streams.topics import (
+    ACCESSES,
+    DEAD_LETTERS,
+    EVIDENCE,
+    FETCHES,
+    HARVEST,
+    INTERESTS,
+    LOG_POSITIONS,
+    OUTCOMES,
+    PAGES,
+    PREDICATES,
+    SIGHTINGS,
+)
+
+PAGE = b"\x00page\xff"
+CHILD = b"\x01child"
+URL = "http://a.test/wiki?q=1"
+LINK = Link(url="http://b.test/", anchor=("näher", "dran"), context=("und", "weiter"), position=3)
+VERDICT = {"news": True, "sport": False}
+ORDER = FetchOrder(
+    url=URL, order=2, predicate="news", policy="learned", explored=True, probability=0.125, priority=-1.5,
+    depth=4, lease=1_700_000_120.0, expected=0.75,
+)  # fmt: skip
+
+SIGHTED = (
+    Seeded(url=URL),
+    Inherited(
+        url=URL, depth=4, priorities={"news": -1.5}, seed=True, inputs={"news": (0.5, -2.0)}, hops=2
+    ),
+    Linked(
+        page=PAGE, url=URL, depth=4, verdict=VERDICT, words=("erste", "zweite"), links=(LINK,),
+        partitions=(0, 3), time=1_700_000_000.5,
+    ),
+    Relinked(page=PAGE, verdict=VERDICT, time=1_700_000_000.5),
+    Visited(url=URL, user="0123456789abcdef", time=1_700_000_000.5),
+    Near(parent=PAGE, child=CHILD, verdict=VERDICT, position=3),
+    Together(url=URL, pages=(Beside(other=CHILD, partition=3, times=2, sixths=-6),)),
+    Met(page=PAGE, verdict=VERDICT, words=("erste", "zweite")),
+    Judged(
+        url=URL, verdict=VERDICT, time=1_700_000_000.5, crawl_delay=5.0, words=("erste", "zweite"),
+        elapsed=0.25, server="192.0.2.1", repeated=True, subject="wiki",
+    ),
+    Rejudged(
+        url=URL, verdict=VERDICT, time=1_700_000_000.5, words=("erste", "zweite"), subject="wiki"
+    ),
+    Failed(
+        url=URL, order=2, kind="retry", reason="status 503", time=1_700_000_000.5, retry_after=60.0,
+        overloaded=True, crawl_delay=5.0, elapsed=0.25, server="192.0.2.1", barren=True,
+    ),
+    Redirected(
+        url=URL, order=2, target="http://b.test/", time=1_700_000_000.5, crawl_delay=5.0, elapsed=0.25,
+        server="192.0.2.1",
+    ),
+    Postponed(
+        url=URL, order=2, time=1_700_000_000.5, wait=1.5, crawl_delay=5.0, server="192.0.2.1"
+    ),
+    Listed(url=URL),
+)  # fmt: skip
+TAUGHT = (
+    Count(features=("w:wort", "u:wiki"), verdict=VERDICT, times=-1),
+    Label(predicate="news", inputs=(0.5, -2.0), holds=True, chosen="explored"),
+    Prior(feature="w:wort", counts={"news": (12.5, 0.25)}),
+    Start(
+        predicate="news", names=("words", "links"), mean=b"mean", covariance=b"covariance",
+        calibration=b"calibration",
+    ),
+)  # fmt: skip
+
+#: The examples of each topic, as they are encoded; `proxy-log` has raw lines.
+RECORDS: dict[str, tuple[Any, ...]] = {
+    ACCESSES.name: (
+        Pack(
+            source="0f1e2d3c",
+            facts=[
+                (
+                    7,
+                    1,
+                    Access(
+                        user="0123456789abcdef", url=URL, time=1_700_000_000.5, referrer="http://b.test/",
+                        status=304, content_type="text/html",
+                    ),
+                )
+            ],
+        ),
+    ),
+    SIGHTINGS.name: tuple(Pack(source="pages/3", facts=[(7, 1, fact)]) for fact in SIGHTED),
+    FETCHES.name: (ORDER,),
+    PAGES.name: (
+        FetchedPage(
+            order=ORDER, status=404, headers={"content-type": "text/html"}, body=b"\x28\xb5\x2f\xfd",
+            time=1_700_000_000.5, elapsed=0.25, crawl_delay=5.0, nofollow=True, server="192.0.2.1",
+        ),
+    ),
+    OUTCOMES.name: (
+        Outcome(
+            url=URL, time=1_700_000_000.5, title="Titel", verdict=VERDICT, predicate="news", policy="learned",
+            explored=True, probability=0.125, priority=-1.5, expected=0.75, depth=4,
+            words=("erste", "zweite"), links=(LINK,), origin="pages/3@7", later=True,
+        ),
+    ),
+    EVIDENCE.name: tuple(Pack(source="sightings/3", facts=[(7, 1, fact)]) for fact in TAUGHT),
+    INTERESTS.name: (
+        Interest(
+            feature="m:news", counts={"news": (12, 3)},
+            weighting=Weighting(mean=b"mean", covariance=b"covariance", shifts=((0.5, 2.0), (-1.0, 3.0))),
+            prior={"news": (12.5, 0.25)},
+        ),
+    ),
+    HARVEST.name: (
+        HarvestPoint(
+            predicate="news", partition=3, time=1_700_000_000.5, pages=12, hits=5, harvest_rate=0.375,
+            rate_by_pages=0.5, rate_by_time=0.625, lift=2.5, policies={"learned": (8, 4), "random": (4, 1)},
+        ),
+    ),
+    PREDICATES.name: (
+        PredicateDefinition(name="news", expression='title("news*")', share=2.5, state=PAUSED),
+    ),
+    DEAD_LETTERS.name: (
+        DeadLetter(
+            topic="pages", partition=3, offset=7, reason="not a FetchedPage", value=b"\xc1",
+            time=1_700_000_000.5,
+        ),
+    ),
+    LOG_POSITIONS.name: (LogPosition(line=20_000, reading="0f1e2d3c"),),
+}  # fmt: skip

@@ -1,0 +1,94 @@
+"""An example of every row of every table; each field has a value of its own, which is not its default."""
+
+from typing import Any
+
+from agents.browse import UserRow
+from agents.duplicates import BandRow, DuplicateRow, SketchRow
+from agents.duplicates import SpaceRow as TextsRow
+from agents.frontier.rows import (
+    Anchor,
+    BesideRow,
+    ChildrenRow,
+    Choice,
+    FrontierRow,
+    HostRow,
+    PageRow,
+    ParentRow,
+    SpaceRow,
+    TotalsRow,
+)
+from agents.harvest import HarvestRow, HarvestTableRow, SeenRow
+from agents.learn.rows import FeatureRow, LearnRow, LearnTotals, ModelRow
+from models.crowd.window import Visit
+from models.harvest import Harvest
+from models.traps.barren import Barren
+from streams.inbox import Mark
+from streams.transport.layout import TopicMeta
+from tests.streams.wire.records import CHILD, PAGE, URL, VERDICT
+
+#: What each table's rows are read as.
+ROW_TYPES: dict[str, Any] = {
+    "users": UserRow,
+    "duplicates": DuplicateRow,
+    "frontier": FrontierRow,
+    "interests": LearnRow,
+    "harvest": HarvestTableRow,
+}
+
+CHOICE = Choice(
+    predicate="news", policy="learned", explored=True, probability=0.125, priority=-1.5,
+    time=1_700_000_000.5, expected=0.75,
+)  # fmt: skip
+
+#: The examples of each table.
+ROWS: dict[str, tuple[Any, ...]] = {
+    "users": (UserRow(window=[Visit(time=1_700_000_000.5, url=URL)], accesses=12),),
+    "duplicates": (
+        SketchRow(url=URL, sketch=b"sketch"),
+        BandRow(pages=[PAGE, CHILD]),
+        TextsRow(texts=[b"a text's hash"]),
+    ),
+    "frontier": (
+        PageRow(
+            url=URL, depth=4, discovered=17, state="leased", seed=True, parents=[PAGE],
+            links={"news": [9, 5]}, visits=6, visitors=["0123456789abcdef"], priorities={"news": -1.5},
+            inherited={"news": -2.5}, attempts=2, not_before=1_700_000_030.0, lease=1_700_000_120.0,
+            choice=CHOICE, verdict=VERDICT, reason="status 503", together={CHILD: [3, 2, -6]}, told=[0, 3],
+            inputs={"news": (0.5, -2.0)}, judged_at=1_700_000_000.5, hops=3, postponed=1,
+        ),
+        ParentRow(
+            url=URL, linked=True, verdict=VERDICT, words=frozenset({"wort"}),
+            targets={CHILD: Anchor(position=3, inside=("näher", "dran"), around=("und", "weiter"))},
+            partitions=(0, 3), time=1_700_000_000.5, revised=2,
+        ),
+        ChildrenRow(judged={CHILD: (VERDICT, 3)}, revised=2),
+        BesideRow(verdict=VERDICT, words=("erste", "zweite"), pages={CHILD: None}),
+        HostRow(judged=12),
+        SpaceRow(pattern="http://a.test/cal/0", barren=Barren(copies=2, misses=7)),
+        TotalsRow(
+            discovered=17, judged=12, gone=1, refused=2, moved=3, given_up=4, verdicts={"news": 11}, trapped=5
+        ),
+    ),
+    "interests": (
+        FeatureRow(counts={"news": [12, 3]}, prior={"news": (12.5, 0.25)}),
+        ModelRow(
+            kind="bayesian", mean=b"mean", covariance=b"covariance", labels=12, calibration=b"calibration",
+            residuals=b"residuals",
+        ),
+        LearnTotals(features=17, forgotten=5),
+    ),
+    "harvest": (
+        HarvestRow(
+            state=Harvest(
+                window_pages=500, window_seconds=60.0, pages=12, hits=5, policies={"learned": (8, 4)},
+                ring=bytearray(b"\x1f"), ring_hits=4, parts={28_333: (3, 1)}, latest=28_334,
+            ),
+            time=1_700_000_000.5,
+        ),
+        SeenRow(time=1_700_000_000.5, predicates=["news", "sport"]),
+    ),
+}  # fmt: skip
+
+#: The row that every table has one of a partition, and what the embedded log knows of a topic.
+MARK = Mark(offset=7, origins={"pages/3": (6, 1)})
+TOPIC = TopicMeta(number=3, partitions=4, retention=604_800.0, compacted=True)
