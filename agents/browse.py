@@ -3,16 +3,20 @@
 Reads `accesses`; keeps the table `users` (a bounded window of accesses a user); writes `sightings`.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from agents.sessions import Sessions
 from models.crowd.together import Pair, arrive
 from models.crowd.window import Visit
+from models.depth.trail import Browsing
 from models.lessons import lessons
+from models.news.clicks import day_of
 from models.url import host, identifier
 from streams.inbox import Shard
-from streams.records import Access, AccessPack, Beside, Decoder, Together, Visited
+from streams.records import Access, AccessPack, Beside, Clicked, Decoder, Together, Visited
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import ACCESSES, SIGHTINGS
@@ -23,10 +27,14 @@ REMEMBERED = 50_000
 
 
 class UserRow(msgspec.Struct, array_like=True):
-    """A user's last accesses in time order, and how many there were in all."""
+    """A user's last accesses in time order, and how many there were in all.
+
+    ``browsing`` has the sessions that go on, where sites are stopped at a depth of their own.
+    """
 
     window: list[Visit] = []
     accesses: int = 0
+    browsing: Browsing | None = None
 
 
 class BrowseAgent:
@@ -36,16 +44,23 @@ class BrowseAgent:
         self._runtime = runtime
         self._settings = runtime.settings.browse
         self._places: dict[str, tuple[bytes, int]] = {}
-        self._tells = lessons(runtime.settings.frontier.policy).counts_crowd
+        self._tells = lessons(runtime.settings.frontier.rule).counts_crowd
+        self._instant = runtime.settings.frontier.mode == "instant"
+        self._ways = runtime.settings.behaviour
+        self._sessions = Sessions() if runtime.settings.frontier.depth == "auto" else None
         self.inbox: Stateful[UserRow] = Stateful(
             runtime, ACCESSES, "users", UserRow, Decoder[AccessPack](AccessPack), self
         )
 
     def opened(self, shard: Shard[UserRow]) -> None:
-        """Nothing is kept beside the rows."""
+        """Take up a partition's sessions."""
+        if self._sessions is not None:
+            self._sessions.open(shard, USER_PREFIX)
 
     def closed(self, shard: Shard[UserRow]) -> None:
-        """Nothing is kept beside the rows."""
+        """Forget a partition's sessions."""
+        if self._sessions is not None:
+            self._sessions.close(shard.partition)
 
     def committed(self, shard: Shard[UserRow]) -> None:
         """Nothing waits for a commit."""
@@ -62,10 +77,19 @@ class BrowseAgent:
             return
         row.accesses += 1
         shard.put(key, row)
-        visited = Visited(access.url, access.user, access.time)
+        referrer = within(access) if self._ways else None
+        visited = Visited(access.url, access.user, access.time, referrer)
         shard.outbox.emit(SIGHTINGS.name, self._place(access.url)[1], visited)
         if self._tells:
             self._tell(shard, pairs)
+        if self._instant and _first_of_day(row.window, visit):
+            clicked = Clicked(access.url, day_of(access.time), access.referrer)
+            shard.outbox.emit(SIGHTINGS.name, self._place(access.url)[1], clicked)
+        else:
+            shard.outbox.skip()  # so that origins are the same in either mode
+        browsed = self._sessions.view(shard.partition, row, access) if self._sessions is not None else None
+        if browsed is not None:
+            shard.outbox.emit(SIGHTINGS.name, self._place(access.url)[1], browsed)
 
     def _tell(self, shard: Shard[UserRow], pairs: list[Pair]) -> None:
         """Tell each page what changed between it and others: one sighting a page."""
@@ -85,3 +109,15 @@ class BrowseAgent:
             place = identifier(url), self._runtime.partition(SIGHTINGS, host(url))
             self._places[url] = place
         return place
+
+
+def within(access: Access) -> str | None:
+    """Return the page of the same site that a user came from, None where there is none."""
+    referrer = access.referrer
+    return referrer if referrer is not None and host(referrer) == host(access.url) else None
+
+
+def _first_of_day(window: Iterable[Visit], visit: Visit) -> bool:
+    """Return whether a user's window, which has the visit, has no other one of its page on its day."""
+    day = day_of(visit.time)
+    return sum(other.url == visit.url and day_of(other.time) == day for other in window) == 1

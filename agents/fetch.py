@@ -1,7 +1,7 @@
 """The fetch agent: asks the web for the pages that the frontier orders.
 
-Reads `fetches`; keeps nothing; writes `pages`, and to `sightings` what failed, was redirected or came too
-early, and what sitemaps list.
+Reads `fetches`; keeps nothing; writes `pages`, and to `sightings` what failed, was redirected, came too early
+or is as it was, and what sitemaps list.
 
 An order is acknowledged when its answer is in the log: what was under way when a worker died is ordered again.
 """
@@ -13,8 +13,9 @@ from typing import Any
 import zstandard
 
 from agents.metrics.fetch import FetchMetrics
+from agents.revisits import known, unread
 from agents.web.client import Client
-from agents.web.result import Early, Failure, Fetched, Moved, Result
+from agents.web.result import Early, Failure, Fetched, Moved, Result, Unchanged
 from models.url import host
 from streams.dead_letters import why
 from streams.outbox import Message, Outbox
@@ -28,6 +29,7 @@ from streams.records import (
     Postponed,
     RecordError,
     Redirected,
+    Revisited,
     encode,
 )
 from streams.runtime import Runtime
@@ -38,7 +40,7 @@ OVERLOADED = frozenset({"status 429", "status 503"})
 #: Hosts whose sitemaps are read at a time.
 SITEMAP_READERS = 4
 
-Fact = Failed | Redirected | Postponed | Listed
+Fact = Failed | Redirected | Postponed | Listed | Revisited
 
 
 class FetchAgent:
@@ -88,7 +90,7 @@ class FetchAgent:
         if order.lease < self._runtime.clock():
             self._metrics.expired()
             return []  # the frontier has taken the order back
-        result = await self._client.fetch(order.url)
+        result = await self._client.fetch(order.url, known(order.revisit))
         self._metrics.answered(result)
         return [self._message(order, result)]
 
@@ -111,15 +113,17 @@ class FetchAgent:
             return (PAGES.name, partition, None, encode(page))
         return self._pack(host(order.url), [self._fact(order, result, now)])
 
-    def _fact(self, order: FetchOrder, result: Moved | Failure | Early, now: float) -> Fact:
+    def _fact(self, order: FetchOrder, result: Unchanged | Moved | Failure | Early, now: float) -> Fact:
         url, number, crawl_delay, server = order.url, order.order, result.crawl_delay, result.server
+        overloaded = isinstance(result, Failure) and result.reason in OVERLOADED
+        if overloaded:
+            self._client.sitemaps.stop(host(url))
+        if order.revisit is not None or isinstance(result, Unchanged):
+            return unread(order, result, now, overloaded=overloaded)
         if isinstance(result, Early):
             return Postponed(url, number, now, result.wait, crawl_delay, server)
         if isinstance(result, Moved):
             return Redirected(url, number, result.target, now, crawl_delay, result.elapsed, server)
-        overloaded = result.reason in OVERLOADED
-        if overloaded:
-            self._client.sitemaps.stop(host(url))
         return Failed(
             url, number, result.kind, result.reason, now, result.retry_after, overloaded,
             crawl_delay=crawl_delay, elapsed=result.elapsed, server=server,

@@ -14,6 +14,8 @@ from agents.judges.outcomes import outcome_of
 from agents.judges.reading import PageReader
 from agents.judges.verdicts import Verdicts
 from agents.keep.store import KeptPages
+from agents.revisits import report as report_revisit
+from agents.revisits import version_of
 from models.learner.semantic import page_subject
 from models.page import Link, Page
 from models.url import host, identifier
@@ -45,7 +47,10 @@ class JudgeAgent:
         self._verdicts = verdicts
         self._kept = kept
         self._meanings = runtime.settings.semantic is not None
-        self._read = Outcomes(runtime.metrics, PAGES_READ, ("judged", "missing", "barred", "duplicate"))
+        self._instant = runtime.settings.frontier.mode == "instant"
+        self._sightings_partitions = runtime.publisher.partitions(SIGHTINGS.name)
+        read = ("judged", "missing", "barred", "duplicate", "revisited")
+        self._read = Outcomes(runtime.metrics, PAGES_READ, read)
         self._duplicates = Duplicates(runtime.settings.judge)
         self.inbox: Stateful[DuplicateRow] = Stateful(
             runtime, PAGES, "duplicates", DuplicateRow, self.read, self
@@ -66,9 +71,13 @@ class JudgeAgent:
         """Nothing waits for a commit."""
 
     def absorb(self, shard: Shard[DuplicateRow], fact: Any) -> None:
-        """Judge one page, or say why it is not judged."""
+        """Judge one page, or say why it is not judged; one that was fetched again has its links told only."""
         arrival: Arrival = fact
         fetched, page = arrival.fetched, arrival.page
+        if fetched.order.revisit is not None:
+            self._read.count("revisited")
+            report_revisit(shard.outbox, fetched, page, self._sightings_partitions)
+            return
         if page.barred:
             self._read.count("missing" if page.missing else "barred")
             kind = "gone" if page.missing else "refused"
@@ -114,7 +123,8 @@ class JudgeAgent:
         subject = page_subject(order.url, page.title) if self._meanings else ""
         judged = Judged(
             order.url, verdict, fetched.time, fetched.crawl_delay, page.words, fetched.elapsed, fetched.server,
-            repeated=repeated, subject=subject,
+            repeated=repeated, subject=subject, version=version_of(fetched) if self._instant else None,
+            pattern=order.pattern,
         )  # fmt: skip
         outbox.emit(SIGHTINGS.name, self._sightings(order.url), judged)
 

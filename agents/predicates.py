@@ -6,10 +6,14 @@ from collections.abc import Mapping
 import msgspec
 
 from models.predicate import Predicate, PredicateError, parse
+from models.words import words
 from streams.configuration import ConfigurationError
 from streams.logging import EventLog
 from streams.records import ACTIVE, PAUSED, REMOVED, VERSION, PredicateDefinition
-from streams.settings import JudgeSettings
+from streams.settings import FrontierSettings, JudgeSettings, Settings
+
+#: The predicate of a crawl that has none, and its expression: every page is at an http or https URL.
+EVERY_PAGE, EVERY_URL = "every-page", 'url.prefix("http")'
 
 log = EventLog("predicates")
 
@@ -39,6 +43,27 @@ def check_judges(predicates: Mapping[str, Predicate], settings: JudgeSettings) -
                 f"predicate {name} asks for a category: give --labels TSV, which tells them, "
                 "or set judge.classifier or judge.python"
             )
+
+
+def check_query(settings: FrontierSettings, predicates: Mapping[str, Predicate]) -> None:
+    """Raise `ConfigurationError` for a crawl ordered by similarity that has no words to compare with."""
+    if settings.ordering != "similarity" or words(settings.query):
+        return
+    if not any(predicate.topic for predicate in predicates.values()):
+        raise ConfigurationError(
+            f"frontier.query: {settings.query!r} has no words, and neither have the predicates; "
+            "expected what the ordering similarity looks for"
+        )
+
+
+def with_every_page(settings: Settings) -> Settings:
+    """Return settings whose crawl has a predicate: if it has an ordering, one that every page satisfies.
+
+    An ordering needs none to choose by, but pages are judged, counted and kept by a predicate.
+    """
+    if settings.predicates or settings.frontier.ordering == "predicates":
+        return settings
+    return settings.model_copy(update={"predicates": {EVERY_PAGE: EVERY_URL}})
 
 
 class Predicates:

@@ -49,13 +49,14 @@ class Lessons(NamedTuple):
         """Whether anything is counted by what users did."""
         return self.users or self.learned
 
-    def own(self, url: str, words: Iterable[str], subject: str = "") -> frozenset[str]:
+    def own(self, url: str, words: Iterable[str], subject: str = "", pattern: str = "") -> frozenset[str]:
         """Return what a page is counted under by itself: ``words`` are its own, distinct.
 
-        ``subject`` says what it is about; it is empty where word meanings are of no account.
+        ``subject`` says what it is about, ``pattern`` what its URL was like when it was ordered; each is empty
+        where it is of no account.
         """
         if self.learned:
-            return own_lessons(url, words, subject)
+            return own_lessons(url, words, subject, pattern)
         return frozenset({BASE, *map(token, tokens(url))} if self.links else {BASE})
 
     def of_links(self, found: Sequence[LinkFrom]) -> frozenset[str]:

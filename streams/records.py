@@ -63,7 +63,7 @@ class Inherited(msgspec.Struct, array_like=True, frozen=True, tag="inherited"):
     """The target of a redirect: it takes the depth and the priorities of the URL that led to it.
 
     ``seed`` says whether that URL is one; ``inputs`` are those it was chosen by, for each predicate; ``hops``
-    is how many redirects in a row led here.
+    is how many redirects in a row led here. ``level`` is that URL's in its site, 0 from another site.
     """
 
     url: str
@@ -72,6 +72,7 @@ class Inherited(msgspec.Struct, array_like=True, frozen=True, tag="inherited"):
     seed: bool = False
     inputs: dict[str, tuple[float, ...]] = {}
     hops: int = 0
+    level: int = 0
 
 
 class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
@@ -100,11 +101,12 @@ class Relinked(msgspec.Struct, array_like=True, frozen=True, tag="relinked"):
 
 
 class Visited(msgspec.Struct, array_like=True, frozen=True, tag="visited"):
-    """A user's access to a URL."""
+    """A user's access to a URL; ``referrer`` is where patterns are made of it, a page of the same host."""
 
     url: str
     user: str
     time: float
+    referrer: str | None = None
 
 
 class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):
@@ -144,12 +146,20 @@ class Met(msgspec.Struct, array_like=True, frozen=True, tag="met"):
     words: tuple[str, ...]
 
 
+class Version(msgspec.Struct, array_like=True, frozen=True):
+    """Which version of a page was had, as its server told it (RFC 9110, 8.8)."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+
+
 class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
     """The verdict on a fetched page and its words; ``crawl_delay`` is what its host's robots.txt asks for.
 
     ``elapsed`` and ``server`` are those of `FetchedPage`. ``repeated`` says that it has no words but those of
     another page whose URL differs from its own in numbers only.
     ``subject`` says what the page is about, where word meanings count (`models.learner.semantic.page_subject`).
+    ``version`` is told where pages are revisited. ``pattern`` is that of `FetchOrder`.
     """
 
     url: str
@@ -161,12 +171,14 @@ class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
     server: str = ""
     repeated: bool = False
     subject: str = ""
+    version: Version | None = None
+    pattern: str = ""
 
 
 class Rejudged(msgspec.Struct, array_like=True, frozen=True, tag="rejudged"):
     """What predicates that came later say of the page that was judged at ``time``.
 
-    ``words`` and ``subject`` are those of `Judged`.
+    ``words``, ``subject`` and ``pattern`` are those of `Judged`.
     """
 
     url: str
@@ -174,6 +186,7 @@ class Rejudged(msgspec.Struct, array_like=True, frozen=True, tag="rejudged"):
     time: float
     words: tuple[str, ...] = ()
     subject: str = ""
+    pattern: str = ""
 
 
 class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
@@ -231,6 +244,79 @@ class Listed(msgspec.Struct, array_like=True, frozen=True, tag="listed"):
     url: str
 
 
+class Hub(msgspec.Struct, array_like=True, frozen=True, tag="hub"):
+    """A page that leads to news: it is revisited until the time ``until``, in seconds since the epoch.
+
+    ``rate`` is how many new links a second it is expected to bring.
+    """
+
+    url: str
+    rate: float
+    until: float
+
+
+class Relisted(msgspec.Struct, array_like=True, frozen=True, tag="relisted"):
+    """Those links of a revisited page that belong to one partition.
+
+    ``time`` is that of the revisit, ``since`` that of the visit before it, 0 where there was none.
+    """
+
+    url: str
+    depth: int
+    links: tuple[str, ...]
+    time: float
+    since: float
+
+
+class Brought(msgspec.Struct, array_like=True, frozen=True, tag="brought"):
+    """How many of a revisited page's links were new to another partition."""
+
+    url: str
+    links: int
+
+
+class Revisited(msgspec.Struct, array_like=True, frozen=True, tag="revisited"):
+    """What came of a revisit; its links came before this.
+
+    ``outcome`` is "changed" (``version`` is what was had), "unchanged", "early" (the server may not be asked
+    for ``wait`` seconds), "moved" (for good, to ``target``), "retry" (not before ``wait`` seconds, where they
+    are told) or "failed". ``overloaded``, ``crawl_delay``, ``elapsed`` and ``server`` are those of `Failed`.
+    """
+
+    url: str
+    order: int
+    outcome: str
+    time: float
+    version: Version | None = None
+    wait: float | None = None
+    target: str = ""
+    overloaded: bool = False
+    crawl_delay: float | None = None
+    elapsed: float = 0.0
+    server: str = ""
+
+
+class Clicked(msgspec.Struct, array_like=True, frozen=True, tag="clicked"):
+    """A user's first access to a URL on a ``day`` (`models.news.clicks.day_of`), and where it came from."""
+
+    url: str
+    day: int
+    referrer: str | None = None
+
+
+class Browsed(msgspec.Struct, array_like=True, frozen=True, tag="browsed"):
+    """What a user's view of a page adds to the sessions of its site; it comes behind the `Visited` of the view.
+
+    ``page`` is the URL's identifier, ``level`` its level in the session; ``begun`` tells that a session began
+    with it. ``views`` are (level, change): how the number of page views of levels changed.
+    """
+
+    page: bytes
+    level: int
+    begun: bool
+    views: list[tuple[int, int]]
+
+
 Sighting: TypeAlias = (
     Seeded
     | Inherited
@@ -246,6 +332,12 @@ Sighting: TypeAlias = (
     | Redirected
     | Postponed
     | Listed
+    | Hub
+    | Relisted
+    | Brought
+    | Revisited
+    | Clicked
+    | Browsed
 )
 
 
@@ -306,12 +398,24 @@ SightingPack: TypeAlias = Pack[Sighting]
 EvidencePack: TypeAlias = Pack[Evidence]
 
 
+class Revisit(msgspec.Struct, array_like=True, frozen=True):
+    """What is known of a page that is fetched again for its links: its version, and when it was had.
+
+    ``since`` is in seconds since the epoch, 0 where the page was never read.
+    """
+
+    version: Version | None = None
+    since: float = 0.0
+
+
 class FetchOrder(Record, kw_only=True):
     """A page to fetch: why, for whom, and until when the frontier waits for the answer.
 
     ``order`` is the attempt's number, ``priority`` what it was chosen with, ``probability`` how probable its
     choice was, ``expected`` how probable a hit is, where the policy says so; ``explored`` tells whether chance
-    alone chose it, ``lease`` is the end of the wait in seconds since the epoch.
+    alone chose it, ``lease`` is the end of the wait in seconds since the epoch. With ``revisit`` the page is
+    fetched again for its links, and not judged; ``order`` counts its revisits then. ``pattern`` is that of the
+    URL at the time of the order, where the policy has a use for it.
     """
 
     url: str
@@ -324,6 +428,8 @@ class FetchOrder(Record, kw_only=True):
     depth: int
     lease: float
     expected: float | None = None
+    revisit: Revisit | None = None
+    pattern: str = ""
 
 
 class FetchedPage(Record, kw_only=True):
@@ -403,6 +509,7 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     ``origin`` is the place of the fetched page, "topic/partition@offset": equal origins are one page.
     ``later`` says that the verdict is of predicates that came after the page was judged: it is added to the
     verdict of the outcome with the same URL and time, which has the words and links.
+    ``pattern`` is that of `FetchOrder`.
     """
 
     version: int = VERSION
@@ -421,6 +528,7 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     links: tuple[Link, ...]
     origin: str
     later: bool = False
+    pattern: str = ""
 
 
 class HarvestPoint(msgspec.Struct, kw_only=True):

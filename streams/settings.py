@@ -4,7 +4,7 @@
 """
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -19,11 +19,23 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from models.accesslog.json_lines import JsonLines
 from models.accesslog.recognise import parsers
+from models.news.prefixes import news_prefix
+from models.url import canonical
 
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 Policy = Literal["learned", "combined", "collaborative", "linkage", "breadth-first", "random"]
+Ordering = Literal[
+    "predicates",
+    "breadth-first",
+    "backlink",
+    "pagerank",
+    "similarity",
+    "location",
+    "behaviour-fetch",
+    "behaviour-discovery",
+]
 PredicateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
 
 
@@ -108,9 +120,28 @@ class FrontierSettings(Section):
     """Choosing the next fetch."""
 
     policy: Policy = Field("learned", description="What orders the candidates.")
+    ordering: Ordering = Field(
+        "predicates",
+        description="An importance that orders the candidates in the place of the policy; predicates is none.",
+    )
+    query: str = Field(
+        "", description="Words that the ordering similarity looks for; empty: those of each predicate."
+    )
+    mode: Literal["crawl", "instant"] = Field(
+        "crawl", description="With instant, news hubs are revisited, and new links to news fetched at once."
+    )
+    instant_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.5, description="Part of the fetches that revisits and new links to news take, where others wait."
+    )
     budget: Annotated[int, Field(ge=0)] = Field(0, description="Pages to judge in all; 0 is no limit.")
     host_budget: Annotated[int, Field(ge=0)] = Field(0, description="Pages to judge a host; 0 is no limit.")
     max_depth: Annotated[int, Field(ge=0)] = Field(0, description="Links from a seed at most; 0 is no limit.")
+    depth: Literal["", "auto"] = Field(
+        "", description="With auto, each host is crawled as deep as its users go, or else its links are new."
+    )
+    depth_share: Annotated[float, Field(ge=0, lt=1)] = Field(
+        0.9, description="Share of a host's page views that lies within its depth, where that is auto."
+    )
     threshold: float = Field(
         -1000.0, description="Priority (sum of log interest ratios) below which a candidate is left aside."
     )
@@ -146,6 +177,22 @@ class FrontierSettings(Section):
     barren_misses: Count = Field(
         1000, description="Pages in a row of one URL but for its numbers that satisfy no predicate and end it."
     )
+    visited_patterns_only: bool = Field(
+        False, description="Leave URLs out whose pattern, by what users did on their site, has no visits."
+    )
+    ways: Count = Field(
+        64, description="Records of users' ways to a page that are kept for patterns; of more, a sample is."
+    )
+
+    @property
+    def rule(self) -> str:
+        """What orders the candidates by name: the ordering, or the policy where there is none."""
+        return self.policy if self.ordering == "predicates" else self.ordering
+
+    def under(self, rule: str) -> Self:
+        """Return the settings of a crawl with this rule; raises `ValidationError` where there is none such."""
+        known = {"policy": rule} if rule in get_args(Policy) else {"ordering": rule}
+        return self.model_validate(self.model_dump() | {"ordering": "predicates"} | known)
 
 
 class LearnSettings(Section):
@@ -175,6 +222,10 @@ class LearnSettings(Section):
     semantic: str | None = Field(
         None,
         description="Table of word vectors by which the learned policy knows meanings; see scentline semantic.",
+    )
+    importance: bool = Field(False, description="Give the learned policy each page's PageRank as an input.")
+    patterns: bool = Field(
+        False, description="Give the learned policy each page's URL pattern, by what users do, as an input."
     )
 
 
@@ -327,6 +378,42 @@ class NewsSettings(Section):
     links: Annotated[int, Field(ge=2000)] = Field(
         500_000, description="Pairs of a page and one it leads to; the pages with the fewest are forgotten."
     )
+    hubs_given: tuple[str, ...] = Field(
+        (), description="Hubs that a crawl in the mode instant revisits whatever the log says: URLs."
+    )
+    prefixes_given: tuple[str, ...] = Field(
+        (),
+        description="News prefixes that hold whatever the log says: folders such as example.org/news/ and "
+        "programs such as example.org/view?.",
+    )
+    visits_a_minute: Positive = Field(
+        30.0, description="Visits of hubs in a minute, by all workers; those that bring more are visited more."
+    )
+    shortest_seconds: Positive = Field(60.0, description="Shortest time between two visits of a hub.")
+    longest_seconds: Positive = Field(86_400.0, description="Longest time between two visits of a hub.")
+    refresh_seconds: Positive = Field(
+        300.0, description="Time between two looks at the log for hubs and prefixes, while it grows little."
+    )
+
+    @field_validator("hubs_given")
+    @classmethod
+    def _pages(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        found = [canonical(url) for url in value]
+        for url, known_as in zip(value, found, strict=True):
+            if known_as is None:
+                raise ValueError(f"{url!r} can't be crawled; expected an http or https URL")
+        return tuple(known_as for known_as in found if known_as is not None)
+
+    @field_validator("prefixes_given")
+    @classmethod
+    def _prefixes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(news_prefix(text) for text in value)
+
+    @model_validator(mode="after")
+    def _intervals(self) -> Self:
+        if self.shortest_seconds > self.longest_seconds:
+            raise ValueError("shortest_seconds: expected at most longest_seconds")
+        return self
 
 
 class Settings(BaseSettings):
@@ -367,7 +454,23 @@ class Settings(BaseSettings):
     @property
     def semantic(self) -> str | None:
         """The table of word vectors, None where the policy has no use for one."""
-        return self.learn.semantic if self.frontier.policy == "learned" else None
+        return self.learn.semantic if self.frontier.rule == "learned" else None
+
+    @property
+    def behaviour(self) -> bool:
+        """Whether what users do on a site makes patterns of its URLs."""
+        by_patterns = self.frontier.ordering.startswith("behaviour-") or self.frontier.visited_patterns_only
+        return by_patterns or self.patterns
+
+    @property
+    def importance(self) -> bool:
+        """Whether PageRank is an input of the learned policy."""
+        return self.learn.importance and self.frontier.rule == "learned"
+
+    @property
+    def patterns(self) -> bool:
+        """Whether URL patterns are an input of the learned policy."""
+        return self.learn.patterns and self.frontier.rule == "learned"
 
     @classmethod
     def settings_customise_sources(

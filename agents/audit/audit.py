@@ -3,21 +3,26 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
+from agents.audit.depths import RecountedDepths
 from agents.audit.report import AuditReport
 from agents.browse import USER_PREFIX, UserRow
 from agents.crawl.policy import of_crawl
 from agents.frontier.rows import (
+    DEPTH_PREFIX,
     HOST_PREFIX,
     PAGE_PREFIX,
+    WAYS_PREFIX,
     FrontierRow,
     HostRow,
     PageRow,
+    WaysRow,
 )
 from agents.harvest import PREDICATE_PREFIX, HarvestRow, HarvestTableRow
-from agents.inspect.record import accesses, judged_pages, users
+from agents.inspect.record import accesses, judged_pages, users, ways
 from agents.learn.rows import FEATURE_PREFIX, TOTALS_KEY, FeatureRow, LearnRow, always_kept, feature_of
 from models.counts import Counts
 from models.crowd.trace import Step, Trace
@@ -25,12 +30,13 @@ from models.evaluate.recount import JudgedPage, recount
 from models.interest.features import BASE
 from models.learner.semantic import page_subject
 from models.lessons import lessons
+from models.patterns.ways import Ways
 from models.url import host
 from streams.inbox import MARK, Mark
 from streams.records import Access, Outcome
 from streams.settings import Settings
 from streams.tables import TablePartition, open_read_only
-from streams.topics import TABLES
+from streams.topics import ACCESSES, TABLES
 from streams.transport.journal import Journal
 
 
@@ -49,9 +55,17 @@ def audit(settings: Settings) -> AuditReport:
         report.judged = len(judged)
         _compare_features(report, _recounted(journal, judged.values(), settings), tables["interests"])
         _check_harvest(report, judged.values(), tables["harvest"])
-        rows, visits = users(accesses(journal), settings.browse.window)
+        has_depths = of_crawl(settings).frontier.depth == "auto"
+        depths = RecountedDepths(journal.partitions(ACCESSES.name)) if has_depths else None
+        view = depths.view if depths is not None else None
+        rows, visits = users(accesses(journal), settings.browse.window, view)
         _check_users(report, rows, tables["users"])
         _check_pages(report, judged, visits, tables["frontier"])
+        if of_crawl(settings).behaviour:
+            known = ways(accesses(journal), settings.browse.window, settings.frontier.ways)
+            _check_ways(report, known, tables["frontier"])
+        if depths is not None:
+            _check_depths(report, depths, judged, tables["frontier"])
         return report
 
 
@@ -74,7 +88,7 @@ def _rows(parts: dict[int, TablePartition], prefix: bytes, row_type: Any) -> Ite
 def _recounted(journal: Journal, judged: Iterable[Outcome], settings: Settings) -> Counts:
     """Return what the crawl's policy counts of the outcomes and accesses."""
     crawl = of_crawl(settings)
-    policy = crawl.frontier.policy
+    policy = crawl.frontier.rule
     pages = [judged_page(outcome, crawl.semantic is not None) for outcome in judged]
     trace = trace_of(accesses(journal), settings) if lessons(policy).counts_crowd else None
     return recount(pages, policy, trace, settings.frontier.parents)
@@ -83,7 +97,7 @@ def _recounted(journal: Journal, judged: Iterable[Outcome], settings: Settings) 
 def judged_page(outcome: Outcome, meanings: bool) -> JudgedPage:
     """Return an outcome as the learner uses it; with word ``meanings`` it has a subject."""
     subject = page_subject(outcome.url, outcome.title) if meanings else ""
-    return JudgedPage(outcome.url, outcome.verdict, outcome.words, outcome.links, subject)
+    return JudgedPage(outcome.url, outcome.verdict, outcome.words, outcome.links, subject, outcome.pattern)
 
 
 def trace_of(found: Iterable[Access], settings: Settings) -> Trace:
@@ -174,6 +188,30 @@ def _check_pages(
         report.compare(f"host {name}", row.judged, hosts.pop(name, 0))
     for name in hosts:
         report.lose(f"host {name}")
+
+
+def _check_ways(report: AuditReport, expected: dict[str, Ways], parts: dict[int, TablePartition]) -> None:
+    found = {row.url: row.ways for _, row in _rows(parts, WAYS_PREFIX, FrontierRow) if isinstance(row, WaysRow)}
+    for url in found.keys() | expected.keys():
+        report.compare(f"ways to {url}", _figures(found.get(url)), _figures(expected.get(url)))
+
+
+def _figures(found: Ways | None) -> object:
+    """Return what tells two pages' ways apart without naming a user."""
+    if found is None:
+        return None
+    users = {
+        source: (len(users), crc32("".join(sorted(users)).encode())) for source, users in found.users.items()
+    }
+    return found.bound, users
+
+
+def _check_depths(
+    report: AuditReport, depths: RecountedDepths, judged: dict[str, Outcome], parts: dict[int, TablePartition]
+) -> None:
+    pages = {row.url: row for _, row in _rows(parts, PAGE_PREFIX, FrontierRow) if isinstance(row, PageRow)}
+    found = {key[1:].decode(): row for key, row in _rows(parts, DEPTH_PREFIX, FrontierRow)}
+    depths.check(report, judged, pages, found)
 
 
 def _in_links(judged: Iterable[Outcome]) -> dict[str, dict[str, list[int]]]:

@@ -22,6 +22,7 @@ from agents.cli.options import (
         'scentline crawl --seed http://example.org/ --predicate \'crawlers="crawler" and title("crawl*")\'',
         "scentline crawl --archive pages.warc.gz --log access.log.gz --labels topics.tsv.gz"
         " --predicate 'science=category(\"Science\")' --budget 1000",
+        "scentline crawl --seed http://example.org/ --ordering pagerank --budget 1000",
     )
 )
 def crawl(
@@ -49,6 +50,14 @@ def crawl(
             metavar="P", help="learned (default), combined, collaborative, linkage, breadth-first or random."
         ),
     ] = None,
+    ordering: Annotated[
+        str | None,
+        typer.Option(
+            metavar="O",
+            help="Instead of a policy: breadth-first, backlink, pagerank, similarity, location, "
+            "behaviour-fetch or behaviour-discovery; needs no predicate.",
+        ),
+    ] = None,
     budget: Annotated[int | None, typer.Option(metavar="N", help="Pages to judge in all.")] = None,
     random_seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of every random choice.")] = None,
     follow: Annotated[
@@ -72,6 +81,7 @@ def crawl(
         "broker": broker,
         "random_seed": random_seed,
         "frontier.policy": policy,
+        "frontier.ordering": ordering,
         "frontier.budget": budget,
         "judge.labels": str(labels) if labels is not None else None,
         **given_predicates(predicates or ()),

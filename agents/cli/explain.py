@@ -9,6 +9,7 @@ from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, l
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
+    from agents.frontier.rows import HubRow, PageRow
     from agents.inspect.explain import Explanation
 
 
@@ -85,13 +86,18 @@ def describe(found: "Explanation", threshold: float) -> list[str]:
     known = [f"in-links of {max((k for k, _ in row.links.values()), default=0)} judged pages"]
     known += [f"{row.visits} visits"] if row.visits else []
     known += ["a seed"] if row.seed else []
+    known += [f"a revisit of {row.found.hub}"] if row.found is not None else []
     lines = [row.url, f"state: {row.state}{f' ({row.reason})' if row.reason else ''}"]
     lines.append(f"known by: {', '.join(known)}; depth {row.depth}, discovered as number {row.discovered}")
     if row.verdict is not None:
         lines.append(
             "verdict: " + ", ".join(f"{name} {'yes' if hit else 'no'}" for name, hit in row.verdict.items())
         )
-    if row.choice is not None:
+    if found.hub is not None:
+        lines.append(describe_hub(found.hub))
+    if row.choice is not None and row.choice.policy == "instant":
+        lines.append(f"fetched at once (frontier.mode): {instantly(row)}, attempt {row.attempts}")
+    elif row.choice is not None:
         by = "chance" if row.choice.explored else f"policy {row.choice.policy}"
         lines.append(
             f"fetched for {row.choice.predicate} by {by}, priority {row.choice.priority:.2f}, "
@@ -101,6 +107,12 @@ def describe(found: "Explanation", threshold: float) -> list[str]:
         lines.append("not fetched: a URL like this leads into a space without end (frontier.traps)")
     elif found.spent and row.state in ("candidate", "aside") and not row.seed:
         lines.append(f"not fetched: {found.spent}")
+    elif found.unvisited and row.state in ("candidate", "aside") and not row.seed:
+        lines.append(
+            f"not fetched: users visit nothing like {found.unvisited} (frontier.visited_patterns_only)"
+        )
+    elif found.beyond and row.state in ("candidate", "aside"):
+        lines.append(f"not fetched: {found.beyond}")
     elif max(found.priorities.values(), default=threshold) < threshold and not row.seed:
         lines.append("not fetched: its priority is below frontier.threshold")
     elif row.state in ("candidate", "aside"):
@@ -109,6 +121,23 @@ def describe(found: "Explanation", threshold: float) -> list[str]:
         now = (f"{name} {value:+.2f}" for name, value in found.priorities.items())
         lines.append(f"priority by what is known now: {', '.join(now)}")
     return lines
+
+
+def instantly(row: "PageRow") -> str:
+    """Return why a page was fetched before all others."""
+    if row.found is None:
+        return "it is a hub"
+    before = row.found.time - row.found.since
+    return f"it is under a news prefix, and new on {row.found.hub}, which had it not {before:.1f} s before"
+
+
+def describe_hub(hub: "HubRow") -> str:
+    """Return what is known of a hub."""
+    visits = f"visited {hub.visits} times, which brought {hub.links} new links"
+    if hub.moved:
+        return f"a hub until it moved to {hub.moved}; {visits}"
+    state = f", {hub.failures} failures in a row" if hub.failures else ""
+    return f"a hub: {visits}; {hub.rate.mean * 3600:.2f} new links an hour expected{state}"
 
 
 def _print_as_json(found: "Explanation", features: int) -> None:
@@ -120,11 +149,15 @@ def _print_as_json(found: "Explanation", features: int) -> None:
         "state": row.state,
         "reason": row.reason,
         "depth": row.depth,
+        "level": row.place.level if row.place is not None else None,
+        "beyond": found.beyond,
         "seed": row.seed,
         "visits": row.visits,
         "links": row.links,
         "verdict": row.verdict,
         "attempts": row.attempts,
+        "found": msgspec.structs.asdict(row.found) if row.found is not None else None,
+        "hub": _hub_as_json(found.hub) if found.hub is not None else None,
         "priorities": found.priorities,
         "choice": msgspec.structs.asdict(row.choice) if row.choice is not None else None,
         "features": {
@@ -137,3 +170,14 @@ def _print_as_json(found: "Explanation", features: int) -> None:
             for name, parts in found.inputs.items()
         },
     })  # fmt: skip
+
+
+def _hub_as_json(hub: "HubRow") -> dict[str, object]:
+    return {
+        "visits": hub.visits,
+        "links": hub.links,
+        "visited": hub.visited,
+        "links_an_hour": hub.rate.mean * 3600,
+        "failures": hub.failures,
+        "moved": hub.moved,
+    }

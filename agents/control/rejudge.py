@@ -79,7 +79,7 @@ class Rejudge:
             fetched, page = self._pages.read(value)
         except RecordError:
             return False  # the judge agent has sent it to the dead letters
-        if page.barred:
+        if page.barred or fetched.order.revisit is not None:
             return False
         verdict, failure = self._verdicts.of(page, [predicate])
         origin = f"{PAGES.name}/{partition}@{offset}"
@@ -96,7 +96,7 @@ class Rejudge:
         to = self._runtime.partition(OUTCOMES, order.url)
         outbox.send(OUTCOMES.name, to, order.url.encode(), msgspec.json.encode(outcome))
         subject = page_subject(order.url, page.title) if self._meanings else ""
-        rejudged = Rejudged(order.url, verdict, fetched.time, page.words, subject)
+        rejudged = Rejudged(order.url, verdict, fetched.time, page.words, subject, order.pattern)
         outbox.emit(SIGHTINGS.name, self._sightings(order.url), rejudged)
         for place in sorted({self._sightings(link.url) for link in page.links}):
             outbox.emit(SIGHTINGS.name, place, Relinked(identifier(order.url), verdict, fetched.time))

@@ -5,6 +5,7 @@ import json
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from secrets import token_bytes
 
@@ -19,7 +20,7 @@ from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
 from agents.observation.pseudonym import KEY_FILE, user_key
 from agents.offline.process import ServerProcess
-from agents.predicates import check_judges
+from agents.predicates import check_judges, check_query, with_every_page
 from agents.semantic.tables import read_table
 from agents.web.contact import check_contact
 from models.predicate import parse
@@ -45,12 +46,14 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
 
     Raises what is wrong with the options before anything is started.
     """
+    settings = with_every_page(settings)
     if not settings.predicates:
         raise ConfigurationError(
-            "a crawl needs at least one predicate, such as --predicate 'news=title(\"news\")'"
+            "a crawl needs at least one predicate, such as --predicate 'news=title(\"news\")', or an --ordering"
         )
     predicates = {name: parse(expression) for name, expression in settings.predicates.items()}
     check_judges(predicates, settings.judge)
+    check_query(settings.frontier, predicates)
     _check_files(options)
     _check_table(settings)
     seeds = _seeds(settings, options)
@@ -70,7 +73,7 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
                 run_crawl(settings, observer, seeds, options.logs, report, options.follow)
             )
     if options.as_json:
-        print(json.dumps(summary(status, settings.frontier.policy)))
+        print(json.dumps(summary(status, settings.frontier.rule)))
     return interrupted
 
 
@@ -96,10 +99,11 @@ def _check_table(settings: Settings) -> None:
 
 
 def _seeds(settings: Settings, options: CrawlOptions) -> list[str]:
-    if not options.seeds and not options.logs:
+    hubs = settings.news.hubs_given if settings.frontier.mode == "instant" else ()
+    if not options.seeds and not options.logs and not hubs:
         raise ConfigurationError("a crawl needs somewhere to start: --seed URL, --log FILE or both")
     if not options.seeds:
-        return seeds_of_log(options.logs[0], settings)
+        return [*hubs, *(seeds_of_log(options.logs[0], settings) if options.logs else ())]
     found = [(url, canonical(url)) for url in options.seeds]
     for url, known_as in found:
         if known_as is None:
@@ -108,7 +112,7 @@ def _seeds(settings: Settings, options: CrawlOptions) -> list[str]:
 
 
 def summary(status: Status, policy: str) -> dict[str, object]:
-    """Return the summary that ``--json`` prints."""
+    """Return the summary that ``--json`` prints; ``news`` is in it in the mode "instant"."""
     return {
         "fetched": status.fetched,
         "failed": status.failed,
@@ -126,4 +130,10 @@ def summary(status: Status, policy: str) -> dict[str, object]:
             }
             for name, predicate in status.predicates.items()
         },
+        **({} if status.news is None else {"news": _rounded(status.news._asdict())}),
     }
+
+
+def _rounded(figures: dict[str, float]) -> dict[str, float | None]:
+    """Return figures as they are printed: infinity is none in JSON."""
+    return {name: round(value, 3) if isfinite(value) else None for name, value in figures.items()}

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agents.crawl.engine import Engine
+from agents.frontier.instant import NewsStanding
 from models.harvest import RANDOM, Harvest, explored_rate
 
 
@@ -26,6 +27,7 @@ class Status:
     ``refused`` are URLs that are no business of the crawl: files that are no pages, what robots.txt forbids.
 
     ``log_read`` is the part of the log that was read, None while no log is being fed or its size is not known.
+    ``news`` is None but in the mode "instant".
     """
 
     fetched: int
@@ -37,6 +39,7 @@ class Status:
     in_flight: int
     log_read: float | None
     predicates: dict[str, PredicateStatus]
+    news: NewsStanding | None = None
 
     @property
     def pages_per_second(self) -> float:
@@ -69,6 +72,7 @@ class Meter:
             predicates={
                 name: predicate_status(engine.harvest.states(name)) for name in engine.predicates.active
             },
+            news=engine.frontier.instant.standing() if engine.frontier.instant is not None else None,
         )
 
 

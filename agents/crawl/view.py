@@ -66,8 +66,17 @@ def line(status: Status) -> str:
     return (
         f"{status.seconds:6.1f} s  {status.fetched} pages ({status.pages_per_second:.1f}/s), "
         f"{status.failed} failed, {status.refused} refused, {status.candidates} candidates"
-        f"{log_read(status)}; {rates}"
+        f"{log_read(status)}{news_fetched(status)}; {rates}"
     )
+
+
+def news_fetched(status: Status) -> str:
+    """Return how soon news are fetched, in the mode "instant"."""
+    news = status.news
+    if news is None:
+        return ""
+    delay = f" after {news.delay:.1f} s on average" if news.pages else ""
+    return f", {news.hubs} hubs, {news.pages} news{delay}"
 
 
 def log_read(status: Status) -> str:
@@ -79,7 +88,7 @@ def live_view(engine: Engine, status: Status) -> Group:
     """Return the live view: a head line, the predicates, the newest matches."""
     head = Text(
         f"{status.fetched} pages  {status.pages_per_second:.1f}/s  {status.failed} failed  "
-        f"{status.refused} refused  {status.candidates} candidates{log_read(status)}  "
+        f"{status.refused} refused  {status.candidates} candidates{log_read(status)}{news_fetched(status)}  "
         f"{status.in_flight} in flight  {status.seconds:.0f} s",
         style="bold",
     )

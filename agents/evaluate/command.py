@@ -19,7 +19,15 @@ from agents.evaluate.tables import write_comparisons, write_curves, write_result
 from agents.observation.logfile import LogFile
 from agents.predicates import check_judges
 from agents.semantic.tables import read_table
-from models.evaluate.policies import POLICIES, REUSABLE, SEMANTIC, Maker, with_semantic
+from models.evaluate.policies import (
+    IMPORTANCE,
+    POLICIES,
+    REUSABLE,
+    SEMANTIC,
+    Maker,
+    with_importance,
+    with_semantic,
+)
 from models.predicate import Predicate, parse
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
@@ -31,6 +39,8 @@ def run(settings: Settings, options: Options, out: Path) -> Results | None:
     Raises what is wrong with the options before anything is started.
     """
     makers = with_semantic(read_table(options.semantic)) if options.semantic else POLICIES
+    if IMPORTANCE in options.policies:
+        makers = with_importance(makers)
     options = replace(options, policies=_policies(options.policies, makers))
     predicates = _predicates(settings)
     _check(options)

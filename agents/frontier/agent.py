@@ -8,15 +8,22 @@ import asyncio
 from contextlib import suppress
 from random import Random
 
+from agents.frontier.behaviour import SitePatterns
 from agents.frontier.book import Book
 from agents.frontier.candidates import Candidates
+from agents.frontier.instant import Instant
+from agents.frontier.ordering import Informed
+from agents.frontier.orderings import ordering
+from agents.frontier.ranks import Ranks
 from agents.frontier.rows import (
     CHOOSABLE,
+    INSTANT,
     OPEN,
     TOTALS_KEY,
     Choice,
     FrontierRow,
     FrontierShard,
+    HubRow,
     PageRow,
     TotalsRow,
     page_key,
@@ -24,6 +31,7 @@ from agents.frontier.rows import (
 )
 from agents.frontier.scorer import scorer
 from agents.metrics.frontier import FrontierMetrics
+from agents.metrics.instant import InstantMetrics
 from models.frontier.politeness import HostClocks
 from models.frontier.turns import Turns
 from models.frontier.window import window
@@ -42,6 +50,7 @@ from streams.records import (
     Postponed,
     PredicateDefinition,
     Redirected,
+    Revisited,
     SightingPack,
     encode,
 )
@@ -67,7 +76,14 @@ class FrontierAgent:
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
         self.settings = runtime.settings.frontier
-        self.scorer = scorer(self.settings.policy, runtime.settings.learn)
+        self.patterns = SitePatterns(self.settings.ways, self._reorder) if runtime.settings.behaviour else None
+        self.ordering = ordering(self.settings, self.patterns)
+        ranks = Ranks() if runtime.settings.importance else None
+        estimates = (self.patterns, self.ordering, ranks)
+        self._informed: list[Informed] = [each for each in estimates if each is not None]
+        self._learns_patterns = runtime.settings.patterns
+        patterns = self.patterns if self._learns_patterns else None
+        self.scorer = scorer(self.settings.rule, runtime.settings.learn, self.ordering, ranks, patterns)
         fetch = runtime.settings.fetch
         clocks = HostClocks(fetch.delay_seconds, CLOCKS, fetch.delay_factor, fetch.host_connections)
         self._connections = fetch.connections
@@ -81,10 +97,18 @@ class FrontierAgent:
         self._choices = 0
         publisher = runtime.publisher
         self._partitions = publisher.partitions(SIGHTINGS.name)
-        self.book = Book(self.settings, publisher.partitions(EVIDENCE.name), self._partitions, fetch.redirects)
+        evidence, news = publisher.partitions(EVIDENCE.name), runtime.settings.news
+        self.book = Book(self.settings, evidence, self._partitions, fetch.redirects, news)
         self.candidates.spent = self.book.spaces.spent
+        self.candidates.stops = self.book.stops
+        if self.patterns is not None and self.settings.visited_patterns_only:
+            self.candidates.unvisited = self.patterns.unvisited
         decode = Decoder[SightingPack](SightingPack)
         self.inbox: Stateful[FrontierRow] = Stateful(runtime, SIGHTINGS, "frontier", FrontierRow, decode, self)
+        self.instant: Instant | None = None
+        metrics = InstantMetrics(runtime)
+        if self.settings.mode == "instant":
+            self.instant = Instant(runtime, self.candidates, self.book, self.inbox, metrics)
 
     # what others publish
 
@@ -121,15 +145,29 @@ class FrontierAgent:
     def opened(self, shard: FrontierShard) -> None:
         """Take up a partition's candidates."""
         self.book.spaces.open(shard)
+        for each in self._informed:
+            each.open(shard)
+        if self.instant is not None:
+            self.instant.prepare(shard)
         self.candidates.open(shard, self._partitions)
+        if self.instant is not None:
+            self.instant.open(shard, self.runtime.clock())
         self._wake.set()
 
     def closed(self, shard: FrontierShard) -> None:
         """Forget a partition's candidates."""
         self.candidates.close(shard)
+        if self.book.stops is not None:
+            self.book.stops.forget()
+        if self.instant is not None:
+            self.instant.close(shard)
+        for each in self._informed:
+            each.close(shard)
 
     def absorb(self, shard: FrontierShard, fact: object) -> None:
         """Change rows and emit evidence for one sighting; candidates are scored when the message is done."""
+        for each in self._informed:
+            each.absorb(shard, fact)
         self.book.absorb(shard, fact)
 
     def committed(self, shard: Shard[FrontierRow]) -> None:
@@ -148,9 +186,18 @@ class FrontierAgent:
                 self.candidates.withdraw(sighting.url)
             elif isinstance(sighting, Failed):
                 self._tell_of_seeds(sighting)
-            if flight is not None and not flight.explored and isinstance(sighting, Judged):
+            elif isinstance(sighting, Revisited) and self.instant is not None:
+                self.instant.ended(sighting)
+            by_policy = flight is not None and not flight.explored and not flight.instant
+            if flight is not None and by_policy and isinstance(sighting, Judged):
                 self.turns.brought(flight.predicate, sighting.verdict.get(flight.predicate, False))
+        swept = [each.sweep(shard) for each in self._informed]  # each is asked, whatever the others say
+        # Under the learned policy rows are scored anew little by little, whatever changes.
+        if any(swept) and self.ordering is not None:
+            self.candidates.reorder()
         self.candidates.refresh(shard, touched, now)
+        if self.instant is not None:
+            self.instant.settle()
         self.dry = False
 
     def _tell_of_seeds(self, failed: Failed) -> None:
@@ -160,21 +207,31 @@ class FrontierAgent:
             advice = "name it in fetch.allow" if failed.reason.startswith("address") else "look at it"
             log.warning("a seed could not be fetched", url=failed.url, reason=failed.reason, advice=advice)
 
-    def _learn_host(self, sighting: Judged | Failed | Redirected | Postponed, now: float) -> None:
+    def _learn_host(self, sighting: Judged | Failed | Redirected | Postponed | Revisited, now: float) -> None:
         clocks, name = self.candidates.clocks, host(sighting.url)
-        asked = not isinstance(sighting, Postponed)
+        revisit = sighting.outcome if isinstance(sighting, Revisited) else ""
+        asked = not isinstance(sighting, Postponed) and revisit != "early"
         if sighting.server:
             clocks.serves(sighting.server, name, asked=asked)
         if sighting.crawl_delay:
             clocks.crawl_delay(name, sighting.crawl_delay)
-        if isinstance(sighting, Postponed):
+        if isinstance(sighting, Postponed) or not asked:
             return
         if sighting.elapsed:
             clocks.answered(name, sighting.elapsed)
         if isinstance(sighting, Failed) and sighting.kind == "retry":
             clocks.failed(name, now, sighting.retry_after, overloaded=sighting.overloaded)
+        elif isinstance(sighting, Revisited) and revisit == "retry":
+            clocks.failed(name, now, sighting.wait, overloaded=sighting.overloaded)
         elif isinstance(sighting, Judged) or sighting.elapsed:  # robots.txt may refuse without asking the host
             clocks.succeeded(name, now)
+
+    def _reorder(self) -> None:
+        """Choose anew by patterns that changed."""
+        if self.ordering is not None or self.settings.visited_patterns_only:
+            self.candidates.reorder()
+        self.dry = False
+        self._wake.set()
 
     # choosing
 
@@ -197,6 +254,8 @@ class FrontierAgent:
             self.candidates.wake(now)
             if self.candidates.filling:
                 self.candidates.sweep(now)
+            if self.instant is not None:
+                self.instant.look(now)
             changed = self._choose(now)
             for shard in changed:
                 await self.inbox.commit(shard)
@@ -222,10 +281,13 @@ class FrontierAgent:
 
     def _choose(self, now: float) -> list[FrontierShard]:
         changed: dict[int, FrontierShard] = {}
+        if self.patterns is not None and self.patterns.starting:
+            return []
         judged = self.totals().judged
         room = window(judged, self.settings.window_share, self.settings.window_max)
         names = set(self.candidates.queues)
         room -= self.candidates.prompt(now)
+        room -= self._choose_at_once(now, room, changed, spare=False)
         while names and self._fits(room) and self._within_budget():
             predicate = self.turns.next(names)
             if predicate is None:
@@ -237,20 +299,42 @@ class FrontierAgent:
             shard, row, explored, probability = picked
             priority = row.priorities.get(predicate, 0.0)
             expected = self.scorer.choose(shard, row, predicate, explored)
-            policy = self.settings.policy
+            policy = self.settings.rule
             choice = Choice(predicate, policy, explored, probability, priority, now, expected)
             self._order(shard, row, choice, now)
             self.turns.charge(predicate)
             room -= 1
             changed[shard.partition] = shard
+            if self.instant is not None:
+                self.instant.earn()
+        self._choose_at_once(now, room, changed, spare=True)
         return list(changed.values())
+
+    def _choose_at_once(self, now: float, room: int, changed: dict[int, FrontierShard], *, spare: bool) -> int:
+        """Order instant fetches; return how many. ``spare`` says that there is no other to make."""
+        names = sorted(self.candidates.queues.keys() - self.candidates.paused or self.candidates.queues)
+        ordered = 0
+        while self.instant is not None and names and self._fits(room - ordered) and self._within_budget():
+            picked = self.instant.next(now, spare=spare)
+            if picked is None:
+                break
+            shard, row = picked
+            if isinstance(row, HubRow):
+                self.instant.order(shard, row, now)
+            else:
+                priority, predicate = max((row.priorities.get(name, 0.0), name) for name in names)
+                self._order(shard, row, Choice(predicate, INSTANT, False, 1.0, priority, now), now)
+            ordered += 1
+            changed[shard.partition] = shard
+        return ordered
 
     def _fits(self, room: int) -> bool:
         return room > 0 and len(self.candidates.flights) < self._connections
 
     def _within_budget(self) -> bool:
         budget = self.settings.budget
-        return not budget or self._judged_by_all() + len(self.candidates.flights) < budget
+        flying = sum(not flight.revisit for flight in self.candidates.flights.values())
+        return not budget or self._judged_by_all() + flying < budget
 
     def _judged_by_all(self) -> int:
         """Return the pages judged, those of other workers too as far as the learner has told of them."""
@@ -271,14 +355,24 @@ class FrontierAgent:
             depth=row.depth,
             lease=row.lease,
             expected=choice.expected,
+            pattern=self._pattern(row.url),
         )
         partition = self.runtime.partition(FETCHES, host(row.url))
         shard.outbox.send(FETCHES.name, partition, None, encode(order))
-        self._metrics.ordered(choice.predicate, by_chance=choice.explored)
+        by = INSTANT if choice.policy == INSTANT else "chance" if choice.explored else "policy"
+        self._metrics.ordered(choice.predicate, by)
+
+    def _pattern(self, url: str) -> str:
+        pattern = self.patterns.pattern_of(url) if self.patterns is not None and self._learns_patterns else None
+        return "" if pattern is None else pattern.name
 
     def expect(self, order: FetchOrder) -> None:
         """Take note of an order that was sent although the death of this process kept it out of the row."""
         now = self.runtime.clock()
+        if order.revisit is not None:
+            if self.instant is not None:
+                self.instant.expect(order, now)
+            return
         found = self.candidates.find(order.url)
         if found is None or found[1].state not in CHOOSABLE or order.lease < now:
             return
@@ -306,7 +400,10 @@ class FrontierAgent:
     def _end_leases(self, now: float) -> None:
         """Take back the URLs whose fetch was never answered."""
         for url in self.candidates.overdue(now):
-            self.candidates.land(url, now)
+            flight = self.candidates.land(url, now)
+            if flight is not None and flight.revisit and self.instant is not None:
+                self.instant.lease_ended(url, now)
+                continue
             found = self.candidates.find(url)
             if found is None or found[1].state != "leased":
                 continue
@@ -328,6 +425,8 @@ class FrontierAgent:
         """Sweep: a step now and then, a whole round when the queues are empty."""
         self._choices += 1
         if not self.candidates.queued and not self.dry:
+            if self.book.stops is not None:
+                self.book.stops.catch_up()
             while not self.candidates.sweep(now):
                 pass
             self.dry = not self.candidates.queued
@@ -352,7 +451,13 @@ class FrontierAgent:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is in flight and nothing is left to do: the budget is spent or all is fetched."""
+        """Whether nothing is in flight and nothing is left to do: the budget is spent or all is fetched.
+
+        While there are hubs to revisit, there is always something left.
+        """
         if self.candidates.flights or self.candidates.opening or not self.candidates.shards:
             return False
-        return self.spent or (self.dry and self.candidates.next_wake is None)
+        if self.patterns and self.patterns.busy:
+            return False
+        waiting = self.candidates.next_wake is not None or (self.instant is not None and self.instant.hubs > 0)
+        return self.spent or (self.dry and not waiting)

@@ -8,8 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.frontier.crowd import Crowd
+from agents.frontier.depth import Depths, handed_on
 from agents.frontier.evidence import EvidenceEmitter
+from agents.frontier.hubs import Hubs
 from agents.frontier.links import Links
+from agents.frontier.news import Prefixes, clicked
 from agents.frontier.pages import Pages
 from agents.frontier.rows import CHOOSABLE, FrontierShard, PageRow, State, page_key, unknown
 from agents.frontier.spaces import Spaces
@@ -18,7 +21,11 @@ from models.traps.spaces import Bounds
 from models.url import host
 from models.verdict import Verdict
 from streams.records import (
+    Brought,
+    Browsed,
+    Clicked,
     Failed,
+    Hub,
     Inherited,
     Judged,
     Linked,
@@ -29,34 +36,49 @@ from streams.records import (
     Redirected,
     Rejudged,
     Relinked,
+    Relisted,
+    Revisited,
     Seeded,
     Together,
     Visited,
 )
-from streams.settings import FrontierSettings
+from streams.settings import FrontierSettings, NewsSettings
 from streams.topics import SIGHTINGS, partition_of
 
 
 class Book:
     """Absorbs sightings. ``touched`` has, by partition, the pages to be scored anew, ``ended`` what ended.
 
-    ``redirects`` is how many are followed in a row.
+    ``stops`` tells which pages lie too deep in their sites, None where sites have no depth of their own.
+    ``redirects`` is how many are followed in a row. ``news`` are the settings of news, without which there are
+    none given.
     """
 
     def __init__(
-        self, settings: FrontierSettings, evidence_partitions: int, sighting_partitions: int, redirects: int
+        self,
+        settings: FrontierSettings,
+        evidence_partitions: int,
+        sighting_partitions: int,
+        redirects: int,
+        news: NewsSettings | None = None,
     ) -> None:
         self._settings = settings
         self._redirects = redirects
         self._sighting_partitions = sighting_partitions
-        self._lessons = lessons(settings.policy)
+        self._lessons = lessons(settings.rule)
         self._pages = Pages(_bounds(settings))
         self.spaces = Spaces(settings)
         self._evidence = EvidenceEmitter(evidence_partitions)
-        self._links = Links(self._pages, self._evidence, self._lessons, settings.parents)
+        self._depths = Depths(self._pages, settings.depth_share) if settings.depth == "auto" else None
+        self.stops = self._depths.stops if self._depths is not None else None
+        self._links = Links(self._pages, self._evidence, self._lessons, settings.parents, self._depths)
         self._crowd = Crowd(self._pages, self._evidence, self._lessons, settings)
+        self._news = news or NewsSettings()
+        self.prefixes = Prefixes(self._news.prefixes_given)
+        self.hubs = Hubs(self._pages, sighting_partitions, settings.retry_seconds, self.prefixes.match)
+        self._instant = settings.mode == "instant"
         self.touched = self._pages.touched
-        self.ended: list[Judged | Failed | Redirected | Postponed] = []
+        self.ended: list[Judged | Failed | Redirected | Postponed | Revisited] = []
         self._absorbers: dict[type, Callable[[FrontierShard, Any], None]] = {
             Seeded: self._seeded,
             Inherited: self._inherited,
@@ -72,11 +94,19 @@ class Book:
             Redirected: self._redirected,
             Postponed: self._postponed,
             Listed: self._listed,
+            Hub: self.hubs.named,
+            Relisted: self.hubs.relisted,
+            Brought: self.hubs.brought,
+            Browsed: lambda shard, sighting: None,  # but for a depth
+            Revisited: self._revisited,
+            Clicked: self._clicked,
         }
 
     def absorb(self, shard: FrontierShard, sighting: Any) -> None:
         """Change rows and emit evidence for one sighting."""
         self._absorbers[type(sighting)](shard, sighting)
+        if self._depths is not None:
+            self._depths.absorb(shard, sighting)
 
     # where a crawl starts
 
@@ -104,6 +134,8 @@ class Book:
         row.judged_at = sighting.time
         self._pages.close(shard, key, row, "judged")
         self._pages.count_for_host(shard, row.url)
+        if self._instant:
+            self.hubs.judged(shard, row, sighting)
         hit = any(sighting.verdict.values())
         self.spaces.judged(shard, row.url, hit=hit, repeated=sighting.repeated)
         self._teach(shard, row, sighting.verdict, sighting)
@@ -126,7 +158,7 @@ class Book:
     def _teach(self, shard: FrontierShard, row: PageRow, verdict: Verdict, page: Judged | Rejudged) -> None:
         """Count a verdict on a page, and tell it to whom it concerns."""
         self._pages.count_verdict(shard, verdict)
-        features = self._lessons.own(row.url, page.words, page.subject)
+        features = self._lessons.own(row.url, page.words, page.subject, page.pattern)
         features |= self._links.features(shard, row) | self._crowd.features(shard, row)
         self._evidence.count(shard, features, verdict)
         self._links.judged(shard, row, verdict)
@@ -161,9 +193,14 @@ class Book:
             return
         row.reason = f"redirects to {sighting.target}"
         self._pages.close(shard, key, row, "moved")
-        heir = Inherited(sighting.target, row.depth, row.priorities, row.seed, row.inputs, hops=row.hops + 1)
+        level = 0 if self._depths is None else handed_on(row, sighting.target)
+        heir = Inherited(
+            sighting.target, row.depth, row.priorities, row.seed, row.inputs, hops=row.hops + 1, level=level
+        )
         partition = partition_of(host(sighting.target), self._sighting_partitions)
         shard.outbox.emit(SIGHTINGS.name, partition, heir)
+        if self._instant:
+            self.hubs.moved(shard, row.url, sighting.target)
 
     def _postponed(self, shard: FrontierShard, sighting: Postponed) -> None:
         key, row = self._pages.find(shard, sighting.url)
@@ -174,6 +211,13 @@ class Book:
         row.not_before = sighting.time + sighting.wait
         row.state = "candidate"
         self._pages.keep(shard, key, row)
+
+    def _revisited(self, shard: FrontierShard, sighting: Revisited) -> None:
+        if self.hubs.revisited(shard, sighting):
+            self.ended.append(sighting)
+
+    def _clicked(self, shard: FrontierShard, sighting: Clicked) -> None:
+        clicked(shard, sighting, self._news.window)
 
     def _inherited(self, shard: FrontierShard, sighting: Inherited) -> None:
         """Take over what a URL that redirects here had: its inputs with the priority that they gave it."""

@@ -7,8 +7,10 @@ from heapq import heappop, heappush
 from itertools import islice
 from random import Random
 
+from agents.frontier.fresh import Fresh
 from agents.frontier.rows import (
     CHOOSABLE,
+    INSTANT,
     OPEN,
     PAGE_PREFIX,
     Choice,
@@ -21,6 +23,7 @@ from agents.frontier.rows import (
 )
 from agents.frontier.scorer import Scorer
 from agents.frontier.scoring import highest
+from agents.frontier.stops import Stops
 from models.frontier.politeness import HostClocks
 from models.frontier.queue import CandidateQueue
 from models.traps.barren import space
@@ -32,8 +35,8 @@ from streams.topics import partition_of
 SWEPT = 200
 #: Where breadth-first puts URLs that no fetched page links to.
 UNLINKED_DEPTH = 1e9
-#: Policies whose priorities say nothing of a page.
-UNLEARNED = ("random", "breadth-first")
+#: Policies whose priorities can be below the threshold: they are sums of logs, or a logit.
+LEARNED = ("learned", "combined", "collaborative", "linkage")
 #: Seconds in flight after which a fetch no longer takes a place in the window.
 SLOW_SECONDS = 3.0
 #: How full a queue that evicted may be for the sweep to bring others back.
@@ -42,12 +45,17 @@ SWEPT_FULL = 0.95
 
 @dataclass(frozen=True)
 class Flight:
-    """A fetch that was ordered: for which predicate, until when its answer is waited for, and since when."""
+    """A fetch that was ordered: for which predicate, until when its answer is waited for, and since when.
+
+    An ``instant`` one was not chosen by the policy, and a ``revisit`` brings no page to judge.
+    """
 
     predicate: str
     lease: float
     explored: bool
     since: float
+    instant: bool = False
+    revisit: bool = False
 
 
 class Candidates:
@@ -71,9 +79,16 @@ class Candidates:
         self._opening: dict[int, bytes | None] = {}
         self._cursor: bytes | None = None
         self.filling = False
+        self._again = False
         self.paused: set[str] = set()
         #: Spaces of URLs that are worth no more fetches (`agents.frontier.spaces`).
         self.spent: set[bytes] = set()
+        #: New links to news, in the mode "instant" (`agents.frontier.instant`).
+        self.fresh: Fresh | None = None
+        #: Tells of a URL which pattern it has, if that has no visits, where such URLs are left out.
+        self.unvisited: Callable[[str], str] | None = None
+        #: Tells which pages lie too deep in their sites, where these are stopped (`agents.frontier.depth`).
+        self.stops: Stops | None = None
 
     def add_predicate(self, name: str, topic: tuple[str, ...]) -> None:
         """Start keeping a queue for a predicate; ``topic`` are the words that say what it is about.
@@ -82,6 +97,17 @@ class Candidates:
         """
         self.scorer.add_predicate(name, topic)
         self.queues.setdefault(name, CandidateQueue(self.settings.queue))
+        self._sweep_all()
+
+    def reorder(self) -> None:
+        """Have sweeps score every row anew: at once, or after those that go on."""
+        if self.filling:
+            self._again = True
+        else:
+            self._sweep_all()
+
+    def _sweep_all(self) -> None:
+        self._again = False
         self._unswept, self._cursor = list(self.shards), None
         self.filling = bool(self.shards)
 
@@ -133,15 +159,27 @@ class Candidates:
         for queue in self.queues.values():
             for url in [url for url in queue if self._partition(url) == shard.partition]:
                 queue.discard(url)
+        if self.fresh is not None:
+            for url in [url for url in self.fresh if self._partition(url) == shard.partition]:
+                self.fresh.discard(url)
 
     def _partition(self, url: str) -> int:
         return partition_of(host(url), self._partitions)
 
     def find(self, url: str) -> tuple[FrontierShard, PageRow] | None:
         """Return a URL's shard and row, if its shard is held and it is known."""
-        shard = self.shards.get(self._partition(url))
+        shard = self.shard_of(url)
         row = shard.get(page_key(url)) if shard is not None else None
         return (shard, row) if shard is not None and isinstance(row, PageRow) else None
+
+    def shard_of(self, url: str) -> FrontierShard | None:
+        """Return the shard of a URL, if it is held."""
+        return self.shards.get(self._partition(url))
+
+    def choosable(self, url: str) -> tuple[FrontierShard, PageRow] | None:
+        """Return a URL's shard and row, if it may be fetched."""
+        found = self.find(url)
+        return found if found is not None and found[1].state in CHOOSABLE and self._allowed(*found) else None
 
     # offers
 
@@ -172,29 +210,37 @@ class Candidates:
         name = host(row.url)
         for predicate, priority in row.priorities.items():
             self.queues[predicate].put(row.url, name, priority, row.discovered)
+        if self.fresh is not None:
+            self.fresh.offer(row)
 
     def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
         """Return a candidate's priority under the policy, at least what a redirect to it handed on.
 
         Chance and breadth-first have none but order.
         """
-        if self.settings.policy == "random":
+        if self.settings.rule == "random":
             return 0.0
-        if self.settings.policy == "breadth-first":
+        if self.settings.rule == "breadth-first":
             # What is known from the log alone is at no distance from the seeds: it comes last.
-            return -float(row.depth) if row.seed or row.links or row.inherited else -UNLINKED_DEPTH
+            near = row.seed or row.links or row.inherited or row.found
+            return -float(row.depth) if near else -UNLINKED_DEPTH
         found = self.scorer.priority(shard, row, predicate)
         inherited = row.inherited.get(predicate)
         return found if inherited is None else max(found, inherited)
 
     def _kept(self, row: PageRow, priority: float) -> bool:
         """Return whether a candidate is worth keeping (ExpandList in Aggarwal 2004, Figure 1)."""
-        return row.seed or self.settings.policy in UNLEARNED or priority >= self.settings.threshold
+        return row.seed or self.settings.rule not in LEARNED or priority >= self.settings.threshold
 
     def _allowed(self, shard: FrontierShard, row: PageRow) -> bool:
-        if self.spent and not row.seed and space(row.url) in self.spent:
+        news = self.fresh is not None and self.fresh.wants(row)  # an endless space has no hub that tells of it
+        if self.spent and not row.seed and not news and space(row.url) in self.spent:
+            return False
+        if self.unvisited is not None and not row.seed and self.unvisited(row.url):
             return False
         if self.settings.max_depth and row.depth > self.settings.max_depth:
+            return False
+        if self.stops is not None and self.stops.beyond(shard, row):
             return False
         if not self.settings.host_budget:
             return True
@@ -208,6 +254,8 @@ class Candidates:
         """Take a URL out of the queues."""
         for queue in self.queues.values():
             queue.discard(url)
+        if self.fresh is not None:
+            self.fresh.discard(url)
 
     def wake(self, now: float) -> None:
         """Offer the URLs whose wait for a retry is over."""
@@ -247,7 +295,7 @@ class Candidates:
         their order. None when no host that may be asked has a candidate.
         """
         queue = self.queues[predicate]
-        explore = 1.0 if self.settings.policy == "random" else self.settings.explore
+        explore = 1.0 if self.settings.rule == "random" else self.settings.explore
         explored = self.random.random() < explore
 
         def ready(name: str) -> bool:
@@ -291,9 +339,14 @@ class Candidates:
         self._fly(row, choice, now)
 
     def _fly(self, row: PageRow, choice: Choice, now: float) -> None:
-        if row.url not in self.flights:
-            self.clocks.started(host(row.url), now)
-        self.flights[row.url] = Flight(choice.predicate, row.lease, choice.explored, now)
+        instant = choice.policy == INSTANT
+        self.fly(row.url, Flight(choice.predicate, row.lease, choice.explored, now, instant=instant))
+
+    def fly(self, url: str, flight: Flight) -> None:
+        """Note that a fetch was ordered."""
+        if url not in self.flights:
+            self.clocks.started(host(url), flight.since)
+        self.flights[url] = flight
 
     def land(self, url: str, now: float) -> Flight | None:
         """Note that a fetch ended; return what it was, None where it was not waited for."""
@@ -340,8 +393,11 @@ class Candidates:
         looked_at = 0
         while self._unswept and looked_at < SWEPT:
             looked_at += self._sweep_shard(self.shards.get(self._unswept[0]), SWEPT - looked_at, now)
-        self.filling = self.filling and bool(self._unswept)
-        return not self._unswept
+        ended = not self._unswept
+        self.filling = self.filling and not ended
+        if ended and self._again:
+            self._sweep_all()
+        return ended
 
     def _sweep_shard(self, shard: FrontierShard | None, rows: int, now: float) -> int:
         looked_at = 0

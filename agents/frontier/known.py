@@ -12,9 +12,8 @@ from models.interest.features import SUBJECT
 from models.learner.calibration import Calibration
 from models.learner.candidate import Parent
 from models.learner.combiner import Vector
-from models.learner.inputs import prior_covariance, prior_mean
+from models.learner.inputs import Input, prior_covariance, prior_mean
 from models.learner.knowledge import Knowledge
-from models.learner.semantic import inputs_with
 from models.learner.words import LinkingWords, Vocabulary
 from models.semantic.table import SemanticTable
 from streams.records import Weighting
@@ -27,12 +26,16 @@ class Known:
     """What is kept in memory of one predicate: its counts, its combiner, its view of linking pages."""
 
     def __init__(
-        self, predicate: str, vocabulary: Vocabulary, topic: tuple[str, ...], table: SemanticTable | None
+        self,
+        predicate: str,
+        vocabulary: Vocabulary,
+        topic: tuple[str, ...],
+        table: SemanticTable | None,
+        inputs: Sequence[Input],
     ) -> None:
         self.predicate = predicate
         self.knowledge = Knowledge(predicate, vocabulary, topic)
         self.meaning = None if table is None else HeardMeaning(table, topic)
-        inputs = inputs_with(table is not None)
         self.mean: Vector = prior_mean(inputs)
         self.covariance: Vector = prior_covariance(inputs)
         self.shifts = Calibration().shifts

@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from agents.frontier.behaviour import SitePatterns
 from agents.frontier.known import Known, Place
 from agents.frontier.meanings import Texts
+from agents.frontier.ranks import Ranks
 from agents.frontier.rows import FrontierShard, PageRow, ParentRow, beside_of, children_of, parent_of
 from models.crowd.together import SIXTHS
 from models.learner.address import prefixes, url_words
 from models.learner.calibration import calibrated
 from models.learner.candidate import NOBODY, Candidate, Crowd, InLink
 from models.learner.combiner import probability
+from models.learner.inputs import log_rank
 from models.learner.lessons import IN_LINKS
 from models.learner.semantic import inputs_with
 from models.learner.words import LinkingWords, Vocabulary
@@ -44,14 +47,22 @@ class _Address(NamedTuple):
 class LearnedScorer:
     """Scores rows by the upper bound of the combiner's logit; see `docs/learning.md`.
 
-    With a ``table`` of word vectors there are the inputs of `models.learner.semantic` as well; ``names`` are
-    those of all inputs.
+    With a ``table`` of word vectors there are the inputs of `models.learner.semantic` as well, with ``ranks``
+    the log of PageRank, with ``patterns`` the weight of the URL's; ``names`` are those of all inputs.
     """
 
-    def __init__(self, table: SemanticTable | None = None) -> None:
+    def __init__(
+        self,
+        table: SemanticTable | None = None,
+        ranks: Ranks | None = None,
+        patterns: SitePatterns | None = None,
+    ) -> None:
         self._vocabulary = Vocabulary()
-        self.names = tuple(entry.name for entry in inputs_with(table is not None))
+        self._inputs = inputs_with(table is not None, ranks is not None, patterns is not None)
+        self.names = tuple(entry.name for entry in self._inputs)
         self._table = table
+        self._ranks = ranks
+        self._patterns = patterns
         self._texts = None if table is None else Texts(table)
         self._known: dict[str, Known] = {}
         self._words: dict[Place, _Words] = {}
@@ -60,7 +71,7 @@ class LearnedScorer:
     def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
         """Start keeping what is known of a predicate, starting from the words of its ``topic``."""
         if name not in self._known:
-            self._known[name] = Known(name, self._vocabulary, topic, self._table)
+            self._known[name] = Known(name, self._vocabulary, topic, self._table, self._inputs)
 
     def known(self, predicate: str) -> Known:
         """Return what is known of a predicate."""
@@ -116,6 +127,11 @@ class LearnedScorer:
         found = known.knowledge.inputs(self._candidate(shard, row, predicate))
         if self._texts is not None and known.meaning is not None:
             found += known.meaning.inputs(row.url, self._texts.vector(shard, row), known.knowledge.rate)
+        if self._ranks is not None:
+            found.append(log_rank(self._ranks.value(shard, row)))
+        if self._patterns is not None:
+            pattern = self._patterns.pattern_of(row.url)
+            found.append(0.0 if pattern is None else known.knowledge.patterns.weight(pattern.name))
         return found
 
     def _candidate(self, shard: FrontierShard, row: PageRow, predicate: str) -> Candidate:

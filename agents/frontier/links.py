@@ -7,6 +7,7 @@ target's evidence is corrected.
 from collections.abc import Iterable
 from itertools import islice
 
+from agents.frontier.depth import Depths
 from agents.frontier.evidence import EvidenceEmitter
 from agents.frontier.pages import Pages
 from agents.frontier.rows import (
@@ -38,13 +39,21 @@ NEAR_AT_MOST = 30
 
 
 class Links:
-    """Keeps linking pages; ``bound`` is how many of them each target keeps."""
+    """Keeps linking pages, ``bound`` of them for each target; ``depths`` is told of their links."""
 
-    def __init__(self, pages: Pages, evidence: EvidenceEmitter, lessons: Lessons, bound: int) -> None:
+    def __init__(
+        self,
+        pages: Pages,
+        evidence: EvidenceEmitter,
+        lessons: Lessons,
+        bound: int,
+        depths: Depths | None = None,
+    ) -> None:
         self._pages = pages
         self._evidence = evidence
         self._lessons = lessons
         self._bound = bound
+        self._depths = depths
 
     # links of a judged page
 
@@ -60,13 +69,17 @@ class Links:
         parent.partitions = sighting.partitions
         parent.time = sighting.time
         shard.put(parent_key(sighting.page), parent)
-        for found in sighting.links:
-            self._in_link(shard, sighting, parent, found)
+        rows = [self._in_link(shard, sighting, parent, found) for found in sighting.links]
+        if self._depths is not None:
+            self._depths.linked(shard, sighting, filter(None, rows))
 
-    def _in_link(self, shard: FrontierShard, sighting: Linked, parent: ParentRow, found: Link) -> None:
+    def _in_link(
+        self, shard: FrontierShard, sighting: Linked, parent: ParentRow, found: Link
+    ) -> PageRow | None:
+        """Note one link; return the row of its target, None for that of the page itself."""
         page = identifier(found.url)
         if page == sighting.page:
-            return
+            return None
         key, row = self._pages.find(shard, found.url, sighting.depth + 1)
         parent.targets[page] = Anchor(found.position, _distinct(found.anchor), _distinct(found.context))
         _count_link(row, sighting.verdict)
@@ -78,6 +91,7 @@ class Links:
                 self._evidence.count(shard, link_features(sighting.verdict), row.verdict)
             self._correct(shard, before, row, page, row.verdict)
             self._register(shard, sighting.page, parent, page, row.verdict)
+        return row
 
     def relinked(self, shard: FrontierShard, sighting: Relinked) -> None:
         """Take in what predicates that came later say of a linking page as it was judged."""

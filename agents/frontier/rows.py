@@ -9,10 +9,16 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from models.depth.growth import MAX_LEVEL, Growth
+from models.depth.place import Place
+from models.news.clicks import History
+from models.news.rate import ArrivalRate
+from models.patterns.ways import Ways
 from models.traps.barren import Barren
 from models.url import identifier
 from models.verdict import Verdict
 from streams.inbox import Shard
+from streams.records import Version
 
 #: What has become of a URL. "aside" is a candidate whose priority is below the threshold, "trapped" one of a
 #: space without end, by its spelling.
@@ -27,6 +33,8 @@ OPEN: frozenset[State] = frozenset({"candidate", "aside", "leased"})
 CHOOSABLE: frozenset[State] = frozenset({"candidate", "aside"})
 
 TOTALS_KEY = b"t"
+#: The policy of a choice that no policy made: the page is new and news (`agents.frontier.instant`).
+INSTANT = "instant"
 
 
 class Choice(msgspec.Struct, array_like=True, frozen=True):
@@ -52,6 +60,14 @@ class Anchor(msgspec.Struct, array_like=True, frozen=True):
     around: tuple[str, ...] = ()
 
 
+class Found(msgspec.Struct, array_like=True, frozen=True):
+    """The revisit that brought a link: of which hub, at what time, and when the visit was that had it not."""
+
+    hub: str
+    time: float
+    since: float
+
+
 class PageRow(msgspec.Struct, array_like=True, tag="page"):
     """What is known of a URL.
 
@@ -62,7 +78,8 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
     are the partitions of all such pages, which a verdict concerns. ``inputs`` are those of the learned policy
     for each predicate when the page, or one that redirects here, was chosen. ``judged_at`` is the time that the
     verdict bears. ``hops`` is how many redirects in a row led here, ``postponed`` how many of the attempts came
-    to nothing because their time had not come.
+    to nothing because their time had not come. ``found`` tells that a revisit brought the first link to it.
+    ``place`` is where it lies in its site, where sites are stopped at a depth of their own.
     """
 
     url: str
@@ -88,6 +105,8 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
     judged_at: float = 0.0
     hops: int = 0
     postponed: int = 0
+    found: Found | None = None
+    place: Place | None = None
 
 
 class ParentRow(msgspec.Struct, array_like=True, tag="parent"):
@@ -138,6 +157,77 @@ class HostRow(msgspec.Struct, array_like=True, tag="host"):
     """Pages judged of a host."""
 
     judged: int = 0
+
+
+class HubRow(msgspec.Struct, array_like=True, tag="hub"):
+    """A page that is revisited for its links until the time ``until``; what came of it so far.
+
+    ``visited`` is the time of the last visit, 0 before the first, ``version`` what was had then, ``brought``
+    the links since then that were new. ``orders`` counts revisits that were ordered, ``lease`` is when the
+    wait for the answer to the last one ends, 0 where none is waited for. ``failures`` are those in a row,
+    ``not_before`` is when it may be asked again. ``moved`` is where it leads for good.
+    """
+
+    url: str
+    rate: ArrivalRate
+    until: float
+    visited: float = 0.0
+    version: Version | None = None
+    brought: int = 0
+    orders: int = 0
+    lease: float = 0.0
+    failures: int = 0
+    not_before: float = 0.0
+    moved: str = ""
+    visits: int = 0
+    links: int = 0
+
+
+class ClicksRow(msgspec.Struct, array_like=True, tag="clicks"):
+    """The daily clicks of a page, one a user and day, and how many came from which pages."""
+
+    url: str
+    history: History
+    referrers: dict[str, int] = {}
+
+
+class NewsRow(msgspec.Struct, array_like=True, tag="news"):
+    """What is known of news in a partition: the prefixes that the clicks told, and when.
+
+    ``clicks`` counts the clicks so far, ``newest`` is the day of the newest. ``pages`` counts the new links to
+    news that were fetched, and ``delays`` how long each took since it was published, by the buckets of
+    `streams.metrics.catalogue.DELAYS`; ``delay`` is the sum.
+    """
+
+    prefixes: list[str] = []
+    told: float = 0.0
+    clicks: int = 0
+    newest: int = 0
+    pages: int = 0
+    delay: float = 0.0
+    delays: list[int] = []
+
+
+class WaysRow(msgspec.Struct, array_like=True, tag="ways"):
+    """How users came to a URL, where patterns are made of it."""
+
+    url: str
+    ways: Ways
+
+
+class DepthRow(msgspec.Struct, array_like=True, tag="depth"):
+    """How deep users and links go on a host: page views of each level in ``sessions``, and `Growth`."""
+
+    views: list[int] = []
+    sessions: int = 0
+    growth: Growth = msgspec.field(default_factory=Growth)
+
+    def view(self, level: int, change: int) -> None:
+        """Count page views of a level, or take them back; what lies deeper counts as the deepest of levels."""
+        level = min(level, MAX_LEVEL)
+        while len(self.views) <= level:
+            self.views.append(0)
+        self.views[level] += change
 
 
 class SpaceRow(msgspec.Struct, array_like=True, tag="space"):
@@ -192,7 +282,20 @@ def unknown(verdict: Verdict, known: Verdict) -> Verdict:
     return {name: holds for name, holds in verdict.items() if name not in known}
 
 
-FrontierRow: TypeAlias = PageRow | ParentRow | ChildrenRow | BesideRow | HostRow | SpaceRow | TotalsRow
+FrontierRow: TypeAlias = (
+    PageRow
+    | ParentRow
+    | ChildrenRow
+    | BesideRow
+    | HostRow
+    | SpaceRow
+    | TotalsRow
+    | HubRow
+    | ClicksRow
+    | NewsRow
+    | WaysRow
+    | DepthRow
+)
 FrontierShard: TypeAlias = Shard[FrontierRow]
 
 PAGE_PREFIX = b"p"
@@ -201,6 +304,11 @@ CHILDREN_PREFIX = b"c"
 BESIDE_PREFIX = b"n"
 HOST_PREFIX = b"h"
 SPACE_PREFIX = b"s"
+WAYS_PREFIX = b"v"
+HUB_PREFIX = b"u"
+DEPTH_PREFIX = b"d"
+CLICKS_PREFIX = b"k"
+NEWS_KEY = b"w"
 
 
 def page_key(url: str) -> bytes:
@@ -233,6 +341,31 @@ def space_key(space: bytes) -> bytes:
     return SPACE_PREFIX + space
 
 
+def hub_key(url: str) -> bytes:
+    """Return the key of a hub's row."""
+    return HUB_PREFIX + identifier(url)
+
+
+def clicks_key(url: str) -> bytes:
+    """Return the key of the row of a URL's clicks."""
+    return CLICKS_PREFIX + identifier(url)
+
+
+def ways_prefix(site: str) -> bytes:
+    """Return what the keys of the ways to a site's pages begin with."""
+    return WAYS_PREFIX + site.encode() + b"\0"
+
+
+def ways_key(site: str, url: str) -> bytes:
+    """Return the key of the ways to a site's page."""
+    return ways_prefix(site) + identifier(url)
+
+
+def depth_key(host: str) -> bytes:
+    """Return the key of what is known of a host's depth."""
+    return DEPTH_PREFIX + host.encode()
+
+
 def parent_of(shard: FrontierShard, page: bytes) -> ParentRow:
     """Return a linking page's row, an empty one where there is none."""
     row = shard.get(parent_key(page))
@@ -249,6 +382,24 @@ def beside_of(shard: FrontierShard, page: bytes) -> BesideRow:
     """Return the row of a page beside others, an empty one where there is none."""
     row = shard.get(beside_key(page))
     return row if isinstance(row, BesideRow) else BesideRow()
+
+
+def depth_of(shard: FrontierShard, host: str) -> DepthRow:
+    """Return what is known of a host's depth."""
+    row = shard.get(depth_key(host))
+    return row if isinstance(row, DepthRow) else DepthRow()
+
+
+def hub_of(shard: FrontierShard, url: str) -> HubRow | None:
+    """Return a hub's row, None for a page that is none."""
+    row = shard.get(hub_key(url))
+    return row if isinstance(row, HubRow) else None
+
+
+def news_of(shard: FrontierShard) -> NewsRow:
+    """Return what is known of news in the partition."""
+    row = shard.get(NEWS_KEY)
+    return row if isinstance(row, NewsRow) else NewsRow()
 
 
 def totals_of(shard: FrontierShard) -> TotalsRow:

@@ -1,15 +1,18 @@
-"""What scores candidates: by the paper's rules, by the learned policy, or not at all."""
+"""What scores candidates: by the paper's rules, by the learned policy, by an ordering, or not at all."""
 
 from pathlib import Path
 from typing import Protocol
 
+from agents.frontier.behaviour import SitePatterns
 from agents.frontier.learned import LearnedScorer
+from agents.frontier.ordering import Ordering
+from agents.frontier.ranks import Ranks
 from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.scoring import PaperScorer
 from agents.semantic.tables import read_table
-from models.lessons import lessons
+from models.lessons import Lessons, lessons
 from streams.records import Interest
-from streams.settings import LearnSettings, Policy
+from streams.settings import LearnSettings
 
 
 class Scorer(Protocol):
@@ -34,14 +37,48 @@ class Scorer(Protocol):
         """Note in the row what a choice was made by; return the probability of a hit, if the policy has one."""
 
 
-def scorer(policy: Policy, settings: LearnSettings) -> Scorer:
-    """Return what scores candidates under a policy; raises what `learned_scorer` does."""
-    return learned_scorer(settings) if policy == "learned" else PaperScorer(settings, lessons(policy))
+class OrderedScorer(PaperScorer):
+    """Scores rows by an importance. Of a predicate it knows its topic, and how many pages it has judged."""
+
+    def __init__(self, settings: LearnSettings, ordering: Ordering) -> None:
+        super().__init__(settings, Lessons())
+        self._ordering = ordering
+        self._topics: dict[str, tuple[str, ...]] = {}
+
+    def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
+        """Start keeping a predicate's topic."""
+        super().add_predicate(name)
+        self._topics[name] = topic
+
+    def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
+        """Return the importance of a page."""
+        return self._ordering.value(shard, row, self._topics[predicate])
 
 
-def learned_scorer(settings: LearnSettings) -> LearnedScorer:
+def scorer(
+    rule: str,
+    settings: LearnSettings,
+    ordering: Ordering | None = None,
+    ranks: Ranks | None = None,
+    patterns: SitePatterns | None = None,
+) -> Scorer:
+    """Return what scores candidates by an ordering or, without one, under a policy.
+
+    ``ranks`` and ``patterns`` are for the learned one. Raises what `learned_scorer` does.
+    """
+    if ordering is not None:
+        return OrderedScorer(settings, ordering)
+    if rule == "learned":
+        return learned_scorer(settings, ranks, patterns)
+    return PaperScorer(settings, lessons(rule))
+
+
+def learned_scorer(
+    settings: LearnSettings, ranks: Ranks | None = None, patterns: SitePatterns | None = None
+) -> LearnedScorer:
     """Return what scores candidates by the learned policy.
 
     Raises `models.semantic.stored.SemanticTableError` for a table of word vectors that can't be read.
     """
-    return LearnedScorer(None if settings.semantic is None else read_table(Path(settings.semantic)))
+    table = None if settings.semantic is None else read_table(Path(settings.semantic))
+    return LearnedScorer(table, ranks, patterns)

@@ -5,10 +5,25 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from agents.frontier.rows import FrontierRow, FrontierShard, PageRow, SpaceRow, page_key, space_key
+from agents.frontier.behaviour import SitePatterns
+from agents.frontier.ordering import Ordering
+from agents.frontier.orderings import ordering
+from agents.frontier.ranks import Ranks
+from agents.frontier.rows import (
+    FrontierRow,
+    FrontierShard,
+    HubRow,
+    PageRow,
+    SpaceRow,
+    depth_of,
+    hub_of,
+    page_key,
+    space_key,
+)
 from agents.frontier.scorer import Scorer, learned_scorer
 from agents.frontier.scoring import PaperScorer
 from agents.frontier.spaces import why_spent
+from agents.frontier.stops import why_beyond
 from agents.inspect.learned import interests
 from agents.inspect.record import definitions
 from models.crowd.contributions import crowd_contributions
@@ -39,21 +54,26 @@ class Explanation:
     """A URL's row, and for each predicate its priority now and what makes it, the largest effect first.
 
     ``contributions`` are features by the paper's policies, ``inputs`` and the ``expected`` probability of a
-    hit those of the learned one. ``spent`` is why URLs that differ in numbers only are not asked for any more.
+    hit those of the learned one. ``spent`` is why URLs that differ in numbers only are not asked for any more,
+    ``unvisited`` the URL's pattern where that has no visits and such are left out, ``beyond`` why the URL lies
+    deeper than its site is worth crawling.
     """
 
     row: PageRow
+    hub: HubRow | None = None
     priorities: dict[str, float] = field(default_factory=dict)
     contributions: dict[str, list[Contribution]] = field(default_factory=dict)
     inputs: dict[str, list[Part]] = field(default_factory=dict)
     expected: dict[str, float] = field(default_factory=dict)
     spent: str = ""
+    unvisited: str = ""
+    beyond: str = ""
 
 
 def explain(settings: Settings, url: str) -> Explanation | None:
     """Return what is known of a canonical URL; None when the crawl never met it.
 
-    ``settings.frontier.policy`` is the crawl's.
+    ``settings.frontier.rule`` is the crawl's.
     """
     frontier = open_read_only(settings.data, "frontier")
     partition = partition_of(host(url), len(frontier))
@@ -62,14 +82,31 @@ def explain(settings: Settings, url: str) -> Explanation | None:
     row = shard.get(page_key(url))
     if not isinstance(row, PageRow):
         return None
-    found = Explanation(row, spent=_spent(settings, shard, url))
+    found = Explanation(row, hub_of(shard, url), spent=_spent(settings, shard, url))
+    if settings.frontier.depth:
+        found.beyond = why_beyond(row, depth_of(shard, host(url)), settings.frontier.depth_share)
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         topics = {each.name: parse(each.expression).topic for each in definitions(journal)}
-    if settings.frontier.policy == "learned":
-        _by_learned(found, settings, shard, topics)
+    patterns = _patterns(settings, shard, url)
+    if patterns is not None and settings.frontier.visited_patterns_only:
+        found.unvisited = patterns.unvisited(url)
+    importance = ordering(settings.frontier, patterns)
+    if importance is not None:
+        _by_ordering(found, importance, shard, topics)
+    elif settings.frontier.rule == "learned":
+        _by_learned(found, settings, shard, topics, patterns if settings.patterns else None)
     else:
         _by_paper(found, settings, shard, topics)
     return found
+
+
+def _patterns(settings: Settings, shard: FrontierShard, url: str) -> SitePatterns | None:
+    """Return the patterns of a URL's site, None where the crawl makes none."""
+    if not settings.behaviour:
+        return None
+    patterns = SitePatterns(settings.frontier.ways)
+    patterns.mine_now(shard, host(url))
+    return patterns
 
 
 def _spent(settings: Settings, shard: FrontierShard, url: str) -> str:
@@ -85,10 +122,18 @@ def _taught(scorer: Scorer, settings: Settings, topics: Mapping[str, tuple[str, 
         scorer.learn(interest)
 
 
+def _by_ordering(
+    found: Explanation, importance: Ordering, shard: FrontierShard, topics: Mapping[str, tuple[str, ...]]
+) -> None:
+    importance.open(shard)
+    for predicate in sorted(topics):
+        found.priorities[predicate] = importance.value(shard, found.row, topics[predicate])
+
+
 def _by_paper(
     found: Explanation, settings: Settings, shard: FrontierShard, topics: Mapping[str, tuple[str, ...]]
 ) -> None:
-    known = lessons(settings.frontier.policy)
+    known = lessons(settings.frontier.rule)
     scorer = PaperScorer(settings.learn, known, drift=0)
     _taught(scorer, settings, topics)
     for predicate in sorted(topics):
@@ -103,9 +148,16 @@ def _by_paper(
 
 
 def _by_learned(
-    found: Explanation, settings: Settings, shard: FrontierShard, topics: Mapping[str, tuple[str, ...]]
+    found: Explanation,
+    settings: Settings,
+    shard: FrontierShard,
+    topics: Mapping[str, tuple[str, ...]],
+    patterns: SitePatterns | None,
 ) -> None:
-    scorer = learned_scorer(settings.learn)
+    ranks = Ranks() if settings.importance else None
+    if ranks is not None:
+        ranks.open(shard)
+    scorer = learned_scorer(settings.learn, ranks, patterns)
     _taught(scorer, settings, topics)
     for predicate in sorted(topics):
         known = scorer.known(predicate)

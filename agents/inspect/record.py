@@ -1,14 +1,15 @@
 """What a crawl left in its journal: the judged pages and the accesses, each once."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 
 import msgspec
 
-from agents.browse import UserRow
+from agents.browse import UserRow, within
 from agents.harvest import read_outcome
 from agents.predicates import read_definition
 from models.crowd.window import Visit, insert
+from models.patterns.ways import Ways
 from streams.records import (
     REMOVED,
     Access,
@@ -123,16 +124,34 @@ def accesses(journal: Journal) -> Iterator[Access]:
                 yield access
 
 
-def users(found: Iterable[Access], window: int) -> tuple[dict[str, UserRow], dict[str, int]]:
+def users(
+    found: Iterable[Access], window: int, view: Callable[[UserRow, Access], None] | None = None
+) -> tuple[dict[str, UserRow], dict[str, int]]:
     """Replay `accesses`; return each user's row, and each URL's number of visits.
 
-    A line that the user's window holds is counted once.
+    A line that the user's window holds is counted once; every other one is told to ``view`` with the row.
     """
     rows: dict[str, UserRow] = {}
     visits: dict[str, int] = {}
+    for access in _new(found, window, rows):
+        visits[access.url] = visits.get(access.url, 0) + 1
+        if view is not None:
+            view(rows[access.user], access)
+    return rows, visits
+
+
+def ways(found: Iterable[Access], window: int, most: int) -> dict[str, Ways]:
+    """Replay `accesses`; return how users came to each URL, of which ``most`` records are kept."""
+    pages: dict[str, Ways] = {}
+    for access in _new(found, window, {}):
+        pages.setdefault(access.url, Ways()).add(access.user, within(access), most)
+    return pages
+
+
+def _new(found: Iterable[Access], window: int, rows: dict[str, UserRow]) -> Iterator[Access]:
+    """Yield the accesses that change a user's window, and change the rows as they do."""
     for access in found:
         row = rows.setdefault(access.user, UserRow())
         if insert(row.window, Visit(access.time, access.url), window) is not None:
             row.accesses += 1
-            visits[access.url] = visits.get(access.url, 0) + 1
-    return rows, visits
+            yield access

@@ -26,4 +26,5 @@ def outcome_of(
         links=() if later else page.links,
         origin=origin,
         later=later,
+        pattern=order.pattern,
     )

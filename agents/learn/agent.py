@@ -11,6 +11,7 @@ page holds.
 import asyncio
 from collections.abc import Mapping
 
+from agents.learn.inputs import inputs_of
 from agents.learn.models import ModelStore
 from agents.learn.news import News
 from agents.learn.rows import (
@@ -26,7 +27,6 @@ from agents.learn.rows import (
 from agents.learn.store import FeatureStore, LearnShard, learn_totals
 from agents.metrics.learn import LearnMetrics
 from models.interest.features import BASE
-from models.learner.semantic import inputs_with
 from models.learner.shrinkage import base_rate, log_lift
 from streams.inbox import Shard
 from streams.logging import EventLog
@@ -51,9 +51,8 @@ class LearnAgent:
         self.settings = runtime.settings.learn
         self._store = FeatureStore(self.settings.features)
         self._news = News(self.settings.threshold, self.settings.published)
-        meanings = runtime.settings.semantic is not None
-        self._models = ModelStore(self.settings, inputs_with(meanings))
-        if runtime.settings.frontier.policy == "learned":
+        self._models = ModelStore(self.settings, inputs_of(runtime.settings))
+        if runtime.settings.frontier.rule == "learned":
             self._models.load()
         self._metrics = LearnMetrics(runtime, self.totals, self._models.labels)
         self._changed: dict[str, LearnShard] = {}

@@ -30,19 +30,18 @@ class FrontierMetrics:
         self._clock = runtime.clock
         self._candidates = candidates
         self._totals = totals
-        self._by_policy = ByPredicate(metrics, ORDERS, "policy")
-        self._by_chance = ByPredicate(metrics, ORDERS, "chance")
+        self._orders = {by: ByPredicate(metrics, ORDERS, by) for by in ("policy", "chance", "instant")}
         self._leases_lost = metrics.counter(LEASES_LOST)
         runtime.watch(self.measure)
 
     def known(self, predicate: str) -> None:
         """Have a predicate in the figures before anything is ordered for it."""
-        self._by_policy.count(predicate, 0)
-        self._by_chance.count(predicate, 0)
+        for orders in self._orders.values():
+            orders.count(predicate, 0)
 
-    def ordered(self, predicate: str, *, by_chance: bool) -> None:
-        """Count an order."""
-        (self._by_chance if by_chance else self._by_policy).count(predicate)
+    def ordered(self, predicate: str, by: str) -> None:
+        """Count an order: by "policy", "chance" or "instant"."""
+        self._orders[by].count(predicate)
 
     def lease_lost(self) -> None:
         """Count an order that was not answered in time."""
@@ -52,7 +51,8 @@ class FrontierMetrics:
         """Tell where URLs, candidates and hosts are."""
         self._measure_urls(reading)
         candidates = self._candidates
-        flying = Counter(flight.predicate for flight in candidates.flights.values())
+        flights = candidates.flights.values()
+        flying = Counter(flight.predicate for flight in flights if not flight.revisit)
         for name, queue in candidates.queues.items():
             label = self._label(name)
             reading.add(QUEUED, len(queue), label)

@@ -6,10 +6,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 
 from agents.offline.archive import Progress
+from agents.offline.newspaper.site import Site
 
 _CLOSE_SECONDS = 10.0
 _MAX_MESSAGES = 20_000
@@ -24,7 +26,7 @@ class ServerProcessError(Exception):
 class ServerProcess:
     """A running child process that serves an offline web at `url`.
 
-    Start one with `archive`, `synthetic` or `dangers`; they return once it serves, and raise
+    Start one with `archive`, `synthetic`, `dangers` or `newspaper`; they return once it serves, and raise
     `ServerProcessError` when it ends before that. The child ends with `close`, and on its own when this
     process ends in any way, for it waits for the end of a pipe that only this process holds. Ctrl-C does not
     reach it.
@@ -75,6 +77,12 @@ class ServerProcess:
     def dangers(cls, record: Path) -> "ServerProcess":
         """Serve the dangerous web, `agents.offline.dangers`; it is no proxy, and `url` is its home page."""
         return cls(["dangers", "--", str(record)])
+
+    @classmethod
+    def newspaper(cls, site: Site, record: Path) -> "ServerProcess":
+        """Serve a newspaper, `agents.offline.newspaper`; it is no proxy, and `url` is its front page."""
+        given = (f"--{name}={value}" for name, value in asdict(site).items())
+        return cls(["newspaper", *given, "--", str(record)])
 
     def close(self) -> None:
         """End the child process and wait for its end."""

@@ -9,6 +9,8 @@ from pathlib import Path
 from agents.offline.answer import Answerer
 from agents.offline.archive import Archive, Progress
 from agents.offline.dangers.server import DangerServer
+from agents.offline.newspaper.server import NewspaperServer
+from agents.offline.newspaper.site import Site
 from agents.offline.server import OfflineServer
 from agents.offline.synthetic.web import SyntheticWeb
 
@@ -74,6 +76,19 @@ async def serve_dangers(
 ) -> None:
     """Serve the dangerous web, which notes in the file ``record`` what it was asked; else as `serve` does."""
     async with DangerServer(record, port) as server:
+        await _serve_on(server.url, ready, until_stdin_closes=until_stdin_closes)
+
+
+async def serve_newspaper(
+    site: Site,
+    record: Path,
+    port: int = 0,
+    ready: Callable[[str], None] | None = None,
+    *,
+    until_stdin_closes: bool = False,
+) -> None:
+    """Serve a newspaper, which notes in the file ``record`` what it was asked; else as `serve` does."""
+    async with NewspaperServer(site, record, port) as server:
         await _serve_on(server.url, ready, until_stdin_closes=until_stdin_closes)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from agents.crawl.policy import of_crawl
 from agents.inspect.record import definitions
+from agents.learn.inputs import inputs_of
 from agents.learn.rows import (
     FEATURE_PREFIX,
     FeatureRow,
@@ -24,7 +25,6 @@ from agents.learn.rows import (
 from agents.stored import write_stored
 from models.interest.features import BASE, LINK, REGION, SUBJECT, USER, split
 from models.learner.inputs import Input, prior_covariance
-from models.learner.semantic import inputs_with
 from models.learner.shrinkage import base_rate
 from models.reuse.checks import LearnedStateError
 from models.reuse.learned import Cell, Combining, Learned, effect
@@ -88,12 +88,12 @@ def read_state(settings: Settings, users: bool, most: int) -> State:
         else:
             heappushpop(found[name], entry)
     crawl = of_crawl(settings)
-    inputs = inputs_with(crawl.semantic is not None)
+    inputs = inputs_of(crawl)
     learned = [
         Learned(name, expressions.get(name, ""), *bases[name], _features(kept), _combining(parts, name, inputs))
         for name, kept in sorted(found.items())
     ]
-    return State(crawl.frontier.policy, learned)
+    return State(crawl.frontier.rule, learned)
 
 
 def _features(kept: list[Entry]) -> dict[str, Cell]:

@@ -12,12 +12,14 @@ from agents.web.directives import directives
 from agents.web.pool import Pool
 from agents.web.response import check, fields, kept, location, target
 from agents.web.result import (
+    UNKNOWN,
     Answer,
     Early,
     Fetched,
     FetchError,
     Moved,
     Result,
+    Unchanged,
     Validators,
     retry_after,
     validators,
@@ -70,15 +72,17 @@ class Client:
         await self._robots.close()
         await self._pool.__aexit__()
 
-    async def fetch(self, url: str) -> Result:
+    async def fetch(self, url: str, known: Validators = UNKNOWN) -> Result:
         """Return what asking for the canonical ``url`` brought; nothing that a server does raises.
+
+        Where a version of it is ``known``, only another one is asked for.
 
         Takes at most ``settings.timeout_seconds``, and as much again where robots.txt must be fetched first,
         and a few seconds to look a name up and to keep a short delay.
         """
         asking = _Asking(self._settings.delay_seconds)
         try:
-            result = await self._fetch(url, asking)
+            result = await self._fetch(url, known, asking)
         except FetchError as error:
             result = error.failure()
         except TooEarlyError as error:
@@ -90,7 +94,7 @@ class Client:
             result, crawl_delay=asking.crawl_delay, elapsed=elapsed, server=asking.server
         )
 
-    async def _fetch(self, url: str, asking: _Asking) -> Result:
+    async def _fetch(self, url: str, known: Validators, asking: _Asking) -> Result:
         await self._take(url, asking)
         if self._settings.robots:
             decision = await self._robots.allowed(url)
@@ -102,7 +106,7 @@ class Client:
         if asking.addresses:
             await self.servers.start(asking.addresses, asking.delay)
         asking.start = time.perf_counter()
-        return await self._page(url)
+        return await self._page(url, known)
 
     async def _take(self, url: str, asking: _Asking) -> None:
         """Keep others from a server that is asked with a delay; raises `FetchError` or `TooEarlyError`."""
@@ -118,9 +122,11 @@ class Client:
         name = host(url)
         return (name,) if self._settings.proxy else await self._pool.resolver.addresses(name)
 
-    async def _page(self, url: str) -> Result:
-        async with self._pool.open(url) as response:
+    async def _page(self, url: str, known: Validators) -> Result:
+        async with self._pool.open(url, known.headers()) as response:
             status, headers = response.status_code, fields(response)
+            if status == 304 and known.known:
+                return Unchanged(url)
             moved = location(status, headers)
             if moved is not None:
                 return Moved(url, target(url, moved), status)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from agents.web.result import Early, Failure, Fetched, Moved, Result
+from agents.web.result import Early, Failure, Fetched, Moved, Result, Unchanged
 
 #: Of a reason's first words, what they come to. The longest that fits counts.
 _REASONS: Final = {
@@ -30,7 +30,7 @@ _REASONS: Final = {
 _LONGEST_FIRST: Final = sorted(_REASONS, key=len, reverse=True)
 
 #: Every word that `outcome_of` returns.
-OUTCOMES: Final = tuple(dict.fromkeys(("2xx", "3xx", *_REASONS.values(), "early", "other")))
+OUTCOMES: Final = tuple(dict.fromkeys(("2xx", "unchanged", "3xx", *_REASONS.values(), "early", "other")))
 
 
 def outcome_of(result: Result) -> str:
@@ -42,6 +42,8 @@ def outcome_of(result: Result) -> str:
     match result:
         case Fetched():
             return "2xx"
+        case Unchanged():
+            return "unchanged"
         case Moved():
             return "3xx"
         case Early():

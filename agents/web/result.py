@@ -32,6 +32,15 @@ class Fetched(msgspec.Struct, frozen=True, tag="fetched"):
     server: str = ""
 
 
+class Unchanged(msgspec.Struct, frozen=True, tag="unchanged"):
+    """The page is as it was: the server has no other version than the one that is known (304)."""
+
+    url: str
+    crawl_delay: float | None = None
+    elapsed: float = 0.0
+    server: str = ""
+
+
 class Moved(msgspec.Struct, frozen=True, tag="moved"):
     """A redirect to the canonical URL ``target``, which has not been asked for."""
 
@@ -66,7 +75,7 @@ class Early(msgspec.Struct, frozen=True, tag="early"):
     server: str = ""
 
 
-Result: TypeAlias = Fetched | Moved | Failure | Early
+Result: TypeAlias = Fetched | Unchanged | Moved | Failure | Early
 
 
 class Validators(NamedTuple):
@@ -78,6 +87,11 @@ class Validators(NamedTuple):
 
     etag: str | None = None
     last_modified: str | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether anything is known, so that another version can be asked for."""
+        return bool(self.etag or self.last_modified)
 
     def headers(self) -> dict[str, str]:
         """Return the header fields that ask for another version only; the answer is a 304 if there is none."""

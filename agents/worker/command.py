@@ -9,7 +9,7 @@ from agents.crawl.connect import connect
 from agents.crawl.directory import make_directory
 from agents.crawl.policy import keep_policy
 from agents.observation.observer import Observer
-from agents.predicates import check_judges
+from agents.predicates import check_judges, with_every_page
 from agents.web.contact import stays_home
 from agents.worker.roles import ROLES
 from agents.worker.worker import Worker
@@ -38,6 +38,7 @@ def played(names: Iterable[str]) -> tuple[str, ...]:
 
 def run(settings: Settings, roles: tuple[str, ...]) -> None:
     """Play the roles until a signal ends the worker; raises the error that ended it otherwise."""
+    settings = with_every_page(settings)
     _check(settings, roles)
     make_directory(settings.data)
     keep_policy(settings)

@@ -50,7 +50,7 @@ def frontier(runtime: Runtime, tools: Tools) -> Part[FrontierAgent]:
     return Part(
         agent,
         agent.inbox,
-        (agent.run,),
+        (agent.run,) if agent.patterns is None else (agent.run, agent.patterns.run),
         hears_predicate=agent.heard_predicate,
         hears_interest=agent.heard_interest,
     )

@@ -11,7 +11,7 @@ FOLLOWED: Final = 0.85
 MAX_LEVEL: Final = 100
 
 
-class Growth(msgspec.Struct):
+class Growth(msgspec.Struct, array_like=True):
     """The links of a site's pages, fetched level by level: to URLs not seen before, and to all others.
 
     Baeza-Yates and Castillo 2004, section 5, would have a crawler infer from that ratio how deep to go, without
@@ -37,14 +37,30 @@ class Growth(msgspec.Struct):
 
     def fetched(self, level: int, new: int, seen: int) -> None:
         """Count a fetched page's links within its site, each target once: to new URLs, and to all others."""
+        self.change(level, 1, int(new + seen > 0), new, seen)
+
+    def change(self, level: int, pages: int = 0, linking: int = 0, new: int = 0, seen: int = 0) -> None:
+        """Add to the counts of a level, or take back; levels of which nothing is left are none."""
         level = min(level, MAX_LEVEL)
         while len(self.pages) <= level:
             for column in (self.pages, self.linking, self.new, self.seen):
                 column.append(0)
-        self.pages[level] += 1
-        self.linking[level] += new + seen > 0
+        self.pages[level] += pages
+        self.linking[level] += linking
         self.new[level] += new
         self.seen[level] += seen
+        while self.pages and not self.pages[-1]:
+            for column in (self.pages, self.linking, self.new, self.seen):
+                column.pop()
+
+    def renew(self, before: int | None, after: int | None) -> None:
+        """Count a link to a new URL on another level of which pages were fetched; with None, as to a seen."""
+        if before is not None:
+            self.new[min(before, MAX_LEVEL)] -= 1
+            self.seen[min(before, MAX_LEVEL)] += 1
+        if after is not None:
+            self.new[min(after, MAX_LEVEL)] += 1
+            self.seen[min(after, MAX_LEVEL)] -= 1
 
     def led_back(self, level: int) -> None:
         """Note that a URL of a level turned out to be no page, or one like a page before.

@@ -64,17 +64,27 @@ class Site:
         """
         visits, growth = self.visits, self.growth
         if visits.sessions >= ENOUGH:
-            depth = visits.depth(share)
-            kept = f"{visits.reached()[depth]:.0%} of {visits.total:,} page views"
-            return Advice(depth, "views", f"{kept} in {visits.sessions:,} sessions")
+            return by_views(visits, share)
         if growth.pages:
-            depth = growth.depth(share)
-            kept = f"{sum(growth.surfer(depth + 1)):.0%} of a random surfer's page views"
-            new, links = sum(growth.new), sum(growth.new) + sum(growth.seen)
-            led = f"{new:,} of {links:,} links on {sum(growth.pages):,} fetched pages are new"
-            return Advice(depth, "links", f"{kept}, when {led}")
+            return by_links(growth, share)
         if visits.sessions < 2:
             return Advice(None, "", f"{visits.sessions} sessions, and no page was fetched")
         found = best(visits)
         why = f"model {found.surfer} with q up to {found.high:.2f}, from {visits.sessions} sessions only"
         return Advice(found.surfer.depth(found.high, share), "model", why)
+
+
+def by_views(visits: Visits, share: float) -> Advice:
+    """Return the depth that kept the share of the page views so far; raises ValueError without views."""
+    depth = visits.depth(share)
+    kept = f"{visits.reached()[depth]:.0%} of {visits.total:,} page views"
+    return Advice(depth, "views", f"{kept} in {visits.sessions:,} sessions")
+
+
+def by_links(growth: Growth, share: float) -> Advice:
+    """Return the depth that keeps a random surfer the share of his time, by what links lead to."""
+    depth = growth.depth(share)
+    kept = f"{sum(growth.surfer(depth + 1)):.0%} of a random surfer's page views"
+    new, links = sum(growth.new), sum(growth.new) + sum(growth.seen)
+    led = f"{new:,} of {links:,} links on {sum(growth.pages):,} fetched pages are new"
+    return Advice(depth, "links", f"{kept}, when {led}")

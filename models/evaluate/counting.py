@@ -54,7 +54,7 @@ class Counting:
         if url in self.pages:
             return set()
         self.pages[url] = page
-        self._count(self._lessons.own(url, page.words, page.subject), page.verdict)
+        self._count(self._lessons.own(url, page.words, page.subject, page.pattern), page.verdict)
         self._count(self._lessons.of_links(self._found(url)), page.verdict)
         for source in self.sources(url):
             self._count_link(source, page)

@@ -15,11 +15,13 @@ from models.learner.address import prefixes, url_words
 from models.learner.calibration import EXPLORED, SELECTED, Calibration, calibrated
 from models.learner.candidate import Candidate, Crowd, InLink, Parent
 from models.learner.combiner import BayesianLogisticRegression, Vector, probabilities
-from models.learner.inputs import prior_covariance, prior_mean
+from models.learner.inputs import log_rank, prior_covariance, prior_mean
 from models.learner.knowledge import NEAR, Knowledge
 from models.learner.lessons import IN_LINKS
 from models.learner.semantic import Meaning, Sense, inputs_with, page_subject, subject
 from models.learner.words import Vocabulary
+from models.ordering.estimate import Crawled
+from models.ordering.rank import Rank
 from models.page import Page
 from models.reuse.learned import WEIGHT, Combining, Learned, learned
 from models.semantic.table import SemanticTable
@@ -77,8 +79,8 @@ class LearnedCrawler:
 
     ``explore`` of the choices are left to chance. A page's inputs are those of when it was last scored, which
     is what trains the combiner; seeds train nothing but the counts. With a ``table`` there are three inputs
-    more (`models.learner.semantic`). With the ``state`` of an earlier crawl its counts, multiplied by
-    ``weight``, count beside those of this one, and its combiner is this one's start.
+    more (`models.learner.semantic`), with ``importance`` that of PageRank. With the ``state`` of an earlier one
+    its counts, multiplied by ``weight``, count beside those of this one, and its combiner is this one's start.
     """
 
     def __init__(
@@ -88,9 +90,11 @@ class LearnedCrawler:
         table: SemanticTable | None = None,
         state: Learned | None = None,
         weight: float = WEIGHT,
+        importance: bool = False,
     ) -> None:
         self._vocabulary = Vocabulary()
-        inputs = inputs_with(table is not None)
+        inputs = inputs_with(table is not None, importance)
+        self._rank: Rank[str] | None = Rank(every=10, growth=0.1, tolerance=1e-4) if importance else None
         self._names = tuple(entry.name for entry in inputs)
         self.model = BayesianLogisticRegression(prior_mean(inputs), prior_covariance(inputs))
         self.knowledge = Knowledge(NAME, self._vocabulary, task.topic)
@@ -163,6 +167,10 @@ class LearnedCrawler:
         self._count(known, page, holds)
         if self._meaning is not None:
             self._meaning.learn(self._meaning.table.vector(page_subject(page.url, page.title)), holds)
+        if self._rank is not None:
+            targets = dict.fromkeys(link.url for link in page.links if link.url != page.url)
+            self._rank.crawled(Crawled(page.url, tuple(targets)))
+            self._rank.sweep()
         touched: dict[_Known, None] = {}
         for _, link, _ in known.links:
             link.parent.judged(link.position, holds)
@@ -247,6 +255,9 @@ class LearnedCrawler:
         if self._meaning is not None:
             senses = [_sense(known, self._meaning) for known in scored]
             inputs = np.hstack((inputs, self._meaning.inputs(senses, self.knowledge.rate)))
+        if self._rank is not None:
+            ranks = [log_rank(self._rank.value(known.url)) for known in scored]
+            inputs = np.hstack((inputs, np.array(ranks)[:, None]))
         means, deviations = self.model.logits(inputs)
         chances = probabilities(means, deviations).tolist()
         for known, row, bound, chance in zip(

@@ -24,6 +24,8 @@ Heir: TypeAlias = Callable[[Task, Any], Crawler]
 ORACLE = "oracle"
 #: The learned policy with a table of word vectors, which takes a table.
 SEMANTIC = "learned+semantic"
+#: The learned policy with PageRank for an input; it is compared where it is asked for.
+IMPORTANCE = "learned+importance"
 
 
 @runtime_checkable
@@ -58,6 +60,11 @@ def with_semantic(table: SemanticTable) -> Mapping[str, Maker]:
         if name == "learned":
             found[SEMANTIC] = lambda task, hits: LearnedCrawler(task, table=table)
     return found
+
+
+def with_importance(makers: Mapping[str, Maker]) -> Mapping[str, Maker]:
+    """Return policies with the learned one once more, with importance, behind them."""
+    return {**makers, IMPORTANCE: lambda task, hits: LearnedCrawler(task, importance=True)}
 
 
 #: Those that can start with what an earlier crawl has learned.

@@ -20,7 +20,8 @@ from models.verdict import Verdict
 class JudgedPage(msgspec.Struct, frozen=True):
     """A judged page as the learner uses it: canonical URL, verdict, distinct words in order, and links.
 
-    ``subject`` says what it is about (`models.learner.semantic.page_subject`), where word meanings count.
+    ``subject`` says what it is about (`models.learner.semantic.page_subject`), where word meanings count,
+    ``pattern`` is that of its URL when it was ordered, where patterns count.
     """
 
     url: str
@@ -28,6 +29,7 @@ class JudgedPage(msgspec.Struct, frozen=True):
     words: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     subject: str = ""
+    pattern: str = ""
 
 
 class InLink(NamedTuple):
@@ -72,7 +74,7 @@ def recount(pages: Iterable[JudgedPage], policy: str, trace: Trace | None, paren
     for url, page in judged.items():
         sources = inlinks[url]
         nearest = [sources[name].found for name in kept(sources, identifier(url), parents)]
-        counts.add(found.own(url, page.words, page.subject), page.verdict)
+        counts.add(found.own(url, page.words, page.subject, page.pattern), page.verdict)
         counts.add(found.of_links(nearest), page.verdict)
         counts.add(found.of_crowd(*crowd_of(url, judged, log)), page.verdict)
         if found.counts_links:

@@ -15,6 +15,7 @@
 ``c:WORD``           a kept link to the page has the word around it
 ``k:WORD``           the page's URL holds the word
 ``x:PREFIX``         the page's URL lies in the domain or directory
+``g:PATTERN``        the page's URL had this pattern, by what users did on its site, when it was ordered
 ``y:SUBJECT``        the page's subject is this text (`models.learner.semantic.page_subject`)
 ===================  ===================================================================================
 """
@@ -34,6 +35,7 @@ CONTEXT = "c:"
 URL_WORD = "k:"
 PREFIX = "x:"
 SUBJECT = "y:"
+PATTERN = "g:"
 
 Kind = Literal[
     "base",
@@ -49,6 +51,7 @@ Kind = Literal[
     "URL word",
     "prefix",
     "subject",
+    "pattern",
 ]
 
 _NAMED: dict[str, Kind] = {
@@ -63,6 +66,7 @@ _NAMED: dict[str, Kind] = {
     URL_WORD: "URL word",
     PREFIX: "prefix",
     SUBJECT: "subject",
+    PATTERN: "pattern",
 }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from models.interest.features import ANCHOR, BASE, CONTEXT, PAGE_WORD, PREFIX, URL_WORD, USER, link
+from models.interest.features import ANCHOR, BASE, CONTEXT, PAGE_WORD, PATTERN, PREFIX, URL_WORD, USER, link
 from models.learner import words
 from models.learner.candidate import Candidate, InLink
 from models.learner.inputs import MOST
@@ -31,7 +31,7 @@ class Knowledge:
     """The counts of one predicate: ``pages`` were judged, ``hits`` of them satisfy it.
 
     Tables: words (of judged pages under the page's own verdict, of anchors and around links under that of the
-    link's target), words of URLs, URL prefixes, users; and the links by the verdict on their source.
+    link's target), words, prefixes and patterns of URLs, users; and the links by the verdict on their source.
     """
 
     def __init__(self, predicate: str, vocabulary: Vocabulary, topic: Iterable[str] = ()) -> None:
@@ -39,10 +39,16 @@ class Knowledge:
         self.url_words = LiftTable()
         self.prefixes = LiftTable()
         self.users = LiftTable()
+        self.patterns = LiftTable()
         self.links: dict[bool, tuple[float, float]] = {True: (0, 0), False: (0, 0)}
         self._earlier_links: dict[bool, tuple[float, float]] = {True: (0, 0), False: (0, 0)}
         self._earlier = 0.0
-        self._tables = {URL_WORD: self.url_words, PREFIX: self.prefixes, USER: self.users}
+        self._tables = {
+            URL_WORD: self.url_words,
+            PREFIX: self.prefixes,
+            USER: self.users,
+            PATTERN: self.patterns,
+        }
         self._sources = {link(predicate, holds): holds for holds in (True, False)}
         for word in topic:
             self.words.start(word, TOPIC_PAGES)

@@ -7,7 +7,7 @@ link or a visit to a judged page comes in later, the difference is counted, or t
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from models.interest.features import ANCHOR, BASE, CONTEXT, PAGE_WORD, PREFIX, SUBJECT, URL_WORD
+from models.interest.features import ANCHOR, BASE, CONTEXT, PAGE_WORD, PATTERN, PREFIX, SUBJECT, URL_WORD
 from models.learner.address import prefixes, url_words
 
 #: The distinct words in and around one link.
@@ -17,10 +17,11 @@ LinkWords = tuple[Sequence[str], Sequence[str]]
 IN_LINKS = 8
 
 
-def own_lessons(url: str, words: Iterable[str], subject: str = "") -> frozenset[str]:
+def own_lessons(url: str, words: Iterable[str], subject: str = "", pattern: str = "") -> frozenset[str]:
     """Return the features that a judged page has by itself.
 
-    They are the base, its words, its URL's words and prefixes, and its ``subject``, if it is told of one.
+    They are the base, its words, its URL's words and prefixes, its ``subject`` and its URL's ``pattern``, where
+    it is told of these.
     """
     found = {PAGE_WORD + word for word in words}
     found.update(URL_WORD + word for word in url_words(url))
@@ -28,6 +29,8 @@ def own_lessons(url: str, words: Iterable[str], subject: str = "") -> frozenset[
     found.add(BASE)
     if subject:
         found.add(SUBJECT + subject)
+    if pattern:
+        found.add(PATTERN + pattern)
     return frozenset(found)
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
+from models.url import canonical
+
 #: Folders below each other that are told apart; what lies deeper counts for the last of them.
 DEPTH = 20
 
@@ -25,6 +27,24 @@ def nodes(url: str) -> list[str]:
     if program:
         found.append(f"{name}?")
     return found[:DEPTH]
+
+
+def news_prefix(text: str) -> str:
+    """Return a news prefix that people wrote, with or without its scheme, as `NewsPrefixes` has it.
+
+    Raises ValueError where it is neither a folder nor a program.
+
+    >>> news_prefix("https://Example.org/news/"), news_prefix("example.org/view.asp?")
+    ('example.org/news/', 'example.org/view.asp?')
+    """
+    url = canonical(text if "://" in text else f"http://{text}")
+    found = "".join(nodes(f"{url.rstrip('?')}?" if text.endswith("?") else url)) if url is not None else ""
+    if not found or not text.endswith(("/", "?")):
+        raise ValueError(
+            f"{text!r} is no news prefix; expected a folder such as example.org/news/ or a program such as "
+            "example.org/view?"
+        )
+    return found
 
 
 class NewsPrefix(NamedTuple):

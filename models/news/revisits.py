@@ -9,7 +9,8 @@ too, proportion is no good rule (Cho and Garcia-Molina, Effective page refresh p
 """
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 from models.news.rate import ArrivalRate
 
@@ -80,6 +81,30 @@ class Revisits:
     def next_due(self) -> float | None:
         """When the next hub is due; None without hubs."""
         return min(self._due.values(), default=None)
+
+    @property
+    def hubs(self) -> AbstractSet[str]:
+        """The hubs that are visited."""
+        return self._rates.keys()
+
+    def spend(self, budget: float) -> None:
+        """Change the number of visits a second, more than 0; it shows in the intervals from now on."""
+        self._budget, self._price = budget, None
+
+    def know(self, learned: Mapping[str, tuple[ArrivalRate, float]]) -> None:
+        """Take up hubs, known or not, with the rate of each and the time of its last visit, 0 without one.
+
+        Each is due an interval after that visit, and at once without one.
+        """
+        if not learned.keys() <= self._rates.keys():
+            self._price = None
+        self._rates.update((hub, rate) for hub, (rate, _) in learned.items())
+        for hub, (_, visited) in learned.items():
+            self._due[hub] = 0.0
+            if visited:
+                self._visited[hub] = visited
+                self._due[hub] = visited + self.interval(hub)
+                self._left -= 1
 
     def postpone(self, hub: str, until: float) -> None:
         """Leave a known hub alone until then: it is being visited, failed, or may not be asked yet."""

@@ -11,6 +11,8 @@ Kind = Literal["counter", "gauge", "histogram"]
 
 #: Seconds of a fetch, or of a group's commit.
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+#: Seconds from publication to fetch, up to a day.
+DELAYS = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_800.0, 3_600.0, 10_800.0, 43_200.0, 86_400.0)
 #: Messages or rows of a group.
 SIZES = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 2_500.0, 5_000.0, 10_000.0, 25_000.0)
 
@@ -97,6 +99,10 @@ HOSTS_WAITING = _gauge(
 )
 ORDERS = _counter("fetch_orders", "fetches ordered, by what chose them", "predicate", "chosen")
 LEASES_LOST = _counter("leases_lost", "fetches that were not answered within their lease")
+HUBS = _gauge("frontier_hubs", "news hubs that are revisited")
+NEW_NEWS = _gauge("frontier_new_news", "new links to news that wait to be fetched at once")
+REVISITS = _counter("revisits", "revisits of hubs that were answered, by what came of them", "outcome")
+NEWS_DELAY = _histogram("news_delay_seconds", DELAYS, "from the publication of a news page to its fetch")
 
 # learn
 

@@ -21,7 +21,7 @@ from streams.records import (
     Label,
     Linked,
 )
-from streams.settings import FrontierSettings, Policy
+from streams.settings import FrontierSettings, NewsSettings, Policy
 from streams.topics import EVIDENCE
 from tests.agents.shards import emitted
 
@@ -29,8 +29,10 @@ YES: Verdict = {"p": True}
 NO: Verdict = {"p": False}
 
 
-def a_book(partitions: int = 1, policy: Policy = "linkage", **changed: Any) -> Book:
-    return Book(FrontierSettings(policy=policy, **changed), 1, partitions, redirects=5)
+def a_book(
+    partitions: int = 1, policy: Policy = "linkage", news: NewsSettings | None = None, **changed: Any
+) -> Book:
+    return Book(FrontierSettings(policy=policy, **changed), 1, partitions, redirects=5, news=news)
 
 
 def page(shard: FrontierShard, url: str) -> PageRow:

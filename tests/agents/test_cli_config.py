@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -133,8 +132,10 @@ def test_dead_letters_without_a_crawl_say_where_they_looked(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-def test_dead_letters_of_a_broker_elsewhere_are_refused(tmp_path: Path) -> None:
-    assert "embedded log only" in complaint(tmp_path, "dead-letters", "--set", "broker=kafka://localhost:9092")
+def test_dead_letters_of_a_broker_that_is_not_there_say_so(tmp_path: Path) -> None:
+    assert "127.0.0.1:9: can't connect" in complaint(
+        tmp_path, "dead-letters", "--broker", "kafka://127.0.0.1:9"
+    )
 
 
 def test_help_imports_nothing_slow(tmp_path: Path) -> None:
@@ -158,17 +159,6 @@ def test_help_shows_the_examples(tmp_path: Path, command: str) -> None:
     shown = printed(tmp_path, *command.split(), "--help")
     assert load_commands()[command]
     assert [line for line in load_commands()[command] if line not in shown] == []
-
-
-@pytest.mark.parametrize("command", ["", "config show", "topics list", "dead-letters"])
-def test_examples_run(tmp_path: Path, command: str) -> None:
-    from agents.cli import load_commands
-
-    bury(tmp_path / "scentline-data", dead_letter(1))
-    for line in load_commands()[command]:
-        program, *arguments = shlex.split(line)
-        assert program == "scentline"
-        assert printed(tmp_path, *arguments)
 
 
 def archive(path: Path) -> None:

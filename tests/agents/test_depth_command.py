@@ -300,7 +300,7 @@ def test_without_a_root_a_crawl_starts_from_the_page_with_most_links() -> None:
 def test_two_real_logs_stay_within_the_papers_depths() -> None:
     # "No more than 3 to 5 clicks" for nine tenths of what people visit: here it is one.
     for name, site in (("semicomplete", "semicomplete.com"), ("sundog", "sundog-soft.com")):
-        path = shared(f"data/logs/{name}.log.gz")
+        path = shared(f"logs/{name}.log.gz")
         out = printed(path.parent, "depth", path.name, "--site", site, "--json")
         (found,) = last_line(out)["sites"]
         assert found["source"] == "views"

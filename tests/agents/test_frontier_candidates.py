@@ -378,7 +378,11 @@ def test_about_the_set_share_of_the_choices_is_left_to_chance(rows: Disk) -> Non
 
 @pytest.fixture
 def agent(rows: Disk, tmp_path: Path) -> Iterator[FrontierAgent]:
-    values = {"data": tmp_path / "data", "streams": {"partitions": 3}, "frontier": {"attempts": 4}}
+    values = {
+        "data": tmp_path / "data",
+        "streams": {"partitions": 3, "group_seconds": 60.0},
+        "frontier": {"attempts": 4},
+    }
     with a_runtime(Settings.model_validate(values), NOW) as runtime:
         agent = FrontierAgent(runtime)
         agent.heard_predicate(PredicateDefinition(name="p", expression='"ski"'))

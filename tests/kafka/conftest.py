@@ -4,7 +4,9 @@ Topics have fixed names, so each worker of pytest-xdist has a broker of its own:
 no test waits for another one's.
 """
 
+import gc
 import time
+import warnings
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,6 +16,18 @@ from deploy.kafka.broker import QUICK, Broker, free_port
 from deploy.kafka.jars import MissingProgramError
 
 SECONDS = 30
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    """Free what a client left: aiokafka forgets a connection that it was just making when it was closed.
+
+    Its warnings would else come up in whatever test frees it.
+    """
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(scope="session")

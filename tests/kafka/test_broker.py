@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -102,6 +103,8 @@ def test_a_process_is_found_by_its_number_its_start_and_its_command_line(tmp_pat
     file = tmp_path / "process.json"
     assert find(file, "mine") is None
     with subprocess.Popen([sys.executable, "-c", "input()", "mine"], stdin=subprocess.PIPE) as child:
+        while "mine" not in psutil.Process(child.pid).cmdline():
+            time.sleep(0.01)  # it is forked, and does not run its program yet
         note(file, child.pid, "kafka://here")
         found = find(file, "mine")
         assert found is not None

@@ -18,7 +18,7 @@ SHORT = ("kill frontier", "freeze learn", "poison")
 
 
 def test_nothing_is_lost_and_nothing_counted_twice_by_faults(tmp_path: Path) -> None:
-    crawl = wikispeedia(shared("data/wikispeedia/pages.warc.gz").parent, tmp_path / "access.log", 1000)
+    crawl = wikispeedia(shared("wikispeedia/pages.warc.gz").parent, tmp_path / "access.log", 1000)
     try:
         with Cluster(tmp_path, crawl, LAYOUT, partitions=2) as cluster:
             faults = ((name, FAULTS[name]) for name in SHORT)

@@ -8,7 +8,7 @@ from models.news.clicks import DailyClicks, History
 from models.news.concentration import Criterion, concentration, standing, standings
 from models.news.discovery import NewsDiscovery, prefixes
 from models.news.outlinks import Hub, Outlinks
-from models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, nodes
+from models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, news_prefix, nodes
 from models.news.threshold import Cut, best_cut
 
 #: Clicks of a news page, in per cent, on the days after its birth.
@@ -169,6 +169,12 @@ def test_a_url_matches_the_prefix_that_it_begins_with(known: dict[str, bool], as
         begun = [name for name in names if url.removeprefix("http://").startswith(name)]
         assert matcher.match(url) == next(iter(begun), None)
         assert len(begun) <= 1
+
+
+@pytest.mark.parametrize("text", ["example.org", "example.org/news", "mailto:a@example.org/", "", "/", "?"])
+def test_what_is_no_news_prefix_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a folder such as"):
+        news_prefix(text)
 
 
 def test_folders_without_end_are_cut_off() -> None:

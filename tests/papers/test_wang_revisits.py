@@ -144,6 +144,25 @@ def test_a_new_hub_is_due_at_once_and_its_first_visit_tells_of_no_rate() -> None
     assert revisits.next_due == pytest.approx(100.0 + HOUR)
 
 
+def test_hubs_that_were_known_before_are_due_as_they_were() -> None:
+    rates = {hub: ArrivalRate.expecting(rate) for hub, rate in RATES.items()}
+    learned = {hub: (rate, float(number)) for number, (hub, rate) in enumerate(rates.items(), 1)}
+    revisits = Revisits(BUDGET)
+    revisits.know({"http://new.org/": (ArrivalRate.expecting(1 / HOUR), 0.0), **learned})
+    assert revisits.due(0.0) == ["http://new.org/"]
+    for hub, (_, visited) in learned.items():
+        due = visited + revisits.interval(hub)
+        assert hub not in revisits.due(due - 1)
+        assert hub in revisits.due(due + 1)
+
+
+def test_visits_get_rarer_with_the_budget() -> None:
+    revisits = scheduled()
+    before = {hub: revisits.interval(hub) for hub in revisits.hubs}
+    revisits.spend(BUDGET / 3)
+    assert all(revisits.interval(hub) > interval for hub, interval in before.items())
+
+
 def test_what_was_learned_of_a_hub_is_kept_when_it_is_named_again() -> None:
     revisits = scheduled()
     simulate(revisits, RATES, 0.0, DAY, Random(1))

@@ -7,12 +7,16 @@ from streams.records import (
     PAUSED,
     Access,
     Beside,
+    Brought,
+    Browsed,
+    Clicked,
     Count,
     DeadLetter,
     Failed,
     FetchedPage,
     FetchOrder,
     HarvestPoint,
+    Hub,
     Inherited,
     Interest,
     Judged,
@@ -30,9 +34,13 @@ from streams.records import (
     Redirected,
     Rejudged,
     Relinked,
+    Relisted,
+    Revisit,
+    Revisited,
     Seeded,
     Start,
     Together,
+    Version,
     Visited,
     Weighting,
 )
@@ -55,31 +63,37 @@ CHILD = b"\x01child"
 URL = "http://a.test/wiki?q=1"
 LINK = Link(url="http://b.test/", anchor=("näher", "dran"), context=("und", "weiter"), position=3)
 VERDICT = {"news": True, "sport": False}
+VERSION_HAD = Version(etag='"v1"', last_modified="Mon, 01 Jan 2024 00:00:00 GMT")
 ORDER = FetchOrder(
     url=URL, order=2, predicate="news", policy="learned", explored=True, probability=0.125, priority=-1.5,
     depth=4, lease=1_700_000_120.0, expected=0.75,
+    revisit=Revisit(version=VERSION_HAD, since=1_700_000_000.5), pattern="http://a.test/**",
 )  # fmt: skip
 
 SIGHTED = (
     Seeded(url=URL),
     Inherited(
-        url=URL, depth=4, priorities={"news": -1.5}, seed=True, inputs={"news": (0.5, -2.0)}, hops=2
+        url=URL, depth=4, priorities={"news": -1.5}, seed=True, inputs={"news": (0.5, -2.0)}, hops=2,
+        level=3,
     ),
     Linked(
         page=PAGE, url=URL, depth=4, verdict=VERDICT, words=("erste", "zweite"), links=(LINK,),
         partitions=(0, 3), time=1_700_000_000.5,
     ),
     Relinked(page=PAGE, verdict=VERDICT, time=1_700_000_000.5),
-    Visited(url=URL, user="0123456789abcdef", time=1_700_000_000.5),
+    Visited(url=URL, user="0123456789abcdef", time=1_700_000_000.5, referrer="http://a.test/"),
+    Browsed(page=PAGE, level=2, begun=True, views=[(0, 1), (2, 1)]),
     Near(parent=PAGE, child=CHILD, verdict=VERDICT, position=3),
     Together(url=URL, pages=(Beside(other=CHILD, partition=3, times=2, sixths=-6),)),
     Met(page=PAGE, verdict=VERDICT, words=("erste", "zweite")),
     Judged(
         url=URL, verdict=VERDICT, time=1_700_000_000.5, crawl_delay=5.0, words=("erste", "zweite"),
         elapsed=0.25, server="192.0.2.1", repeated=True, subject="wiki",
+        version=VERSION_HAD, pattern="http://a.test/**",
     ),
     Rejudged(
-        url=URL, verdict=VERDICT, time=1_700_000_000.5, words=("erste", "zweite"), subject="wiki"
+        url=URL, verdict=VERDICT, time=1_700_000_000.5, words=("erste", "zweite"), subject="wiki",
+        pattern="http://a.test/**",
     ),
     Failed(
         url=URL, order=2, kind="retry", reason="status 503", time=1_700_000_000.5, retry_after=60.0,
@@ -93,6 +107,17 @@ SIGHTED = (
         url=URL, order=2, time=1_700_000_000.5, wait=1.5, crawl_delay=5.0, server="192.0.2.1"
     ),
     Listed(url=URL),
+    Hub(url=URL, rate=0.25, until=1_700_086_400.0),
+    Relisted(
+        url=URL, depth=4, links=("http://b.test/", "http://c.test/"), time=1_700_000_060.5,
+        since=1_700_000_000.5,
+    ),
+    Brought(url=URL, links=2),
+    Revisited(
+        url=URL, order=2, outcome="retry", time=1_700_000_000.5, version=VERSION_HAD, wait=60.0,
+        target="http://b.test/", overloaded=True, crawl_delay=5.0, elapsed=0.25, server="192.0.2.1",
+    ),
+    Clicked(url=URL, day=19_675, referrer="http://b.test/"),
 )  # fmt: skip
 TAUGHT = (
     Count(features=("w:wort", "u:wiki"), verdict=VERDICT, times=-1),
@@ -134,6 +159,7 @@ RECORDS: dict[str, tuple[Any, ...]] = {
             url=URL, time=1_700_000_000.5, title="Titel", verdict=VERDICT, predicate="news", policy="learned",
             explored=True, probability=0.125, priority=-1.5, expected=0.75, depth=4,
             words=("erste", "zweite"), links=(LINK,), origin="pages/3@7", later=True,
+            pattern="http://a.test/**",
         ),
     ),
     EVIDENCE.name: tuple(Pack(source="sightings/3", facts=[(7, 1, fact)]) for fact in TAUGHT),

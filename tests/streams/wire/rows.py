@@ -10,21 +10,33 @@ from agents.frontier.rows import (
     BesideRow,
     ChildrenRow,
     Choice,
+    ClicksRow,
+    DepthRow,
+    Found,
     FrontierRow,
     HostRow,
+    HubRow,
+    NewsRow,
     PageRow,
     ParentRow,
     SpaceRow,
     TotalsRow,
+    WaysRow,
 )
 from agents.harvest import HarvestRow, HarvestTableRow, SeenRow
 from agents.learn.rows import FeatureRow, LearnRow, LearnTotals, ModelRow
 from models.crowd.window import Visit
+from models.depth.growth import Growth
+from models.depth.place import Place
+from models.depth.trail import Browsing, Trail
 from models.harvest import Harvest
+from models.news.clicks import History
+from models.news.rate import ArrivalRate
+from models.patterns.ways import Ways
 from models.traps.barren import Barren
 from streams.inbox import Mark
 from streams.transport.layout import TopicMeta
-from tests.streams.wire.records import CHILD, PAGE, URL, VERDICT
+from tests.streams.wire.records import CHILD, PAGE, URL, VERDICT, VERSION_HAD
 
 #: What each table's rows are read as.
 ROW_TYPES: dict[str, Any] = {
@@ -40,9 +52,19 @@ CHOICE = Choice(
     time=1_700_000_000.5, expected=0.75,
 )  # fmt: skip
 
+BROWSING = Browsing(
+    referred=True,
+    trails={
+        "a.test": Trail(
+            last=1_700_000_000.5, shown=1_700_000_000.25, at=1, seen=3, numbers={PAGE: 0, CHILD: 1},
+            levels=[0, 1], views=[1, 2], links=[1],
+        )
+    },
+)  # fmt: skip
+
 #: The examples of each table.
 ROWS: dict[str, tuple[Any, ...]] = {
-    "users": (UserRow(window=[Visit(time=1_700_000_000.5, url=URL)], accesses=12),),
+    "users": (UserRow(window=[Visit(time=1_700_000_000.5, url=URL)], accesses=12, browsing=BROWSING),),
     "duplicates": (
         SketchRow(url=URL, sketch=b"sketch"),
         BandRow(pages=[PAGE, CHILD]),
@@ -55,6 +77,8 @@ ROWS: dict[str, tuple[Any, ...]] = {
             inherited={"news": -2.5}, attempts=2, not_before=1_700_000_030.0, lease=1_700_000_120.0,
             choice=CHOICE, verdict=VERDICT, reason="status 503", together={CHILD: [3, 2, -6]}, told=[0, 3],
             inputs={"news": (0.5, -2.0)}, judged_at=1_700_000_000.5, hops=3, postponed=1,
+            found=Found(hub="http://b.test/", time=1_700_000_060.5, since=1_700_000_000.5),
+            place=Place(entered=2, led=3, back=True, counted=True),
         ),
         ParentRow(
             url=URL, linked=True, verdict=VERDICT, words=frozenset({"wort"}),
@@ -64,7 +88,22 @@ ROWS: dict[str, tuple[Any, ...]] = {
         ChildrenRow(judged={CHILD: (VERDICT, 3)}, revised=2),
         BesideRow(verdict=VERDICT, words=("erste", "zweite"), pages={CHILD: None}),
         HostRow(judged=12),
+        DepthRow(
+            views=[7, 4], sessions=6, growth=Growth(pages=[1, 3], linking=[1, 2], new=[3, 4], seen=[0, 5])
+        ),
         SpaceRow(pattern="http://a.test/cal/0", barren=Barren(copies=2, misses=7)),
+        HubRow(
+            url=URL, rate=ArrivalRate(links=0.5, seconds=1800.0, seen_links=2.5, seen_seconds=7200.0),
+            until=1_700_086_400.0, visited=1_700_000_000.5, version=VERSION_HAD, brought=2, orders=7,
+            lease=1_700_000_120.0, failures=1, not_before=1_700_000_030.0, moved="http://b.test/", visits=6,
+            links=9,
+        ),
+        ClicksRow(url=URL, history=History(first=19_675, clicks=[5, 0, 1]), referrers={"http://b.test/": 4}),
+        NewsRow(
+            prefixes=["a.test/news/"], told=1_700_000_000.5, clicks=12, newest=19_675, pages=3, delay=7.5,
+            delays=[1, 2],
+        ),
+        WaysRow(url=URL, ways=Ways(users={"": ["0123456789abcdef"], URL: ["fedcba9876543210"]}, bound=2**62)),
         TotalsRow(
             discovered=17, judged=12, gone=1, refused=2, moved=3, given_up=4, verdicts={"news": 11}, trapped=5
         ),

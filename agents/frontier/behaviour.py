@@ -1,0 +1,179 @@
+"""The URL patterns of sites by what users did there, mined anew from the rows now and then (Liu 2011).
+
+A site is a host: its pages lie in one partition, and so do the ways of users to them.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from heapq import nsmallest
+from itertools import islice
+
+from agents.frontier.ordering import OfRows
+from agents.frontier.rows import WAYS_PREFIX, FrontierShard, PageRow, WaysRow, ways_key, ways_prefix
+from models.patterns.counts import Behaviour
+from models.patterns.mine import Patterns, mine
+from models.patterns.ranking import DISCOVERY, FETCH, Pattern, Ranking, score
+from models.patterns.ways import Ways, behaviour
+from models.url import host
+from streams.records import Visited
+
+#: A site is mined when it has this part more records than when it last was, and so many seconds later at least.
+GROWTH, REST_SECONDS = 0.5, 0.5
+#: Pages of a site that patterns are mined of: by their identifiers, so that these are drawn by chance.
+PAGES = 50_000
+#: Sites whose patterns are kept in memory: beyond it the tenth with the fewest records has none for a while.
+SITES = 10_000
+#: Rows read before others have their turn.
+STEP = 500
+
+
+class SitePatterns:
+    """Keeps users' ways in the rows, and the patterns of each site in memory; ``changed`` is told of new ones.
+
+    ``visitors`` bounds the records that are kept of a page.
+    """
+
+    def __init__(self, visitors: int, changed: Callable[[], None] = lambda: None) -> None:
+        self._visitors = visitors
+        self._changed = changed
+        self._sites: dict[str, Patterns] = {}
+        self._shards: dict[str, FrontierShard] = {}
+        self._records: dict[str, int] = {}
+        self._fresh: dict[str, int] = {}
+        self._due: dict[str, None] = {}
+        self._first: set[str] = set()
+        self._wake = asyncio.Event()
+
+    @property
+    def busy(self) -> bool:
+        """Whether patterns are out of date."""
+        return bool(self._due)
+
+    @property
+    def starting(self) -> bool:
+        """Whether there are no patterns yet of a site that was known when its partition was taken up."""
+        return bool(self._first)
+
+    def pattern_of(self, url: str) -> Pattern | None:
+        """Return the pattern of a canonical URL, None where nothing is known of its site yet."""
+        site = self._sites.get(host(url))
+        return None if site is None else site.pattern_of(url)
+
+    def unvisited(self, url: str) -> str:
+        """Return the pattern of a URL where it has no visits, empty where it has some."""
+        pattern = self.pattern_of(url)
+        if pattern is not None and pattern.leaf and pattern.visits:
+            return ""
+        return pattern.name if pattern is not None else url[: url.index("/", url.index("://") + 3)] + "/**"
+
+    # partitions and sightings
+
+    def open(self, shard: FrontierShard) -> None:
+        """Have the sites of a partition mined."""
+        for _, row in shard.scan(WAYS_PREFIX):
+            if isinstance(row, WaysRow):
+                self._first.add(host(row.url))
+                self._note(shard, host(row.url))
+
+    def close(self, shard: FrontierShard) -> None:
+        """Forget the sites of a partition that another worker has now."""
+        for site in [site for site, held in self._shards.items() if held is shard]:
+            for known in (self._shards, self._sites, self._records, self._fresh, self._due):
+                known.pop(site, None)
+            self._first.discard(site)
+
+    def absorb(self, shard: FrontierShard, sighting: object) -> None:
+        """Take in an access; the same user going the same way counts once."""
+        if not isinstance(sighting, Visited):
+            return
+        site = host(sighting.url)
+        key = ways_key(site, sighting.url)
+        row = shard.get(key)
+        known = row if isinstance(row, WaysRow) else WaysRow(sighting.url, Ways())
+        if known.ways.add(sighting.user, sighting.referrer, self._visitors):
+            shard.put(key, known)
+            self._note(shard, site)
+
+    def sweep(self, shard: FrontierShard) -> bool:
+        """Return False: new patterns are told of when they are there."""
+        return False
+
+    def _note(self, shard: FrontierShard, site: str) -> None:
+        self._shards[site] = shard
+        fresh = self._fresh[site] = self._fresh.get(site, 0) + 1
+        if fresh > GROWTH * self._records.get(site, 0) and site not in self._due:
+            self._due[site] = None
+            self._wake.set()
+
+    # mining
+
+    async def run(self) -> None:
+        """Mine the sites that are due, without end."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            for site in list(self._due):
+                if site in self._due:  # its partition may be another worker's by now
+                    await self._mine(site)
+            if self._due:
+                self._wake.set()
+            self._changed()
+            await asyncio.sleep(REST_SECONDS)
+
+    async def _mine(self, site: str) -> None:
+        shard, fresh = self._shards[site], self._fresh[site]
+        rows: list[WaysRow] = []
+        for step in steps(shard, site):
+            rows += step
+            await asyncio.sleep(0)
+            if self._shards.get(site) is not shard:
+                return
+        if not rows:
+            return  # they are not on disk yet
+        found = await asyncio.to_thread(mine, _behaviour(rows))
+        if self._shards.get(site) is shard:
+            self._sites[site] = found
+            self._records[site] = self._records.get(site, 0) + fresh
+            self._fresh[site] -= fresh
+            del self._due[site]
+            self._first.discard(site)
+            if len(self._sites) > SITES:
+                for least in nsmallest(SITES // 10, self._sites, key=self._records.__getitem__):
+                    del self._sites[least]
+
+    def mine_now(self, shard: FrontierShard, site: str) -> None:
+        """Mine one site at once."""
+        rows = [row for step in steps(shard, site) for row in step]
+        if rows:
+            self._sites[site] = mine(_behaviour(rows))
+
+
+class BehaviourOrder(OfRows):
+    """Pages by the rank of their site's patterns in the behaviour graph (Liu 2011, section 4.2).
+
+    A page of no known pattern comes last. Scores of two sites are compared as they are.
+    """
+
+    def __init__(self, name: str, patterns: SitePatterns) -> None:
+        self._ranking: Ranking = {**FETCH, **DISCOVERY}[name]
+        self._patterns = patterns
+
+    def value(self, shard: FrontierShard, row: PageRow, topic: tuple[str, ...]) -> float:
+        """Return the score of the page's pattern, -1 where it has none."""
+        pattern = self._patterns.pattern_of(row.url)
+        return -1.0 if pattern is None else score(self._ranking, pattern)
+
+
+def steps(shard: FrontierShard, site: str) -> Iterator[list[WaysRow]]:
+    """Yield the rows of a site, some at a time: between two steps rows may change."""
+    after: bytes | None = None
+    for _ in range(PAGES // STEP):
+        found = list(islice(shard.scan(ways_prefix(site), after), STEP))
+        yield [row for _, row in found if isinstance(row, WaysRow)]
+        if len(found) < STEP:
+            return
+        after = found[-1][0]
+
+
+def _behaviour(rows: Iterable[WaysRow]) -> Behaviour:
+    return behaviour((row.url, row.ways) for row in rows)

@@ -1,0 +1,165 @@
+"""How deep the pages of a site lie, and what is counted to know how deep to go (Baeza-Yates and Castillo 2004).
+
+A page's level is the least number of links within its site from where the site is entered: from a seed, from
+another site's link, or from where users' sessions begin. Levels and counts are functions of the facts, whatever
+the order in which pages are fetched.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from agents.frontier.levels import Levels, placed, prefixes_of
+from agents.frontier.pages import Pages
+from agents.frontier.rows import (
+    PAGE_PREFIX,
+    DepthRow,
+    FrontierShard,
+    PageRow,
+    depth_key,
+    depth_of,
+    page_key,
+)
+from agents.frontier.stops import Stops
+from models.depth.place import FAR, Place
+from models.url import host
+from streams.records import Browsed, Failed, Inherited, Judged, Linked, Listed, Redirected, Seeded
+
+#: States of a URL that came to no page of its own.
+_NO_PAGE = ("gone", "refused", "given up", "trapped")
+
+
+class Depths:
+    """Keeps the levels of pages and the counts of sites; `Book` has made the rest of a fact before."""
+
+    def __init__(self, pages: Pages, share: float) -> None:
+        self._levels = Levels(pages)
+        self.stops = Stops(share)
+        self._absorbers: dict[type, Callable[[FrontierShard, Any], None]] = {
+            Seeded: lambda shard, sighting: self._entered(shard, sighting.url, 0),
+            Listed: lambda shard, sighting: self._entered(shard, sighting.url, 1),
+            Inherited: lambda shard, sighting: self._entered(shard, sighting.url, sighting.level),
+            Browsed: self._browsed,
+            Judged: self._judged,
+            Failed: self._failed,
+            Redirected: self._redirected,
+        }
+
+    def absorb(self, shard: FrontierShard, sighting: Any) -> None:
+        """Change levels and counts for one sighting."""
+        absorber = self._absorbers.get(type(sighting))
+        if absorber is not None:
+            absorber(shard, sighting)
+
+    # ways from outside
+
+    def _entered(self, shard: FrontierShard, url: str, level: int) -> None:
+        row = shard.get(page_key(url))
+        if isinstance(row, PageRow):
+            self._enter(shard, row, level)
+
+    def _enter(self, shard: FrontierShard, row: PageRow, level: int) -> None:
+        """Note a way to a page from outside its site, by so many links within the site."""
+        if row.place is None and row.verdict is None:
+            row.place = Place(level)
+            shard.put(page_key(row.url), row)
+        elif level < placed(row).entered:
+            site = host(row.url)
+            counts = depth_of(shard, site)
+            self._levels.shorten(shard, site, counts, row, level, FAR)
+            shard.put(depth_key(site), counts)
+
+    def _browsed(self, shard: FrontierShard, sighting: Browsed) -> None:
+        """Take in what a view adds to the sessions of its site."""
+        row = shard.get(PAGE_PREFIX + sighting.page)
+        if not isinstance(row, PageRow):
+            return  # the visit is among the dead letters
+        if row.place is None or sighting.level < row.place.entered:
+            self._enter(shard, row, sighting.level)
+        site = host(row.url)
+        key = depth_key(site)
+        counts = shard.get(key)
+        if not isinstance(counts, DepthRow):
+            counts = DepthRow()
+        counts.sessions += sighting.begun
+        for level, change in sighting.views:
+            counts.view(level, change)
+        shard.put(key, counts)
+        self.stops.learned(shard, site)
+
+    # fetched pages and their links
+
+    def linked(self, shard: FrontierShard, sighting: Linked, targets: Iterable[PageRow]) -> None:
+        """Take in a fetched page's links to this partition: those within its site lead a level deeper."""
+        site = host(sighting.url)
+        prefixes = prefixes_of(site)
+        within: list[PageRow] = []
+        for row in targets:
+            if row.url.startswith(prefixes):
+                within.append(row)
+            elif row.place is None:
+                row.place = Place(0)
+            elif row.place.entered:
+                self._enter(shard, row, 0)
+        key = PAGE_PREFIX + sighting.page
+        page = shard.get(key)
+        if isinstance(page, PageRow) and not placed(page).counted:
+            shard.put(key, page)
+            self._lead(shard, site, placed(page), within)
+
+    def _lead(self, shard: FrontierShard, site: str, place: Place, within: list[PageRow]) -> None:
+        """Count the fetched page at a place with its links to others of the site."""
+        led, new, nearer = place.level + 1, 0, []
+        for row in within:
+            if row.place is None:
+                row.place = Place(FAR, led, row.state == "trapped")
+                new += not row.place.back
+            elif led < row.place.led:
+                nearer.append(row)
+        counts = depth_of(shard, site)
+        counts.growth.change(place.level, 1, bool(within), new, len(within) - new)
+        place.counted = True
+        for row in nearer:
+            self._levels.shorten(shard, site, counts, row, FAR, led)
+        shard.put(depth_key(site), counts)
+
+    def _judged(self, shard: FrontierShard, sighting: Judged) -> None:
+        """Count a judged page; one that has links is counted already."""
+        key, site = page_key(sighting.url), host(sighting.url)
+        row = shard.get(key)
+        if isinstance(row, PageRow) and not placed(row).counted:
+            placed(row).counted = True
+            counts = depth_of(shard, site)
+            counts.growth.change(placed(row).level, 1)
+            shard.put(key, row)
+            shard.put(depth_key(site), counts)
+        self.stops.learned(shard, site)
+
+    def _failed(self, shard: FrontierShard, sighting: Failed) -> None:
+        row = shard.get(page_key(sighting.url))
+        if isinstance(row, PageRow) and row.state in _NO_PAGE:
+            self._led_back(shard, row)
+
+    def _redirected(self, shard: FrontierShard, sighting: Redirected) -> None:
+        """Take in a redirect: to what is known of the site already it leads back."""
+        row = shard.get(page_key(sighting.url))
+        if not isinstance(row, PageRow):
+            return
+        within = row.state == "moved" and host(sighting.target) == host(row.url)
+        if row.state in _NO_PAGE or (within and shard.get(page_key(sighting.target)) is not None):
+            self._led_back(shard, row)
+
+    def _led_back(self, shard: FrontierShard, row: PageRow) -> None:
+        """Note that a URL is no page of its own: a link to it leads back."""
+        place, site = placed(row), host(row.url)
+        if not place.back:
+            counts = depth_of(shard, site)
+            above = place.new_above
+            place.back = True
+            counts.growth.renew(above, None)
+            shard.put(page_key(row.url), row)
+            shard.put(depth_key(site), counts)
+
+
+def handed_on(row: PageRow, target: str) -> int:
+    """Return the level at which a redirect enters the site of its target: its own, within a site."""
+    return placed(row).level if host(row.url) == host(target) else 0

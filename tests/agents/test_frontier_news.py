@@ -1,0 +1,186 @@
+"""What a partition's clicks tell of news: counts, looks at them, and what is kept of a look."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.browse import BrowseAgent, UserRow
+from agents.frontier.news import REFERRERS, NewsLooks, Prefixes, clicked
+from agents.frontier.rows import ClicksRow, FrontierRow, FrontierShard, clicks_key, news_of
+from models.news.clicks import DAY, DailyClicks, day_of
+from streams.records import Access, Clicked, Hub
+from streams.settings import NewsSettings, Settings
+from streams.topics import ACCESSES, SIGHTINGS
+from tests.agents.books import YES, a_book, linked
+from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
+
+ROOT = "http://a.org/"
+#: Clicks of a news page on the days after its birth, and of another page.
+BREAKING, LASTING = (20, 9, 4, 2, 1, 1, 1, 1), (5,) * 12
+WINDOW = 60
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disk]:
+    with disk(tmp_path_factory.mktemp("rows")) as found:
+        yield found
+
+
+@pytest.fixture
+def shard(rows: Disk) -> FrontierShard:
+    rows.clear()
+    return rows.shard(FrontierRow, SIGHTINGS, 0)
+
+
+def clicks_of(shard: FrontierShard, url: str) -> ClicksRow:
+    row = shard.get(clicks_key(url))
+    assert isinstance(row, ClicksRow)
+    return row
+
+
+# clicks
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 12), max_size=40), st.integers(1, 6))
+def test_clicks_are_those_of_the_last_days_whatever_their_order(
+    rows: Disk, days: list[int], window: int
+) -> None:
+    rows.clear()
+    shard = rows.shard(FrontierRow, SIGHTINGS, 0)
+    for day in days:
+        clicked(shard, Clicked(ROOT, day), window)
+    if not days:
+        return
+    found = clicks_of(shard, ROOT).history
+    kept = {found.first + place: clicks for place, clicks in enumerate(found.clicks) if clicks}
+    assert kept == {day: days.count(day) for day in days if day > max(days) - window}
+    assert len(found.clicks) <= window
+
+
+def test_pages_that_clicks_come_from_are_bounded(shard: FrontierShard) -> None:
+    for number in range(2 * REFERRERS):
+        for _ in range(2):
+            clicked(shard, Clicked(ROOT, 3, f"{ROOT}{number}"), WINDOW)
+    assert clicks_of(shard, ROOT).referrers == {f"{ROOT}{number}": 2 for number in range(REFERRERS)}
+
+
+def test_a_user_clicks_a_page_once_a_day(tmp_path: Path) -> None:
+    rng = Random(1)
+    pages = [f"{ROOT}{number}" for number in range(3)]
+    accesses = [
+        Access(rng.choice(("ann", "bob")), rng.choice(pages), rng.randrange(0, 4) * DAY + rng.randrange(DAY))
+        for _ in range(100)
+    ]
+    accesses.sort(key=lambda access: access.time)
+    given = {"data": tmp_path, "frontier": {"mode": "instant"}, "browse": {"window": 200}}
+    with a_runtime(Settings.model_validate(given)) as runtime, disk(tmp_path / "users") as users:
+        shard = users.shard(UserRow, ACCESSES, 0)
+        told = emitted(take_in(shard, BrowseAgent(runtime), *accesses, *accesses), SIGHTINGS)
+    found = [(fact.url, fact.day) for _, fact in told if isinstance(fact, Clicked)]
+    expected = DailyClicks()
+    counted = [(one.url, day_of(one.time)) for one in accesses if expected.add(one.url, one.user, one.time)]
+    assert sorted(found) == sorted(counted)
+
+
+# looks
+
+
+class Looks:
+    """Looks at one shard."""
+
+    def __init__(self, shard: FrontierShard, **given: object) -> None:
+        self.shard = shard
+        self.prefixes = Prefixes(("given.org/news/",))
+        self.committed = 0
+        self._looks = NewsLooks(NewsSettings.model_validate(given), self.prefixes, self._committing)
+        self._looks.open(shard)
+
+    def _committing(self, shard: FrontierShard) -> None:
+        self.committed += 1
+
+    def look(self, now: float) -> list[Hub]:
+        """Look once, to the end; return the hubs that are told."""
+        before = self.committed
+        for _ in range(20):
+            self._looks.step(iter([self.shard]), now, 1)
+            if self.committed > before:
+                break
+        return [fact for _, fact in emitted(write(self.shard), SIGHTINGS)]
+
+
+def clicks(
+    shard: FrontierShard, url: str, born: int, daily: tuple[int, ...], referrer: str | None = ROOT
+) -> None:
+    for day, number in enumerate(daily, born):
+        for _ in range(number):
+            clicked(shard, Clicked(url, day, referrer), WINDOW)
+
+
+def the_paper(shard: FrontierShard) -> None:
+    """Have the clicks of a site with a folder of news."""
+    for number in range(4):
+        clicks(shard, f"{ROOT}news/{number}", number, BREAKING)
+        clicks(shard, f"{ROOT}guide/{number}", 0, LASTING, f"{ROOT}guide/")
+    write(shard)
+
+
+def test_a_look_finds_the_folder_of_news_and_the_page_that_leads_there(shard: FrontierShard) -> None:
+    the_paper(shard)
+    looks = Looks(shard)
+    (hub,) = looks.look(now=30 * DAY)
+    assert (hub.url, hub.rate, hub.until) == (ROOT, 4 / (12 * DAY), 33 * DAY)
+    assert looks.prefixes.match(f"{ROOT}news/17") == "a.org/news/"
+    assert looks.prefixes.match(f"{ROOT}guide/17") is None
+    assert looks.prefixes.match("http://given.org/news/1") == "given.org/news/"
+
+
+def test_links_that_were_read_lead_to_news_too(shard: FrontierShard) -> None:
+    book = a_book()
+    source = "http://a.org/index"
+    for number in range(3):
+        clicks(shard, f"{ROOT}news/{number}", number, BREAKING, None)
+    take_in(shard, book, linked(source, [f"{ROOT}news/{number}" for number in range(3)], YES))
+    clicks(shard, f"{ROOT}guide/1", 0, LASTING)
+    write(shard)
+    assert [hub.url for hub in Looks(shard).look(now=30 * DAY)] == [source]
+
+
+def test_there_is_no_second_look_until_there_is_something_to_see(shard: FrontierShard) -> None:
+    the_paper(shard)
+    looks = Looks(shard, refresh_seconds=100)
+    assert looks.look(now=30 * DAY)
+    assert looks.look(now=31 * DAY) == []
+    clicked(shard, Clicked(f"{ROOT}news/1", 11, ROOT), WINDOW)
+    assert looks.look(now=30 * DAY + 99) == []
+    assert looks.look(now=30 * DAY + 100)
+
+
+def test_a_line_of_the_future_moves_no_day_on(shard: FrontierShard) -> None:
+    the_paper(shard)
+    clicked(shard, Clicked(f"{ROOT}guide/1", 90_000), WINDOW)
+    write(shard)
+    looks = Looks(shard)
+    looks.look(now=11.5 * DAY)
+    assert looks.prefixes.match(f"{ROOT}news/17") == "a.org/news/"
+
+
+def test_pages_without_a_click_in_the_window_are_forgotten(shard: FrontierShard) -> None:
+    clicks(shard, f"{ROOT}old", 0, (3,))
+    clicks(shard, f"{ROOT}new", 100, LASTING)
+    write(shard)
+    Looks(shard).look(now=200 * DAY)
+    assert shard.get(clicks_key(f"{ROOT}old")) is None
+    assert clicks_of(shard, f"{ROOT}new").history.total == sum(LASTING)
+
+
+def test_what_a_look_told_is_known_when_the_partition_is_opened_again(rows: Disk, shard: FrontierShard) -> None:
+    the_paper(shard)
+    Looks(shard).look(now=30 * DAY)
+    again = rows.shard(FrontierRow, SIGHTINGS, 0)
+    assert news_of(again).prefixes == ["a.org/news/"]
+    assert Looks(again).prefixes.match(f"{ROOT}news/17") == "a.org/news/"

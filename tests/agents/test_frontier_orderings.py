@@ -1,0 +1,226 @@
+"""What orders candidates in the place of a policy: what is kept in memory is what the rows say."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.crawl.policy import keep_policy, of_crawl
+from agents.frontier.behaviour import BehaviourOrder, SitePatterns
+from agents.frontier.ordering import Informed
+from agents.frontier.orderings import ordering
+from agents.frontier.ranks import EVERY, GROWTH, TOLERANCE, Ranks
+from agents.frontier.rows import FrontierRow, FrontierShard
+from models.ordering.estimate import Crawled
+from models.ordering.rank import Rank
+from models.patterns.counts import BehaviourCounts
+from models.patterns.mine import mine
+from streams.configuration import ConfigurationError
+from streams.records import Visited
+from streams.settings import FrontierSettings, Settings
+from streams.topics import SIGHTINGS
+from tests.agents.books import NO, YES, a_book, linked, page
+from tests.agents.shards import Disk, disk, take_in, write
+
+WEBS = st.dictionaries(st.integers(0, 9), st.sets(st.integers(0, 9), max_size=5), min_size=1, max_size=10)
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disk]:
+    with disk(tmp_path_factory.mktemp("rows")) as opened:
+        yield opened
+
+
+def a_shard(rows: Disk) -> FrontierShard:
+    rows.clear()
+    return rows.shard(FrontierRow, SIGHTINGS)
+
+
+def url(number: int) -> str:
+    return f"http://h.test/{number}"
+
+
+class Telling:
+    """Takes in sightings as the agent does: what is kept in memory first, then the rows."""
+
+    def __init__(self, *informed: Informed) -> None:
+        self.book = a_book(policy="random")
+        self.informed = informed
+
+    def absorb(self, shard: FrontierShard, fact: object) -> None:
+        for each in self.informed:
+            each.absorb(shard, fact)
+        self.book.absorb(shard, fact)
+
+
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(WEBS, st.randoms(use_true_random=False))
+def test_backlinks_and_ranks_are_those_of_the_links_known(
+    rows: Disk, web: dict[int, set[int]], random: Random
+) -> None:
+    shard = a_shard(rows)
+    ranks, backlink = Ranks(), ordering(FrontierSettings(ordering="backlink"), None)
+    assert backlink is not None
+    ranks.open(shard)
+    order = [*web, *random.sample(sorted(web), len(web) // 2)]  # some are told of twice
+    random.shuffle(order)
+    for number in order:
+        verdict = YES if number % 2 else NO
+        fact = linked(url(number), map(url, sorted(web[number])), verdict)
+        take_in(shard, Telling(ranks, backlink), fact)
+    write(shard)
+    links = [(one, other) for one, targets in web.items() for other in targets if one != other]
+    known = {other for _, other in links}
+    for number in known:
+        assert backlink.value(shard, page(shard, url(number)), ()) == sum(to == number for _, to in links)
+    told: Rank[int] = Rank(every=EVERY, growth=GROWTH, tolerance=TOLERANCE)
+    for number in dict.fromkeys(order):
+        list(told.crawled(Crawled(number, sorted(web[number] - {number}))))
+    for number in known:
+        assert ranks.value(shard, page(shard, url(number))) == pytest.approx(told.value(number))
+
+
+def test_ranks_of_a_partition_that_was_taken_up_are_pageranks(rows: Disk) -> None:
+    shard = a_shard(rows)
+    web = {number: {number * number % 11, (number + 1) % 12, 0} - {number} for number in range(12)}
+    teller = Telling()
+    for number, targets in web.items():
+        take_in(shard, teller, linked(url(number), map(url, sorted(targets)), YES))
+    write(shard)
+    ranks = Ranks()
+    ranks.open(shard)
+    expected = nx.pagerank(nx.DiGraph(web), alpha=0.9, tol=1e-9)
+    for number in web:
+        found = ranks.value(shard, page(shard, url(number)))
+        assert found == pytest.approx(len(web) * expected[number], abs=0.01)
+    ranks.close(shard)
+    with pytest.raises(KeyError):
+        ranks.value(shard, page(shard, url(0)))
+
+
+def test_similarity_goes_by_the_words_of_url_and_links_and_by_how_rare_they_are(rows: Disk) -> None:
+    shard = a_shard(rows)
+    similar = ordering(FrontierSettings(ordering="similarity", query="Ski alps"), None)
+    assert similar is not None
+    similar.open(shard)
+    teller = Telling(similar)
+    names = ("ski", "alps", "ski-alps", "other")
+    for number in range(3):  # all have the word "alps", one has "ski"
+        words = ("alps", "ski") if number == 0 else ("alps",)
+        targets = [f"http://h.test/{name}" for name in names]
+        take_in(shard, teller, linked(url(number), targets if number == 0 else (), YES, words))
+    value = {
+        name: similar.value(shard, page(shard, f"http://h.test/{name}"), ("passed", "over")) for name in names
+    }
+    assert value["ski-alps"] > value["ski"] > value["alps"] > value["other"] == 0
+    write(shard)
+    again = ordering(FrontierSettings(ordering="similarity"), None)
+    assert again is not None
+    again.open(shard)
+    known = {name: again.value(shard, page(shard, f"http://h.test/{name}"), ("ski", "alps")) for name in names}
+    assert known == value
+
+
+VISITS = [
+    Visited(f"http://h.test/{kind}/{number}", f"user{user}", 0.0, f"http://h.test/list/{number % 6}")
+    for kind, users in (("topic", 9), ("list", 3), ("user", 1))
+    for number in range(6)
+    for user in range(users)
+]
+
+
+def told(counts: BehaviourCounts) -> BehaviourCounts:
+    for visit in VISITS:
+        counts.add(visit.user, visit.url, visit.referrer)
+    return counts
+
+
+def test_patterns_are_mined_of_the_rows_beside_the_stream(rows: Disk) -> None:
+    async def run() -> SitePatterns:
+        changed = asyncio.Event()
+        patterns = SitePatterns(64, changed.set)
+        mining = asyncio.create_task(patterns.run())
+        teller = Telling(patterns)
+        take_in(shard, teller, *VISITS, *VISITS[::3])
+        assert (patterns.busy, patterns.starting) == (True, False)
+        assert patterns.pattern_of("http://h.test/topic/new") is None
+        write(shard)
+        while patterns.busy:
+            await changed.wait()
+            changed.clear()
+        mining.cancel()
+        return patterns
+
+    shard = a_shard(rows)
+    found = asyncio.run(run())
+    expected = mine(told(BehaviourCounts()).snapshot())
+    for address in ("http://h.test/topic/new", "http://h.test/list/3", "http://h.test/print/3"):
+        assert found.pattern_of(address) == expected.pattern_of(address)
+    assert not found.unvisited("http://h.test/topic/new")
+    assert found.unvisited("http://h.test/print/3") == expected.pattern_of("http://h.test/print/3").name
+    assert found.unvisited("http://other.test/a") == "http://other.test/**"
+    again = SitePatterns(64)
+    again.open(shard)
+    assert (again.busy, again.starting) == (True, True)
+    again.mine_now(shard, "h.test")
+    assert again.pattern_of("http://h.test/topic/new") == found.pattern_of("http://h.test/topic/new")
+    again.close(shard)
+    assert (again.busy, again.starting) == (False, False)
+
+
+def test_behaviour_orders_by_authority_and_hub_and_unknown_sites_last(rows: Disk) -> None:
+    shard = a_shard(rows)
+    patterns = SitePatterns(64)
+    take_in(shard, Telling(patterns), *VISITS, linked(url(1), ["http://other.test/a"], YES))
+    write(shard)
+    patterns.mine_now(shard, "h.test")
+    known = {pattern.name: pattern for pattern in mine(told(BehaviourCounts()).snapshot()).chosen}
+    topic, lists = (patterns.pattern_of(f"http://h.test/{kind}/1") for kind in ("topic", "list"))
+    assert topic is not None and lists is not None
+    fetch, discover = (BehaviourOrder(f"behaviour-{name}", patterns) for name in ("fetch", "discovery"))
+    row = page(shard, "http://h.test/topic/1")
+    scores = known[topic.name]
+    assert fetch.value(shard, row, ()) == pytest.approx(0.5 * (scores.authority + scores.hub))
+    assert discover.value(shard, row, ()) == pytest.approx(scores.hub)
+    assert discover.value(shard, page(shard, "http://h.test/list/1"), ()) > scores.hub
+    assert fetch.value(shard, page(shard, "http://other.test/a"), ()) == -1.0
+
+
+@pytest.mark.parametrize(
+    ("frontier", "learn", "behaviour"),
+    [
+        ({}, {}, False),
+        ({"ordering": "pagerank"}, {}, False),
+        ({"ordering": "behaviour-fetch"}, {}, True),
+        ({"visited_patterns_only": True}, {}, True),
+        ({}, {"patterns": True}, True),
+        ({"policy": "linkage"}, {"patterns": True}, False),
+    ],
+)
+def test_users_ways_are_kept_only_where_something_goes_by_them(
+    frontier: dict[str, object], learn: dict[str, object], behaviour: bool, tmp_path: Path
+) -> None:
+    found = Settings.model_validate({"data": tmp_path, "frontier": frontier, "learn": learn})
+    assert found.behaviour is behaviour
+
+
+def test_a_crawl_keeps_what_it_estimates_beside_the_usual(tmp_path: Path) -> None:
+    def settings_with(**learn: bool) -> Settings:
+        return Settings.model_validate({"data": tmp_path, "learn": learn})
+
+    keep_policy(settings_with(importance=True))
+    keep_policy(settings_with(importance=True))
+    kept = of_crawl(settings_with(patterns=True))
+    assert (kept.importance, kept.patterns, kept.behaviour) == (True, False, False)
+    with pytest.raises(ConfigurationError, match=r"with learn\.importance: give one with neither"):
+        keep_policy(settings_with())
+
+
+@pytest.mark.parametrize("rule", ["learned", "random", "breadth-first", "pagerank", "behaviour-discovery"])
+def test_settings_under_a_rule_have_that_rule(rule: str) -> None:
+    assert FrontierSettings(policy="linkage", ordering="location").under(rule).rule == rule

@@ -1,0 +1,93 @@
+"""Sessions kept with their user: what is told of levels view by view adds up to what whole sessions have."""
+
+from collections import Counter
+from typing import NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.depth.sessions import ELSEWHERE, PAUSE, Sessions
+from models.depth.trail import MOST_SITES, Browsing, Changes
+from models.depth.visits import Visits
+from models.depth.walk import MAX_VIEWS
+
+
+class View(NamedTuple):
+    """A view ``pause`` seconds after the one before."""
+
+    pause: float
+    page: str
+    referrer: str | None
+
+
+#: The level of a page, whether a session began, and changes of the number of views.
+Told = tuple[int, bool, Changes]
+
+pages = st.sampled_from("abcdef")
+views = st.lists(
+    st.builds(
+        View,
+        st.sampled_from([0.5, 30.0, 60.0, PAUSE, PAUSE + 1, -20.0]),
+        pages,
+        pages | st.just(ELSEWHERE) | st.none(),
+    ),
+    max_size=25,
+)
+
+
+def by_sessions(found: list[View]) -> tuple[Counter[int], int]:
+    visits, sessions, now = Visits(), Sessions(), 0.0
+    for view in found:
+        now += view.pause
+        for session in sessions.view("user", now, view.page, view.referrer):
+            visits.add(session, home=False)
+    for session in sessions.finish():
+        visits.add(session, home=False)
+    return +Counter(dict(enumerate(visits.views))), visits.sessions
+
+
+def told(browsing: Browsing, found: list[View], site: str = "a.org") -> list[Told]:
+    """Return what is told of views on a site."""
+    now, referrers, all_told = 0.0, False, []
+    for view in found:
+        now += view.pause
+        referrers = referrers or view.referrer is not None
+        referrer = view.referrer.encode() if view.referrer else view.referrer
+        one = browsing.view(site, now, view.page.encode(), referrer, referrers=referrers)
+        all_told += [one] if one is not None else []
+    return all_told
+
+
+def summed(found: list[Told]) -> tuple[Counter[int], int]:
+    levels: Counter[int] = Counter()
+    for one in found:
+        for level, change in one[2]:
+            levels[level] += change
+    return +levels, sum(begun for _, begun, _ in found)
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(views)
+def test_what_is_told_view_by_view_adds_up_to_the_sessions_of_the_paper(found: list[View]) -> None:
+    assert summed(told(Browsing(), found)) == by_sessions(found)
+
+
+def test_a_session_that_is_too_long_goes_on_as_another() -> None:
+    found = [View(1.0, f"{number}", None) for number in range(2 * MAX_VIEWS)]
+    assert summed(told(Browsing(), found)) == by_sessions(found)
+
+
+def test_the_sessions_of_sites_are_kept_apart() -> None:
+    browsing = Browsing()
+    first = told(browsing, [View(1.0, "a", None), View(1.0, "b", None)], "a.org")
+    second = told(browsing, [View(1.0, "a", None), View(1.0, "b", None)], "b.org")
+    assert first == second == [(0, True, [(0, 1)]), (1, False, [(1, 1)])]
+
+
+def test_of_many_sites_the_one_without_a_view_for_longest_is_forgotten() -> None:
+    browsing = Browsing()
+    for number in range(MOST_SITES + 1):
+        told(browsing, [View(1.0, "a", None)], f"h{number}.org")
+    assert list(browsing.trails) == [f"h{number}.org" for number in range(1, MOST_SITES + 1)]
+    [again] = told(browsing, [View(2.0, "b", None)], "h0.org")
+    assert again == (0, True, [(0, 1)])
