@@ -6,8 +6,6 @@ import faust
 
 from streams.settings import Settings
 from streams.topics import APP_ID
-from streams.transport.kafka.connection import REQUEST_SECONDS, addresses, faust_credentials
-from streams.transport.kafka.consumer import Transport
 
 __all__ = ["APP_ID", "create_app"]
 
@@ -36,11 +34,16 @@ def create_app(settings: Settings, role: str | None = None) -> faust.App:
         **(_kafka(settings) if kafka else {"broker": settings.broker, "topic_replication_factor": 1}),
     )
     if kafka:
+        # Imported when it is used: the embedded log has no use for a Kafka client.
+        from streams.transport.kafka.consumer import Transport
+
         app.transport = app.producer_transport = Transport(app.conf.broker_consumer, app)
     return app
 
 
 def _kafka(settings: Settings) -> dict[str, Any]:
+    from streams.transport.kafka.connection import REQUEST_SECONDS, addresses, faust_credentials
+
     kafka = settings.kafka
     return {
         "broker": ";".join(f"kafka://{address}" for address in addresses(settings.broker)),

@@ -89,8 +89,6 @@ def configure(settings: LogSettings) -> None:
         logging.getLogger(name).setLevel(level)
     # The parts of the transport are Faust services, which tell of their every start and stop.
     logging.getLogger("streams.transport").setLevel(max(level, logging.WARNING))
-    # Its services are Faust's, and report each start and stop.
-    logging.getLogger("streams.transport").setLevel(max(level, logging.WARNING))
     logging.captureWarnings(True)
 
 

@@ -47,7 +47,6 @@ def complaint(error: Exception) -> str | None:
 def _mendable() -> tuple[type[Exception], ...]:
     # Imported when an error has come, so that a command that goes well does not wait for all of them.
     from agents.control.requests import RefusedError
-    from agents.demo.place import OccupiedError
     from agents.depth.graphs import GraphError
     from agents.evaluate.spread import WorkerError
     from agents.keep.store import KeepingError
@@ -55,6 +54,7 @@ def _mendable() -> tuple[type[Exception], ...]:
     from agents.observation.logfile import LogFileError
     from agents.offline.process import ServerProcessError
     from agents.offline.warc import ArchiveError
+    from agents.output_directory import OccupiedError
     from agents.semantic.encoders import EncoderError
     from agents.topics.create import TopicsError
     from models.accesslog.recognise import LogFormatError

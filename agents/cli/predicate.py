@@ -99,12 +99,7 @@ def pause(
     assignments: Assignments = None,
 ) -> None:
     """Fetch nothing more for a predicate. What others fetch is judged by it as before, and teaches it."""
-    _state(
-        name,
-        "paused",
-        f"{name} is paused",
-        _settings(data, broker, config, assignments),
-    )
+    _state(name, "paused", f"{name} is paused", _settings(data, broker, config, assignments))
 
 
 @predicate.command("resume", epilog=examples("predicate resume", "scentline predicate resume science"))
@@ -116,12 +111,7 @@ def resume(
     assignments: Assignments = None,
 ) -> None:
     """Fetch for a paused predicate again."""
-    _state(
-        name,
-        "active",
-        f"{name} has its turns",
-        _settings(data, broker, config, assignments),
-    )
+    _state(name, "active", f"{name} has its turns", _settings(data, broker, config, assignments))
 
 
 @predicate.command("remove", epilog=examples("predicate remove", "scentline predicate remove science"))
@@ -133,12 +123,7 @@ def remove(
     assignments: Assignments = None,
 ) -> None:
     """Judge no more pages by a predicate, for good. What it found stays; its name can't be given again."""
-    _state(
-        name,
-        "removed",
-        f"{name} is removed",
-        _settings(data, broker, config, assignments),
-    )
+    _state(name, "removed", f"{name} is removed", _settings(data, broker, config, assignments))
 
 
 @predicate.command("share", epilog=examples("predicate share", "scentline predicate share science 3"))

@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Literal
 
 from agents.control.messages import carry_out
-from agents.control.remote import carry_out_there, predicates_there
 from agents.control.requests import JudgeKept, RefusedError, Request
 from agents.control.spool import Spool
 from agents.crawl.connect import on_kafka
@@ -32,6 +31,9 @@ def submit(settings: Settings, request: Request) -> Outcome:
     Raises `RefusedError` where it can't be, and `JournalMissingError` where there is no crawl.
     """
     if on_kafka(settings):
+        # Imported when it is used: the embedded log has no use for a Kafka client.
+        from agents.control.remote import carry_out_there
+
         carry_out_there(settings, request)
         return "done"
     Journal.open(settings.data / "journal", read_only=True).close()
@@ -48,6 +50,8 @@ def submit(settings: Settings, request: Request) -> Outcome:
 def known_predicates(settings: Settings) -> dict[str, PredicateDefinition]:
     """Return the predicates that the crawl has had, by name; raises `JournalMissingError`."""
     if on_kafka(settings):
+        from agents.control.remote import predicates_there
+
         return predicates_there(settings)
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         return _known(journal)

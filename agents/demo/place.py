@@ -4,14 +4,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from agents.output_directory import claimed
 from streams.transport.journal import Journal
-
-#: A file that says that a directory is a demo's, and that its files may be replaced by another demo's.
-MARK = ".scentline-demo"
-
-
-class OccupiedError(Exception):
-    """The output directory holds something that no demo put there; the text names it."""
 
 
 @dataclass(frozen=True)
@@ -47,24 +41,15 @@ class Place:
     def prepare(self, policies: tuple[str, ...]) -> None:
         """Make the directory, or clear what an earlier demo left in it, and nothing else.
 
-        Raises `OccupiedError` for a path that is no directory, or one that holds files and no mark of a
-        demo; `JournalInUseError` while a crawl runs on the earlier demo's data.
+        Raises `agents.output_directory.OccupiedError`, and `JournalInUseError` while a crawl runs on the
+        earlier demo's data.
         """
-        mark = self.directory / MARK
-        if self.directory.exists() and not self.directory.is_dir():
-            raise OccupiedError(f"--out {self.directory}: expected a directory, found a file")
-        if not mark.is_file() and self.directory.is_dir() and any(self.directory.iterdir()):
-            raise OccupiedError(
-                f"--out {self.directory}: holds files that no demo made; expected a new or empty directory, "
-                "or an earlier demo's"
-            )
-        self.directory.mkdir(parents=True, exist_ok=True)
-        mark.write_text("Made by `scentline demo`, which replaces its own files here.\n", encoding="utf-8")
-        made = [self.data(policy) for policy in policies]
-        for directory in made:
-            _refuse_if_in_use(directory)
-        for path in (self.log, self.labels, self.config, self.picture, *made):
-            _remove(path)
+        with claimed(self.directory, "demo", "files that no demo made", "an earlier demo's"):
+            made = [self.data(policy) for policy in policies]
+            for directory in made:
+                _refuse_if_in_use(directory)
+            for path in (self.log, self.labels, self.config, self.picture, *made):
+                _remove(path)
 
 
 def _refuse_if_in_use(data: Path) -> None:

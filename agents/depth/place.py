@@ -5,10 +5,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.demo.place import OccupiedError
-
-#: A file that says that a directory is the depth command's, and that another run may replace its files.
-MARK = ".scentline-depth"
+from agents.output_directory import claimed
 
 #: The tables: a row for each site, for each level of a site, and for the moves from each level.
 TABLES = ("sites", "levels", "moves")
@@ -40,23 +37,11 @@ class Place:
     def prepare(self) -> None:
         """Make the directory, or clear what an earlier run left in it, and nothing else.
 
-        Raises `OccupiedError` for a path that is no directory, can't be made one, or holds files and no mark.
+        Raises `agents.output_directory.OccupiedError`.
         """
-        mark = self.directory / MARK
-        if self.directory.exists() and not self.directory.is_dir():
-            raise OccupiedError(f"--out {self.directory}: expected a directory, found a file")
-        if not mark.is_file() and self.directory.is_dir() and any(self.directory.iterdir()):
-            raise OccupiedError(
-                f"--out {self.directory}: holds files that `scentline depth` did not make; expected a new or "
-                "empty directory, or an earlier run's"
-            )
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            mark.write_text("Made by `scentline depth`, which replaces its own files here.\n", "utf-8")
+        with claimed(self.directory, "depth"):
             if self.pictures.is_dir():
                 shutil.rmtree(self.pictures)
             for path in map(self.table, TABLES):
                 path.unlink(missing_ok=True)
             self.pictures.mkdir()
-        except OSError as error:
-            raise OccupiedError(f"--out {self.directory}: can't be written to: {error.strerror}") from error

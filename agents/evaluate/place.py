@@ -5,10 +5,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.demo.place import OccupiedError
-
-#: A file that says that a directory is an evaluation's, and that another may replace its files.
-MARK = ".scentline-evaluate"
+from agents.output_directory import claimed
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9+_-]+")
 
@@ -54,25 +51,12 @@ class Place:
     def prepare(self) -> None:
         """Make the directory, or clear what an earlier evaluation left in it, and nothing else.
 
-        Raises `OccupiedError` for a path that is no directory, can't be made one, or holds files and no mark
-        of an evaluation.
+        Raises `agents.output_directory.OccupiedError`.
         """
-        mark = self.directory / MARK
-        if self.directory.exists() and not self.directory.is_dir():
-            raise OccupiedError(f"--out {self.directory}: expected a directory, found a file")
-        if not mark.is_file() and self.directory.is_dir() and any(self.directory.iterdir()):
-            raise OccupiedError(
-                f"--out {self.directory}: holds files that no evaluation made; expected a new or empty "
-                "directory, or an earlier evaluation's"
-            )
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            mark.write_text("Made by `scentline evaluate`, which replaces its own files here.\n", "utf-8")
+        with claimed(self.directory, "evaluate", "files that no evaluation made", "an earlier evaluation's"):
             self._clear()
             self.orders.mkdir()
             self.lifts.mkdir()
-        except OSError as error:
-            raise OccupiedError(f"--out {self.directory}: can't be written to: {error.strerror}") from error
 
     def _clear(self) -> None:
         for directory in (self.orders, self.lifts):

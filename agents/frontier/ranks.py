@@ -1,10 +1,14 @@
 """PageRank of what each partition knows: pages judged anywhere, and their links into the partition."""
 
+from typing import TYPE_CHECKING
+
 from agents.frontier.rows import PARENT_PREFIX, FrontierShard, PageRow, ParentRow, parent_of
 from models.ordering.estimate import Crawled
-from models.ordering.rank import Rank
 from models.url import identifier
 from streams.records import Linked
+
+if TYPE_CHECKING:
+    from models.ordering.rank import Rank
 
 #: Linking pages between two sweeps: at least so many, and this part of those that there were.
 EVERY, GROWTH = 10, 0.1
@@ -24,6 +28,9 @@ class Ranks:
 
     def open(self, shard: FrontierShard) -> None:
         """Take up the links of a partition."""
+        # Imported when it is used: sparse matrices take a tenth of a second, and most crawls have no ranks.
+        from models.ordering.rank import Rank
+
         rank = self._ranks[shard.partition] = Rank[bytes](every=EVERY, growth=GROWTH, tolerance=TOLERANCE)
         for key, row in shard.scan(PARENT_PREFIX):
             if isinstance(row, ParentRow) and row.linked:

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.demo.place import OccupiedError
+from agents.output_directory import claimed
 
-#: A file that says that a directory is a comparison's, and that another may replace its files.
-MARK = ".scentline-order"
 # The files that a comparison leaves, as patterns.
 _OWN = (
     "order.*.csv", "figures.csv", "threshold.csv", "stop.csv", "buffer.csv", "walk.csv", "histogram.csv",
@@ -35,22 +33,10 @@ class Place:
     def prepare(self) -> None:
         """Make the directory, or remove what an earlier comparison left in it, and nothing else.
 
-        Raises `OccupiedError` for a path that is no directory, can't be made one, or holds files and no mark
-        of a comparison.
+        Raises `agents.output_directory.OccupiedError`.
         """
-        mark = self.directory / MARK
-        if self.directory.exists() and not self.directory.is_dir():
-            raise OccupiedError(f"--out {self.directory}: expected a directory, found a file")
-        if not mark.is_file() and self.directory.is_dir() and any(self.directory.iterdir()):
-            raise OccupiedError(
-                f"--out {self.directory}: holds files that no comparison of orderings made; expected a new or "
-                "empty directory, or an earlier comparison's"
-            )
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            mark.write_text("Made by `scentline order`, which replaces its own files here.\n", "utf-8")
+        theirs, earlier = "files that no comparison of orderings made", "an earlier comparison's"
+        with claimed(self.directory, "order", theirs, earlier):
             for pattern in _OWN:
                 for path in self.directory.glob(pattern):
                     path.unlink()
-        except OSError as error:
-            raise OccupiedError(f"--out {self.directory}: can't be written to: {error.strerror}") from error

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.demo.place import OccupiedError
+from agents.output_directory import claimed
 
-#: A file that says that a directory is the command's own, and that its files may be replaced.
-MARK = ".scentline-patterns"
 #: The tables, as CSV: the patterns, what the trees came to, coverage over time, traffic, and the orderings.
 TABLES = ("patterns", "trees", "coverage", "traffic", "orderings", "curves")
 #: The pictures, by the end of their names.
@@ -30,20 +28,8 @@ class Place:
     def prepare(self) -> None:
         """Make the directory, or clear what an earlier run left in it, and nothing else.
 
-        Raises `OccupiedError` for a path that is no directory, can't be made one, or holds files and no mark.
+        Raises `agents.output_directory.OccupiedError`.
         """
-        mark = self.directory / MARK
-        if self.directory.exists() and not self.directory.is_dir():
-            raise OccupiedError(f"--out {self.directory}: expected a directory, found a file")
-        if not mark.is_file() and self.directory.is_dir() and any(self.directory.iterdir()):
-            raise OccupiedError(
-                f"--out {self.directory}: holds files that `scentline patterns` did not make; expected a new "
-                "or empty directory, or an earlier run's"
-            )
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            mark.write_text("Made by `scentline patterns`, which replaces its own files here.\n", "utf-8")
+        with claimed(self.directory, "patterns"):
             for path in (*map(self.table, TABLES), *map(self.picture, PICTURES)):
                 path.unlink(missing_ok=True)
-        except OSError as error:
-            raise OccupiedError(f"--out {self.directory}: can't be written to: {error.strerror}") from error

@@ -14,6 +14,8 @@ from streams.transport.kafka.admin import Admin
 
 #: Does its harm; returns how many times.
 Fault = Callable[[Cluster, Random], int]
+#: The same, to one worker of a running cluster.
+Harm = Callable[[Cluster, WorkerProcess, Random], int]
 
 #: Bounds how far a file may grow: as a full disk does, without one.
 FULL_DISK = ("sh", "-c", 'ulimit -f 400; exec "$@"', "sh")
@@ -27,71 +29,56 @@ time.time = lambda: real() - (3600 if next(asked) > 3000 else 0)
 POISON = 5
 
 
-def kill(role: str) -> Fault:
-    """Return the fault that kills a worker of a role at once (SIGKILL) and starts it again."""
+def at(role: str, harm: Harm) -> Fault:
+    """Return the fault that does ``harm`` to one worker of a role, drawn at random."""
 
     def fault(cluster: Cluster, random: Random) -> int:
-        worker = _one(cluster, role, random)
-        worker.kill()
-        worker.start()
-        return 1
+        playing = [worker for worker in cluster.workers.values() if {role, "all"} & set(worker.roles)]
+        return harm(cluster, random.choice(playing), random)
 
     return fault
 
 
-def freeze(role: str) -> Fault:
-    """Return the fault that stops a worker of a role for longer than its session lasts, and lets it go on."""
-
-    def fault(cluster: Cluster, random: Random) -> int:
-        worker = _one(cluster, role, random)
-        worker.freeze()
-        time.sleep(SESSION_SECONDS * random.uniform(1.5, 2.5))
-        worker.thaw()
-        return 1
-
-    return fault
+def kill(cluster: Cluster, worker: WorkerProcess, random: Random) -> int:
+    """Kill a worker at once (SIGKILL), and start it again."""
+    worker.kill()
+    worker.start()
+    return 1
 
 
-def wipe(role: str) -> Fault:
-    """Return the fault that kills a worker of a role and deletes its disk."""
-
-    def fault(cluster: Cluster, random: Random) -> int:
-        worker = _one(cluster, role, random)
-        worker.kill()
-        worker.wipe()
-        worker.start()
-        return 1
-
-    return fault
+def freeze(cluster: Cluster, worker: WorkerProcess, random: Random) -> int:
+    """Stop a worker for longer than its session lasts, and let it go on."""
+    worker.freeze()
+    time.sleep(SESSION_SECONDS * random.uniform(1.5, 2.5))
+    worker.thaw()
+    return 1
 
 
-def full_disk(role: str) -> Fault:
-    """Return the fault that fills a worker's disk, until it gives up, and then makes room."""
-
-    def fault(cluster: Cluster, random: Random) -> int:
-        worker = _one(cluster, role, random)
-        worker.kill()
-        worker.start(prefix=FULL_DISK)
-        cluster.wait(f"{worker.name} to give up on a full disk", lambda: not worker.running)
-        worker.start()
-        return 1
-
-    return fault
+def wipe(cluster: Cluster, worker: WorkerProcess, random: Random) -> int:
+    """Kill a worker, and delete its disk."""
+    worker.kill()
+    worker.wipe()
+    worker.start()
+    return 1
 
 
-def clock_back(role: str) -> Fault:
-    """Return the fault that sets a worker's clock back by an hour while it works, and later right again."""
+def full_disk(cluster: Cluster, worker: WorkerProcess, random: Random) -> int:
+    """Fill a worker's disk until it gives up, and then make room."""
+    worker.kill()
+    worker.start(prefix=FULL_DISK)
+    cluster.wait(f"{worker.name} to give up on a full disk", lambda: not worker.running)
+    worker.start()
+    return 1
 
-    def fault(cluster: Cluster, random: Random) -> int:
-        worker = _one(cluster, role, random)
-        worker.leave()
-        worker.start(first=CLOCK_BACK)
-        cluster.wait_for_pages(30)
-        worker.leave()
-        worker.start()
-        return 2
 
-    return fault
+def clock_back(cluster: Cluster, worker: WorkerProcess, random: Random) -> int:
+    """Set a worker's clock back by an hour while it works, and later right again."""
+    worker.leave()
+    worker.start(first=CLOCK_BACK)
+    cluster.wait_for_pages(30)
+    worker.leave()
+    worker.start()
+    return 2
 
 
 def join_and_leave(cluster: Cluster, random: Random) -> int:
@@ -135,19 +122,14 @@ def _dead_letters(settings: Settings) -> int:
         return sum(admin.ends([(DEAD_LETTERS.name, 0)]).values())
 
 
-def _one(cluster: Cluster, role: str, random: Random) -> WorkerProcess:
-    playing = [worker for worker in cluster.workers.values() if {role, "all"} & set(worker.roles)]
-    return random.choice(playing)
-
-
 #: All of them, in the order of the suite.
 FAULTS: dict[str, Fault] = {
-    **{f"kill {role}": kill(role) for role in INBOXES},
-    **{f"freeze {role}": freeze(role) for role in ("browse", "judge", "frontier", "learn", "fetch")},
+    **{f"kill {role}": at(role, kill) for role in INBOXES},
+    **{f"freeze {role}": at(role, freeze) for role in ("browse", "judge", "frontier", "learn", "fetch")},
     "join and leave": join_and_leave,
     "kill the broker": broker_crash,
-    **{f"wipe {role}": wipe(role) for role in ("frontier", "learn")},
+    **{f"wipe {role}": at(role, wipe) for role in ("frontier", "learn")},
     "poison": poison,
-    **{f"full disk of {role}": full_disk(role) for role in ("frontier",)},
-    **{f"clock back of {role}": clock_back(role) for role in ("frontier",)},
+    "full disk of frontier": at("frontier", full_disk),
+    "clock back of frontier": at("frontier", clock_back),
 }

@@ -1,7 +1,6 @@
 """``GET /metrics``, ``/healthz`` and ``/readyz``, answered by threads beside the event loop."""
 
 import asyncio
-import math
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -150,8 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
         age = self._metrics.health.age()
         if age <= self._stuck_seconds:
             return []
-        since = "has not turned yet" if math.isinf(age) else f"has not turned for {age:.0f} s"
-        return [f"event loop: {since}; expected within {self._stuck_seconds:g} s"]
+        return [f"event loop: has not turned for {age:.0f} s; expected within {self._stuck_seconds:g} s"]
 
     def _live(self) -> None:
         self._judge(self._stuck())

@@ -4,7 +4,6 @@ Both are answered from another thread than the loop's, so that a loop that is st
 """
 
 import asyncio
-import math
 import time
 from collections.abc import Callable
 
@@ -28,7 +27,7 @@ class Health:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._beat = -math.inf
+        self._beat = clock()
         self._checks: list[Check] = []
 
     def need(self, check: Check) -> None:
@@ -43,7 +42,7 @@ class Health:
         return [line for check in checks for line in check()]
 
     def age(self) -> float:
-        """Return the seconds since the loop last turned; infinity before it did."""
+        """Return the seconds since the loop last turned, or since the process began."""
         return self._clock() - self._beat
 
     async def beat(self) -> None:

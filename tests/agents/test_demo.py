@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from agents.demo.curve import curves, judged
-from agents.demo.place import MARK, OccupiedError, Place
+from agents.demo.place import Place
 from agents.demo.run import LEARNED, POLICIES, PREDICATES
+from agents.output_directory import OccupiedError
 from streams.transport.database import JournalInUseError
 from tests.agents.commands import environment, last_line, printed, running, scentline, wait_until
 
@@ -98,7 +99,7 @@ def test_ctrl_c_ends_the_demo_and_the_next_one_starts_anew(tmp_path: Path) -> No
     assert "Traceback" not in err
     assert err.endswith("Interrupted. The next demo with the same --out starts anew.\n")
     Place(tmp_path / "out").prepare(POLICIES)
-    assert [path.name for path in (tmp_path / "out").iterdir()] == [MARK]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [".scentline-demo"]
 
 
 def test_another_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ def test_another_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> None:
     kept = place.directory / "notes.txt"
     kept.touch()
     place.prepare(POLICIES)
-    assert sorted(path.name for path in place.directory.iterdir()) == [MARK, "notes.txt"]
+    assert sorted(path.name for path in place.directory.iterdir()) == [".scentline-demo", "notes.txt"]
 
 
 def test_a_link_in_an_earlier_demo_is_not_followed(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from agents.depth.copies import Copies
 from agents.depth.graphs import GraphError, read_graph
-from agents.depth.place import MARK, Place
+from agents.depth.place import Place
 from agents.depth.sites import MOST_SITES, Sites
 from agents.depth.webs import home
 from tests.agents.commands import COMMAND, SECONDS, complaint, environment, last_line, printed
@@ -244,7 +244,7 @@ def test_another_run_replaces_its_own_files_only(tmp_path: Path) -> None:
     place.table("sites").touch()
     (place.directory / "notes.txt").touch()
     place.prepare()
-    assert sorted(path.name for path in place.directory.iterdir()) == [MARK, "notes.txt", "sites"]
+    assert sorted(path.name for path in place.directory.iterdir()) == [".scentline-depth", "notes.txt", "sites"]
     assert not place.picture("example.org").exists()
 
 

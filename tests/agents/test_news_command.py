@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agents.news.place import MARK, PICTURES, TABLES
+from agents.news.place import PICTURES, TABLES
 from agents.news.run import short
 from agents.offline.synthetic.news import DECAY, START, NewsWeb
 from models.accesslog.combined import parse_combined
@@ -121,7 +121,7 @@ def test_the_listing_pages_are_the_first_hubs_and_reach_more_than_home_pages(fou
 def test_the_tables_say_what_the_json_says(files: Path, found: Any) -> None:
     out = files / "out"
     assert {path.name for path in out.iterdir()} == {
-        MARK, *(f"{name}.csv" for name in TABLES), *(f"{name}.png" for name in PICTURES)
+        ".scentline-news", *(f"{name}.csv" for name in TABLES), *(f"{name}.png" for name in PICTURES)
     }  # fmt: skip
     kinds = Counter(row["kind"] for row in rows(out / "pages.csv"))
     assert kinds == found["pages"]

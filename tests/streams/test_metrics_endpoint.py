@@ -88,8 +88,12 @@ def test_a_stuck_loop_is_neither_live_nor_ready() -> None:
     asyncio.run(run())
 
 
-def test_a_loop_that_has_not_turned_yet_is_not_live() -> None:
-    assert Health(lambda: 5.0).age() == float("inf")
+def test_a_loop_that_never_turned_is_as_old_as_its_process() -> None:
+    now = [5.0]
+    health = Health(lambda: now[0])
+    assert health.age() == 0.0
+    now[0] = 70.0
+    assert health.age() == 65.0
 
 
 def test_beats_are_taken_note_of() -> None:
