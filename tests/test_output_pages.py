@@ -1,15 +1,12 @@
 """The pages on judges and on output: their commands run as they stand, and their files are the real ones."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from agents.keep.store import files
-from tests.agents.commands import SECONDS, environment, printed
+from tests.agents.commands import printed, typed
 from tests.agents.test_archive import write
 
 ROOT = Path(__file__).parents[1]
@@ -31,22 +28,14 @@ def blocks(page: str, language: str) -> list[str]:
 
 @pytest.fixture
 def cwd(tmp_path: Path) -> Path:
-    """Return a directory with an archive of two pages, and the command on its path."""
+    """Return a directory with an archive of two pages."""
     kind = [("Content-Type", "text/html")]
     write(tmp_path / "pages.warc.gz", *((url, "200 OK", kind, body) for url, body in PAGES.items()))
-    command = tmp_path / "bin" / "scentline"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from agents.cli import main; main()" "$@"\n')
-    command.chmod(0o755)
     return tmp_path
 
 
 def run(cwd: Path, line: str) -> str:
-    path = f"{cwd / 'bin'}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["sh", "-c", line], cwd=cwd, env=environment(PATH=path), capture_output=True, text=True, check=False,
-        timeout=SECONDS,
-    )  # fmt: skip
+    done = typed(cwd, line)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

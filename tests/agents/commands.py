@@ -2,17 +2,29 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from agents.cli import main
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).parents[2]
+# Importing takes a second and a half, and hundreds of commands are run.
+_FORKS = get_context("forkserver")
+_FORKS.set_forkserver_preload([
+    "agents.cli.app", "agents.control.command", "agents.crawl.run", "agents.crawl.feeding",
+    "models.learner.river_model", "models.ordering.rank", "river.drift", "river.naive_bayes",
+])  # fmt: skip
+_SHELL = frozenset("|<>&;$`\n\\")
 COMMAND = (sys.executable, "-c", "from agents.cli import main; main()")
-SECONDS = 120
 
 
 def environment(**variables: str) -> dict[str, str]:
@@ -23,11 +35,46 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 def scentline(cwd: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
-    return subprocess.run(
-        [*COMMAND, *arguments], cwd=cwd, env=environment(**variables), capture_output=True, text=True,
-        check=False, timeout=SECONDS, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    """Run a command to its end, in a process forked from one that has done the imports already."""
+    with TemporaryDirectory() as directory:
+        out, err = (Path(directory) / name for name in ("out", "err"))
+        process = _FORKS.Process(target=_command, args=(cwd, arguments, environment(**variables), out, err))
+        process.start()
+        process.join(PATIENCE)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+        code = process.exitcode
+        assert code is not None
+        process.close()
+        return subprocess.CompletedProcess(arguments, code, out.read_text(), err.read_text())
+
+
+def _command(cwd: Path, arguments: Sequence[str], variables: dict[str, str], out: Path, err: Path) -> None:
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(variables)
+    for path, standard in ((out, sys.stdout), (err, sys.stderr)):
+        with path.open("wb") as file:
+            os.dup2(file.fileno(), standard.fileno())
+    main(arguments)
+
+
+def typed(cwd: Path, line: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a line as people type it: in a shell, where it is more than one command."""
+    if not _SHELL.intersection(line):
+        command, *arguments = shlex.split(line)
+        assert command == "scentline"
+        return scentline(cwd, *arguments, **variables)
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "scentline"
+        path.write_text(f'#!/bin/sh\nexec {shlex.join(COMMAND)} "$@"\n')
+        path.chmod(0o755)
+        variables["PATH"] = f"{directory}:{os.environ['PATH']}"
+        return subprocess.run(
+            ["sh", "-c", line], cwd=cwd, env=environment(**variables), capture_output=True, text=True,
+            check=False, timeout=PATIENCE, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
 
 
 def printed(cwd: Path, *arguments: str, **variables: str) -> str:
@@ -66,7 +113,7 @@ def running(cwd: Path, *arguments: str, **variables: str) -> Iterator[subprocess
 
 def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     """Wait for a condition that ``process`` brings about."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert process.poll() is None, "the process ended before the condition came about"
         assert time.monotonic() < end, "the condition never came about"

@@ -16,6 +16,7 @@ import pytest
 from streams.records import DeadLetter, encode
 from streams.topics import DEAD_LETTERS, TOPICS
 from streams.transport.journal import Journal
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-c", "from agents.cli import main; main()")
@@ -29,7 +30,7 @@ def environment(**variables: str) -> dict[str, str]:
 def scentline(cwd: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*COMMAND, *arguments], cwd=cwd, env=environment(**variables), capture_output=True, text=True,
-        check=False, timeout=60,
+        check=False, timeout=PATIENCE,
     )  # fmt: skip
 
 
@@ -146,7 +147,7 @@ def test_help_imports_nothing_slow(tmp_path: Path) -> None:
     )
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True,
-        check=True, timeout=60,
+        check=True, timeout=PATIENCE,
     )  # fmt: skip
     assert "Commands" in run.stdout
     assert run.stdout.endswith("slow: set()\n")
@@ -193,7 +194,7 @@ def test_serve_archive_answers_as_a_proxy_until_it_is_interrupted(tmp_path: Path
             assert client.get("http://example.org/").text == "recorded"
             assert client.get("http://example.org/absent").status_code == 404
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=PATIENCE)
         assert (process.returncode, errors) == (0, "")
     assert "GET http://example.org/absent" in (tmp_path / "access.log").read_text()
 

@@ -2,12 +2,9 @@
 
 import gzip
 import json
-import os
 import shlex
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,9 +16,10 @@ from agents.cli import load_commands
 from agents.cli.app import app
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
-from tests.agents.commands import SECONDS, environment, last_line, printed, running, wait_until
+from tests.agents.commands import last_line, printed, running, typed, wait_until
 from tests.agents.encoders import write_encoder
 from tests.agents.test_archive import write
+from tests.patience import PATIENCE
 
 EXAMPLES = load_commands()
 #: Those that run until they are stopped, or too long for a test.
@@ -61,10 +59,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     examples = "".join(f"{text} {number}\t{name}\n" for number in range(6) for text, name in TEXTS.items())
     (directory / "examples.tsv").write_text(examples)
     write_encoder(directory / "all-MiniLM-L6-v2")
-    command = directory / "bin" / "scentline"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from agents.cli import main; main()" "$@"\n')
-    command.chmod(0o755)
     printed(
         directory, "crawl", "--archive", "pages.warc.gz", "--log", "access.log.gz", "--labels", "topics.tsv.gz",
         "--seed", "http://example.org/", "--predicate", 'science=category("Science")', "--budget", "30",
@@ -116,10 +110,7 @@ def test_an_example_works_as_it_stands(cwd: Path, proxy: str, line: str) -> None
     if line.startswith("scentline crawl"):
         shutil.rmtree(cwd / "scentline-data")
     # example.org is the archive's: the open web is not asked.
-    variables = environment(SCENTLINE_FETCH__PROXY=proxy, PATH=f"{cwd / 'bin'}:{os.environ['PATH']}")
-    run = subprocess.run(
-        ["sh", "-c", line], cwd=cwd, env=variables, capture_output=True, text=True, check=False, timeout=SECONDS
-    )
+    run = typed(cwd, line, SCENTLINE_FETCH__PROXY=proxy)
     assert run.returncode == 0, run.stderr
     assert "error" not in run.stderr
     assert run.stdout or line.startswith("scentline crawl")
@@ -142,7 +133,7 @@ def test_the_server_of_the_examples_answers_until_it_is_stopped(cwd: Path) -> No
         with httpx.Client(proxy=url) as client:
             assert client.get("http://example.org/").content == HOME
         process.send_signal(signal.SIGINT)
-        assert process.wait(SECONDS) == 0
+        assert process.wait(PATIENCE) == 0
     assert "http://example.org/" in (cwd / "served.log").read_text()
 
 
@@ -150,4 +141,4 @@ def test_the_demo_of_the_examples_starts_and_stops(cwd: Path) -> None:
     with running(cwd, *shlex.split(EXAMPLES["demo"][0])[1:]) as process:
         wait_until((cwd / "demo" / "breadth-first" / "journal" / "CURRENT").exists, process)
         process.send_signal(signal.SIGINT)
-        assert process.wait(SECONDS) == 130
+        assert process.wait(PATIENCE) == 130

@@ -15,8 +15,9 @@ from agents.depth.graphs import GraphError, read_graph
 from agents.depth.place import Place
 from agents.depth.sites import MOST_SITES, Sites
 from agents.depth.webs import home
-from tests.agents.commands import COMMAND, SECONDS, complaint, environment, last_line, printed
+from tests.agents.commands import COMMAND, complaint, environment, last_line, printed
 from tests.agents.test_archive import page, write
+from tests.patience import PATIENCE
 from tests.shared import shared
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64) Firefox/120.0"
@@ -266,7 +267,7 @@ def test_an_interrupt_keeps_what_was_read(tmp_path: Path) -> None:
             process.stdin.write(line(number % 250, 10 * number, "/") + "\n")
         process.stdin.flush()
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=SECONDS)
+        out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Interrupted: these are the figures of what was read until then." in out
     (site,) = rows(tmp_path / "depths" / "sites.csv")

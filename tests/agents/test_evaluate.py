@@ -27,6 +27,7 @@ from models.predicate import parse
 from streams.settings import Settings
 from tests.agents.commands import complaint, last_line, printed, running, scentline, wait_until
 from tests.agents.test_archive import page, write
+from tests.patience import PATIENCE
 
 PREDICATES = {"sports": 'category("Sports")', "hockey": 'category("Sports") and "hockey"'}
 POLICY = "linkage,breadth-first,learned,oracle"
@@ -360,7 +361,7 @@ def test_ctrl_c_ends_it_and_leaves_the_finished_crawls(files: Path) -> None:
     with running(files, *given) as process:
         wait_until(lambda: orders.is_dir() and any(orders.iterdir()), process)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     finished = len(list(orders.iterdir()))
     assert errors.splitlines()[-1] == (

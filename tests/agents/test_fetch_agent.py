@@ -28,6 +28,7 @@ from streams.settings import Settings
 from streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS
 from tests.agents.loopback import Answer, Request, fixed, response, serving
 from tests.agents.shards import a_runtime
+from tests.patience import PATIENCE
 
 NOW = 1000.0
 
@@ -85,7 +86,7 @@ def answered(
 
 async def read_sitemaps(agent: FetchAgent, client: Client) -> None:
     work = asyncio.create_task(client.sitemaps.work(agent._tell_listed))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while agent.reading_sitemaps:
             await asyncio.sleep(0.01)
     work.cancel()

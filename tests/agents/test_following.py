@@ -25,8 +25,7 @@ from streams.settings import Settings
 from streams.topics import ACCESSES, DEAD_LETTERS, LOG_POSITIONS
 from streams.transport.journal import Journal
 from streams.transport.publisher import JournalPublisher
-
-SECONDS = 30.0
+from tests.patience import PATIENCE
 
 
 def line(number: int) -> bytes:
@@ -71,7 +70,7 @@ class Crawl:
             work = asyncio.ensure_future(
                 Following(feeder, [str(source) for source in sources or (self.log,)]).run()
             )
-            done = asyncio.ensure_future(asyncio.wait_for(asyncio.ensure_future(steps(self)), SECONDS))
+            done = asyncio.ensure_future(asyncio.wait_for(asyncio.ensure_future(steps(self)), PATIENCE))
             await asyncio.wait((work, done), return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 done.cancel()

@@ -22,12 +22,12 @@ from streams.settings import Settings
 from streams.topics import ACCESSES, DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS, TABLES
 from streams.transport.journal import Journal
 from tests.metrics_page import values
+from tests.patience import PATIENCE
 from tests.streams.scraping import HOST, PATIENT, Scrape, get, idle
 
 WEB = (3, 4, 60, 4)  # seed, sites, pages a site, topics
 BUDGET = 120
 PARTITIONS = 2
-SECONDS = 90.0
 #: Labels whose values are on the page.
 DECLARED = ("outcome", "reason", "state", "chosen", "role", "table", "topic")
 #: A record of the next schema version: its first field is the version.
@@ -48,7 +48,7 @@ class Crawled(NamedTuple):
 
 async def crawl(settings: Settings, observer: Observer, seeds: list[str], log: str) -> Crawled:
     early: list[tuple[int, str]] = []
-    async with asyncio.timeout(SECONDS), Engine(settings, observer) as engine:
+    async with asyncio.timeout(PATIENCE), Engine(settings, observer) as engine:
         metrics = engine.runtime.metrics
         async with serving(HOST, 0, PATIENT, metrics) as url:
             early.append(await get(f"{url}/readyz"))

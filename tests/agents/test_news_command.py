@@ -16,7 +16,8 @@ from models.accesslog.combined import parse_combined
 from models.accesslog.entry import Entry
 from models.news.clicks import day_of
 from streams.settings import NewsSettings
-from tests.agents.commands import SECONDS, complaint, last_line, printed, running, scentline
+from tests.agents.commands import complaint, last_line, printed, running, scentline
+from tests.patience import PATIENCE
 from tests.shared import shared
 
 SITES, DAYS = 3, 40
@@ -198,7 +199,7 @@ def test_ctrl_c_ends_the_reading_and_what_was_read_is_told(files: Path, tmp_path
     with running(tmp_path, "news", "live.log", "--out", "out") as process, fifo.open("wb", buffering=0) as log:
         log.write(lines)  # far more than a pipe holds: when it returns, the command is reading
         process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=SECONDS)
+        out, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Interrupted: this is of the first" in errors
     assert "Traceback" not in errors

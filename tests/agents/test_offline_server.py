@@ -22,11 +22,11 @@ from agents.offline.process import ServerProcess, ServerProcessError
 from agents.offline.serve import serve
 from agents.offline.server import OfflineServer
 from agents.offline.squidlog import squid_line
+from tests.patience import PATIENCE
 
 SQUID = re.compile(
     r"(\d+)\.(\d{3}) +(\d+) (\S+) ([A-Z_]+)/(\d{3}) (\d+) ([^\s]+) (\S+) (\S+) ([A-Z_]+)/(\S+) (\S+)"
 )
-DEADLINE = 30.0
 
 
 def echo(url: str, headers: Mapping[str, str]) -> Answer:
@@ -41,7 +41,7 @@ async def raw(url: str, request: bytes) -> bytes:
     parts = urlsplit(url)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     writer.write(request)
-    answer = await asyncio.wait_for(reader.read(), DEADLINE)
+    answer = await asyncio.wait_for(reader.read(), PATIENCE)
     writer.close()
     await writer.wait_closed()
     return answer
@@ -252,7 +252,7 @@ def test_a_process_ends_when_its_parent_is_killed() -> None:
         assert _listens(address.hostname, address.port)
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-        deadline = time.monotonic() + DEADLINE
+        deadline = time.monotonic() + PATIENCE
         while _listens(address.hostname, address.port):
             assert time.monotonic() < deadline, "the server outlives its parent"
             time.sleep(0.01)
@@ -260,7 +260,7 @@ def test_a_process_ends_when_its_parent_is_killed() -> None:
 
 def _listens(host: str | None, port: int | None) -> bool:
     try:
-        with socket.create_connection((host, port or 0), timeout=DEADLINE):
+        with socket.create_connection((host, port or 0), timeout=PATIENCE):
             return True
     except ConnectionRefusedError:
         return False

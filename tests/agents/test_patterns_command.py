@@ -29,6 +29,7 @@ from streams.settings import Settings
 from tests.agents.commands import complaint, last_line, printed, running, wait_until
 from tests.agents.test_archive import write
 from tests.papers.test_liu_ranking import TOPICS, forum
+from tests.patience import PATIENCE
 from tests.shared import shared
 
 HOME = "http://forum.test/"
@@ -172,7 +173,7 @@ def test_an_interrupted_run_leaves_what_it_found(files: Path, tmp_path: Path) ->
     ) as process:
         wait_until((out / "coverage.png").exists, process)
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        assert process.wait(PATIENCE) == 130
     assert rows(out / "patterns.csv")
     assert rows(out / "coverage.csv")
 

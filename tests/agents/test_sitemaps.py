@@ -14,6 +14,7 @@ from agents.web import sitemaps as module
 from agents.web.result import UNKNOWN, Answer, FetchError, Validators
 from agents.web.sitemap import read
 from agents.web.sitemaps import Sitemaps
+from tests.patience import PATIENCE
 
 HOST = "http://example.org"
 VERSION = Validators('"1"')
@@ -118,7 +119,7 @@ def walk(web: Web, sitemaps: Sitemaps, *files: str, origin: str = HOST) -> list[
     async def run() -> None:
         sitemaps.announce(origin, files)
         worker = asyncio.create_task(sitemaps.work(web.tell))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while sitemaps.reading:
                 await asyncio.sleep(0.001)
         worker.cancel()

@@ -15,8 +15,7 @@ from streams.configuration import ConfigurationError
 from streams.metrics.registry import Metrics
 from streams.settings import Settings
 from streams.topics import INBOXES
-
-SECONDS = 60.0
+from tests.patience import PATIENCE
 
 
 def settings(directory: Path) -> Settings:
@@ -39,7 +38,7 @@ def test_a_worker_has_the_agents_of_its_roles_only(tmp_path: Path) -> None:
         here = settings(tmp_path)
         observer = Observer(here.observe, b"key")
         async with (
-            asyncio.timeout(SECONDS),
+            asyncio.timeout(PATIENCE),
             connect(here) as log,
             Worker(here, ("learn", "browse"), log, observer, Metrics()) as worker,
         ):
@@ -57,7 +56,7 @@ def test_a_worker_fails_with_the_app_that_it_runs_on(tmp_path: Path) -> None:
         here = settings(tmp_path)
         observer = Observer(here.observe, b"key")
         async with (
-            asyncio.timeout(SECONDS),
+            asyncio.timeout(PATIENCE),
             connect(here) as log,
             Worker(here, ("browse",), log, observer, Metrics()) as worker,
         ):

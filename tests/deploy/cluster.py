@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.deploy.programs import ROOT, control_plane
+from tests.patience import PATIENCE
 from tests.shared import shared
 
 #: up.sh takes so many ports in a row, from API_PORT and from ETCD_PORT on.
 API_PORTS = 4
 ETCD_PORTS = 2
-SECONDS = 90
 
 
 class Cluster:
@@ -98,7 +98,7 @@ class Cluster:
 
 def ports_in_a_row(number: int) -> int:
     """Return the first of some ports of loopback in a row that nothing listens on at the moment."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         probes: list[socket.socket] = []
         try:

@@ -12,12 +12,13 @@ from tests.deploy.cluster import Cluster
 from tests.deploy.conftest import OVERLAYS, render
 from tests.deploy.page import TEXT, carried_out, commands, section
 from tests.deploy.programs import ROOT
+from tests.patience import PATIENCE
 from tests.shared import shared
 
 pytestmark = pytest.mark.slow
 
 NAMESPACES = {"dev": "scentline-dev", "prod": "scentline"}
-TIMEOUT = "--timeout=60s"
+TIMEOUT = f"--timeout={PATIENCE:.0f}s"
 
 
 def place(overlay: str) -> Path:

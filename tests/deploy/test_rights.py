@@ -31,13 +31,13 @@ from streams.topic_configs import declared
 from streams.topics import FETCHES, HARVEST, INBOXES, INTERESTS, PROXY_LOG, TABLES, changelog_of, group_of
 from streams.transport.kafka.admin import Admin
 from tests.agents.commands import printed, running
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 
 USERS = list(yaml.safe_load_all((DEPLOY / "k8s/base/kafka/users.yaml").read_text(encoding="utf-8")))
 PASSWORD = "the same for all"
 WEB = (5, 3, 30, 3)  # seed, sites, pages a site, topics
-SECONDS = 90
 #: What there must be when every role has done something.
 WRITTEN = [HARVEST.name, INTERESTS.name, *(changelog_of("scentline", table) for table in TABLES)]
 
@@ -142,7 +142,7 @@ def test_every_role_does_its_work(guarded: Guarded, tmp_path: Path) -> None:
         printed(tmp_path, "seed", *web.seeds(2), **operator)
         with KafkaProducer(**guarded.client("shipper")) as shipper:
             for line in web.access_log(users=5, accesses=50):
-                shipper.send(PROXY_LOG.name, line.encode()).get(timeout=SECONDS)
+                shipper.send(PROXY_LOG.name, line.encode()).get(timeout=PATIENCE)
         missing = wait(guarded)
         for worker in workers.values():
             worker.terminate()
@@ -156,7 +156,7 @@ def test_every_role_does_its_work(guarded: Guarded, tmp_path: Path) -> None:
 
 def wait(guarded: Guarded) -> list[str]:
     """Wait until every role has written something; return the topics in which nothing is."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + PATIENCE
     while True:
         # A changelog's first record is its owner's claim.
         missing = [topic for topic in WRITTEN if written(guarded, topic) <= topic.endswith("-changelog")]
@@ -180,4 +180,4 @@ def test_keda_sees_the_lag_of_what_it_scales(guarded: Guarded) -> None:
 
 def test_a_role_is_refused_what_is_not_its_own(guarded: Guarded) -> None:
     with KafkaProducer(**guarded.client("fetch")) as producer, pytest.raises(TopicAuthorizationFailedError):
-        producer.send("outcomes", b"a verdict that fetch made up").get(timeout=SECONDS)
+        producer.send("outcomes", b"a verdict that fetch made up").get(timeout=PATIENCE)

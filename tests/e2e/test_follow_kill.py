@@ -22,6 +22,7 @@ from streams.topics import ACCESSES, DEAD_LETTERS
 from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal, UnknownTopicError
 from tests.agents.commands import running, wait_until
+from tests.patience import PATIENCE
 
 FOLLOW = ("feed", "access.log", "--follow", "--data", "data", "--json")
 
@@ -93,7 +94,7 @@ def test_a_crawl_learns_from_a_log_that_it_follows_until_its_budget_is_spent(tmp
                     file.write(f"{line}\n")
                 await asyncio.sleep(0)
 
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(PATIENCE):
             running = run_crawl(settings, observer, [], [str(log)], lambda *_: None, follow=True)
             (status, interrupted), _ = await asyncio.gather(running, write())
         assert not interrupted

@@ -22,10 +22,10 @@ from streams.tables import open_read_only
 from streams.topics import EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS, partition_of
 from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal, UnknownTopicError
+from tests.patience import PATIENCE
 
 WEB = (5, 4, 60, 4)  # seed, sites, pages a site, topics
 #: Seconds after which a process that neither ends nor gets on has failed.
-PATIENCE = 60.0
 COMMAND = (sys.executable, "-c", "from agents.cli import main; main()")
 
 

@@ -22,9 +22,9 @@ from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal, UnknownTopicError
 from tests.agents.commands import last_line, printed, running, scentline, wait_until
 from tests.agents.test_cli_crawl import pages_of as rows_of
+from tests.patience import PATIENCE
 
 WEB = (3, 6, 60, 4)  # seed, sites, pages a site, topics
-SECONDS = 90.0
 SPORTS, MUSIC = 'category("Sports")', 'category("Music")'
 
 
@@ -146,7 +146,7 @@ def test_a_running_crawl_takes_up_what_it_is_asked_on_the_command_line(
         _refused(tmp_path, "predicate", "add", "sports", MUSIC)
         _refused(tmp_path, "predicate", "pause", "missing")
         process.send_signal(signal.SIGINT)
-        process.wait(SECONDS)
+        process.wait(PATIENCE)
     assert _listed(tmp_path) == {"music": ("active", 4.0), "sports": ("removed", 1.0)}
     assert Spool(data).names() == []
     assert {urls[0], urls[-1]} == {row.url for row in rows_of(data) if row.seed}

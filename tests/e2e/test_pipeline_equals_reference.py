@@ -32,13 +32,13 @@ from streams.tables import open_read_only
 from streams.topics import INTERESTS
 from streams.transport.journal import Journal
 from tests.agents.encoders import write_words
+from tests.patience import PATIENCE
 from tests.shared import shared
 
 WEB = (3, 4, 60, 4)  # seed, sites, pages a site, topics
 BUDGET = 150
 #: Lines of the real log.
 LINES = 3_000
-SECONDS = 90.0
 #: Kinds of features that a crawl of pages and a log must have come across.
 KINDS = {
     "linkage": {"base", "word", "token", "link"},
@@ -85,7 +85,7 @@ def crawl(settings: Settings, seeds: list[str], logs: list[str]) -> int:
 
     async def run() -> int:
         observer = Observer(settings.observe, b"key")
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(PATIENCE):
             status, interrupted = await run_crawl(settings, observer, seeds, logs, lambda *_: None)
         assert not interrupted
         return status.fetched

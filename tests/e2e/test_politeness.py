@@ -12,9 +12,9 @@ from agents.observation.observer import Observer
 from streams.settings import Settings
 from streams.transport.journal import Journal
 from tests.agents.loopback import Request, Server, response, serving
+from tests.patience import PATIENCE
 
 NAMES = ("a.localhost", "b.localhost", "c.localhost", "127.0.0.1", "localhost")
-SECONDS = 90.0
 
 
 @dataclass
@@ -45,7 +45,7 @@ def crawl(data: Path, site: Site, names: Iterable[str], **fetch: Any) -> tuple[s
     """Crawl a site from the front pages of its names; return the URLs judged, and what its server saw."""
 
     async def run() -> Server:
-        async with serving(site.answer) as server, asyncio.timeout(SECONDS):
+        async with serving(site.answer) as server, asyncio.timeout(PATIENCE):
             given = {"allow": ("127.0.0.1", "::1", "localhost", *NAMES), **fetch}
             values = {"data": data, "predicates": {"p": '"page"'}, "fetch": given}
             settings = Settings.model_validate(values | {"frontier": {"policy": "breadth-first"}})

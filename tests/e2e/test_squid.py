@@ -15,7 +15,8 @@ from agents.offline.synthetic.web import SyntheticWeb
 from bench.live.browsing import Visitor
 from bench.live.squid import Squid, SquidError
 from bench.live.watch import delays, visits
-from tests.agents.commands import COMMAND, SECONDS, environment, printed
+from tests.agents.commands import COMMAND, environment, printed
+from tests.patience import PATIENCE
 
 WEB = (5, 3, 40, 3)  # seed, sites, pages a site, topics
 ALL = 'all=not "unheard-of"'
@@ -47,15 +48,15 @@ def test_pages_seen_through_a_squid_are_candidates_while_people_browse(
     asked = {url: time.time() for url in visitor.walk(seeds[0], 3)}
     with crawl(tmp_path, squid.log, web, seeds[1]) as process:
         try:
-            delays(tmp_path / "data", asked, time.time, SECONDS)
+            delays(tmp_path / "data", asked, time.time, PATIENCE)
             squid.rotate()
             asked |= {url: time.time() for url in visitor.walk(seeds[1], 5)}
-            delays(tmp_path / "data", asked, time.time, SECONDS)
+            delays(tmp_path / "data", asked, time.time, PATIENCE)
             squid.rotate()
             asked |= {url: time.time() for url in visitor.walk(next(iter(asked)), 4)}
-            delays(tmp_path / "data", asked, time.time, SECONDS)
+            delays(tmp_path / "data", asked, time.time, PATIENCE)
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=SECONDS)
+            _, said = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
             visitor.close()

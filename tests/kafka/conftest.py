@@ -14,8 +14,7 @@ from kafka.admin import KafkaAdminClient, MemberToRemove
 
 from deploy.kafka.broker import QUICK, Broker, free_port
 from deploy.kafka.jars import MissingProgramError
-
-SECONDS = 30
+from tests.patience import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +77,7 @@ def _delete_topics(admin: KafkaAdminClient) -> list[str]:
 
 
 def _repeat(delete: Callable[[], list[str]]) -> None:
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + PATIENCE
     while left := delete():
         assert time.monotonic() < end, f"could not be deleted: {left}"
         time.sleep(0.05)

@@ -21,13 +21,13 @@ from streams.settings import Settings
 from streams.topics import ACCESSES, INBOXES, OUTCOMES, PAGES, TOPICS
 from streams.transport.kafka.admin import Admin
 from tests.agents.commands import printed, running
+from tests.patience import PATIENCE
 from tests.streams.scraping import asked, read
 
 pytestmark = pytest.mark.slow
 WEB = (5, 3, 60, 3)  # seed, sites, pages a site, topics
 #: Pages in flight, once as many are judged; and with those whose answer takes longer than usual.
 WINDOW, CONNECTIONS = 4, 8
-SECONDS = 120.0
 LOOK_SECONDS = 0.25
 #: Looks in a row that must find the same: for longer than it takes until a fetch counts as a slow one.
 QUIET_LOOKS = 20
@@ -113,7 +113,7 @@ def crawl(tmp_path: Path, empty_kafka: str) -> Iterator[Crawl]:
 
 
 def wait(what: str, condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, f"in vain: {what}"
         time.sleep(LOOK_SECONDS)
@@ -175,7 +175,7 @@ def test_the_feeding_of_a_log_waits_until_it_is_taken_in(crawl: Crawl, broker: B
             assert said, "the feeder ended"
         broker.start()
         crawl.worker("those who take it in", "browse", "frontier", "learn")
-        _, said = feeder.communicate(timeout=SECONDS)
+        _, said = feeder.communicate(timeout=PATIENCE)
         assert feeder.returncode == 0, said
     assert crawl.ends()[ACCESSES.name] > 6
     wait("the rest to be taken in", lambda: crawl.lag()[ACCESSES.name] == 0)

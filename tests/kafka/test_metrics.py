@@ -15,17 +15,17 @@ from streams.metrics.endpoint import serving
 from streams.settings import Settings
 from streams.topics import FETCHES, INTERESTS, PREDICATES, PROXY_LOG, TABLES
 from tests.agents.commands import printed
+from tests.patience import PATIENCE
 from tests.streams.scraping import HOST, PATIENT, Scrape, get, idle
 
 WEB = (5, 3, 30, 3)  # seed, sites, pages a site, topics
 PARTITIONS = 2
 BUDGET = 30
-SECONDS = 120.0
 
 
 async def crawl(settings: Settings, seeds: list[str]) -> tuple[Status, Scrape, tuple[int, str]]:
     async with (
-        asyncio.timeout(SECONDS),
+        asyncio.timeout(PATIENCE),
         Engine(settings, Observer(settings.observe, b"key")) as engine,
         serving(HOST, 0, PATIENT, engine.runtime.metrics) as url,
     ):

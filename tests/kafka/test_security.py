@@ -29,6 +29,7 @@ from streams.transport.kafka.connection import KafkaError, aiokafka_arguments
 from streams.transport.kafka.log import connected
 from streams.transport.kafka.waiting import UnreachableError, probe
 from tests.kafka.counting import Counter
+from tests.patience import PATIENCE
 
 USER = "scentline"
 SECRET = "s3cr3t-as-can-be"
@@ -154,7 +155,7 @@ def test_a_worker_takes_its_partitions(secured: Secured, security: str, given: d
         raise error
 
     async def run() -> None:
-        async with connected(settings) as log, asyncio.timeout(60):
+        async with connected(settings) as log, asyncio.timeout(PATIENCE):
             runtime = Runtime(log.app(f"browse-{security}"), settings, log.publisher, fail)
             counter = Counter(runtime)
             runtime.app.finalize()

@@ -13,7 +13,8 @@ import pytest
 from streams.configuration import load
 from streams.topics import PROXY_LOG
 from streams.transport.kafka.kept import kept
-from tests.agents.commands import SECONDS, printed
+from tests.agents.commands import printed
+from tests.patience import PATIENCE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "live-logs.md").read_text(encoding="utf-8")
 LINES = [
@@ -58,7 +59,7 @@ def received(broker: str) -> list[str]:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "the lines never came"
         time.sleep(0.2)
@@ -87,7 +88,7 @@ def test_kcat_sends_each_line_as_it_is(log: Path, topics: str) -> None:
     kcat = program("kcat", "kcat")
     command = section("kcat").strip().replace("tail -F /var/log/squid/access.log", f"cat {log}")
     command = command.replace("localhost:9092", address(topics)).replace("| kcat", f"| {kcat}")
-    subprocess.run(["sh", "-c", command], check=True, timeout=SECONDS)
+    subprocess.run(["sh", "-c", command], check=True, timeout=PATIENCE)
     assert received(topics) == LINES
 
 

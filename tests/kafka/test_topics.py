@@ -16,6 +16,7 @@ from streams.topic_configs import declared
 from streams.transport.kafka.admin import Admin
 from streams.transport.kafka.connecting import AdminError
 from tests.agents.commands import complaint, printed, scentline
+from tests.patience import PATIENCE
 
 
 def settings(broker: str, partitions: int = 3, replication: int = 1) -> Settings:
@@ -31,7 +32,7 @@ def configure(address: str, topic: str, configs: dict[str, str]) -> None:
 def delete(address: str, topic: str) -> None:
     with KafkaAdminClient(bootstrap_servers=address.removeprefix("kafka://")) as admin:
         admin.delete_topics([topic])
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while topic in admin.list_topics():
             assert time.monotonic() < end
             time.sleep(0.05)

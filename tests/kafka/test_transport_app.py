@@ -23,6 +23,7 @@ from streams.transport.kafka.log import KafkaLog, connected
 from streams.transport.kafka.waiting import wait_for_topics
 from tests.kafka import counting
 from tests.kafka.counting import settings_of
+from tests.patience import PATIENCE
 
 PARTITIONS = 2
 
@@ -70,7 +71,7 @@ def test_a_worker_waits_for_a_broker_and_for_topics_and_says_for_which(
     caplog.set_level(logging.WARNING)
 
     async def told(what: str) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not any(what in str(vars(record).get("fields")) for record in caplog.records):
                 await asyncio.sleep(0.05)
 
@@ -83,7 +84,7 @@ def test_a_worker_waits_for_a_broker_and_for_topics_and_says_for_which(
         assert not waiting.done()
         with Admin(settings) as admin:
             admin.create(declared(PARTITIONS), 1)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             await waiting
 
     asyncio.run(run())
@@ -102,7 +103,7 @@ def test_a_worker_whose_changelog_another_has_claimed_counts_each_access_once_al
         await log.publisher.send_all([(ACCESSES.name, 0, None, encode(pack)) for pack in packs])
 
     async def run() -> Counter[str]:
-        async with connected(settings) as log, connected(settings) as other, asyncio.timeout(60):
+        async with connected(settings) as log, connected(settings) as other, asyncio.timeout(PATIENCE):
             runtime = Runtime(log.app("browse"), settings, log.publisher, fail)
             inbox = counting.Counter(runtime).inbox
             runtime.app.finalize()

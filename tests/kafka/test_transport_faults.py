@@ -22,6 +22,7 @@ from streams.transport.kafka.log import KafkaLog, connected
 from streams.transport.kafka.publisher import CLAIM
 from streams.transport.layout import Entry
 from tests.kafka.counting import TABLE, Row, settings_of
+from tests.patience import PATIENCE
 
 PARTITIONS = 4
 HOSTS = 13
@@ -93,7 +94,7 @@ class Worker:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.02)
 
@@ -112,7 +113,7 @@ class Record:
     async def absorbed(self) -> None:
         """Wait until each access that is in the log by now has been absorbed."""
         ends = await self._log.reader.ends(ACCESSES.name)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while any(self.marks[partition] + 1 < end for partition, end in ends.items()):
                 await asyncio.sleep(0.1)
                 await self.read()

@@ -17,6 +17,7 @@ from streams.transport.kafka.lane import BATCH_BYTES
 from streams.transport.kafka.log import KafkaLog, connected
 from streams.transport.kafka.publisher import CLAIM
 from streams.transport.publisher import FencedError
+from tests.patience import PATIENCE
 
 PARTITIONS = 3
 CHANGELOG = changelog_of(APP_ID, "users")
@@ -37,7 +38,7 @@ async def logs(broker: str, number: int) -> AsyncIterator[list[KafkaLog]]:
 
 def run(broker: str, work: Callable[..., Awaitable[None]], number: int = 1) -> None:
     async def running() -> None:
-        async with asyncio.timeout(60), logs(broker, number) as connections:
+        async with asyncio.timeout(PATIENCE), logs(broker, number) as connections:
             await work(*connections)
 
     asyncio.run(running())

@@ -17,6 +17,7 @@ from streams.topics import INTERESTS, PREDICATES
 from streams.transport.kafka.admin import Admin
 from streams.transport.kafka.connection import addresses, aiokafka_arguments
 from streams.transport.kafka.log import KafkaLog, connected
+from tests.patience import PATIENCE
 
 PARTITIONS = 3
 TOPIC = INTERESTS.name
@@ -28,7 +29,7 @@ def run(broker: str, work: Callable[[KafkaLog], Awaitable[None]]) -> None:
         admin.create(declared(PARTITIONS), 1)
 
     async def running() -> None:
-        async with asyncio.timeout(60), connected(settings) as log:
+        async with asyncio.timeout(PATIENCE), connected(settings) as log:
             await work(log)
 
     asyncio.run(running())
@@ -48,7 +49,7 @@ class Known(dict[bytes | None, bytes]):
             self[key] = value
 
     async def until(self, expected: dict[bytes, bytes]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while dict(self) != expected:
                 await asyncio.sleep(0.01)
 
@@ -113,7 +114,7 @@ def test_offsets_without_a_record_are_passed_over(empty_kafka: str) -> None:
         await put(log, range(PARTITIONS, 2 * PARTITIONS))
         await end_with_a_marker(empty_kafka)
         later = await log.reader.ends(TOPIC)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not broadcast.reached(later):
                 await asyncio.sleep(0.01)
         assert len(known) == 3 * PARTITIONS
@@ -133,7 +134,7 @@ def test_compacted_offsets_are_passed_over(empty_kafka: str) -> None:
 
     async def work(log: KafkaLog) -> None:
         await asyncio.to_thread(compact_soon)
-        async with asyncio.timeout(45):
+        async with asyncio.timeout(PATIENCE):
             written = 0
             while True:
                 # a record that is written closes the segment before it, if that is old enough

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tests.agents.commands import SECONDS, environment
+from tests.agents.commands import environment
+from tests.patience import PATIENCE
 
 #: What a command that holds nothing big may take; starting one takes about half of it.
 MEMORY = 400_000_000
@@ -37,7 +38,7 @@ def run(
     first: str = "",
     prefix: tuple[str, ...] = (),
     stdin: IO[bytes] | int = subprocess.DEVNULL,
-    seconds: float = SECONDS,
+    seconds: float = PATIENCE,
 ) -> Ended:
     """Run the command in ``cwd``: ``first`` is Python to run before it, ``prefix`` a command that runs it."""
     process = subprocess.run(

@@ -8,6 +8,7 @@ import pytest
 
 from streams.broadcast import STEP_RECORDS, Broadcast
 from streams.transport.journal import Journal
+from tests.patience import PATIENCE
 
 TOPIC = "interests"
 PARTITIONS = 3
@@ -75,7 +76,7 @@ def test_it_follows_after_the_start(journal: Journal) -> None:
         put(journal, 1, None)
         put(journal, 5, b"x")
         for state in readers:
-            await asyncio.wait_for(state.until({b"2": b"new", b"5": b"x"}), 30)
+            await asyncio.wait_for(state.until({b"2": b"new", b"5": b"x"}), PATIENCE)
         for broadcast in broadcasts:
             await broadcast.stop()
 
@@ -97,7 +98,7 @@ def test_no_update_is_lost_while_records_keep_coming(journal: Journal) -> None:
         broadcast = Broadcast(journal, TOPIC, state.apply, never)
         await broadcast.start()
         await writing
-        await asyncio.wait_for(state.until(expected), 30)
+        await asyncio.wait_for(state.until(expected), PATIENCE)
         await broadcast.stop()
 
     asyncio.run(run())
@@ -128,7 +129,7 @@ def test_an_error_while_following_is_given_to_whoever_answers_for_it(journal: Jo
         broadcast = Broadcast(journal, TOPIC, apply, failed.set_result)
         await broadcast.start()
         put(journal, 7, b"x")
-        error = await asyncio.wait_for(failed, 30)
+        error = await asyncio.wait_for(failed, PATIENCE)
         assert str(error) == "cannot apply b'7'"
         await broadcast.stop()
 

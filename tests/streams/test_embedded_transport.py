@@ -24,9 +24,9 @@ from streams.topics import partition_of
 from streams.transport import embedded
 from streams.transport.compaction import COMPACT_AFTER
 from streams.transport.journal import Journal
+from tests.patience import PATIENCE
 
 ID = "app"
-LIMIT = 60.0
 
 
 def build(directory: Path, **options: Any) -> faust.App:
@@ -54,11 +54,11 @@ def source(app: faust.App, name: str = "events", partitions: int = 2) -> Any:
 @asynccontextmanager
 async def running(app: faust.App) -> AsyncIterator[faust.App]:
     app.finalize()
-    await asyncio.wait_for(app.start(), LIMIT)
+    await asyncio.wait_for(app.start(), PATIENCE)
     try:
         yield app
     finally:
-        await asyncio.wait_for(app.stop(), LIMIT)
+        await asyncio.wait_for(app.stop(), PATIENCE)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -68,7 +68,7 @@ async def until(condition: Callable[[], bool]) -> None:
                 return
             await asyncio.sleep(0.01)
 
-    await asyncio.wait_for(wait(), LIMIT)
+    await asyncio.wait_for(wait(), PATIENCE)
 
 
 def run(work: Callable[[Journal], Awaitable[None]], directory: Path) -> None:

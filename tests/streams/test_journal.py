@@ -17,6 +17,7 @@ from streams.transport.compaction import COMPACT_AFTER, TOMBSTONE_SECONDS
 from streams.transport.database import JournalInUseError, JournalMissingError
 from streams.transport.journal import Journal, UnknownTopicError
 from streams.transport.publisher import JournalPublisher, Publisher
+from tests.patience import PATIENCE
 
 KILLS = 6
 
@@ -398,7 +399,7 @@ def test_a_reader_follows_the_writer_of_another_process(tmp_path: Path, writer: 
         seen = journal.end("a", 0)
         assert seen == len(journal.read("a", 0, 0, 1_000_000))
         positions = {("a", 0): seen}
-        asyncio.run(asyncio.wait_for(journal.wait(positions), 60))
+        asyncio.run(asyncio.wait_for(journal.wait(positions), PATIENCE))
         assert journal.end("a", 0) > seen
         for _ in range(3):
             journal.refresh()

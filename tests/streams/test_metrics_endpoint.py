@@ -17,6 +17,7 @@ from streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving
 from streams.metrics.health import Health
 from streams.metrics.registry import Metrics
 from streams.settings import MetricsSettings
+from tests.patience import PATIENCE
 from tests.streams.scraping import HOST, PATIENT, asked, get
 
 T = TypeVar("T")
@@ -153,7 +154,7 @@ def test_requests_beyond_the_bound_are_turned_away_and_later_ones_answered() -> 
         async with serving(HOST, 0, PATIENT, ready(Metrics())) as url:
             await asyncio.to_thread(fill, url)
             status = 0
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 while status != 200:
                     try:
                         status, _ = await get(f"{url}/healthz")
