@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from agents.cli import main
 from tests.patience import PATIENCE
@@ -34,20 +35,36 @@ def environment(**variables: str) -> dict[str, str]:
     return kept | known | variables
 
 
-def scentline(cwd: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, in a process forked from one that has done the imports already."""
+class Forked(NamedTuple):
+    """A command that runs in a process of its own, and the files that its output goes to."""
+
+    process: BaseProcess
+    out: Path
+    err: Path
+
+
+@contextmanager
+def forked(cwd: Path, *arguments: str, **variables: str) -> Iterator[Forked]:
+    """Start a command, forked from a process that has done the imports; kill it at the end if it still runs."""
     with TemporaryDirectory() as directory:
         out, err = (Path(directory) / name for name in ("out", "err"))
         process = _FORKS.Process(target=_command, args=(cwd, arguments, environment(**variables), out, err))
         process.start()
-        process.join(PATIENCE)
-        if process.exitcode is None:
+        try:
+            yield Forked(process, out, err)
+        finally:
             process.kill()
             process.join()
-        code = process.exitcode
-        assert code is not None
-        process.close()
-        return subprocess.CompletedProcess(arguments, code, out.read_text(), err.read_text())
+            process.close()
+
+
+def scentline(cwd: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, forked."""
+    with forked(cwd, *arguments, **variables) as run:
+        run.process.join(PATIENCE)
+        code = run.process.exitcode
+        assert code is not None, f"has not ended: {arguments}"
+        return subprocess.CompletedProcess(arguments, code, run.out.read_text(), run.err.read_text())
 
 
 def _command(cwd: Path, arguments: Sequence[str], variables: dict[str, str], out: Path, err: Path) -> None:

@@ -1,9 +1,5 @@
 """A crawl that is killed again and again loses nothing and counts nothing twice."""
 
-import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -22,11 +18,12 @@ from streams.tables import open_read_only
 from streams.topics import EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS, partition_of
 from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal, UnknownTopicError
+from tests.agents.commands import forked, last_line, printed
 from tests.patience import PATIENCE
 
 WEB = (5, 4, 60, 4)  # seed, sites, pages a site, topics
-#: Seconds after which a process that neither ends nor gets on has failed.
-COMMAND = (sys.executable, "-c", "from agents.cli import main; main()")
+#: Between two looks at what a crawl has written: each takes time of the crawl's own.
+LOOK_SECONDS = 0.05
 
 
 @pytest.fixture(scope="module")
@@ -61,27 +58,15 @@ class Crawl:
             *("--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0"),
         )
 
-    def start(self, *arguments: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [*COMMAND, *(arguments or self.arguments), "--data", str(self.data), *self.options],
-            cwd=self.directory,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "SCENTLINE_OBSERVE__USER_KEY": "the same each time"},
-        )
-
     def finish(self, *arguments: str) -> dict[str, object]:
         """Run a command to its end; return its last line of JSON."""
-        with self.start(*arguments) as process:
-            try:
-                out, err = process.communicate(timeout=PATIENCE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                raise
-        assert process.returncode == 0, err
-        found: dict[str, object] = json.loads(out.splitlines()[-1])
+        text = printed(self.directory, *self.words(*(arguments or self.arguments)))
+        found: dict[str, object] = last_line(text)
         return found
+
+    def words(self, *arguments: str) -> list[str]:
+        """Return a command's arguments with those that are always the same."""
+        return [*arguments, "--data", str(self.data), *self.options]
 
     def written(self, topic: str) -> int:
         """Return how many records a topic has had."""
@@ -95,15 +80,11 @@ class Crawl:
         """Start, and kill when a topic has that many new records; return whether it still ran then."""
         before = self.written(topic)
         deadline = time.monotonic() + PATIENCE
-        with self.start() as process:
-            try:
-                while process.poll() is None and self.written(topic) < before + records:
-                    assert time.monotonic() < deadline, f"no {records} new records in {topic}"
-            finally:
-                ended = process.poll() is not None
-                process.kill()
-                process.communicate()
-        return not ended
+        with forked(self.directory, *self.words(*self.arguments)) as crawl:
+            while (running := crawl.process.is_alive()) and self.written(topic) < before + records:
+                assert time.monotonic() < deadline, f"no {records} new records in {topic}"
+                time.sleep(LOOK_SECONDS)
+            return running
 
     def leave_orders(self, count: int) -> None:
         """Put orders into the log whose rows were not written: what a crash between the two leaves."""
