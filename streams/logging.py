@@ -89,6 +89,8 @@ def configure(settings: LogSettings) -> None:
         logging.getLogger(name).setLevel(level)
     # The parts of the transport are Faust services, which tell of their every start and stop.
     logging.getLogger("streams.transport").setLevel(max(level, logging.WARNING))
+    # On a busy machine it warns of each late timer; a loop that is stuck is told of by the health check.
+    logging.getLogger("mode.timers").setLevel(logging.ERROR)
     logging.captureWarnings(True)
 
 

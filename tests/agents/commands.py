@@ -71,6 +71,7 @@ def _command(cwd: Path, arguments: Sequence[str], variables: dict[str, str], out
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(variables)
+    sys.path[:0] = variables["PYTHONPATH"].split(os.pathsep)
     for path, standard in ((out, sys.stdout), (err, sys.stderr)):
         with path.open("wb") as file:
             os.dup2(file.fileno(), standard.fileno())

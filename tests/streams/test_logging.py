@@ -82,6 +82,7 @@ def test_other_libraries_are_heard_from_warnings_up(capsys: pytest.CaptureFixtur
     for name in ("faust.app", "mode.services", "aiokafka"):
         logging.getLogger(name).info("chatter")
         logging.getLogger(name).warning("rebalance\nof %s", "two lines")
+    logging.getLogger("mode.timers").warning("late")
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3
     assert lines[0].endswith(r"warning faust.app: rebalance\nof two lines")
