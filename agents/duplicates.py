@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from agents.judges.rows import LaterRow
 from models.duplicates.sketch import Sketch, bands, likeness, sketch
 from models.page import Page
 from models.traps.barren import space
@@ -44,7 +45,8 @@ class SpaceRow(msgspec.Struct, array_like=True, tag="space"):
     texts: list[bytes] = []
 
 
-DuplicateRow: TypeAlias = SketchRow | BandRow | SpaceRow
+#: All rows of the judge's one table.
+DuplicateRow: TypeAlias = SketchRow | BandRow | SpaceRow | LaterRow
 
 
 class Duplicates:

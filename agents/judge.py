@@ -1,7 +1,8 @@
 """The judge agent: reads fetched pages and checks each against every active predicate.
 
 Reads `pages` and `predicates`; keeps the table `duplicates` (a row a judged page, a band of its sketch, a space
-of URLs); writes `outcomes`, and to `sightings` what was linked, judged and refused.
+of URLs, and a predicate that came later); writes `outcomes`, and to `sightings` what was linked, judged and
+refused.
 """
 
 from collections import defaultdict
@@ -12,6 +13,7 @@ import msgspec
 from agents.duplicates import DuplicateRow, Duplicates
 from agents.judges.outcomes import outcome_of
 from agents.judges.reading import PageReader
+from agents.judges.rows import LATER_PREFIX, LaterRow
 from agents.judges.verdicts import Verdicts
 from agents.keep.store import KeptPages
 from agents.revisits import report as report_revisit
@@ -62,7 +64,11 @@ class JudgeAgent:
         return Pack(facts=[(0, 0, Arrival(value, fetched, page))])
 
     def opened(self, shard: Shard[DuplicateRow]) -> None:
-        """Nothing is kept beside the rows."""
+        """Hear of predicates that the owner before knew, and that may not have come here on their own yet."""
+        predicates = self._verdicts.predicates
+        for _, row in shard.scan(LATER_PREFIX):
+            if isinstance(row, LaterRow) and row.definition.name not in predicates.definitions:
+                predicates.hear(row.definition.name.encode(), msgspec.json.encode(row.definition))
 
     def closed(self, shard: Shard[DuplicateRow]) -> None:
         """Nothing is kept beside the rows."""

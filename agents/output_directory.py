@@ -1,8 +1,9 @@
 """The output directory of a command: its own files are replaced, another's are never touched."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 
 class OccupiedError(Exception):
@@ -33,3 +34,34 @@ def claimed(
         yield
     except OSError as error:
         raise OccupiedError(f"--out {directory}: can't be written to: {error.strerror}") from error
+
+
+class Outputs:
+    """The output directory of a command, and where in it the command leaves its tables and pictures.
+
+    A subclass names the command, its tables, which are CSV files, and how each picture's name ends.
+    """
+
+    command: ClassVar[str]
+    tables: ClassVar[Sequence[str]]
+    pictures: ClassVar[Mapping[str, str]]
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def table(self, name: str) -> Path:
+        """Return the CSV file of a table."""
+        return self.directory / f"{name}.csv"
+
+    def picture(self, name: str) -> Path:
+        """Return the file of a picture."""
+        return self.directory / f"{name}.{self.pictures[name]}"
+
+    def prepare(self) -> None:
+        """Make the directory, or clear what an earlier run left in it, and nothing else.
+
+        Raises `OccupiedError`.
+        """
+        with claimed(self.directory, self.command):
+            for path in (*map(self.table, self.tables), *map(self.picture, self.pictures)):
+                path.unlink(missing_ok=True)

@@ -558,13 +558,17 @@ ACTIVE, PAUSED, REMOVED = "active", "paused", "removed"
 
 
 class PredicateDefinition(msgspec.Struct, kw_only=True):
-    """A predicate as the crawl knows it (JSON): its expression, its share of the fetches, its state."""
+    """A predicate as the crawl knows it (JSON): its expression, its share of the fetches, its state.
+
+    With ``kept``, the pages that were judged before it came and are still kept are judged by it too.
+    """
 
     version: int = VERSION
     name: str
     expression: str
     share: float = 1.0
     state: str = ACTIVE
+    kept: bool = False
 
 
 class _Versioned(msgspec.Struct, array_like=True):

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from streams.dead_letters import why
+from streams.forgetting import check_not_forgetting
 from streams.inbox import Codec, LostShardError, Shard, commit
 from streams.metrics.catalogue import TABLE_BYTES, TABLE_ROWS
 from streams.metrics.groups import GroupMeter
@@ -132,6 +133,7 @@ class Stateful(Generic[Row]):
         if entries:
             rows = {entry.key: entry.value for entry in entries if entry.key is not None}
             store.write(rows, entries[-1].offset)
+        check_not_forgetting(store, f"table {self._name}")
         return store
 
     def _open(self, partition: int, store: TablePartition) -> Shard[Row]:

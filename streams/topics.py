@@ -50,11 +50,11 @@ FETCHES = Topic(
 )  # fmt: skip
 PAGES = Topic(
     "pages", "host of the URL", "FetchedPage",
-    writers=("fetch",), readers=("judge", "control"), retention=DAY,
+    writers=("fetch",), readers=("judge",), retention=DAY,
 )  # fmt: skip
 OUTCOMES = Topic(
     "outcomes", "URL", "Outcome (JSON)",
-    writers=("judge", "control"), readers=("harvest", "matches", "audit", "people"), retention=30 * DAY,
+    writers=("judge",), readers=("harvest", "matches", "audit", "people"), retention=30 * DAY,
 )  # fmt: skip
 EVIDENCE = Topic(
     "evidence", "feature or predicate", "Pack[Evidence]",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.frontier.candidates import SLOW_SECONDS
+from agents.frontier.flights import SLOW_SECONDS
 from agents.web import pool, resolver, robots, servers, sitemap, sitemaps
 from agents.web.contact import names_contact
 from models.frontier import politeness

@@ -10,17 +10,9 @@ import msgspec
 from agents.audit.depths import RecountedDepths
 from agents.audit.report import AuditReport
 from agents.browse import USER_PREFIX, UserRow
-from agents.crawl.policy import of_crawl
-from agents.frontier.rows import (
-    DEPTH_PREFIX,
-    HOST_PREFIX,
-    PAGE_PREFIX,
-    WAYS_PREFIX,
-    FrontierRow,
-    HostRow,
-    PageRow,
-    WaysRow,
-)
+from agents.crawl.fixed import of_crawl
+from agents.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, WAYS_PREFIX
+from agents.frontier.rows import FrontierRow, HostRow, PageRow, WaysRow
 from agents.harvest import PREDICATE_PREFIX, HarvestRow, HarvestTableRow
 from agents.inspect.record import accesses, judged_pages, users, ways
 from agents.learn.rows import FEATURE_PREFIX, TOTALS_KEY, FeatureRow, LearnRow, always_kept, feature_of

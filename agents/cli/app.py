@@ -47,11 +47,11 @@ def complaint(error: Exception) -> str | None:
 def _mendable() -> tuple[type[Exception], ...]:
     # Imported when an error has come, so that a command that goes well does not wait for all of them.
     from agents.control.requests import RefusedError
-    from agents.depth.graphs import GraphError
     from agents.evaluate.spread import WorkerError
     from agents.keep.store import KeepingError
     from agents.labels import LabelsError
     from agents.observation.logfile import LogFileError
+    from agents.offline.linkgraph import GraphError
     from agents.offline.process import ServerProcessError
     from agents.offline.warc import ArchiveError
     from agents.output_directory import OccupiedError

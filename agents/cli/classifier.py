@@ -2,13 +2,17 @@
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agents.cli.app import CommandError, app, examples
 from agents.cli.options import AsJson
 from agents.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from agents.judges.examples import Examples
+    from models.classify.holdout import Holdout
 
 classifier = typer.Typer(no_args_is_help=True)
 app.add_typer(classifier, name="classifier", help="Train a judge of categories on examples.")
@@ -55,15 +59,23 @@ def train(
         found = load(examples_file, archive)
     holdout = run(found, out)
     if as_json:
-        print_json({
-            "examples": len(found.found), "missing": found.missing, "empty": found.empty,
-            "accuracy": round(holdout.accuracy, 4),
-            "categories": {
-                name: {"examples": each.examples, "precision": each.precision, "recall": each.recall}
-                for name, each in holdout.categories.items()
-            },
-        })  # fmt: skip
-        return
+        _print_as_json(found, holdout)
+    else:
+        _print(found, holdout)
+
+
+def _print_as_json(found: "Examples", holdout: "Holdout") -> None:
+    print_json({
+        "examples": len(found.found), "missing": found.missing, "empty": found.empty,
+        "accuracy": round(holdout.accuracy, 4),
+        "categories": {
+            name: {"examples": each.examples, "precision": each.precision, "recall": each.recall}
+            for name, each in holdout.categories.items()
+        },
+    })  # fmt: skip
+
+
+def _print(found: "Examples", holdout: "Holdout") -> None:
     typer.echo(f"{len(found.found)} examples, {found.missing} pages missing, {found.empty} without a word")
     typer.echo(f"held out in {holdout.folds} parts: {holdout.accuracy:.1%} told rightly")
     print_table(

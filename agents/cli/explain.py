@@ -9,7 +9,8 @@ from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, l
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.frontier.rows import HubRow, PageRow
+    from agents.frontier.news_rows import HubRow
+    from agents.frontier.rows import PageRow
     from agents.inspect.explain import Explanation
 
 
@@ -32,7 +33,7 @@ def explain(
     with their weights. Counts are those of now, not of the moment of the choice, and a running crawl's of when
     it last wrote them.
     """
-    from agents.crawl.policy import of_crawl
+    from agents.crawl.fixed import of_crawl
     from agents.inspect.explain import explain as run
     from models.url import canonical
 
@@ -47,80 +48,95 @@ def explain(
         return
     for line in describe(found, settings.frontier.threshold):
         typer.echo(line)
+    _print_contributions(found, features)
+    _print_inputs(found, features)
+
+
+def _print_contributions(found: "Explanation", features: int) -> None:
     for predicate, entries in found.contributions.items():
         typer.echo(f"\n{predicate}: {len(entries)} features known")
         print_table(
             ("feature", "pages", "hits", "ratio", "significance", "log, if it counts"),
             (
                 (
-                    entry.feature,
-                    str(entry.pages),
-                    str(entry.hits),
-                    f"{entry.ratio:.2f}",
-                    f"{entry.significance:.1f}",
-                    f"{entry.log:+.2f}" if entry.log else "-",
+                    entry.feature, str(entry.pages), str(entry.hits), f"{entry.ratio:.2f}",
+                    f"{entry.significance:.1f}", f"{entry.log:+.2f}" if entry.log else "-",
                 )
                 for entry in entries[:features]
             ),
-        )
+        )  # fmt: skip
+
+
+def _print_inputs(found: "Explanation", features: int) -> None:
     for predicate, parts in found.inputs.items():
         typer.echo(f"\n{predicate}: a hit with probability {found.expected[predicate]:.3f}")
         print_table(
             ("input", "value", "weight", "+-", "adds"),
             (
                 (
-                    part.name,
-                    f"{part.value:+.2f}",
-                    f"{part.weight:+.2f}",
-                    f"{part.deviation:.2f}",
+                    part.name, f"{part.value:+.2f}", f"{part.weight:+.2f}", f"{part.deviation:.2f}",
                     f"{part.adds:+.2f}",
                 )
                 for part in parts[:features]
             ),
-        )
+        )  # fmt: skip
 
 
 def describe(found: "Explanation", threshold: float) -> list[str]:
     """Return what a row says, line by line; candidates below ``threshold`` are not kept."""
     row = found.row
-    known = [f"in-links of {max((k for k, _ in row.links.values()), default=0)} judged pages"]
-    known += [f"{row.visits} visits"] if row.visits else []
-    known += ["a seed"] if row.seed else []
-    known += [f"a revisit of {row.found.hub}"] if row.found is not None else []
-    lines = [row.url, f"state: {row.state}{f' ({row.reason})' if row.reason else ''}"]
-    lines.append(f"known by: {', '.join(known)}; depth {row.depth}, discovered as number {row.discovered}")
+    lines = [row.url, f"state: {row.state}{f' ({row.reason})' if row.reason else ''}", _known_by(row)]
     if row.verdict is not None:
         lines.append(
             "verdict: " + ", ".join(f"{name} {'yes' if hit else 'no'}" for name, hit in row.verdict.items())
         )
     if found.hub is not None:
         lines.append(describe_hub(found.hub))
-    if row.choice is not None and row.choice.policy == "instant":
-        lines.append(f"fetched at once (frontier.mode): {instantly(row)}, attempt {row.attempts}")
-    elif row.choice is not None:
-        by = "chance" if row.choice.explored else f"policy {row.choice.policy}"
-        lines.append(
-            f"fetched for {row.choice.predicate} by {by}, priority {row.choice.priority:.2f}, "
-            f"probability {row.choice.probability:.3g}, attempt {row.attempts}"
-        )
-    elif row.state == "trapped":
-        lines.append("not fetched: a URL like this leads into a space without end (frontier.traps)")
-    elif found.spent and row.state in ("candidate", "aside") and not row.seed:
-        lines.append(f"not fetched: {found.spent}")
-    elif found.unvisited and row.state in ("candidate", "aside") and not row.seed:
-        lines.append(
-            f"not fetched: users visit nothing like {found.unvisited} (frontier.visited_patterns_only)"
-        )
-    elif found.beyond and row.state in ("candidate", "aside"):
-        lines.append(f"not fetched: {found.beyond}")
-    elif max(found.priorities.values(), default=threshold) < threshold and not row.seed:
-        lines.append("not fetched: its priority is below frontier.threshold")
-    elif row.state in ("candidate", "aside"):
-        lines.append("not fetched: others had a higher priority, or its host could not be asked yet")
+    why = _why_fetched(row) or _why_not_fetched(found, threshold)
+    lines += [why] if why else []
     if found.priorities:
         now = (f"{name} {value:+.2f}" for name, value in found.priorities.items())
         lines.append(f"priority by what is known now: {', '.join(now)}")
     return lines
+
+
+def _known_by(row: "PageRow") -> str:
+    known = [f"in-links of {max((k for k, _ in row.links.values()), default=0)} judged pages"]
+    known += [f"{row.visits} visits"] if row.visits else []
+    known += ["a seed"] if row.seed else []
+    known += [f"a revisit of {row.found.hub}"] if row.found is not None else []
+    return f"known by: {', '.join(known)}; depth {row.depth}, discovered as number {row.discovered}"
+
+
+def _why_fetched(row: "PageRow") -> str:
+    """Return by what a page was chosen; empty where it was not."""
+    choice = row.choice
+    if choice is None:
+        return ""
+    if choice.policy == "instant":
+        return f"fetched at once (frontier.mode): {instantly(row)}, attempt {row.attempts}"
+    by = "chance" if choice.explored else f"policy {choice.policy}"
+    return (
+        f"fetched for {choice.predicate} by {by}, priority {choice.priority:.2f}, "
+        f"probability {choice.probability:.3g}, attempt {row.attempts}"
+    )
+
+
+def _why_not_fetched(found: "Explanation", threshold: float) -> str:
+    """Return why a page was not chosen; empty where its state says so."""
+    row = found.row
+    choosable = row.state in ("candidate", "aside")
+    if row.state == "trapped":
+        return "not fetched: a URL like this leads into a space without end (frontier.traps)"
+    if found.spent and choosable and not row.seed:
+        return f"not fetched: {found.spent}"
+    if found.unvisited and choosable and not row.seed:
+        return f"not fetched: users visit nothing like {found.unvisited} (frontier.visited_patterns_only)"
+    if found.beyond and choosable:
+        return f"not fetched: {found.beyond}"
+    if max(found.priorities.values(), default=threshold) < threshold and not row.seed:
+        return "not fetched: its priority is below frontier.threshold"
+    return "not fetched: others had a higher priority, or its host could not be asked yet" if choosable else ""
 
 
 def instantly(row: "PageRow") -> str:

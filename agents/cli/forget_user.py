@@ -1,12 +1,18 @@
 """``scentline forget-user``: nothing that a crawl keeps leads to a user any more."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agents.cli.app import app, examples
-from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
+from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
 from agents.cli.output import print_json
+
+if TYPE_CHECKING:
+    from agents.privacy.there import ForgottenThere
+    from streams.settings import Settings
+
+_NOTHING = "nothing was found; a user is known by the key only that the log was fed with"
 
 
 @app.command(
@@ -15,6 +21,7 @@ from agents.cli.output import print_json
         "forget-user",
         "scentline forget-user 192.0.2.7 --data scentline-data",
         "scentline forget-user --pseudonym 25b8e0716cbcc8a0 --json",
+        "scentline forget-user 192.0.2.7 --broker kafka://localhost:9092",
     ),
 )
 def forget(
@@ -24,6 +31,7 @@ def forget(
     pseudonym: Annotated[
         bool, typer.Option("--pseudonym", help="USER is a pseudonym, as the topics have it.")
     ] = False,
+    broker: BrokerAddress = None,
     data: DataDirectory = None,
     as_json: AsJson = False,
     config: ConfigFile = None,
@@ -33,14 +41,66 @@ def forget(
 
     Raw lines of the user on `proxy-log` are deleted. All statistics stay exact. Can be repeated when it was
     interrupted. Logs, and files of `state export`, are yours to clean.
+
+    On Kafka all workers must be stopped, and have taken everything in. Raw lines, sightings and evidence that
+    were taken in are deleted there, everybody's: nothing needs them. What is left for a time, it says.
     """
+    from agents.crawl.connect import on_kafka
     from agents.privacy.forget import forget_user
 
-    settings = load_settings(config, assignments, {"data": data}).settings
+    settings = load_settings(config, assignments, {"broker": broker, "data": data}).settings
+    if on_kafka(settings):
+        _on_kafka(settings, user, is_name=not pseudonym, as_json=as_json)
+        return
     done = forget_user(settings, user, is_name=not pseudonym)
     if as_json:
         print_json({"entries": done.entries, "lines": done.lines})
     elif done.entries or done.lines:
         typer.echo(f"forgotten: {done.entries} entries of topics and tables, {done.lines} raw lines")
     else:
-        typer.echo("nothing was found; a user is known by the key only that the log was fed with")
+        typer.echo(_NOTHING)
+
+
+def _on_kafka(settings: "Settings", user: str, is_name: bool, as_json: bool) -> None:
+    from agents.privacy.there import forget_user_there
+
+    done = forget_user_there(settings, user, is_name, lambda what: typer.echo(what, err=True))
+    if as_json:
+        print_json(
+            {
+                "entries": done.entries, "deleted": done.deleted.messages, "unread": done.deleted.unread,
+                "replaced_by": _day(done.replaced_at), "keys_gone_by": _day(done.deleted_at),
+                "left_until": {topic: _day(at) for topic, at in done.left.items()},
+            }
+        )  # fmt: skip
+    else:
+        _tell(done)
+
+
+def _tell(done: "ForgottenThere") -> None:
+    if done.entries:
+        typer.echo(
+            f"forgotten: {done.entries} rows of tables and values of topics bear another pseudonym now; "
+            f"compaction removes the old ones by {_day(done.replaced_at)}, the last of their keys by "
+            f"{_day(done.deleted_at)}"
+        )
+    else:
+        typer.echo(_NOTHING)
+    for topic, messages in done.deleted.messages.items():
+        typer.echo(f"deleted: {messages} messages of {topic}, everybody's")
+    for topic, at in done.left.items():
+        typer.echo(
+            f"left to its time: {topic}, where the last message with the old pseudonym is gone by {_day(at)}"
+        )
+    if done.deleted.unread:
+        typer.echo(
+            f"not read yet: {done.deleted.unread} raw lines of proxy-log; what they tell of the user will "
+            "count as somebody new's"
+        )
+
+
+def _day(at: float) -> str:
+    """Return the first day on which a time is past."""
+    from datetime import UTC, datetime, timedelta
+
+    return (datetime.fromtimestamp(at, UTC) + timedelta(days=1)).date().isoformat()

@@ -49,8 +49,8 @@ def add(
 ) -> None:
     """Follow a predicate from now on: every page that comes is judged by it, and teaches it.
 
-    With --kept, the pages of the last day are judged by it too, and count as if it had been there. A name
-    stands for one expression, for good.
+    With --kept, the pages of the last day are judged by it too, and count as if it had been there: that can be
+    asked for again, and of a predicate that is followed already. A name stands for one expression, for good.
     """
     from agents.control.command import known_predicates
     from agents.control.requests import AddPredicate, RefusedError
@@ -58,7 +58,8 @@ def add(
 
     settings = _settings(data, broker, config, assignments)
     parse(expression)
-    if name in known_predicates(settings):
+    known = known_predicates(settings).get(name)
+    if known is not None and not (kept and known.expression == expression):
         raise RefusedError(f"there is a predicate {name} already, or was: choose another name")
     _submit(settings, AddPredicate(name, expression, share, kept), f"{name} is followed")
 

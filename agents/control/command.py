@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Literal
 
 from agents.control.messages import carry_out
-from agents.control.requests import JudgeKept, RefusedError, Request
+from agents.control.requests import RefusedError, Request
 from agents.control.spool import Spool
 from agents.crawl.connect import on_kafka
 from agents.inspect.record import all_definitions
@@ -72,11 +72,7 @@ def _carry_out_all(journal: Journal, spool: Spool) -> None:
 
 def _carry_out(journal: Journal, spool: Spool, name: str) -> None:
     request = spool.read(name)
-    if isinstance(request, JudgeKept):
-        return  # it takes a crawl
     known: Mapping[str, PredicateDefinition] = _known(journal)
     carried = carry_out(request, known, journal.partitions, None)
     journal.append_all(carried.messages, time.time())
-    if carried.follows is not None:
-        spool.put(carried.follows, f"{name}-kept")
     spool.done(name)

@@ -7,8 +7,6 @@ import msgspec
 
 from agents.control.requests import (
     AddPredicate,
-    ChangePredicate,
-    JudgeKept,
     RefusedError,
     Request,
     Seeds,
@@ -25,15 +23,14 @@ from streams.topics import PREDICATES, SIGHTINGS, partition_of
 
 
 class Carried(NamedTuple):
-    """What a request comes to: messages, the predicate that they define, and a request that follows from it."""
+    """What a request comes to: messages, and the predicate that they define."""
 
     messages: list[Message]
     defines: PredicateDefinition | None = None
-    follows: JudgeKept | None = None
 
 
 def carry_out(
-    request: AddPredicate | ChangePredicate | Seeds,
+    request: Request,
     known: Mapping[str, PredicateDefinition],
     partitions: Callable[[str], int],
     judges: JudgeSettings | None,
@@ -48,8 +45,7 @@ def carry_out(
     if isinstance(request, AddPredicate):
         _check(request, judges)
     message = (PREDICATES.name, 0, definition.name.encode(), msgspec.json.encode(definition))
-    kept = isinstance(request, AddPredicate) and request.kept
-    return Carried([message], definition, JudgeKept(request.name) if kept else None)
+    return Carried([message], definition)
 
 
 def _check(request: AddPredicate, judges: JudgeSettings | None) -> None:
@@ -61,8 +57,7 @@ def _check(request: AddPredicate, judges: JudgeSettings | None) -> None:
         raise RefusedError(str(error)) from error
 
 
-def _seeds(request: Request, partitions: int) -> list[Message]:
-    assert isinstance(request, Seeds)
+def _seeds(request: Seeds, partitions: int) -> list[Message]:
     messages: list[Message] = []
     for url in request.urls:
         if canonical(url) != url:

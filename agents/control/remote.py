@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 
 from agents.control.messages import carry_out
-from agents.control.requests import AddPredicate, ChangePredicate, RefusedError, Request, Seeds
+from agents.control.requests import RefusedError, Request
 from agents.crawl.connect import connect
 from agents.inspect.record import definitions_of
 from streams.outbox import Message
@@ -20,9 +20,6 @@ def carry_out_there(settings: Settings, request: Request) -> None:
 
     Raises `RefusedError` where it can't be, and `streams.transport.kafka.connection.KafkaError`.
     """
-    assert isinstance(request, AddPredicate | ChangePredicate | Seeds), "the command line asks for no other"
-    if isinstance(request, AddPredicate) and request.kept:
-        raise RefusedError("--kept: only a crawl on the embedded log judges pages that it keeps")
     counts = _partitions(settings)
     carried = carry_out(request, predicates_there(settings), counts.__getitem__, settings.judge)
     asyncio.run(_send(settings, carried.messages))

@@ -31,19 +31,13 @@ class ChangePredicate(msgspec.Struct, frozen=True, tag="change", forbid_unknown_
     state: str | None = None
 
 
-class JudgeKept(msgspec.Struct, frozen=True, tag="judge kept", forbid_unknown_fields=True):
-    """Judge the pages that are still kept by a predicate that came after them."""
-
-    name: Name
-
-
 class Seeds(msgspec.Struct, frozen=True, tag="seeds", forbid_unknown_fields=True):
     """Start from further URLs, in canonical form."""
 
     urls: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_URLS)]
 
 
-Request: TypeAlias = AddPredicate | ChangePredicate | JudgeKept | Seeds
+Request: TypeAlias = AddPredicate | ChangePredicate | Seeds
 
 
 class RefusedError(Exception):
@@ -71,7 +65,7 @@ def defined(request: AddPredicate | ChangePredicate, known: PredicateDefinition 
         if known is not None and known.expression != request.expression:
             raise RefusedError(f"predicate {name} is {known.expression} here: choose another name")
         made = known or PredicateDefinition(name=name, expression=request.expression)
-        return msgspec.structs.replace(made, share=request.share)
+        return msgspec.structs.replace(made, share=request.share, kept=made.kept or request.kept)
     if known is None:
         raise RefusedError(f"there is no predicate {name} here")
     return msgspec.structs.replace(

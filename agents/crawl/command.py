@@ -10,8 +10,8 @@ from pathlib import Path
 from secrets import token_bytes
 
 from agents.crawl.directory import make_directory
+from agents.crawl.fixed import keep_fixed
 from agents.crawl.following import check_followed
-from agents.crawl.policy import keep_policy
 from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
 from agents.crawl.status import Status
@@ -64,7 +64,7 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
             settings = settings.model_copy(update={"fetch": fetch})
         check_contact(settings.fetch, seeds)
         make_directory(settings.data)
-        keep_policy(settings)
+        keep_fixed(settings)
         # Without a log there are no users to name.
         key = user_key(settings.observe, settings.data / KEY_FILE) if options.logs else token_bytes(32)
         observer = Observer(settings.observe, key)

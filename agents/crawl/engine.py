@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from agents.browse import BrowseAgent
-from agents.control.rejudge import Rejudge
 from agents.control.service import ControlService
 from agents.crawl.connect import connect
 from agents.crawl.feeder import Feeder
@@ -18,10 +17,13 @@ from agents.fetch import FetchAgent
 from agents.frontier.agent import FrontierAgent
 from agents.harvest import HarvestAgent
 from agents.inspect.record import entries
+from agents.judge import JudgeAgent
+from agents.judges.rows import due
 from agents.learn.agent import LearnAgent
 from agents.observation.observer import Observer
 from agents.observation.positions import read_positions
 from agents.worker.roles import ROLES
+from agents.worker.room import unabsorbed
 from agents.worker.worker import Worker
 from models.url import host
 from streams.app import APP_ID
@@ -31,7 +33,7 @@ from streams.records import Decoder, FetchOrder, Pack, RecordError, Seeded, enco
 from streams.runtime import Runtime
 from streams.settings import Settings
 from streams.stateful import Stateful
-from streams.topics import ACCESSES, EVIDENCE, FETCHES, INTERESTS, SIGHTINGS, Topic
+from streams.topics import EVIDENCE, FETCHES, INTERESTS, SIGHTINGS
 from streams.transport.embedded_log import EmbeddedLog
 
 #: Seconds between two looks at whether something has come about.
@@ -46,7 +48,6 @@ class Engine:
         self.observer = observer
         self.feeding = False
         self.log_read: float | None = None
-        self.control: ControlService | None = None
         self._resources = AsyncExitStack()
         self._feeder: asyncio.Task[None] | None = None
 
@@ -74,6 +75,7 @@ class Engine:
         self.browse: BrowseAgent = self.worker.parts["browse"].agent
         self.frontier: FrontierAgent = self.worker.parts["frontier"].agent
         self.fetch: FetchAgent = self.worker.parts["fetch"].agent
+        self.judge: JudgeAgent = self.worker.parts["judge"].agent
         self.learn: LearnAgent = self.worker.parts["learn"].agent
         self.harvest: HarvestAgent = self.worker.parts["harvest"].agent
         self.runtime: Runtime = self.worker.runtimes["frontier"]
@@ -85,14 +87,7 @@ class Engine:
         """Take up what one process alone can know, and listen to what other processes ask of it."""
         for order in _unanswered_orders(log):
             self.frontier.expect(order)
-        tools = self.worker.tools
-        assert tools.pages is not None and tools.verdicts is not None and tools.kept is not None
-        rejudge = Rejudge(
-            self.runtime, log.journal, tools.pages, tools.verdicts, self._unabsorbed, tools.kept.keep
-        )
-        self.control = ControlService(self.runtime, self.predicates, rejudge)
-        self.runtime.spawn(self.control.run())
-        self.runtime.spawn(self.control.judge_kept())
+        self.runtime.spawn(ControlService(self.runtime, self.predicates).run())
 
     @property
     def failure(self) -> BaseException | None:
@@ -151,16 +146,7 @@ class Engine:
         self.log_read = part
 
     async def _backlog(self) -> int:
-        return await self._waiting(ACCESSES, self.browse.inbox)
-
-    async def _unabsorbed(self) -> int:
-        return await self._waiting(SIGHTINGS, self.frontier.inbox)
-
-    async def _waiting(self, topic: Topic, inbox: Stateful[Any]) -> int:
-        """Return the messages of a topic that are not absorbed yet."""
-        ends = await self.log.reader.ends(topic.name)
-        marks = {partition: shard.mark.offset + 1 for partition, shard in inbox.shards.items()}
-        return sum(end - marks.get(partition, 0) for partition, end in ends.items())
+        return await unabsorbed(self.log.reader, self.browse.inbox)
 
     # where it stands
 
@@ -182,7 +168,7 @@ class Engine:
 
     async def finished(self) -> bool:
         """Return whether there is nothing left to do: the budget is spent, or all is fed and fetched."""
-        if not self.frontier.finished or (self.control is not None and self.control.busy):
+        if not self.frontier.finished or any(due(self.predicates, self.judge.inbox.shards.values())):
             return False
         if self.frontier.spent:
             return True

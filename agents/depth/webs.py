@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.depth.copies import Copies
-from agents.depth.graphs import read_graph
 from agents.depth.places import Places
 from agents.depth.sites import Sites
 from agents.evaluate.load import bodies
 from agents.evaluate.progress import Progress
 from agents.offline.archive import Archive
+from agents.offline.linkgraph import read_graph
 from agents.web.parse import parse
 from models.depth.breadth import breadth_first
 from models.depth.growth import Growth

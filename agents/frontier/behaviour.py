@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from heapq import nsmallest
 from itertools import islice
 
+from agents.frontier.keys import WAYS_PREFIX, ways_key, ways_prefix
 from agents.frontier.ordering import OfRows
-from agents.frontier.rows import WAYS_PREFIX, FrontierShard, PageRow, WaysRow, ways_key, ways_prefix
+from agents.frontier.rows import FrontierShard, PageRow, WaysRow
 from models.patterns.counts import Behaviour
 from models.patterns.mine import Patterns, mine
 from models.patterns.ranking import DISCOVERY, FETCH, Pattern, Ranking, score

@@ -5,21 +5,22 @@
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from agents.frontier.crowd import Crowd
 from agents.frontier.depth import Depths, handed_on
 from agents.frontier.evidence import EvidenceEmitter
 from agents.frontier.hubs import Hubs
+from agents.frontier.keys import page_key
 from agents.frontier.links import Links
 from agents.frontier.news import Prefixes, clicked
 from agents.frontier.pages import Pages
-from agents.frontier.rows import CHOOSABLE, FrontierShard, PageRow, State, page_key, unknown
+from agents.frontier.rows import CHOOSABLE, FrontierShard, PageRow, State
 from agents.frontier.spaces import Spaces
 from models.lessons import lessons
 from models.traps.spaces import Bounds
 from models.url import host
-from models.verdict import Verdict
+from models.verdict import Verdict, unknown
 from streams.records import (
     Brought,
     Browsed,
@@ -44,6 +45,9 @@ from streams.records import (
 )
 from streams.settings import FrontierSettings, NewsSettings
 from streams.topics import SIGHTINGS, partition_of
+
+#: A sighting that says how a fetch ended.
+Ended: TypeAlias = Judged | Failed | Redirected | Postponed | Revisited
 
 
 class Book:
@@ -78,8 +82,11 @@ class Book:
         self.hubs = Hubs(self._pages, sighting_partitions, settings.retry_seconds, self.prefixes.match)
         self._instant = settings.mode == "instant"
         self.touched = self._pages.touched
-        self.ended: list[Judged | Failed | Redirected | Postponed | Revisited] = []
-        self._absorbers: dict[type, Callable[[FrontierShard, Any], None]] = {
+        self.ended: list[Ended] = []
+        self._absorbers = self._by_kind()
+
+    def _by_kind(self) -> dict[type, Callable[[FrontierShard, Any], None]]:
+        return {
             Seeded: self._seeded,
             Inherited: self._inherited,
             Linked: self._links.linked,

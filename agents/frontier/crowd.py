@@ -7,23 +7,15 @@ crowd says of a page that is judged already, its evidence is corrected.
 from collections.abc import Iterator
 
 from agents.frontier.evidence import EvidenceEmitter
+from agents.frontier.keys import PAGE_PREFIX, beside_key, beside_of
 from agents.frontier.pages import Pages
-from agents.frontier.rows import (
-    OPEN,
-    PAGE_PREFIX,
-    BesideRow,
-    FrontierShard,
-    PageRow,
-    beside_key,
-    beside_of,
-    unknown,
-)
+from agents.frontier.rows import OPEN, BesideRow, FrontierShard, PageRow
 from agents.frontier.scoring import pages_beside, signers
 from models.crowd.signature import WORDS
 from models.interest.parents import rank
 from models.lessons import NOTHING, Lessons
 from models.url import identifier
-from models.verdict import Verdict
+from models.verdict import Verdict, unknown
 from streams.records import Beside, Met, Together, Visited
 from streams.settings import FrontierSettings
 from streams.topics import SIGHTINGS

@@ -8,17 +8,10 @@ the order in which pages are fetched.
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from agents.frontier.keys import PAGE_PREFIX, depth_key, depth_of, page_key
 from agents.frontier.levels import Levels, placed, prefixes_of
 from agents.frontier.pages import Pages
-from agents.frontier.rows import (
-    PAGE_PREFIX,
-    DepthRow,
-    FrontierShard,
-    PageRow,
-    depth_key,
-    depth_of,
-    page_key,
-)
+from agents.frontier.rows import DepthRow, FrontierShard, PageRow
 from agents.frontier.stops import Stops
 from models.depth.place import FAR, Place
 from models.url import host

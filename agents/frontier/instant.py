@@ -11,8 +11,10 @@ from typing import NamedTuple
 from agents.frontier.book import Book
 from agents.frontier.candidates import Candidates
 from agents.frontier.fresh import Fresh
+from agents.frontier.keys import news_of
 from agents.frontier.news import NewsLooks
-from agents.frontier.rows import FrontierRow, FrontierShard, HubRow, PageRow, news_of
+from agents.frontier.news_rows import HubRow
+from agents.frontier.rows import FrontierRow, FrontierShard, PageRow
 from agents.frontier.schedule import HubSchedule
 from agents.metrics.instant import InstantMetrics
 from streams.logging import EventLog
@@ -61,6 +63,7 @@ class Instant:
         self._partitions = runtime.publisher.partitions(SIGHTINGS.name)
         self._looks = NewsLooks(settings.news, book.prefixes, inbox.commit_soon)
         self._fresh = candidates.fresh = Fresh(book.prefixes, settings.frontier.queue)
+        candidates.scope.news = self._fresh.wants
         self._schedule = HubSchedule(runtime, candidates, book.hubs, inbox)
         share = settings.frontier.instant_share
         self._earned = share / (1 - share) if share < 1 else math.inf

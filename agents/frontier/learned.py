@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from agents.frontier.behaviour import SitePatterns
+from agents.frontier.keys import beside_of, children_of, parent_of
 from agents.frontier.known import Known, Place
 from agents.frontier.meanings import Texts
 from agents.frontier.ranks import Ranks
-from agents.frontier.rows import FrontierShard, PageRow, ParentRow, beside_of, children_of, parent_of
+from agents.frontier.rows import FrontierShard, PageRow, ParentRow
 from models.crowd.together import SIXTHS
 from models.learner.address import prefixes, url_words
 from models.learner.calibration import calibrated

@@ -2,16 +2,9 @@
 
 from collections.abc import Iterator
 
+from agents.frontier.keys import PAGE_PREFIX, page_key, parent_of
 from agents.frontier.pages import Pages
-from agents.frontier.rows import (
-    PAGE_PREFIX,
-    DepthRow,
-    FrontierShard,
-    PageRow,
-    ParentRow,
-    page_key,
-    parent_of,
-)
+from agents.frontier.rows import DepthRow, FrontierShard, PageRow, ParentRow
 from models.depth.growth import Growth
 from models.depth.place import FAR, Place
 

@@ -9,26 +9,16 @@ from itertools import islice
 
 from agents.frontier.depth import Depths
 from agents.frontier.evidence import EvidenceEmitter
+from agents.frontier.keys import PAGE_PREFIX, children_key, children_of, parent_key, parent_of
 from agents.frontier.pages import Pages
-from agents.frontier.rows import (
-    PAGE_PREFIX,
-    Anchor,
-    FrontierShard,
-    PageRow,
-    ParentRow,
-    children_key,
-    children_of,
-    parent_key,
-    parent_of,
-    unknown,
-)
+from agents.frontier.rows import Anchor, FrontierShard, PageRow, ParentRow
 from models.interest.contribution import link_features
 from models.interest.features import link
 from models.interest.parents import kept
 from models.lessons import Lessons, LinkFrom
 from models.page import Link
 from models.url import identifier
-from models.verdict import Verdict
+from models.verdict import Verdict, unknown
 from streams.records import Linked, Near, Relinked
 from streams.topics import SIGHTINGS
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from agents.frontier.rows import FrontierShard, PageRow, parent_of
+from agents.frontier.keys import parent_of
+from agents.frontier.rows import FrontierShard, PageRow
 from models.learner.combiner import Vector
 from models.learner.lessons import IN_LINKS
 from models.learner.semantic import Meaning, Sense, subject

@@ -8,17 +8,9 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from agents.frontier.hubs import name_hub
-from agents.frontier.rows import (
-    CLICKS_PREFIX,
-    NEWS_KEY,
-    ClicksRow,
-    FrontierShard,
-    PageRow,
-    clicks_key,
-    news_of,
-    page_key,
-    parent_of,
-)
+from agents.frontier.keys import CLICKS_PREFIX, NEWS_KEY, clicks_key, news_of, page_key, parent_of
+from agents.frontier.news_rows import ClicksRow
+from agents.frontier.rows import FrontierShard, PageRow
 from models.news.clicks import DAY, History, day_of
 from models.news.concentration import Criterion, standing
 from models.news.outlinks import Outlinks

@@ -9,9 +9,6 @@ from typing import Protocol
 from agents.frontier.rows import FrontierShard, PageRow
 from models.ordering.location import Location
 
-#: The orderings that the depth of a page is enough for.
-BY_DEPTH = ("predicates", "breadth-first")
-
 
 class Informed(Protocol):
     """What is kept in memory, beside the rows, of what a partition has absorbed."""

@@ -3,18 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from agents.frontier.rows import (
-    OPEN,
-    PAGE_PREFIX,
-    TOTALS_KEY,
-    FrontierShard,
-    HostRow,
-    PageRow,
-    State,
-    host_key,
-    page_key,
-    totals_of,
-)
+from agents.frontier.keys import PAGE_PREFIX, TOTALS_KEY, host_key, page_key, totals_of
+from agents.frontier.rows import OPEN, FrontierShard, HostRow, PageRow, State
 from models.traps.spaces import Bounds, trap
 from models.url import host
 from models.verdict import Verdict

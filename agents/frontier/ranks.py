@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from agents.frontier.rows import PARENT_PREFIX, FrontierShard, PageRow, ParentRow, parent_of
+from agents.frontier.keys import PARENT_PREFIX, parent_of
+from agents.frontier.rows import FrontierShard, PageRow, ParentRow
 from models.ordering.estimate import Crawled
 from models.url import identifier
 from streams.records import Linked

@@ -9,16 +9,13 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from agents.frontier.news_rows import ClicksRow, HubRow, NewsRow
 from models.depth.growth import MAX_LEVEL, Growth
 from models.depth.place import Place
-from models.news.clicks import History
-from models.news.rate import ArrivalRate
 from models.patterns.ways import Ways
 from models.traps.barren import Barren
-from models.url import identifier
 from models.verdict import Verdict
 from streams.inbox import Shard
-from streams.records import Version
 
 #: What has become of a URL. "aside" is a candidate whose priority is below the threshold, "trapped" one of a
 #: space without end, by its spelling.
@@ -32,7 +29,6 @@ OPEN: frozenset[State] = frozenset({"candidate", "aside", "leased"})
 #: States in which a URL may be chosen.
 CHOOSABLE: frozenset[State] = frozenset({"candidate", "aside"})
 
-TOTALS_KEY = b"t"
 #: The policy of a choice that no policy made: the page is new and news (`agents.frontier.instant`).
 INSTANT = "instant"
 
@@ -159,55 +155,6 @@ class HostRow(msgspec.Struct, array_like=True, tag="host"):
     judged: int = 0
 
 
-class HubRow(msgspec.Struct, array_like=True, tag="hub"):
-    """A page that is revisited for its links until the time ``until``; what came of it so far.
-
-    ``visited`` is the time of the last visit, 0 before the first, ``version`` what was had then, ``brought``
-    the links since then that were new. ``orders`` counts revisits that were ordered, ``lease`` is when the
-    wait for the answer to the last one ends, 0 where none is waited for. ``failures`` are those in a row,
-    ``not_before`` is when it may be asked again. ``moved`` is where it leads for good.
-    """
-
-    url: str
-    rate: ArrivalRate
-    until: float
-    visited: float = 0.0
-    version: Version | None = None
-    brought: int = 0
-    orders: int = 0
-    lease: float = 0.0
-    failures: int = 0
-    not_before: float = 0.0
-    moved: str = ""
-    visits: int = 0
-    links: int = 0
-
-
-class ClicksRow(msgspec.Struct, array_like=True, tag="clicks"):
-    """The daily clicks of a page, one a user and day, and how many came from which pages."""
-
-    url: str
-    history: History
-    referrers: dict[str, int] = {}
-
-
-class NewsRow(msgspec.Struct, array_like=True, tag="news"):
-    """What is known of news in a partition: the prefixes that the clicks told, and when.
-
-    ``clicks`` counts the clicks so far, ``newest`` is the day of the newest. ``pages`` counts the new links to
-    news that were fetched, and ``delays`` how long each took since it was published, by the buckets of
-    `streams.metrics.catalogue.DELAYS`; ``delay`` is the sum.
-    """
-
-    prefixes: list[str] = []
-    told: float = 0.0
-    clicks: int = 0
-    newest: int = 0
-    pages: int = 0
-    delay: float = 0.0
-    delays: list[int] = []
-
-
 class WaysRow(msgspec.Struct, array_like=True, tag="ways"):
     """How users came to a URL, where patterns are made of it."""
 
@@ -273,15 +220,6 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
         return self.gone + self.given_up
 
 
-def unknown(verdict: Verdict, known: Verdict) -> Verdict:
-    """Return what ``verdict`` says for predicates of which ``known`` says nothing.
-
-    >>> unknown({"a": True, "b": False}, {"a": False})
-    {'b': False}
-    """
-    return {name: holds for name, holds in verdict.items() if name not in known}
-
-
 FrontierRow: TypeAlias = (
     PageRow
     | ParentRow
@@ -297,112 +235,3 @@ FrontierRow: TypeAlias = (
     | DepthRow
 )
 FrontierShard: TypeAlias = Shard[FrontierRow]
-
-PAGE_PREFIX = b"p"
-PARENT_PREFIX = b"l"
-CHILDREN_PREFIX = b"c"
-BESIDE_PREFIX = b"n"
-HOST_PREFIX = b"h"
-SPACE_PREFIX = b"s"
-WAYS_PREFIX = b"v"
-HUB_PREFIX = b"u"
-DEPTH_PREFIX = b"d"
-CLICKS_PREFIX = b"k"
-NEWS_KEY = b"w"
-
-
-def page_key(url: str) -> bytes:
-    """Return the key of a URL's row."""
-    return PAGE_PREFIX + identifier(url)
-
-
-def parent_key(page: bytes) -> bytes:
-    """Return the key of a linking page's row, from its identifier."""
-    return PARENT_PREFIX + page
-
-
-def children_key(page: bytes) -> bytes:
-    """Return the key of the row of a linking page's judged targets, from its identifier."""
-    return CHILDREN_PREFIX + page
-
-
-def beside_key(page: bytes) -> bytes:
-    """Return the key of the row of a page beside others, from its identifier."""
-    return BESIDE_PREFIX + page
-
-
-def host_key(host: str) -> bytes:
-    """Return the key of a host's row."""
-    return HOST_PREFIX + host.encode()
-
-
-def space_key(space: bytes) -> bytes:
-    """Return the key of a space's row, from the identifier of its pattern."""
-    return SPACE_PREFIX + space
-
-
-def hub_key(url: str) -> bytes:
-    """Return the key of a hub's row."""
-    return HUB_PREFIX + identifier(url)
-
-
-def clicks_key(url: str) -> bytes:
-    """Return the key of the row of a URL's clicks."""
-    return CLICKS_PREFIX + identifier(url)
-
-
-def ways_prefix(site: str) -> bytes:
-    """Return what the keys of the ways to a site's pages begin with."""
-    return WAYS_PREFIX + site.encode() + b"\0"
-
-
-def ways_key(site: str, url: str) -> bytes:
-    """Return the key of the ways to a site's page."""
-    return ways_prefix(site) + identifier(url)
-
-
-def depth_key(host: str) -> bytes:
-    """Return the key of what is known of a host's depth."""
-    return DEPTH_PREFIX + host.encode()
-
-
-def parent_of(shard: FrontierShard, page: bytes) -> ParentRow:
-    """Return a linking page's row, an empty one where there is none."""
-    row = shard.get(parent_key(page))
-    return row if isinstance(row, ParentRow) else ParentRow()
-
-
-def children_of(shard: FrontierShard, page: bytes) -> ChildrenRow:
-    """Return the row of a linking page's judged targets, an empty one where there is none."""
-    row = shard.get(children_key(page))
-    return row if isinstance(row, ChildrenRow) else ChildrenRow()
-
-
-def beside_of(shard: FrontierShard, page: bytes) -> BesideRow:
-    """Return the row of a page beside others, an empty one where there is none."""
-    row = shard.get(beside_key(page))
-    return row if isinstance(row, BesideRow) else BesideRow()
-
-
-def depth_of(shard: FrontierShard, host: str) -> DepthRow:
-    """Return what is known of a host's depth."""
-    row = shard.get(depth_key(host))
-    return row if isinstance(row, DepthRow) else DepthRow()
-
-
-def hub_of(shard: FrontierShard, url: str) -> HubRow | None:
-    """Return a hub's row, None for a page that is none."""
-    row = shard.get(hub_key(url))
-    return row if isinstance(row, HubRow) else None
-
-
-def news_of(shard: FrontierShard) -> NewsRow:
-    """Return what is known of news in the partition."""
-    row = shard.get(NEWS_KEY)
-    return row if isinstance(row, NewsRow) else NewsRow()
-
-
-def totals_of(shard: FrontierShard) -> TotalsRow:
-    """Return the partition's totals."""
-    row = shard.get(TOTALS_KEY)
-    return row if isinstance(row, TotalsRow) else TotalsRow()

@@ -3,25 +3,19 @@
 import math
 from collections.abc import Iterable
 
-from agents.frontier.candidates import Candidates, Flight
+from agents.frontier.candidates import Candidates
+from agents.frontier.flights import Flight
 from agents.frontier.hubs import Hubs
-from agents.frontier.rows import (
-    CHOOSABLE,
-    HUB_PREFIX,
-    INSTANT,
-    FrontierRow,
-    FrontierShard,
-    HubRow,
-    PageRow,
-    hub_key,
-    hub_of,
-)
+from agents.frontier.keys import HUB_PREFIX, hub_key, hub_of
+from agents.frontier.news_rows import HubRow
+from agents.frontier.orders import order_of, send
+from agents.frontier.rows import CHOOSABLE, INSTANT, Choice, FrontierRow, FrontierShard, PageRow
 from models.news.revisits import Revisits
 from models.url import host
-from streams.records import FetchOrder, Hub, Revisit, encode
+from streams.records import FetchOrder, Hub, Revisit
 from streams.runtime import Runtime
 from streams.stateful import Stateful
-from streams.topics import FETCHES, SIGHTINGS
+from streams.topics import SIGHTINGS
 
 #: Links a second that a hub given by hand is expected to bring, until more is known of it.
 GIVEN_RATE = 1 / 3600
@@ -63,7 +57,7 @@ class HubSchedule:
 
     def close(self) -> None:
         """Forget the hubs of shards that are held no more."""
-        held = {url for url in self._revisits.hubs if self._candidates.shard_of(url) is not None}
+        held = {url for url in self._revisits.hubs if self._candidates.shards.of(url) is not None}
         self._revisits.keep(held)
         self._spend()
 
@@ -82,7 +76,7 @@ class HubSchedule:
     def _name_given(self, now: float) -> None:
         self._named = now
         for url in self._news.hubs_given:
-            shard = self._candidates.shard_of(url)
+            shard = self._candidates.shards.of(url)
             if shard is not None:
                 self._hubs.named(shard, Hub(url, GIVEN_RATE, now + GIVEN_SECONDS))
                 self._inbox.commit_soon(shard)
@@ -94,7 +88,7 @@ class HubSchedule:
         self._put([hub[1] for hub in found if hub is not None])
 
     def _find(self, url: str) -> tuple[FrontierShard, HubRow] | None:
-        shard = self._candidates.shard_of(url)
+        shard = self._candidates.shards.of(url)
         row = hub_of(shard, url) if shard is not None else None
         return (shard, row) if shard is not None and row is not None else None
 
@@ -120,7 +114,7 @@ class HubSchedule:
             if hub[1].until <= now:
                 self._end(*hub)
             elif self._candidates.clocks.ready(host(url), now):
-                page = self._candidates.find(url)
+                page = self._candidates.shards.find(url)
                 if page is None or page[1].state not in CHOOSABLE:
                     return hub
                 if page[1].not_before <= now and self._candidates.choosable(url) is not None:
@@ -137,21 +131,11 @@ class HubSchedule:
         """Order a revisit, by the version that is known."""
         lease = now + self._runtime.settings.frontier.lease_seconds
         self._lease(shard, row, row.orders + 1, lease, now)
-        page = self._candidates.find(row.url)
-        order = FetchOrder(
-            url=row.url,
-            order=row.orders,
-            predicate="",
-            policy=INSTANT,
-            explored=False,
-            probability=1.0,
-            priority=0.0,
-            depth=0 if page is None else page[1].depth,
-            lease=lease,
-            revisit=Revisit(row.version, row.visited),
-        )
-        partition = self._runtime.partition(FETCHES, host(row.url))
-        shard.outbox.send(FETCHES.name, partition, None, encode(order))
+        page = self._candidates.shards.find(row.url)
+        depth = 0 if page is None else page[1].depth
+        choice = Choice("", INSTANT, False, 1.0, 0.0, now)
+        revisit = Revisit(row.version, row.visited)
+        send(self._runtime, shard, order_of(choice, row.url, row.orders, depth, lease, revisit=revisit))
 
     def expect(self, order: FetchOrder, now: float) -> None:
         """Take note of a revisit that was ordered although the death of this process kept it out of the row."""
@@ -167,7 +151,7 @@ class HubSchedule:
         self._revisits.postpone(row.url, lease)
 
     def _fly(self, row: HubRow, now: float) -> None:
-        self._candidates.fly(row.url, Flight("", row.lease, False, now, instant=True, revisit=True))
+        self._candidates.flights.fly(row.url, Flight("", row.lease, False, now, instant=True, revisit=True))
 
     def lease_ended(self, url: str, now: float) -> None:
         """Take back a revisit that was never answered."""

@@ -3,16 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from agents.frontier.rows import (
-    BesideRow,
-    ChildrenRow,
-    FrontierShard,
-    PageRow,
-    ParentRow,
-    beside_of,
-    children_of,
-    parent_key,
-)
+from agents.frontier.keys import beside_of, children_of, parent_key
+from agents.frontier.rows import BesideRow, ChildrenRow, FrontierShard, PageRow, ParentRow
 from models.crowd.affinity import affinity_log
 from models.crowd.collaborative import CrowdEvidence
 from models.crowd.locality import region_log

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from agents.frontier.rows import PARENT_PREFIX, FrontierShard, PageRow, ParentRow, parent_of
+from agents.frontier.keys import PARENT_PREFIX, parent_of
+from agents.frontier.rows import FrontierShard, PageRow, ParentRow
 from models.learner.address import url_words
 from models.ordering.similarity import Idf, Similarity
 from models.url import identifier

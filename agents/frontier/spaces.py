@@ -6,7 +6,8 @@ chosen.
 
 from collections.abc import Callable
 
-from agents.frontier.rows import SPACE_PREFIX, FrontierShard, SpaceRow, space_key
+from agents.frontier.keys import SPACE_PREFIX, space_key
+from agents.frontier.rows import FrontierShard, SpaceRow
 from models.traps.barren import Barren, dated, pattern
 from models.url import identifier
 from streams.settings import FrontierSettings

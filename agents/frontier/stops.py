@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from agents.frontier.rows import DepthRow, FrontierShard, PageRow, depth_of
+from agents.frontier.keys import depth_of
+from agents.frontier.rows import DepthRow, FrontierShard, PageRow
 from models.depth.site import ENOUGH
 from models.depth.stop import ENOUGH_PAGES, stop, why
 from models.depth.visits import Visits

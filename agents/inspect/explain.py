@@ -6,20 +6,12 @@ from dataclasses import dataclass, field
 import msgspec
 
 from agents.frontier.behaviour import SitePatterns
+from agents.frontier.keys import depth_of, hub_of, page_key, space_key
+from agents.frontier.news_rows import HubRow
 from agents.frontier.ordering import Ordering
 from agents.frontier.orderings import ordering
 from agents.frontier.ranks import Ranks
-from agents.frontier.rows import (
-    FrontierRow,
-    FrontierShard,
-    HubRow,
-    PageRow,
-    SpaceRow,
-    depth_of,
-    hub_of,
-    page_key,
-    space_key,
-)
+from agents.frontier.rows import FrontierRow, FrontierShard, PageRow, SpaceRow
 from agents.frontier.scorer import Scorer, learned_scorer
 from agents.frontier.scoring import PaperScorer
 from agents.frontier.spaces import why_spent

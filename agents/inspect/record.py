@@ -109,10 +109,16 @@ def accesses(journal: Journal) -> Iterator[Access]:
 
     A fact whose origin was passed is a repeat and is left out; a line of a log that came twice is not.
     """
+    partitions = range(journal.partitions(ACCESSES.name))
+    yield from accesses_of(entries(journal, ACCESSES.name, partition) for partition in partitions)
+
+
+def accesses_of(partitions: Iterable[Iterable[Entry]]) -> Iterator[Access]:
+    """Yield the accesses, as `accesses` does, that records of the partitions of that topic hold."""
     decode = Decoder[AccessPack](AccessPack)
-    for partition in range(journal.partitions(ACCESSES.name)):
+    for found in partitions:
         last: dict[str, tuple[int, int]] = {}
-        for entry in entries(journal, ACCESSES.name, partition):
+        for entry in found:
             try:
                 pack = decode(entry.value or b"")
             except RecordError:

@@ -61,7 +61,7 @@ class FrontierMetrics:
         for name, number in flying.items():  # of predicates that were removed
             reading.add(IN_FLIGHT, number, self._label(name))
         reading.add(QUEUE_LIMIT, candidates.settings.queue)
-        reading.add(RETRYING, candidates.retrying)
+        reading.add(RETRYING, candidates.retries.urls)
         reading.add(HOSTS_WAITING, candidates.clocks.waiting(self._clock()))
 
     def _measure_urls(self, reading: Reading) -> None:

@@ -1,9 +1,6 @@
 """Where the command puts its files; another's files are never touched."""
 
-from dataclasses import dataclass
-from pathlib import Path
-
-from agents.output_directory import claimed
+from agents.output_directory import Outputs
 
 #: The tables, as CSV: pages, hubs, prefixes, how well news were told, and the daily clicks that are drawn.
 TABLES = ("pages", "hubs", "prefixes", "measures", "daily")
@@ -11,25 +8,9 @@ TABLES = ("pages", "hubs", "prefixes", "measures", "daily")
 PICTURES = ("daily", "concentration")
 
 
-@dataclass(frozen=True)
-class Place:
-    """The output directory and the names of what is left in it."""
+class Place(Outputs):
+    """The output directory of ``scentline news``."""
 
-    directory: Path
-
-    def table(self, name: str) -> Path:
-        """Return the CSV file of one of `TABLES`."""
-        return self.directory / f"{name}.csv"
-
-    def picture(self, name: str) -> Path:
-        """Return the file of one of `PICTURES`."""
-        return self.directory / f"{name}.png"
-
-    def prepare(self) -> None:
-        """Make the directory, or clear what an earlier run left in it, and nothing else.
-
-        Raises `agents.output_directory.OccupiedError`.
-        """
-        with claimed(self.directory, "news"):
-            for path in (*map(self.table, TABLES), *map(self.picture, PICTURES)):
-                path.unlink(missing_ok=True)
+    command = "news"
+    tables = TABLES
+    pictures = dict.fromkeys(PICTURES, "png")

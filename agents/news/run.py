@@ -56,12 +56,7 @@ def run(settings: Settings, sources: Sequence[str], labels: Path | None, out: Pa
         place.prepare()
     given = settings.news
     criterion = Criterion(given.first_days, given.threshold, given.least)
-    clicks = DailyClicks(
-        given.window, open_days=min(2, given.window), pages=given.pages, visitors=given.visitors
-    )
-    discovery = NewsDiscovery(clicks, Outlinks(pairs=given.links))
-    with progress(sys.stderr) as bars:
-        found = read(sources, settings.observe, discovery, time.time(), bars)
+    found, discovery = _read(settings, sources)
     news = discovery.find(criterion, hubs=given.hubs, share=given.share, least=given.prefix_least)
     if not news.standings:
         raise ConfigurationError(
@@ -81,6 +76,16 @@ def run(settings: Settings, sources: Sequence[str], labels: Path | None, out: Pa
     if place is not None:
         _write(place, result, known, given)
     return result
+
+
+def _read(settings: Settings, sources: Sequence[str]) -> tuple[Read, NewsDiscovery]:
+    given = settings.news
+    clicks = DailyClicks(
+        given.window, open_days=min(2, given.window), pages=given.pages, visitors=given.visitors
+    )
+    discovery = NewsDiscovery(clicks, Outlinks(pairs=given.links))
+    with progress(sys.stderr) as bars:
+        return read(sources, settings.observe, discovery, time.time(), bars), discovery
 
 
 def short(days: int, settings: NewsSettings) -> str | None:

@@ -17,40 +17,47 @@ async def live_lines(lines: Iterable[NumberedLine]) -> AsyncIterator[list[Number
     They are read in a thread of their own, which may wait for the next line as long as it likes and does not
     keep the program from ending.
     """
-    loop = asyncio.get_running_loop()
-    arrived = asyncio.Event()
-    room = threading.Semaphore(WAITING)
-    waiting: deque[NumberedLine] = deque()
-    ending: list[BaseException | None] = []
+    arrivals = _Arrivals()
+    threading.Thread(target=arrivals.read, args=(lines,), name="live log", daemon=True).start()
+    while chunk := await arrivals.take():
+        yield chunk
 
-    def tell() -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(arrived.set)
 
-    def read() -> None:
-        error: BaseException | None = None
+class _Arrivals:
+    """Lines between the thread that reads them and the task that takes them."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._arrived = asyncio.Event()
+        self._room = threading.Semaphore(WAITING)
+        self._waiting: deque[NumberedLine] = deque()
+        self._ending: list[Exception | None] = []
+
+    def read(self, lines: Iterable[NumberedLine]) -> None:
+        """Read lines to their end, each when there is room for it; an error of theirs is an end."""
+        error: Exception | None = None
         try:
             for line in lines:
-                room.acquire()
-                waiting.append(line)
-                tell()
+                self._room.acquire()
+                self._waiting.append(line)
+                self._tell()
         except Exception as caught:
             error = caught
-        ending.append(error)
-        tell()
+        self._ending.append(error)
+        self._tell()
 
-    threading.Thread(target=read, name="live log", daemon=True).start()
-    while True:
-        await arrived.wait()
-        arrived.clear()
-        ended = bool(ending)
-        chunk = [waiting.popleft() for _ in range(len(waiting))]
+    def _tell(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._arrived.set)
+
+    async def take(self) -> list[NumberedLine]:
+        """Wait for lines, and take what is there; nothing at their end, where an error of theirs is raised."""
+        while not self._waiting and not self._ending:
+            await self._arrived.wait()
+            self._arrived.clear()
+        chunk = [self._waiting.popleft() for _ in range(len(self._waiting))]
         if chunk:
-            room.release(len(chunk))
-            yield chunk
-        elif ended:
-            break
-        if ended:
-            arrived.set()
-    if ending[0] is not None:
-        raise ending[0]
+            self._room.release(len(chunk))
+        elif self._ending[0] is not None:
+            raise self._ending[0]
+        return chunk

@@ -1,1 +1,1 @@
-"""Webs to crawl without the internet: an HTTP server on loopback that answers as a forward proxy."""
+"""Webs without the internet: archives and link graphs from files, and a server that answers as a proxy."""

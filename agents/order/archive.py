@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.depth.graphs import GraphError
 from agents.evaluate.load import Body, bodies, chunks
 from agents.evaluate.progress import Progress
 from agents.evaluate.spread import spread
 from agents.offline.archive import Archive
+from agents.offline.linkgraph import GraphError
 from agents.order.web import Text, Web
 from agents.web.parse import parse
 from models.ordering.graph import Graph

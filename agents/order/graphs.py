@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from agents.depth.graphs import read_graph as read_links
+from agents.offline.linkgraph import read_graph as read_links
 from models.ordering.graph import Graph
 
 
@@ -12,7 +12,7 @@ def read_graph(path: Path) -> Graph:
     """Read a file of links; the pages are those that some link concerns.
 
     Their names are their URLs where the file has them, else their numbers. Raises
-    `agents.depth.graphs.GraphError` for another file.
+    `agents.offline.linkgraph.GraphError` for another file.
     """
     found = read_links(path)
     numbers, pages = np.unique(found.links, return_inverse=True)

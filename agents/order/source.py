@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from agents.depth.graphs import GraphError
 from agents.evaluate.progress import Progress
 from agents.observation.logfile import LogFile
+from agents.offline.linkgraph import GraphError
 from agents.order.archive import read_archive
 from agents.order.graphs import read_graph
 from agents.order.web import Web
@@ -34,8 +34,8 @@ class Chosen:
 def read_web(path: Path, chosen: Chosen, settings: Settings, processes: int, progress: Progress) -> Web:
     """Read a file of links or an archive, and leave out what can't be reached (Cho 1998, section 6).
 
-    Raises `agents.depth.graphs.GraphError` or `agents.offline.warc.ArchiveError` for what is neither, or has
-    no such part.
+    Raises `agents.offline.linkgraph.GraphError` or `agents.offline.warc.ArchiveError` for what is neither, or
+    has no such part.
     """
     with LogFile(str(path)) as file:
         first = next(iter(file), (0, b""))[1]

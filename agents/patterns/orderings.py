@@ -8,11 +8,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from agents.evaluate.progress import Progress
+from models.evaluate.baselines.ranked import Ranked
 from models.evaluate.virtual import virtual_crawl
 from models.ordering.pagerank import pagerank
 from models.page import Page
 from models.patterns.counts import Behaviour
-from models.patterns.crawling import Curve, Ranked, discovered_visits, fetched_visits, reached
+from models.patterns.crawling import Curve, discovered_visits, fetched_visits, reached
 from models.patterns.mine import Patterns
 from models.patterns.ranking import DISCOVERY, FETCH, score
 from models.url import identifier

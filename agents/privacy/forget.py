@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 from agents.crawl.journal import open_journal
 from agents.observation.observer import Observer
-from agents.observation.pseudonym import KEY_FILE, Pseudonyms
 from agents.privacy.bounds import bounds_of
-from agents.privacy.plan import Replacement, begin, choose, end, is_pseudonym, pending
+from agents.privacy.plan import Replacement, begin, choose, end, pending
 from agents.privacy.rawlines import lines_of
 from agents.privacy.rewrite import delete, purge, rewrite
-from streams.configuration import ConfigurationError
+from agents.privacy.whose import key_of, pseudonym_of
 from streams.settings import Settings
 from streams.transport.database import JournalMissingError
 
@@ -32,20 +31,12 @@ def forget_user(settings: Settings, user: str, is_name: bool) -> Forgotten:
     data = settings.data
     if not (data / "journal" / "CURRENT").exists():
         raise JournalMissingError(f"forget-user: nothing in {data}; expected the data directory of a crawl")
-    key = _key(settings)
-    if is_name and key is None:
-        raise ConfigurationError(
-            "forget-user: no key of the pseudonyms; expected observe.user_key as it was when the log was fed"
-        )
-    if not is_name and not is_pseudonym(user):
-        raise ConfigurationError(
-            "forget-user: --pseudonym takes 16 hexadecimal digits, as the topics have them"
-        )
-    old = Pseudonyms(key).of(user) if is_name and key is not None else user
+    old = pseudonym_of(settings, user, is_name)
     unfinished = pending(data)
     entries = _replaced(settings, unfinished) if unfinished is not None else 0
     with open_journal(settings) as journal:
-        lines = list(lines_of(journal, Observer(settings.observe, key or b""), old, user if is_name else None))
+        observer = Observer(settings.observe, key_of(settings) or b"")
+        lines = list(lines_of(journal, observer, old, user if is_name else None))
         replacement = choose(old, bounds_of(old, settings, journal), settings.streams.partitions)
     delete(data, lines)
     begin(data, replacement)
@@ -57,11 +48,3 @@ def _replaced(settings: Settings, replacement: Replacement) -> int:
     purge(settings.data)
     end(settings.data)
     return found
-
-
-def _key(settings: Settings) -> bytes | None:
-    configured = settings.observe.user_key
-    if configured is not None and configured.get_secret_value():
-        return configured.get_secret_value().encode()
-    kept = settings.data / KEY_FILE
-    return kept.read_bytes() if kept.exists() else None

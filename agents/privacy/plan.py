@@ -24,6 +24,21 @@ class Replacement(msgspec.Struct, frozen=True):
     old: str
     new: str
 
+    def concerns(self, key: bytes, value: bytes) -> bool:
+        """Return whether an entry holds the old pseudonym: it stands in keys and values as it is."""
+        old = self.old.encode()
+        return old in key or old in value
+
+    def of(self, key: bytes, value: bytes) -> list[tuple[bytes, bytes | None]]:
+        """Return what is to be written in the place of an entry, None for a key that is to be deleted.
+
+        >>> Replacement("old", "new").of(b"u-old", b"[old]")
+        [(b'u-old', None), (b'u-new', b'[new]')]
+        """
+        old, new = self.old.encode(), self.new.encode()
+        written: list[tuple[bytes, bytes | None]] = [(key.replace(old, new), value.replace(old, new))]
+        return [(key, None), *written] if old in key else written
+
 
 class Bounds(msgspec.Struct, frozen=True):
     """Pseudonyms that the new one must lie between, as numbers, themselves left out."""

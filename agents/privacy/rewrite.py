@@ -72,15 +72,16 @@ def _compact(db: Database) -> None:
 
 
 def _replace(db: Database, replacement: Replacement) -> int:
-    old, new = replacement.old.encode(), replacement.new.encode()
     replaced = 0
     try:
-        for entries in _batches((key, value) for key, value in db.items() if old in key or old in value):
+        for entries in _batches(entry for entry in db.items() if replacement.concerns(*entry)):
             batch = WriteBatch(raw_mode=True)
-            for key, value in entries:
-                if old in key:
-                    batch.delete(key)
-                batch.put(key.replace(old, new), value.replace(old, new))
+            for entry in entries:
+                for key, value in replacement.of(*entry):
+                    if value is None:
+                        batch.delete(key)
+                    else:
+                        batch.put(key, value)
             db.write(batch)
             replaced += len(entries)
     finally:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from agents.crawl.policy import of_crawl
+from agents.crawl.fixed import of_crawl
 from agents.inspect.record import definitions
 from agents.learn.inputs import inputs_of
 from agents.learn.rows import (

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents.crawl.directory import make_directory
+from agents.crawl.fixed import kept_policy
 from agents.crawl.journal import open_journal
-from agents.crawl.policy import kept_policy
 from agents.inspect.record import definitions, entries
 from agents.stored import read_stored
 from models.interest.features import BASE

@@ -7,8 +7,9 @@ import shutil
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from agents.crawl.policy import keep_policy
+from agents.crawl.fixed import keep_fixed
 from streams.configuration import ConfigurationError
+from streams.forgetting import check_not_forgetting
 from streams.settings import Settings
 from streams.tables import writing
 from streams.topics import APP_ID, FETCHES, PAGES, PROXY_LOG, TABLES, TOPICS, changelog_of
@@ -31,14 +32,15 @@ def take(settings: Settings, progress: Progress) -> int:
     """Copy what the crawl at the broker of ``settings`` knows to their data directory; return the records.
 
     Changelogs are copied first: messages that come meanwhile then count as not absorbed yet. Raises
-    `ConfigurationError` where something is in the directory, `AdminError` where the broker can't be read.
+    `ConfigurationError` where something is in the directory or a user is just being forgotten, `AdminError`
+    where the broker can't be read.
     """
     data = settings.data
     if data.exists() and any(data.iterdir()):
         raise ConfigurationError(f"data {data}: not empty; a snapshot needs a directory of its own")
     data.mkdir(parents=True, exist_ok=True)
     try:
-        keep_policy(settings)
+        keep_fixed(settings)
         with Admin(settings) as admin, Journal.open(data / "journal") as journal:
             return _Copying(settings, admin, journal, progress).run()
     except BaseException:
@@ -78,6 +80,7 @@ class _Copying:
                 rows = {entry.key: entry.value for entry in chunk if entry.key not in (None, CLAIM)}
                 store.write({key: value for key, value in rows.items() if key}, chunk[-1].offset)
                 records += len(chunk)
+            check_not_forgetting(store, "snapshot")
         return records
 
     def _topic(self, name: str, partitions: int) -> int:

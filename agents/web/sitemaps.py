@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 from agents.web.result import DAY, UNKNOWN, Answer, FetchError, Validators
 from agents.web.sitemap import read
@@ -24,6 +24,14 @@ Ask = Callable[[str, Validators], Awaitable[Answer]]
 
 Tell = Callable[[list[str]], Awaitable[None]]
 """Takes canonical URLs of one host."""
+
+
+class _File(NamedTuple):
+    """What a file came to: the URLs it lists, the files to be read after it, its version where it was had."""
+
+    urls: Sequence[str] = ()
+    more: Sequence[str] = ()
+    version: Validators | None = None
 
 
 class Sitemaps:
@@ -90,30 +98,34 @@ class Sitemaps:
             if not waiting or left <= 0:
                 break
             url, depth = waiting.popleft()
-            try:
-                answer = await self._ask(url, self._versions.get(url, UNKNOWN))
-            except FetchError as error:
-                if error.kind == "retry":
-                    return
-                continue
-            if answer.status >= 500 or answer.status == 429:
+            found = await self._file(name, url, depth)
+            if found is None:
                 return
-            urls: list[str] = []
-            more = [] if answer.target is None else _own([answer.target], name)
-            if answer.status == 200:
-                versions[url] = answer.validators
-                # Up to a second of work, which must not hold up the others.
-                urls, inner = await asyncio.to_thread(_read, answer.body, name)
-                more = inner if depth < MAX_DEPTH else []
-            urls = urls[:left]
+            if found.version is not None:
+                versions[url] = found.version
+            urls = list(found.urls[:left])
             left -= len(urls)
             for start in range(0, len(urls), BATCH):
                 await tell(urls[start : start + BATCH])
-            waiting.extend((one, depth + 1) for one in more if one not in seen)
-            seen.update(more)
+            waiting.extend((one, depth + 1) for one in found.more if one not in seen)
+            seen.update(found.more)
         # Not before: an index is known to be as it was only if all that it lists was read.
         for url, version in versions.items():
             _remember(self._versions, url, version)
+
+    async def _file(self, name: str, url: str, depth: int) -> _File | None:
+        """Read one file of a host, so deep within indexes; None where the host is to be left alone for now."""
+        try:
+            answer = await self._ask(url, self._versions.get(url, UNKNOWN))
+        except FetchError as error:
+            return None if error.kind == "retry" else _File()
+        if answer.status >= 500 or answer.status == 429:
+            return None
+        if answer.status != 200:
+            return _File(more=() if answer.target is None else _own([answer.target], name))
+        # Up to a second of work, which must not hold up the others.
+        urls, inner = await asyncio.to_thread(_read, answer.body, name)
+        return _File(urls, inner if depth < MAX_DEPTH else (), answer.validators)
 
 
 def _read(body: bytes, name: str) -> tuple[list[str], list[str]]:

@@ -7,7 +7,7 @@ from secrets import token_bytes
 
 from agents.crawl.connect import connect
 from agents.crawl.directory import make_directory
-from agents.crawl.policy import keep_policy
+from agents.crawl.fixed import keep_fixed
 from agents.observation.observer import Observer
 from agents.predicates import check_judges, with_every_page
 from agents.web.contact import stays_home
@@ -41,7 +41,7 @@ def run(settings: Settings, roles: tuple[str, ...]) -> None:
     settings = with_every_page(settings)
     _check(settings, roles)
     make_directory(settings.data)
-    keep_policy(settings)
+    keep_fixed(settings)
     observer = Observer(settings.observe, _key(settings, roles))
     asyncio.run(_run(settings, roles, observer))
 

@@ -11,6 +11,7 @@ from agents.frontier.agent import FrontierAgent
 from agents.harvest import HarvestAgent
 from agents.judge import JudgeAgent
 from agents.judges.reading import PageReader
+from agents.judges.rejudge import Rejudge, Room
 from agents.judges.verdicts import Verdicts
 from agents.keep.store import KeptPages
 from agents.learn.agent import LearnAgent
@@ -19,6 +20,7 @@ from agents.observe import ObserveAgent
 from agents.web.client import Client
 from agents.worker.part import Part
 from streams.runtime import Runtime, every
+from streams.transport.reader import LogReader
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Tools:
     pages: PageReader | None = None
     verdicts: Verdicts | None = None
     kept: KeptPages | None = None
+    reader: LogReader | None = None
+    room: Room | None = None
 
 
 def observe(runtime: Runtime, tools: Tools) -> Part[ObserveAgent]:
@@ -65,8 +69,10 @@ def fetch(runtime: Runtime, tools: Tools) -> Part[FetchAgent]:
 def judge(runtime: Runtime, tools: Tools) -> Part[JudgeAgent]:
     """Return the role that checks pages against the predicates."""
     assert tools.pages is not None and tools.verdicts is not None and tools.kept is not None
+    assert tools.reader is not None and tools.room is not None
     agent = JudgeAgent(runtime, tools.pages, tools.verdicts, tools.kept)
-    return Part(agent, agent.inbox)
+    rejudge = Rejudge(runtime, agent.inbox, tools.reader, tools.pages, tools.verdicts, tools.kept, tools.room)
+    return Part(agent, agent.inbox, (rejudge.run,))
 
 
 def learn(runtime: Runtime, tools: Tools) -> Part[LearnAgent]:

@@ -22,6 +22,7 @@ from agents.web.client import Client
 from agents.web.rules import product
 from agents.worker.part import Part
 from agents.worker.roles import MAKERS, Tools
+from agents.worker.room import room
 from streams.broadcast import Broadcast
 from streams.logging import EventLog
 from streams.metrics.lag import broadcast_lag
@@ -89,8 +90,10 @@ class Worker:
             self._check_judges()
         for app in self._apps:
             app.finalize()
-            await app.start()
             self._resources.push_async_callback(app.stop)
+        # Together: each waits a second or more for its group on Kafka.
+        await asyncio.gather(*(app.start() for app in self._apps))
+        for app in self._apps:
             self._resources.callback(asyncio.create_task(self._watch(app)).cancel)
         self._resources.push_async_callback(self._finish)
 
@@ -124,7 +127,8 @@ class Worker:
             pages = PageReader(settings.judge, settings.fetch.max_bytes, product(settings.fetch.user_agent))
             kept = KeptPages(settings.data, settings.keep, settings.fetch.user_agent, pages.body)
             self._resources.callback(kept.close)
-        return Tools(self._observer, client, pages, verdicts, kept)
+        waits = room(settings, self.log, self.parts)
+        return Tools(self._observer, client, pages, verdicts, kept, self.log.reader, waits)
 
     async def _listen(self) -> None:
         """Read what every worker must know before anything is judged or chosen, then follow it."""

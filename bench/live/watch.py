@@ -6,7 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from agents.frontier.rows import FrontierRow, PageRow, page_key
+from agents.frontier.keys import page_key
+from agents.frontier.rows import FrontierRow, PageRow
 from streams.tables import TableMissingError, open_read_only
 
 LOOK_SECONDS = 0.1

@@ -9,6 +9,7 @@ in Kafka").
 from collections.abc import Iterator
 from typing import Any
 
+from agents.crawl.downstream import REJUDGED
 from agents.snapshot.take import LEFT_OUT
 from deploy.manifests.topics import CLUSTER
 from streams.topics import APP_ID, INBOXES, TABLES, TOPICS, Topic, changelog_of, group_of
@@ -40,6 +41,7 @@ Acl = dict[str, Any]
 def users() -> list[dict[str, Any]]:
     """Return a ``KafkaUser`` for each role, for people, for log shippers and for KEDA."""
     rights = {role: [*_messages(role), *_changelogs(role), _group(role, "Read")] for role in ROLES}
+    rights["judge"] += [_group(role, "Describe") for role in REJUDGED]
     rights[SHIPPER] = [
         _acl("topic", topic.name, *operations)
         for topic in TOPICS

@@ -1,16 +1,13 @@
 """The candidates of a crawl in memory, best first."""
 
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from random import Random
 
-# The heap may hold twice what is live and this much more before it is rebuilt.
-_SLACK = 64
+from models.ordering.queue import Queue
 
 
-class LazyQueue:
-    """URLs with a priority; equal priorities go by order of discovery, that of the first `put`.
-
-    A change of priority makes a new entry, and the old one stays in the heap until it is met.
+class LazyQueue(Queue[str]):
+    """A queue of URLs of which the best few can be looked at.
 
     >>> queue = LazyQueue()
     >>> for url, priority in (("a", 1.0), ("b", 2.0), ("c", 2.0), ("a", 3.0)):
@@ -21,33 +18,6 @@ class LazyQueue:
     >>> queue.best(2), len(queue)
     (['b', 'c'], 2)
     """
-
-    def __init__(self) -> None:
-        self._live: dict[str, tuple[float, int, str]] = {}
-        self._heap: list[tuple[float, int, str]] = []
-        self._discovered = 0
-
-    def __len__(self) -> int:
-        return len(self._live)
-
-    def __contains__(self, url: object) -> bool:
-        return url in self._live
-
-    def put(self, url: str, priority: float) -> None:
-        """Insert a URL, or change its priority."""
-        known = self._live.get(url)
-        if known is None:
-            order = self._discovered
-            self._discovered += 1
-        elif known[0] == -priority:
-            return
-        else:
-            order = known[1]
-        self._live[url] = item = (-priority, order, url)
-        heappush(self._heap, item)
-        if len(self._heap) > 2 * len(self._live) + _SLACK:
-            self._heap = list(self._live.values())
-            heapify(self._heap)
 
     def discard(self, url: str) -> None:
         """Remove a URL, if it is there."""

@@ -58,31 +58,42 @@ def build(urls: Sequence[str], growth: Growth) -> Syntax:
 
     Time is O(n k log n) a level for n URLs and k keys. The tree depends on the set of URLs, not on their order.
     """
-    support = min(growth.support, len(urls))
-    columns = Columns(urls, support)
-    nodes: list[Node] = []
-    names: set[str] = set()
-    leaf_of = np.zeros(len(urls), np.int64)
-    root = Node(0, None, 1)
-    waiting: list[tuple[int, int, _Tip]] = []
+    growing = _Growing(urls, min(growth.support, len(urls)))
+    growing.plant(Node(0, None, 1), np.arange(len(urls)), {}, list(growing.columns.codes), "")
+    leaves = 1
+    while growing.tips and leaves < growth.leaves:
+        leaves += growing.split() - 1
+    return _numbered(growing.nodes, growing.leaf_of)
 
-    def plant(node: Node, rows: _Rows, decided: Decided, keys: Sequence[str], step: str) -> None:
-        fixed, varying, split = _look(columns, rows, keys, support)
+
+class _Growing:
+    """A tree that grows: its nodes, no two of one name, which leaf each URL is in, and the leaves to split."""
+
+    def __init__(self, urls: Sequence[str], support: int) -> None:
+        self.columns = Columns(urls, support)
+        self.nodes: list[Node] = []
+        self.leaf_of = np.zeros(len(urls), np.int64)
+        self.tips: list[tuple[int, int, _Tip]] = []
+        self._support = support
+        self._names: set[str] = set()
+
+    def plant(self, node: Node, rows: _Rows, decided: Decided, keys: Sequence[str], step: str) -> None:
+        """Add a node with the URLs of these rows: ``step`` is what tells it from its siblings."""
+        fixed, varying, split = _look(self.columns, rows, keys, self._support)
         node.fixed = tuple(fixed.items())
         decided = {**decided, **fixed}
-        node.name = _unused(name_of(decided, varying), step, names)
-        nodes.append(node)
-        leaf_of[rows] = len(nodes) - 1
+        node.name = _unused(name_of(decided, varying), step, self._names)
+        self.nodes.append(node)
+        self.leaf_of[rows] = len(self.nodes) - 1
         if split is not None:
             tip = _Tip(node, rows, decided, varying, split)
-            heapq.heappush(waiting, (-len(rows), len(nodes), tip))
+            heapq.heappush(self.tips, (-len(rows), len(self.nodes), tip))
 
-    plant(root, np.arange(len(urls)), {}, list(columns.codes), "")
-    leaves = 1
-    while waiting and leaves < growth.leaves:
-        tip = heapq.heappop(waiting)[2]
-        key, groups = tip.split.key, _groups(columns, tip)
-        tip.node.key = key
+    def split(self) -> int:
+        """Split the largest leaf that can be; return how many children it has now."""
+        tip = heapq.heappop(self.tips)[2]
+        tip.node.key = key = tip.split.key
+        groups = _groups(self.columns, tip)
         keys = [name for name in tip.varying if name != key]
         for value, rows in groups:
             child = Node(0, None, tip.node.depth + 1)
@@ -91,9 +102,8 @@ def build(urls: Sequence[str], growth: Growth) -> Syntax:
             else:
                 tip.node.children[value] = child
             shown = "none" if value is None else str(value.value if isinstance(value, Other) else value)
-            plant(child, rows, {**tip.decided, key: value}, keys, f"{key}: {shown}")
-        leaves += len(groups) - 1
-    return _numbered(nodes, leaf_of)
+            self.plant(child, rows, {**tip.decided, key: value}, keys, f"{key}: {shown}")
+        return len(groups)
 
 
 def _look(

@@ -83,6 +83,7 @@ WAIT_SECONDS = _counter("politeness_wait_seconds", "seconds that orders waited f
 # judge
 
 PAGES_READ = _counter("pages", "fetched pages read, by what became of them", "outcome")
+KEPT_LEFT = _gauge("kept_pages_left", "kept pages that a later predicate has yet to go through", "predicate")
 
 # frontier
 

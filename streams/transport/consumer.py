@@ -11,8 +11,8 @@ from faust.types import TP, ConsumerMessage
 from streams.topics import partition_of
 from streams.transport.assignment import assign_everything
 from streams.transport.declaration import declare
-from streams.transport.journal import Journal
 from streams.transport.layout import Entry
+from streams.transport.on_journal import OnJournal
 from streams.transport.waiting import finish
 
 #: What one poll takes at most, shared by the partitions that have records; each gives at least one. The records
@@ -27,12 +27,11 @@ CLEAN_RECORDS = 500
 CLEAN_PAUSE_SECONDS = 0.02
 
 
-class Consumer(FaustConsumer):
+class Consumer(OnJournal, FaustConsumer):
     """Reads the assigned partitions of the journal; wakes at once when one of them gets a record."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._journal: Journal
         self._assigned: set[TP] = set()
         self._positions: dict[TP, int] = {}
         self._generation = 0
@@ -40,29 +39,10 @@ class Consumer(FaustConsumer):
 
     async def on_start(self) -> None:
         """Open the journal and keep it clean."""
-        self._journal = self.transport.open_journal()
         await super().on_start()
         self.add_future(self._clean())
 
-    async def on_shutdown(self) -> None:
-        """Close the journal: nothing reads or commits any more."""
-        await super().on_shutdown()
-        self._journal.close()
-
     # assignment
-
-    async def create_topic(
-        self,
-        topic: str,
-        partitions: int,
-        replication: int,
-        *,
-        retention: Any = None,
-        compacting: bool | None = None,
-        **_: Any,
-    ) -> None:
-        """Make a topic in the journal."""
-        declare(self._journal, topic, partitions, retention, compacting)
 
     async def subscribe(self, topics: Iterable[str]) -> None:
         """Take every partition of the topics; a topic that does not exist is made."""

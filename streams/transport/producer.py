@@ -10,40 +10,14 @@ from faust.types import TP, RecordMetadata
 from mode.utils.futures import done_future
 
 from streams.topics import partition_of
-from streams.transport.declaration import declare
-from streams.transport.journal import Journal
+from streams.transport.on_journal import OnJournal
 
 
-class Producer(FaustProducer):
+class Producer(OnJournal, FaustProducer):
     """Appends to the journal; a message is in it when `send` returns."""
-
-    _journal: Journal
 
     def __post_init__(self) -> None:
         self._turns = itertools.count()
-
-    async def on_start(self) -> None:
-        """Open the journal."""
-        self._journal = self.transport.open_journal()
-        await super().on_start()
-
-    async def on_shutdown(self) -> None:
-        """Close the journal."""
-        await super().on_shutdown()
-        self._journal.close()
-
-    async def create_topic(
-        self,
-        topic: str,
-        partitions: int,
-        replication: int,
-        *,
-        retention: Any = None,
-        compacting: bool | None = None,
-        **_: Any,
-    ) -> None:
-        """Make a topic in the journal."""
-        declare(self._journal, topic, partitions, retention, compacting)
 
     async def send(
         self,

@@ -4,13 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from agents.frontier.book import Book
-from agents.frontier.rows import (
-    FrontierShard,
-    PageRow,
-    ParentRow,
-    page_key,
-    parent_key,
-)
+from agents.frontier.keys import page_key, parent_key
+from agents.frontier.rows import FrontierShard, PageRow, ParentRow
 from models.counts import Counts
 from models.page import Link
 from models.url import identifier

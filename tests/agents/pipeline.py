@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from agents.browse import BrowseAgent, UserRow
 from agents.frontier.book import Book
-from agents.frontier.rows import PAGE_PREFIX, FrontierRow, FrontierShard, PageRow
+from agents.frontier.keys import PAGE_PREFIX
+from agents.frontier.rows import FrontierRow, FrontierShard, PageRow
 from models.counts import Counts
 from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage

@@ -12,7 +12,8 @@ import msgspec
 import pytest
 from rocksdict import Options, Rdict
 
-from agents.frontier.rows import HOST_PREFIX, PAGE_PREFIX, FrontierRow, HostRow, PageRow
+from agents.frontier.keys import HOST_PREFIX, PAGE_PREFIX
+from agents.frontier.rows import FrontierRow, HostRow, PageRow
 from agents.inspect.record import outcomes
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb

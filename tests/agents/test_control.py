@@ -8,16 +8,13 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from zstandard import ZstdCompressor
 
 from agents.control.command import known_predicates, submit
 from agents.control.messages import carry_out
-from agents.control.rejudge import Rejudge
 from agents.control.requests import (
     MOST_BYTES,
     AddPredicate,
     ChangePredicate,
-    JudgeKept,
     RefusedError,
     Request,
     Seeds,
@@ -25,23 +22,17 @@ from agents.control.requests import (
 )
 from agents.control.service import ControlService
 from agents.control.spool import DIRECTORY, Spool
-from agents.crawl.feeder import nothing_waits
-from agents.inspect.record import entries, outcomes
-from agents.judges.reading import PageReader
-from agents.judges.verdicts import Verdicts
-from agents.keep.store import KeptPages
+from agents.inspect.record import entries
 from agents.predicates import Predicates
-from models.url import identifier
 from streams.broadcast import Broadcast
-from streams.records import Decoder, PredicateDefinition, Rejudged, Relinked, Seeded, SightingPack, encode
+from streams.records import Decoder, PredicateDefinition, Seeded, SightingPack
 from streams.runtime import Runtime
-from streams.settings import KeepSettings, Settings
-from streams.topics import PAGES, PREDICATES, SIGHTINGS
+from streams.settings import Settings
+from streams.topics import PREDICATES, SIGHTINGS
 from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal
 from streams.transport.publisher import JournalPublisher
 from tests.agents.shards import a_runtime
-from tests.agents.test_keep import fetched
 
 TEA = AddPredicate("tea", '"tea"', 2.0)
 
@@ -144,17 +135,26 @@ def test_what_was_asked_before_is_carried_out_first(crawled: Settings) -> None:
     assert states(crawled)["tea"] == ('"tea"', 7.0, "active")
 
 
-def test_judging_kept_pages_waits_for_a_crawl(crawled: Settings) -> None:
-    submit(crawled, msgspec.structs.replace(TEA, kept=True))
-    spool = Spool(crawled.data)
-    (name,) = spool.names()
-    assert spool.read(name) == JudgeKept("tea")
+def test_that_kept_pages_are_of_concern_is_part_of_the_definition_and_stays_so(crawled: Settings) -> None:
+    submit(crawled, TEA)
+    assert not known_predicates(crawled)["tea"].kept
+    for request in (msgspec.structs.replace(TEA, kept=True), TEA, ChangePredicate("tea", share=3.0)):
+        submit(crawled, request)
+        assert known_predicates(crawled)["tea"].kept
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
-@given(st.sampled_from([TEA, ChangePredicate("tea", share=3.0), ChangePredicate("tea", state="paused")]))
+@given(
+    st.sampled_from(
+        [
+            TEA,
+            AddPredicate("tea", '"tea"', kept=True),
+            ChangePredicate("tea", share=3.0),
+            ChangePredicate("tea", state="paused"),
+        ]
+    )
+)
 def test_a_request_that_is_carried_out_again_after_a_crash_comes_to_the_same(request_: Request) -> None:
-    assert not isinstance(request_, JudgeKept)
     known = {"tea": PredicateDefinition(name="tea", expression='"tea"')}
     once = carry_out(request_, known, lambda topic: 1, None).defines
     assert once is not None
@@ -165,14 +165,11 @@ def test_a_request_that_is_carried_out_again_after_a_crash_comes_to_the_same(req
 # in a running crawl
 
 
-def looked(runtime: Runtime, times: int = 1) -> Predicates:
+def looked(runtime: Runtime) -> Predicates:
     """Have a crawl's control look at the spool; return the predicates as the other agents hear of them."""
     found = Predicates()
     assert isinstance(runtime.publisher, JournalPublisher)
     journal = runtime.publisher._journal
-    reader = PageReader(runtime.settings.judge, 100_000)
-    kept = KeptPages(runtime.settings.data, KeepSettings(pages="none"), "a test", reader.body)
-    rejudge = Rejudge(runtime, journal, reader, Verdicts(found), nothing_waits, kept.keep)
 
     async def look() -> None:
         def hear(key: bytes | None, value: bytes | None) -> None:
@@ -180,13 +177,7 @@ def looked(runtime: Runtime, times: int = 1) -> Predicates:
 
         broadcast = Broadcast(journal, PREDICATES.name, hear, runtime.fail)
         await broadcast.start()
-        service = ControlService(runtime, found, rejudge)
-        passes = asyncio.create_task(service.judge_kept())
-        for _ in range(times):
-            await service.look()
-        while service.busy:
-            await asyncio.sleep(0.01)
-        passes.cancel()
+        await ControlService(runtime, found).look()
         await broadcast.stop()
 
     asyncio.run(look())
@@ -203,40 +194,6 @@ def test_a_crawl_carries_out_what_waits_in_its_order(runtime: Runtime) -> None:
     )
     assert list(found.active) == ["tea"]
     assert spool.names() == []
-
-
-def test_a_crawl_judges_the_pages_that_are_kept_by_a_new_predicate(runtime: Runtime) -> None:
-    assert isinstance(runtime.publisher, JournalPublisher)
-    journal = runtime.publisher._journal
-    bodies = [
-        b'<title>Tea</title><a href="/cup">cup</a>',
-        b"<p>Snow",
-        b'<meta name="robots" content="noindex">tea',
-    ]
-    for number, body in enumerate(bodies):
-        page = fetched(number, time=float(number))
-        page.body = ZstdCompressor().compress(body)
-        journal.append(PAGES.name, 0, None, encode(page), 1.0)
-    journal.append(PAGES.name, 0, None, b"no page", 1.0)
-    spool = Spool(runtime.settings.data)
-    spool.put(msgspec.structs.replace(TEA, kept=True))
-    looked(runtime, times=2)
-    assert spool.names() == []
-    told = [
-        fact
-        for entry in entries(journal, SIGHTINGS.name, 0)
-        for _, _, fact in Decoder[SightingPack](SightingPack)(entry.value or b"").facts
-    ]
-    urls = [fetched(number).order.url for number in range(2)]
-    assert told == [
-        Rejudged(urls[0], {"tea": True}, 0.0, ("tea", "cup")),
-        Relinked(identifier(urls[0]), {"tea": True}, 0.0),
-        Rejudged(urls[1], {"tea": False}, 1.0, ("snow",)),
-    ]
-    assert [(found.url, found.verdict, found.later, found.origin) for found in outcomes(journal)] == [
-        (urls[0], {"tea": True}, True, "pages/0@0"),
-        (urls[1], {"tea": False}, True, "pages/0@1"),
-    ]
 
 
 def test_a_predicate_that_is_removed_judges_no_more(runtime: Runtime) -> None:

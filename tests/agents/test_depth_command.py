@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from agents.depth.copies import Copies
-from agents.depth.graphs import GraphError, read_graph
 from agents.depth.place import Place
 from agents.depth.sites import MOST_SITES, Sites
 from agents.depth.webs import home
+from agents.offline.linkgraph import GraphError, read_graph
 from tests.agents.commands import COMMAND, complaint, environment, last_line, printed
 from tests.agents.test_archive import page, write
 from tests.patience import PATIENCE

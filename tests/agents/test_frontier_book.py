@@ -5,14 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.frontier.rows import (
-    Anchor,
-    HostRow,
-    children_of,
-    host_key,
-    page_key,
-    totals_of,
-)
+from agents.frontier.keys import children_of, host_key, page_key, totals_of
+from agents.frontier.rows import Anchor, HostRow
 from models.url import host, identifier
 from streams.records import (
     Failed,

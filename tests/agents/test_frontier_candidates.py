@@ -10,9 +10,11 @@ import pytest
 
 from agents.frontier.agent import FrontierAgent
 from agents.frontier.book import Book
-from agents.frontier.candidates import SWEPT, Candidates
-from agents.frontier.rows import Choice, FrontierRow, FrontierShard, HostRow, PageRow, host_key, page_key
+from agents.frontier.candidates import Candidates
+from agents.frontier.keys import host_key, page_key
+from agents.frontier.rows import Choice, FrontierRow, FrontierShard, HostRow, PageRow
 from agents.frontier.scorer import scorer
+from agents.frontier.sweep import SWEPT
 from models.frontier.politeness import HostClocks
 from models.interest.features import BASE, token
 from models.learner.inputs import INPUTS
@@ -83,7 +85,7 @@ class Front:
 
     def sweep(self, steps: int = 100) -> int:
         """Sweep a round; return its steps."""
-        return next(step for step in range(1, steps) if self.candidates.sweep(NOW))
+        return next(step for step in range(1, steps) if self.candidates.sweep.step(NOW))
 
 
 @pytest.fixture
@@ -188,12 +190,12 @@ def test_judged_pages_count_against_the_budget_of_their_host_and_failed_ones_do_
     first = front.choose()
     assert first is not None
     front.sight(Failed(first, 1, "gone", "404", NOW))
-    front.candidates.land(first, NOW)
+    front.candidates.flights.land(first, NOW)
     front.sweep()
     second = front.choose()
     assert second is not None
     front.sight(Judged(second, {"p": True}, NOW))
-    front.candidates.land(second, NOW)
+    front.candidates.flights.land(second, NOW)
     front.sweep()
     assert front.choices() == []
 
@@ -220,13 +222,13 @@ def test_a_url_waits_for_its_retry_and_is_then_chosen_again(rows: Disk) -> None:
     front.sight(Seeded("http://a.org/"))
     assert front.choose() == "http://a.org/"
     front.sight(Failed("http://a.org/", 1, "retry", "timeout", NOW))
-    front.candidates.land("http://a.org/", NOW)
+    front.candidates.flights.land("http://a.org/", NOW)
     assert front.choose() is None
-    wakes = [front.candidates.next_wake]
+    wakes = [front.candidates.retries.next]
     front.candidates.wake(NOW + 9.9)
     assert front.choose(now=NOW + 9.9) is None
     front.candidates.wake(NOW + 10.0)
-    wakes.append(front.candidates.next_wake)
+    wakes.append(front.candidates.retries.next)
     assert wakes == [NOW + 10.0, None]
     assert front.choose(now=NOW + 10.0) == "http://a.org/"
 
@@ -237,7 +239,7 @@ def test_a_url_that_waits_waits_once_however_often_it_is_looked_at(rows: Disk) -
     front.sight(Seeded("http://a.org/"))
     front.choose()
     front.sight(Failed("http://a.org/", 1, "retry", "timeout", NOW))
-    front.candidates.land("http://a.org/", NOW)
+    front.candidates.flights.land("http://a.org/", NOW)
     for _ in range(5):
         front.sweep()
     assert len(front.candidates) == 1
@@ -249,7 +251,7 @@ def test_a_host_with_a_delay_is_asked_for_one_page_at_a_time(rows: Disk) -> None
     front.sight(*map(Seeded, urls(4, hosts=2)))
     assert sorted(map(host, front.choices())) == ["h0.org", "h1.org"]
     for url in list(front.candidates.flights):
-        front.candidates.land(url, NOW + 0.5)
+        front.candidates.flights.land(url, NOW + 0.5)
     assert front.choices(now=NOW + 0.9) == []
     assert len(front.choices(now=NOW + 1.0)) == 2
 
@@ -260,8 +262,8 @@ def test_a_lease_that_ran_out_is_overdue(rows: Disk) -> None:
     front.sight(*map(Seeded, urls(2)))
     first = front.choose(lease=10.0)
     front.choose(lease=20.0)
-    assert front.candidates.overdue(NOW + 9.9) == []
-    assert front.candidates.overdue(NOW + 10.0) == [first]
+    assert front.candidates.flights.overdue(NOW + 9.9) == []
+    assert front.candidates.flights.overdue(NOW + 10.0) == [first]
 
 
 def test_a_page_whose_verdict_came_while_it_was_queued_is_not_chosen(rows: Disk) -> None:
@@ -298,7 +300,7 @@ def test_a_predicate_that_comes_while_pages_are_in_flight_holds_no_host_back(row
     front.candidates.open(front.shards[0], 1)
     while front.candidates.opening:
         front.candidates.take_up(NOW)
-    front.candidates.land(flying, NOW)
+    front.candidates.flights.land(flying, NOW)
     assert front.choose("q", now=NOW + 2.0) is not None
 
 
@@ -311,7 +313,7 @@ def test_a_shard_that_is_given_away_leaves_nothing_behind(rows: Disk) -> None:
     front.candidates.close(gone)
     left = {url for url in urls(30, hosts=10) if front.shard(url) is not gone}
     assert set(front.candidates.flights) | set(front.choices()) <= left
-    assert front.candidates.find(next(iter(set(urls(30, hosts=10)) - left))) is None
+    assert front.candidates.shards.find(next(iter(set(urls(30, hosts=10)) - left))) is None
 
 
 # bounds
@@ -404,7 +406,7 @@ def sight(agent: FrontierAgent, *facts: Any) -> None:
 
 def end_leases(agent: FrontierAgent, now: float) -> None:
     async def end() -> None:
-        agent._end_leases(now)
+        agent.leases.end(now)
 
     asyncio.run(end())
 
@@ -420,10 +422,10 @@ def test_what_one_shards_group_touched_is_offered_when_another_shards_group_ends
 def test_a_late_answer_to_an_order_leaves_the_next_one_in_flight(agent: FrontierAgent) -> None:
     (url,) = urls(1)
     sight(agent, Seeded(url))
-    assert agent._choose(NOW)
+    assert agent.selection.choose(NOW)
     end_leases(agent, NOW + 1000.0)
     assert not agent.candidates.flights
-    assert agent._choose(NOW + 1000.0)
+    assert agent.selection.choose(NOW + 1000.0)
     sight(agent, Failed(url, 1, "retry", "timeout", NOW))
     assert set(agent.candidates.flights) == {url}, "the second order's lease must still run out"
     assert not agent.finished
@@ -432,10 +434,10 @@ def test_a_late_answer_to_an_order_leaves_the_next_one_in_flight(agent: Frontier
 def test_a_page_answered_after_its_lease_ran_out_is_not_ordered_again(agent: FrontierAgent) -> None:
     (url,) = urls(1)
     sight(agent, Seeded(url))
-    assert agent._choose(NOW)
+    assert agent.selection.choose(NOW)
     end_leases(agent, NOW + 1000.0)
     sight(agent, Judged(url, {"p": True}, NOW))
-    assert not agent._choose(NOW + 1000.0)
+    assert not agent.selection.choose(NOW + 1000.0)
 
 
 def test_a_choice_by_the_learned_policy_notes_the_inputs_for_every_predicate_and_what_is_expected(
@@ -443,8 +445,8 @@ def test_a_choice_by_the_learned_policy_notes_the_inputs_for_every_predicate_and
 ) -> None:
     agent.heard_predicate(PredicateDefinition(name="q", expression='"sea"'))
     sight(agent, Visited(urls(1)[0], "u", NOW))
-    assert agent._choose(NOW)
-    found = agent.candidates.find(urls(1)[0])
+    assert agent.selection.choose(NOW)
+    found = agent.candidates.shards.find(urls(1)[0])
     assert found is not None
     row = found[1]
     assert row.choice is not None
@@ -461,7 +463,7 @@ def test_a_page_chosen_for_what_redirects_to_it_keeps_the_inputs_handed_on(agent
         agent, Inherited(better, 1, {"p": 9.0}, False, handed), Inherited(worse, 1, {"p": -99.0}, False, handed)
     )
     for url in (better, worse):
-        assert agent._choose(NOW)
-        agent.candidates.land(url, NOW)
-    rows = [found[1] for url in (better, worse) if (found := agent.candidates.find(url))]
+        assert agent.selection.choose(NOW)
+        agent.candidates.flights.land(url, NOW)
+    rows = [found[1] for url in (better, worse) if (found := agent.candidates.shards.find(url))]
     assert [row.inputs == handed for row in rows] == [True, False]

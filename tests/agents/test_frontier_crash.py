@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from agents.browse import BrowseAgent, UserRow
 from agents.frontier.book import Book
-from agents.frontier.rows import CHOOSABLE, Choice, FrontierRow, PageRow, page_key
+from agents.frontier.keys import page_key
+from agents.frontier.rows import CHOOSABLE, Choice, FrontierRow, PageRow
 from models.counts import Counts
 from models.crowd.trace import Step
 from models.evaluate.recount import JudgedPage, recount

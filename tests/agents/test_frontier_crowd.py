@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from agents.frontier.rows import (
-    Choice,
-    FrontierShard,
-    beside_of,
-    page_key,
-)
+from agents.frontier.keys import beside_of, page_key
+from agents.frontier.rows import Choice, FrontierShard
 from models.interest.parents import kept
 from models.url import identifier
 from streams.records import (

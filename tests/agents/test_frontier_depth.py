@@ -12,16 +12,8 @@ from agents.audit.depths import RecountedDepths
 from agents.audit.report import AuditReport
 from agents.cli.explain import describe
 from agents.frontier.agent import FrontierAgent
-from agents.frontier.rows import (
-    DEPTH_PREFIX,
-    PAGE_PREFIX,
-    DepthRow,
-    FrontierShard,
-    PageRow,
-    depth_key,
-    depth_of,
-    page_key,
-)
+from agents.frontier.keys import DEPTH_PREFIX, PAGE_PREFIX, depth_key, depth_of, page_key
+from agents.frontier.rows import DepthRow, FrontierShard, PageRow
 from agents.frontier.stops import why_beyond
 from agents.inspect.explain import Explanation
 from models.depth.breadth import breadth_first
@@ -200,7 +192,7 @@ def calendar(front: Front, months: int) -> None:
 
 def a_front(rows: Disk, share: float = 0.9) -> Front:
     front = Front(rows, depth="auto", depth_share=share, traps=False)
-    front.candidates.stops = front.book.stops
+    front.candidates.scope.stops = front.book.stops
     front.follow("p")
     return front
 
@@ -267,7 +259,7 @@ def test_without_the_setting_nothing_is_kept(rows: Disk) -> None:
 def test_the_agent_hands_where_to_stop_to_the_choice(tmp_path: Path) -> None:
     with a_runtime(Settings.model_validate({"data": tmp_path, "frontier": {"depth": "auto"}})) as runtime:
         agent = FrontierAgent(runtime)
-        assert agent.candidates.stops is agent.book.stops is not None
+        assert agent.candidates.scope.stops is agent.book.stops is not None
 
 
 # how fetches end

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.rows import beside_of, children_of
+from agents.frontier.keys import beside_of, children_of
 from models.crowd.trace import Step
 from models.evaluate.recount import JudgedPage, recount
 from models.page import Link

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from agents.frontier.agent import FrontierAgent
-from agents.frontier.candidates import Flight
-from agents.frontier.rows import INSTANT, FrontierRow, FrontierShard, HubRow, hub_of
+from agents.frontier.flights import Flight
+from agents.frontier.keys import hub_of
+from agents.frontier.news_rows import HubRow
+from agents.frontier.rows import INSTANT, FrontierRow, FrontierShard
 from streams.outbox import Message
 from streams.records import (
     Decoder,
@@ -69,9 +71,9 @@ class Front:
     def choose(self, after: float = 0.0) -> list[FetchOrder]:
         """Return what is ordered now."""
         self.now += after
-        self.agent._end_leases(self.now)
+        self.agent.leases.end(self.now)
         self.agent.candidates.wake(self.now)
-        self.agent._choose(self.now)
+        self.agent.selection.choose(self.now)
         decode = Decoder[FetchOrder](FetchOrder)
         ordered = [decode(value or b"") for topic, _, _, value in self.commit() if topic == FETCHES.name]
         self.orders += ordered

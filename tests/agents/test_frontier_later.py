@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.rows import PageRow, children_of, page_key, parent_of, totals_of
+from agents.frontier.keys import children_of, page_key, parent_of, totals_of
+from agents.frontier.rows import PageRow
 from models.crowd.trace import Step
 from models.evaluate.recount import JudgedPage, recount
 from models.url import host, identifier

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.crawl.policy import keep_policy, of_crawl
+from agents.crawl.fixed import keep_fixed, of_crawl
 from agents.frontier.behaviour import BehaviourOrder, SitePatterns
 from agents.frontier.ordering import Informed
 from agents.frontier.orderings import ordering
@@ -213,12 +213,12 @@ def test_a_crawl_keeps_what_it_estimates_beside_the_usual(tmp_path: Path) -> Non
     def settings_with(**learn: bool) -> Settings:
         return Settings.model_validate({"data": tmp_path, "learn": learn})
 
-    keep_policy(settings_with(importance=True))
-    keep_policy(settings_with(importance=True))
+    keep_fixed(settings_with(importance=True))
+    keep_fixed(settings_with(importance=True))
     kept = of_crawl(settings_with(patterns=True))
     assert (kept.importance, kept.patterns, kept.behaviour) == (True, False, False)
     with pytest.raises(ConfigurationError, match=r"with learn\.importance: give one with neither"):
-        keep_policy(settings_with())
+        keep_fixed(settings_with())
 
 
 @pytest.mark.parametrize("rule", ["learned", "random", "breadth-first", "pagerank", "behaviour-discovery"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agents.frontier.agent import FrontierAgent
-from agents.frontier.candidates import SLOW_SECONDS
+from agents.frontier.flights import SLOW_SECONDS
 from agents.frontier.rows import FrontierRow, PageRow
 from models.url import host
 from streams.records import (
@@ -57,9 +57,9 @@ class Front:
         """Return the hosts of what is ordered now."""
         self.now += after
         before = set(self.agent.candidates.flights)
-        self.agent._end_leases(self.now)
+        self.agent.leases.end(self.now)
         self.agent.candidates.wake(self.now)
-        self.agent._choose(self.now)
+        self.agent.selection.choose(self.now)
         return {host(url) for url in set(self.agent.candidates.flights) - before}
 
     def row(self, url: str) -> PageRow:

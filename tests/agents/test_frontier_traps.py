@@ -7,7 +7,8 @@ import pytest
 
 from agents.cli.explain import describe
 from agents.frontier.agent import FrontierAgent
-from agents.frontier.rows import PageRow, SpaceRow, page_key, totals_of
+from agents.frontier.keys import page_key, totals_of
+from agents.frontier.rows import PageRow, SpaceRow
 from agents.frontier.spaces import Spaces, why_spent
 from agents.inspect.explain import Explanation
 from models.traps.barren import Barren, space
@@ -37,7 +38,7 @@ def test_a_url_that_looks_like_a_trap_is_counted_and_no_candidate(rows: Disk) ->
     assert (totals.discovered, totals.trapped) == (2, 1)
     assert front.choices() == [f"{SITE}/a"]
     for _ in range(3):
-        front.candidates.sweep(1000.0)
+        front.candidates.sweep.step(1000.0)
     assert front.choices() == []
 
 
@@ -91,7 +92,7 @@ def refused(number: int, *, barren: bool = True) -> Failed:
 
 def a_front(rows: Disk, **changed: int) -> Front:
     front = Front(rows, **changed)
-    front.candidates.spent = front.book.spaces.spent
+    front.candidates.scope.spent = front.book.spaces.spent
     front.follow("p")
     return front
 
@@ -112,7 +113,7 @@ def test_a_page_that_was_under_way_and_hits_opens_the_space_again(rows: Disk) ->
     front.sight(*(Visited(item(n), "u", 1.0) for n in range(6)), judged(0), judged(1))
     assert front.choices() == []
     front.sight(judged(2, YES))
-    front.candidates.sweep(1000.0)
+    front.candidates.sweep.step(1000.0)
     assert set(front.choices()) == {item(n) for n in range(3, 6)}
 
 
@@ -159,7 +160,7 @@ def test_spent_spaces_are_known_again_after_a_start(rows: Disk) -> None:
 def test_the_agent_hands_what_is_spent_to_the_choice(tmp_path: Path) -> None:
     with a_runtime(Settings.model_validate({"data": tmp_path})) as runtime:
         agent = FrontierAgent(runtime)
-        assert agent.candidates.spent is agent.book.spaces.spent
+        assert agent.candidates.scope.spent is agent.book.spaces.spent
 
 
 def test_what_is_said_of_a_trap_names_it() -> None:

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 import zstandard
 
-from agents.control.rejudge import Rejudge
 from agents.duplicates import DuplicateRow
 from agents.fetch import FetchAgent
 from agents.judge import JudgeAgent
@@ -18,7 +17,6 @@ from agents.keep.store import KeptPages
 from agents.predicates import Predicates
 from agents.web.client import Client
 from agents.web.result import Failure, Fetched, Result, Unchanged, Validators
-from streams.outbox import Outbox
 from streams.records import (
     Decoder,
     FetchedPage,
@@ -191,14 +189,3 @@ def test_the_version_of_a_judged_page_is_told_where_pages_are_revisited(
 ) -> None:
     _, facts = judged(tmp_path, a_page(), mode)
     assert [fact.version for fact in facts if isinstance(fact, Judged)] == [version]
-
-
-def test_a_predicate_that_comes_later_does_not_judge_a_revisit(tmp_path: Path) -> None:
-    given = {"data": tmp_path, "streams": {"partitions": 1}}
-    with a_runtime(Settings.model_validate(given)) as runtime:
-        judge = a_judge(runtime)
-        rejudge = Rejudge(runtime, None, judge._pages, judge._verdicts, None, judge._kept.keep)  # type: ignore[arg-type]  # neither is asked
-        outbox = Outbox("")
-        assert not rejudge._judge(outbox, "alps", 0, 7, encode(a_page(revisit=Revisit(KNOWN, 900.0))))
-        assert not outbox
-        assert rejudge._judge(outbox, "alps", 0, 7, encode(a_page()))

@@ -5,7 +5,8 @@ from pathlib import Path
 from random import Random
 from urllib.parse import urlsplit
 
-from agents.frontier.rows import DEPTH_PREFIX, DepthRow, FrontierRow
+from agents.frontier.keys import DEPTH_PREFIX
+from agents.frontier.rows import DepthRow, FrontierRow
 from agents.offline.dangers.server import read_log
 from agents.offline.dangers.web import NETWORK, address
 from agents.offline.process import ServerProcess

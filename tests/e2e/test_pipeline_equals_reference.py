@@ -13,7 +13,7 @@ from rocksdict import Options, Rdict
 from agents.audit.audit import audit, cells_of, judged_page
 from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
-from agents.frontier.rows import page_key
+from agents.frontier.keys import page_key
 from agents.inspect.record import accesses, entries, outcomes
 from agents.learn.news import MOST_RATE
 from agents.learn.rows import FEATURE_PREFIX, FeatureRow, LearnRow, feature_of

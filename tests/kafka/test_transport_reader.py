@@ -172,15 +172,7 @@ def test_it_reads_from_the_first_that_is_kept(empty_kafka: str) -> None:
         await log.publisher.send_all([("accesses", 0, None, b"%d" % n) for n in range(10)])
         with KafkaAdminClient(bootstrap_servers=addresses(empty_kafka)) as admin:
             admin.delete_records({TopicPartition("accesses", 0): 7})
-        assert await log.reader.earliest("accesses", 0) == 7
         assert [entry.value for entry in await log.reader.fetch("accesses", 0, 0, 9)] == [b"7", b"8", b"9"]
-
-    run(empty_kafka, work)
-
-
-def test_a_group_that_has_not_committed_stands_nowhere(empty_kafka: str) -> None:
-    async def work(log: KafkaLog) -> None:
-        assert await log.reader.committed("nobody", TOPIC, 0) is None
 
     run(empty_kafka, work)
 

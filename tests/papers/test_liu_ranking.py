@@ -13,11 +13,12 @@ from scipy.spatial.distance import jensenshannon
 
 from agents.evaluate.progress import Lines
 from agents.patterns.orderings import crawled, static
+from models.evaluate.baselines.ranked import Ranked
 from models.evaluate.virtual import virtual_crawl
 from models.page import Link, Page
 from models.patterns.build import Growth
 from models.patterns.counts import Behaviour, BehaviourCounts
-from models.patterns.crawling import Ranked, discovered_visits, fetched_visits, reached
+from models.patterns.crawling import discovered_visits, fetched_visits, reached
 from models.patterns.measures import coverage, jensen_shannon, matching, traffic_approximation
 from models.patterns.mine import Patterns, mine
 from models.patterns.ranking import DISCOVERY, FETCH, Pattern, score

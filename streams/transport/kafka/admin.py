@@ -1,4 +1,4 @@
-"""The operator's connection to a Kafka broker: topics, their configuration, and how far groups have read."""
+"""The operator's connection to a Kafka broker: topics, their configuration, and the groups that read them."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -118,6 +118,19 @@ class Admin:
         """Return how far a consumer group has read each partition it has committed."""
         found = self._ask(f"offsets of {group}", "list_group_offsets", [group])[group]
         return {tuple(place): offset.offset for place, offset in found.items()}
+
+    def members(self, groups: Iterable[str]) -> dict[str, int]:
+        """Return how many members each of those consumer groups has that there are."""
+        known = {group["group_id"] for group in self._ask("groups", "list_groups")}
+        asked = sorted(known.intersection(groups))
+        described = self._ask("members of groups", "describe_groups", asked) if asked else {}
+        return {group: len(found["members"]) for group, found in described.items()}
+
+    def delete_before(self, offsets: Mapping[Place, int]) -> None:
+        """Have the messages of each partition (topic, number) before an offset deleted."""
+        if offsets:
+            asked = {TopicPartition(*place): offset for place, offset in offsets.items()}
+            self._ask("deleting messages", "delete_records", asked)
 
     def _offsets(self, places: Iterable[Place], spec: Any) -> dict[Place, int]:
         asked = {TopicPartition(*place): spec for place in places}

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.structs import TopicPartition
 
 from streams.settings import Settings
@@ -106,28 +105,6 @@ class KafkaReader:
         places = [TopicPartition(topic, partition) for partition in range(self.partitions(topic))]
         found = await self._ask(f"asking for the ends of {topic}", "end_offsets", places)
         return {place.partition: offset for place, offset in found.items()}
-
-    async def earliest(self, topic: str, partition: int) -> int:
-        """Return the first kept offset; the end when nothing is kept."""
-        place = TopicPartition(topic, partition)
-        found = await self._ask(f"asking for the start of {topic}", "beginning_offsets", [place])
-        offset: int = found[place]
-        return offset
-
-    async def committed(self, group: str, topic: str, partition: int) -> int | None:
-        """Return the offset a consumer group goes on from, None before its first commit."""
-        place = TopicPartition(topic, partition)
-        admin = AIOKafkaAdminClient(**self._arguments)
-        await admin.start()
-        try:
-            found = await persist(
-                self._asking._client,
-                f"asking where {group} stands",
-                lambda: admin.list_consumer_group_offsets(group, partitions=[place]),
-            )
-        finally:
-            await admin.close()
-        return found[place].offset if place in found and found[place].offset >= 0 else None
 
     async def _ask(self, what: str, question: str, places: Sequence[TopicPartition]) -> Any:
         return await persist(self._asking._client, what, lambda: getattr(self._asking, question)(places))

@@ -177,7 +177,7 @@ RECORDS: dict[str, tuple[Any, ...]] = {
         ),
     ),
     PREDICATES.name: (
-        PredicateDefinition(name="news", expression='title("news*")', share=2.5, state=PAUSED),
+        PredicateDefinition(name="news", expression='title("news*")', share=2.5, state=PAUSED, kept=True),
     ),
     DEAD_LETTERS.name: (
         DeadLetter(

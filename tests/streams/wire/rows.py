@@ -5,18 +5,16 @@ from typing import Any
 from agents.browse import UserRow
 from agents.duplicates import BandRow, DuplicateRow, SketchRow
 from agents.duplicates import SpaceRow as TextsRow
+from agents.frontier.news_rows import ClicksRow, HubRow, NewsRow
 from agents.frontier.rows import (
     Anchor,
     BesideRow,
     ChildrenRow,
     Choice,
-    ClicksRow,
     DepthRow,
     Found,
     FrontierRow,
     HostRow,
-    HubRow,
-    NewsRow,
     PageRow,
     ParentRow,
     SpaceRow,
@@ -24,6 +22,7 @@ from agents.frontier.rows import (
     WaysRow,
 )
 from agents.harvest import HarvestRow, HarvestTableRow, SeenRow
+from agents.judges.rows import LaterRow
 from agents.learn.rows import FeatureRow, LearnRow, LearnTotals, ModelRow
 from models.crowd.window import Visit
 from models.depth.growth import Growth
@@ -35,8 +34,9 @@ from models.news.rate import ArrivalRate
 from models.patterns.ways import Ways
 from models.traps.barren import Barren
 from streams.inbox import Mark
+from streams.topics import PREDICATES
 from streams.transport.layout import TopicMeta
-from tests.streams.wire.records import CHILD, PAGE, URL, VERDICT, VERSION_HAD
+from tests.streams.wire.records import CHILD, PAGE, RECORDS, URL, VERDICT, VERSION_HAD
 
 #: What each table's rows are read as.
 ROW_TYPES: dict[str, Any] = {
@@ -69,6 +69,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
         SketchRow(url=URL, sketch=b"sketch"),
         BandRow(pages=[PAGE, CHILD]),
         TextsRow(texts=[b"a text's hash"]),
+        LaterRow(definition=RECORDS[PREDICATES.name][0], end=9, at=4),
     ),
     "frontier": (
         PageRow(

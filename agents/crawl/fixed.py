@@ -1,0 +1,127 @@
+"""The settings that a crawl begins with and keeps: noted in its data directory, others are refused there.
+
+Going on with another one would mix what was learned, counted and reached under the two.
+"""
+
+from collections.abc import Iterable
+from os import fsdecode, fsencode
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from streams.configuration import ConfigurationError
+from streams.settings import Settings
+
+#: The files that hold them. Where there is no policy there is no crawl; the others may be missing.
+POLICY, TABLE, DEPTH, EXTRAS = "policy", "semantic", "depth", "extras"
+#: The extras: of the first two a combiner has a weight each; what users did is counted for the last two.
+LEARN, FRONTIER = ("importance", "patterns"), ("visited_patterns_only",)
+
+
+class Fixed(NamedTuple):
+    """The ``policy`` of a crawl, or its ordering, and what is estimated and counted beside the usual.
+
+    ``table`` is the path of its table of word vectors, None without one: the policy's inputs depend on whether
+    there is one, and another one may take its place. ``depth`` is frontier.depth, and ``extras`` are the names
+    of settings that are on: what is counted for them begins with the crawl.
+    """
+
+    policy: str
+    table: str | None
+    depth: Literal["", "auto"]
+    extras: frozenset[str]
+
+
+def keep_fixed(settings: Settings) -> None:
+    """Note a crawl's fixed settings in its data directory.
+
+    Raises `ConfigurationError` where the crawl there has others.
+    """
+    data, given = settings.data, _given(settings)
+    held = _held(data)
+    difference = None if held is None else _difference(held, given)
+    if difference is not None:
+        known, asked = difference
+        raise ConfigurationError(f"{data} holds a crawl {known}: give one {asked} a --data of its own")
+    if given.depth:
+        _write(data / DEPTH, [given.depth])
+    if given.extras:
+        _write(data / EXTRAS, sorted(given.extras))
+    if given.table is None:
+        (data / TABLE).unlink(missing_ok=True)
+    else:
+        (data / TABLE).write_bytes(fsencode(given.table))
+    _write(data / POLICY, [given.policy])
+
+
+def kept_policy(data: Path) -> str | None:
+    """Return the policy or ordering of the crawl in the directory ``data``, None where there is none."""
+    kept = data / POLICY
+    return kept.read_text(encoding="utf-8").strip() if kept.exists() else None
+
+
+def of_crawl(settings: Settings) -> Settings:
+    """Return the settings with the fixed ones of the crawl in their data directory, where there is one.
+
+    Where the settings name a table of word vectors they are believed: it may have been moved.
+    """
+    held = _held(settings.data)
+    if held is None:
+        return settings
+    visited = {name: name in held.extras for name in FRONTIER}
+    frontier = settings.frontier.under(held.policy).model_copy(update={"depth": held.depth, **visited})
+    semantic = None if held.table is None else settings.learn.semantic or held.table
+    weighed = {name: name in held.extras for name in LEARN}
+    learn = settings.learn.model_copy(update={"semantic": semantic, **weighed})
+    return settings.model_copy(update={"frontier": frontier, "learn": learn})
+
+
+def _given(settings: Settings) -> Fixed:
+    frontier, table = settings.frontier, settings.semantic
+    extras = {
+        "importance": settings.importance,
+        "patterns": settings.patterns,
+        "visited_patterns_only": frontier.visited_patterns_only,
+    }
+    return Fixed(
+        policy=frontier.rule,
+        table=None if table is None else str(Path(table).absolute()),
+        depth=frontier.depth,
+        extras=frozenset(name for name, on in extras.items() if on),
+    )
+
+
+def _held(data: Path) -> Fixed | None:
+    policy, table, extras = kept_policy(data), data / TABLE, data / EXTRAS
+    if policy is None:
+        return None
+    return Fixed(
+        policy=policy,
+        table=fsdecode(table.read_bytes()) if table.exists() else None,
+        depth="auto" if (data / DEPTH).exists() else "",
+        extras=frozenset(extras.read_text(encoding="utf-8").split()) if extras.exists() else frozenset(),
+    )
+
+
+def _difference(held: Fixed, given: Fixed) -> tuple[str, str] | None:
+    """Return what is said of two crawls for the first setting that they differ in, None where there is none."""
+    if held.policy != given.policy:
+        return f"with the policy {held.policy}", f"with the policy {given.policy}"
+    if given.table is None and held.table is not None:
+        return "with word meanings", "without learn.semantic"
+    if given.table is not None and held.table is None:
+        return "without word meanings", "with learn.semantic"
+    if held.depth != given.depth:
+        return f'with frontier.depth = "{held.depth}"', f'with "{given.depth}"'
+    if held.extras != given.extras:
+        return f"with {_text(held.extras)}", f"with {_text(given.extras)}"
+    return None
+
+
+def _text(extras: frozenset[str]) -> str:
+    found = [f"learn.{name}" for name in LEARN if name in extras]
+    found += [f"frontier.{name}" for name in FRONTIER if name in extras]
+    return " and ".join(found) or "neither URL patterns nor importance"
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

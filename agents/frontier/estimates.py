@@ -1,0 +1,48 @@
+"""What is estimated of pages beside the rows: URL patterns, an importance, ranks; each where it is of use."""
+
+from collections.abc import Callable
+
+from agents.frontier.behaviour import SitePatterns
+from agents.frontier.ordering import Informed
+from agents.frontier.orderings import ordering
+from agents.frontier.ranks import Ranks
+from agents.frontier.rows import FrontierShard
+from agents.frontier.scorer import Scorer, scorer
+from streams.settings import Settings
+
+
+class Estimates:
+    """Keeps the estimates that the settings have a use for; ``changed`` is told of new URL patterns."""
+
+    def __init__(self, settings: Settings, changed: Callable[[], None]) -> None:
+        self.patterns = SitePatterns(settings.frontier.ways, changed) if settings.behaviour else None
+        self.ordering = ordering(settings.frontier, self.patterns)
+        ranks = Ranks() if settings.importance else None
+        #: The patterns that the learned policy and the learner are told of.
+        self.told = self.patterns if settings.patterns else None
+        self.scorer: Scorer = scorer(settings.frontier.rule, settings.learn, self.ordering, ranks, self.told)
+        kept = (self.patterns, self.ordering, ranks)
+        self._kept: list[Informed] = [each for each in kept if each is not None]
+
+    def open(self, shard: FrontierShard) -> None:
+        """Take up a shard."""
+        for each in self._kept:
+            each.open(shard)
+
+    def close(self, shard: FrontierShard) -> None:
+        """Forget a shard that another worker has now."""
+        for each in self._kept:
+            each.close(shard)
+
+    def absorb(self, shard: FrontierShard, sighting: object) -> None:
+        """Take in a sighting, before the rows do."""
+        for each in self._kept:
+            each.absorb(shard, sighting)
+
+    def sweep(self, shard: FrontierShard) -> bool:
+        """Do what is worth doing now and then; return whether the order of candidates may have changed.
+
+        Under the learned policy rows are scored anew little by little, whatever changes.
+        """
+        swept = [each.sweep(shard) for each in self._kept]  # each is asked, whatever the others say
+        return any(swept) and self.ordering is not None

@@ -1,0 +1,115 @@
+"""The keys of the frontier's rows, and looking rows up by them."""
+
+from agents.frontier.news_rows import HubRow, NewsRow
+from agents.frontier.rows import BesideRow, ChildrenRow, DepthRow, FrontierShard, ParentRow, TotalsRow
+from models.url import identifier
+
+PAGE_PREFIX = b"p"
+PARENT_PREFIX = b"l"
+CHILDREN_PREFIX = b"c"
+BESIDE_PREFIX = b"n"
+HOST_PREFIX = b"h"
+SPACE_PREFIX = b"s"
+WAYS_PREFIX = b"v"
+HUB_PREFIX = b"u"
+DEPTH_PREFIX = b"d"
+CLICKS_PREFIX = b"k"
+NEWS_KEY = b"w"
+TOTALS_KEY = b"t"
+
+
+def page_key(url: str) -> bytes:
+    """Return the key of a URL's row."""
+    return PAGE_PREFIX + identifier(url)
+
+
+def parent_key(page: bytes) -> bytes:
+    """Return the key of a linking page's row, from its identifier."""
+    return PARENT_PREFIX + page
+
+
+def children_key(page: bytes) -> bytes:
+    """Return the key of the row of a linking page's judged targets, from its identifier."""
+    return CHILDREN_PREFIX + page
+
+
+def beside_key(page: bytes) -> bytes:
+    """Return the key of the row of a page beside others, from its identifier."""
+    return BESIDE_PREFIX + page
+
+
+def host_key(host: str) -> bytes:
+    """Return the key of a host's row."""
+    return HOST_PREFIX + host.encode()
+
+
+def space_key(space: bytes) -> bytes:
+    """Return the key of a space's row, from the identifier of its pattern."""
+    return SPACE_PREFIX + space
+
+
+def hub_key(url: str) -> bytes:
+    """Return the key of a hub's row."""
+    return HUB_PREFIX + identifier(url)
+
+
+def clicks_key(url: str) -> bytes:
+    """Return the key of the row of a URL's clicks."""
+    return CLICKS_PREFIX + identifier(url)
+
+
+def ways_prefix(site: str) -> bytes:
+    """Return what the keys of the ways to a site's pages begin with."""
+    return WAYS_PREFIX + site.encode() + b"\0"
+
+
+def ways_key(site: str, url: str) -> bytes:
+    """Return the key of the ways to a site's page."""
+    return ways_prefix(site) + identifier(url)
+
+
+def depth_key(host: str) -> bytes:
+    """Return the key of what is known of a host's depth."""
+    return DEPTH_PREFIX + host.encode()
+
+
+def parent_of(shard: FrontierShard, page: bytes) -> ParentRow:
+    """Return a linking page's row, an empty one where there is none."""
+    row = shard.get(parent_key(page))
+    return row if isinstance(row, ParentRow) else ParentRow()
+
+
+def children_of(shard: FrontierShard, page: bytes) -> ChildrenRow:
+    """Return the row of a linking page's judged targets, an empty one where there is none."""
+    row = shard.get(children_key(page))
+    return row if isinstance(row, ChildrenRow) else ChildrenRow()
+
+
+def beside_of(shard: FrontierShard, page: bytes) -> BesideRow:
+    """Return the row of a page beside others, an empty one where there is none."""
+    row = shard.get(beside_key(page))
+    return row if isinstance(row, BesideRow) else BesideRow()
+
+
+def depth_of(shard: FrontierShard, host: str) -> DepthRow:
+    """Return what is known of a host's depth."""
+    row = shard.get(depth_key(host))
+    return row if isinstance(row, DepthRow) else DepthRow()
+
+
+def hub_of(shard: FrontierShard, url: str) -> HubRow | None:
+    """Return a hub's row, None for a page that is none."""
+    row = shard.get(hub_key(url))
+    return row if isinstance(row, HubRow) else None
+
+
+def news_of(shard: FrontierShard) -> NewsRow:
+    """Return what is known of news in the partition."""
+    row = shard.get(NEWS_KEY)
+    return row if isinstance(row, NewsRow) else NewsRow()
+
+
+def totals_of(shard: FrontierShard) -> TotalsRow:
+    """Return the partition's totals."""
+    row = shard.get(TOTALS_KEY)
+    return row if isinstance(row, TotalsRow) else TotalsRow()

@@ -1,0 +1,102 @@
+"""Leases: a URL whose fetch is ordered is leased, and taken back when the answer does not come in time."""
+
+from agents.frontier.behaviour import SitePatterns
+from agents.frontier.candidates import Candidates
+from agents.frontier.instant import Instant
+from agents.frontier.keys import TOTALS_KEY, page_key, totals_of
+from agents.frontier.orders import choice_of, order_of, send
+from agents.frontier.rows import CHOOSABLE, INSTANT, Choice, FrontierRow, FrontierShard, PageRow
+from agents.metrics.frontier import FrontierMetrics
+from streams.logging import EventLog
+from streams.records import FetchOrder
+from streams.runtime import Runtime
+from streams.stateful import Stateful
+
+log = EventLog("frontier")
+
+
+class Leases:
+    """Gives the orders of pages, expects those that were given before, and ends what is not answered.
+
+    ``instant`` has those of revisits, in its mode; ``patterns`` name the patterns of URLs, where the policy has
+    a use for them.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        candidates: Candidates,
+        inbox: Stateful[FrontierRow],
+        metrics: FrontierMetrics,
+        instant: Instant | None = None,
+        patterns: SitePatterns | None = None,
+    ) -> None:
+        self._runtime = runtime
+        self._settings = runtime.settings.frontier
+        self._candidates = candidates
+        self._inbox = inbox
+        self._metrics = metrics
+        self._instant = instant
+        self._patterns = patterns
+
+    def order(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
+        """Order the fetch of a page."""
+        row.attempts += 1
+        row.lease = now + self._settings.lease_seconds
+        self._lease(shard, row, choice, now)
+        pattern = self._pattern(row.url)
+        send(
+            self._runtime, shard, order_of(choice, row.url, row.attempts, row.depth, row.lease, pattern=pattern)
+        )
+        by = INSTANT if choice.policy == INSTANT else "chance" if choice.explored else "policy"
+        self._metrics.ordered(choice.predicate, by)
+
+    def _pattern(self, url: str) -> str:
+        pattern = self._patterns.pattern_of(url) if self._patterns is not None else None
+        return "" if pattern is None else pattern.name
+
+    def expect(self, order: FetchOrder, now: float) -> None:
+        """Take note of an order that was sent although the death of this process kept it out of the row."""
+        if order.revisit is not None:
+            if self._instant is not None:
+                self._instant.expect(order, now)
+            return
+        found = self._candidates.shards.find(order.url)
+        if found is None or found[1].state not in CHOOSABLE or order.lease < now:
+            return
+        shard, row = found
+        row.attempts = order.order
+        row.lease = order.lease
+        self._lease(shard, row, choice_of(order, now), now)
+        self._inbox.commit_soon(shard)
+
+    def _lease(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
+        row.state = "leased"
+        row.choice = choice
+        shard.put(page_key(row.url), row)
+        self._candidates.take(row, choice, now)
+
+    def end(self, now: float) -> None:
+        """Take back the URLs whose fetch was never answered."""
+        for url in self._candidates.flights.overdue(now):
+            flight = self._candidates.flights.land(url, now)
+            if flight is not None and flight.revisit and self._instant is not None:
+                self._instant.lease_ended(url, now)
+                continue
+            found = self._candidates.shards.find(url)
+            if found is not None and found[1].state == "leased":
+                self._end(*found, now)
+
+    def _end(self, shard: FrontierShard, row: PageRow, now: float) -> None:
+        self._metrics.lease_lost()
+        log.warning("lease ran out", url=row.url, attempts=row.attempts)
+        row.state = "candidate" if row.attempts - row.postponed < self._settings.attempts else "given up"
+        row.reason = "no answer within the lease"
+        shard.put(page_key(row.url), row)
+        if row.state == "candidate":
+            self._candidates.offer(shard, row, now)
+        else:
+            totals = totals_of(shard)
+            totals.count(row.state, 1)
+            shard.put(TOTALS_KEY, totals)
+        self._inbox.commit_soon(shard)

@@ -1,0 +1,52 @@
+"""The scope of the crawl: which of the URLs known may be fetched at all, whatever their priority."""
+
+from collections.abc import Callable, Collection
+
+from agents.frontier.keys import host_key
+from agents.frontier.rows import FrontierShard, HostRow, PageRow
+from agents.frontier.stops import Stops
+from models.traps.barren import space
+from models.url import host
+from streams.settings import FrontierSettings
+
+
+class Scope:
+    """Leaves out what is too deep, in a space that is spent, on a host whose budget is, or where no user was.
+
+    A seed was asked for by name: of these only depth and a host's budget leave it out. ``flying`` are the URLs
+    in flight.
+    """
+
+    def __init__(self, settings: FrontierSettings, flying: Collection[str]) -> None:
+        self._max_depth = settings.max_depth
+        self._host_budget = settings.host_budget
+        self._flying = flying
+        #: Spaces of URLs that are worth no more fetches (`agents.frontier.spaces`).
+        self.spent: set[bytes] = set()
+        #: Tells whether a page is a new link to news, in the mode "instant" (`agents.frontier.fresh`).
+        self.news: Callable[[PageRow], bool] | None = None
+        #: Tells of a URL which pattern it has, if that has no visits, where such URLs are left out.
+        self.unvisited: Callable[[str], str] | None = None
+        #: Tells which pages lie too deep in their sites, where these are stopped (`agents.frontier.depth`).
+        self.stops: Stops | None = None
+
+    def has(self, shard: FrontierShard, row: PageRow) -> bool:
+        """Tell whether a URL may be fetched."""
+        if not row.seed and (self._is_spent(row) or (self.unvisited is not None and self.unvisited(row.url))):
+            return False
+        if self._max_depth and row.depth > self._max_depth:
+            return False
+        if self.stops is not None and self.stops.beyond(shard, row):
+            return False
+        return not self._host_budget or self._fetches(shard, host(row.url)) < self._host_budget
+
+    def _is_spent(self, row: PageRow) -> bool:
+        if not self.spent or space(row.url) not in self.spent:
+            return False
+        return self.news is None or not self.news(row)  # an endless space has no hub that tells of it
+
+    def _fetches(self, shard: FrontierShard, name: str) -> int:
+        """Return the pages of a host that were judged, and those in flight."""
+        counts = shard.get(host_key(name))
+        judged = counts.judged if isinstance(counts, HostRow) else 0
+        return judged + sum(host(url) == name for url in self._flying)

@@ -1,0 +1,99 @@
+"""The selection of the next fetches, while the windows have room (`models.frontier.window`)."""
+
+from agents.frontier.budget import Budget
+from agents.frontier.candidates import Candidates
+from agents.frontier.instant import Instant
+from agents.frontier.leases import Leases
+from agents.frontier.news_rows import HubRow
+from agents.frontier.rows import INSTANT, Choice, FrontierShard
+from models.frontier.turns import Turns
+from models.frontier.window import window
+
+
+class Selection:
+    """Picks URLs, those of the predicates in turn and instant ones within their share, and orders them.
+
+    There are ``connections`` fetches in flight at most, the slow ones too.
+    """
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        turns: Turns,
+        budget: Budget,
+        leases: Leases,
+        instant: Instant | None,
+        connections: int,
+    ) -> None:
+        self._settings = candidates.settings
+        self._candidates = candidates
+        self._turns = turns
+        self._budget = budget
+        self._leases = leases
+        self._instant = instant
+        self._connections = connections
+
+    def choose(self, now: float) -> list[FrontierShard]:
+        """Order what may be ordered now; return the shards whose rows that changed."""
+        changed: dict[int, FrontierShard] = {}
+        judged = self._candidates.shards.totals().judged
+        room = window(judged, self._settings.window_share, self._settings.window_max)
+        room -= self._candidates.flights.prompt(now)
+        room -= self._at_once(now, room, changed, spare=False)
+        room -= self._by_turns(now, room, changed)
+        self._at_once(now, room, changed, spare=True)
+        return list(changed.values())
+
+    def _by_turns(self, now: float, room: int, changed: dict[int, FrontierShard]) -> int:
+        """Order what the predicates pick in turn; return how many fetches."""
+        names = set(self._candidates.queues)
+        ordered = 0
+        while names and self._fits(room - ordered):
+            predicate = self._turns.next(names)
+            if predicate is None:
+                break
+            shard = self._pick(predicate, now)
+            if shard is None:
+                names.discard(predicate)
+                continue
+            ordered += 1
+            changed[shard.partition] = shard
+            self._turns.charge(predicate)
+            if self._instant is not None:
+                self._instant.earn()
+        return ordered
+
+    def _pick(self, predicate: str, now: float) -> FrontierShard | None:
+        """Order the next fetch for a predicate; return whose URL it is, None where there is none."""
+        picked = self._candidates.pick(predicate, now)
+        if picked is None:
+            return None
+        shard, row, explored, probability = picked
+        priority = row.priorities.get(predicate, 0.0)
+        expected = self._candidates.scorer.choose(shard, row, predicate, explored)
+        policy = self._settings.rule
+        choice = Choice(predicate, policy, explored, probability, priority, now, expected)
+        self._leases.order(shard, row, choice, now)
+        return shard
+
+    def _at_once(self, now: float, room: int, changed: dict[int, FrontierShard], *, spare: bool) -> int:
+        """Order instant fetches; return how many. ``spare`` says that there is no other to make."""
+        names = sorted(self._candidates.queues.keys() - self._candidates.paused or self._candidates.queues)
+        ordered = 0
+        while self._instant is not None and names and self._fits(room - ordered):
+            picked = self._instant.next(now, spare=spare)
+            if picked is None:
+                break
+            shard, row = picked
+            if isinstance(row, HubRow):
+                self._instant.order(shard, row, now)
+            else:
+                priority, predicate = max((row.priorities.get(name, 0.0), name) for name in names)
+                choice = Choice(predicate, INSTANT, False, 1.0, priority, now)
+                self._leases.order(shard, row, choice, now)
+            ordered += 1
+            changed[shard.partition] = shard
+        return ordered
+
+    def _fits(self, room: int) -> bool:
+        return room > 0 and len(self._candidates.flights) < self._connections and self._budget.left

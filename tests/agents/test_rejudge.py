@@ -1,0 +1,288 @@
+"""Predicates that come later: no page is missed or told of before its first verdict, whoever judges when."""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from zstandard import ZstdCompressor
+
+from agents.control.requests import AddPredicate, defined
+from agents.duplicates import DuplicateRow
+from agents.inspect.record import entries, judged_pages, outcomes
+from agents.judge import JudgeAgent
+from agents.judges.reading import PageReader
+from agents.judges.rejudge import Rejudge
+from agents.judges.rows import due, later_row
+from agents.judges.verdicts import Verdicts
+from agents.keep.store import KeptPages
+from agents.predicates import Predicates
+from models.url import identifier
+from streams.inbox import Shard
+from streams.metrics.reading import Reading
+from streams.outbox import Message
+from streams.records import (
+    Decoder,
+    FetchedPage,
+    Judged,
+    PredicateDefinition,
+    Rejudged,
+    Relinked,
+    Revisit,
+    SightingPack,
+    Version,
+    encode,
+)
+from streams.runtime import Runtime
+from streams.settings import KeepSettings, Settings
+from streams.topics import PAGES, SIGHTINGS
+from streams.transport.journal import Journal
+from streams.transport.publisher import JournalPublisher
+from tests.agents.shards import Disk, a_runtime, disk
+from tests.agents.test_keep import fetched
+
+FIRST = PredicateDefinition(name="any", expression='not "unheard-of"')
+TEA = defined(AddPredicate("tea", '"tea"', kept=True), None)
+STEPS = st.lists(
+    st.sampled_from(["page", "again", "absorb", "hear", "look", "commit", "crash", "send", "freeze", "thaw"]),
+    max_size=40,
+)
+
+
+async def room() -> None:
+    """There always is."""
+
+
+class Partition:
+    """One partition of `pages`, and whoever owns it: a judge that may end at any moment, and be late to end."""
+
+    def __init__(self, runtime: Runtime, rows: Disk) -> None:
+        assert isinstance(runtime.publisher, JournalPublisher)
+        self.journal: Journal = runtime.publisher._journal
+        self.read = 0
+        self.late: list[Message] = []
+        self.pages = 0
+        self._runtime = runtime
+        self._rows = rows
+        self._reader = PageReader(runtime.settings.judge, 100_000)
+        self._kept = KeptPages(runtime.settings.data, KeepSettings(pages="none"), "a test", self._reader.body)
+        self.inbox: Any = None
+        self.open()
+
+    def open(self) -> None:
+        """Come into the partition with what the disk has, and without having heard of what came later."""
+        self.predicates = Predicates()
+        self.hear(FIRST)
+        verdicts = Verdicts(self.predicates)
+        if self.inbox is None:
+            judge = JudgeAgent(self._runtime, self._reader, verdicts, self._kept)
+            self.inbox, self._judge = judge.inbox, judge
+            self.inbox._generation = self._runtime.app.consumer_generation_id
+        self._judge._verdicts = verdicts
+        self.shard: Shard[Any] = self._rows.shard(DuplicateRow, PAGES)
+        self.inbox.shards[0] = self.shard
+        self._judge.opened(self.shard)
+        self.rejudge = Rejudge(
+            self._runtime, self.inbox, self.journal, self._reader, verdicts, self._kept, room
+        )
+
+    def hear(self, definition: PredicateDefinition = TEA) -> None:
+        self.predicates.hear(definition.name.encode(), msgspec.json.encode(definition))
+
+    def page(self, number: int | None = None, body: bytes = b"tea") -> FetchedPage:
+        """Have a page fetched: a new one, or that with the number anew."""
+        page = fetched(self.pages if number is None else number, time=float(self.pages))
+        page.body = ZstdCompressor().compress(body)
+        self.append(encode(page))
+        return page
+
+    def append(self, value: bytes) -> None:
+        self.pages += 1
+        self.journal.append(PAGES.name, 0, None, value, 1.0)
+
+    def absorb(self) -> bool:
+        """Judge the next page, if there is one."""
+        offset = self.shard.mark.offset + 1
+        found = self.journal.read(PAGES.name, 0, offset, 1)
+        for entry in found:
+            for arrival in self.shard.accept(offset, self.inbox._read(self.shard, offset, entry.value)):
+                self._judge.absorb(self.shard, arrival)
+        return bool(found)
+
+    def left(self) -> bool:
+        return any(due(self.predicates, [self.shard]))
+
+    async def do(self, step: str) -> None:
+        match step:
+            case "page":
+                self.page()
+            case "again":
+                self.page(0)
+            case "absorb":
+                self.absorb()
+            case "hear":
+                self.hear()
+            case "look":
+                await self.rejudge.look()
+            case "commit":
+                await self.inbox.commit(self.shard)
+            case "crash":
+                self.open()
+            case "send":  # and crash
+                self._send(self.shard.outbox.take())
+                self.open()
+            case "freeze":  # what it was just sending comes when another has the partition
+                self.late += self.shard.outbox.take()
+                self.open()
+            case "thaw":
+                self._send(self.late)
+                self.late = []
+
+    def _send(self, messages: list[Message]) -> None:
+        self.journal.append_all(messages, 1.0)
+
+    async def finish(self) -> None:
+        """Judge all there is, by both predicates."""
+        self.hear()
+        while self.absorb() or self.left():
+            await self.do("look")
+        await self.do("commit")
+
+
+@contextmanager
+def a_partition() -> Iterator[Partition]:
+    with tempfile.TemporaryDirectory() as directory:
+        data = Path(directory)
+        (data / "rows").mkdir()
+        given = {"data": data, "streams": {"partitions": 1, "group_seconds": 60.0}}
+        with a_runtime(Settings.model_validate(given)) as runtime, disk(data / "rows") as rows:
+            yield Partition(runtime, rows)
+
+
+def told(journal: Journal) -> list[Any]:
+    """Return the facts of `sightings` as the frontier takes them in: each origin once."""
+    last: dict[str, tuple[int, int]] = {}
+    found = []
+    for entry in entries(journal, SIGHTINGS.name, 0):
+        pack = Decoder[SightingPack](SightingPack)(entry.value or b"")
+        for offset, index, fact in pack.facts:
+            if not pack.source or (offset, index) > last.get(pack.source, (-1, -1)):
+                found.append(fact)
+                if pack.source:
+                    last[pack.source] = (offset, index)
+    return found
+
+
+def counted(facts: list[Any]) -> dict[str, dict[str, bool]]:
+    """Return the verdict on each page, as the frontier adds up what it is told."""
+    verdicts: dict[str, dict[str, bool]] = {}
+    times: dict[str, float] = {}
+    for fact in facts:
+        if isinstance(fact, Judged) and fact.url not in verdicts:
+            verdicts[fact.url], times[fact.url] = dict(fact.verdict), fact.time
+        if isinstance(fact, Rejudged) and times.get(fact.url) == fact.time:
+            verdicts[fact.url] = fact.verdict | verdicts[fact.url]
+    return verdicts
+
+
+def left(partition: Partition) -> float:
+    reading = Reading()
+    partition.rejudge.measure(reading)
+    return sum(sample.value for family in reading.families() for sample in family.samples)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(STEPS)
+@example(["absorb", "hear", "look", "commit", "crash", "page", "absorb"])  # the next one has not heard of it
+@example(["absorb", "freeze", "hear", "look", "commit", "thaw"])  # the owner before is late
+@example(["absorb", "freeze", "hear", "look", "commit", "look", "commit", "thaw"])
+def test_every_page_is_judged_by_a_later_predicate_whoever_judges_it_and_whenever_that_one_hears_of_it(
+    steps: list[str],
+) -> None:
+    with a_partition() as partition:
+
+        async def work() -> None:
+            for step in ["page", *steps, "thaw"]:
+                await partition.do(step)
+            await partition.finish()
+
+        asyncio.run(work())
+        both = {"any": True, "tea": True}
+        urls = {page.url for page in outcomes(partition.journal)}
+        assert counted(told(partition.journal)) == dict.fromkeys(urls, both)
+        recounted = judged_pages(partition.journal)
+        assert {url: page.verdict for url, page in recounted.items()} == dict.fromkeys(urls, both)
+
+
+def test_a_page_that_waits_for_its_first_verdict_is_not_judged_anew_before() -> None:
+    with a_partition() as partition:
+        partition.page()
+        partition.hear()
+
+        async def work() -> None:
+            await partition.do("look")
+            assert not await partition.rejudge.look()
+            partition.absorb()
+            assert await partition.rejudge.look()
+            await partition.do("commit")
+
+        asyncio.run(work())
+        kinds = [type(fact) for fact in told(partition.journal)]
+        assert kinds.index(Judged) < kinds.index(Rejudged)
+
+
+def test_what_a_later_predicate_says_names_the_first_verdict_and_those_that_the_page_links_to() -> None:
+    with a_partition() as partition:
+        tea = partition.page(body=b'<title>Tea</title><a href="/cup">cup</a>')
+        snow = partition.page(body=b"<p>Snow")
+        partition.page(body=b'<meta name="robots" content="noindex">tea')
+        partition.append(b"no page")
+        revisit = msgspec.structs.replace(tea.order, revisit=Revisit(Version('"7"'), 1.0))
+        partition.append(encode(msgspec.structs.replace(tea, order=revisit)))
+        while partition.absorb():
+            pass
+        asyncio.run(partition.finish())
+        assert left(partition) == 0
+        row = later_row(partition.shard, "tea")
+        assert row is not None
+        assert (row.at, row.end) == (5, 5)
+        assert [fact for fact in told(partition.journal) if isinstance(fact, Rejudged | Relinked)] == [
+            Rejudged(tea.order.url, {"tea": True}, 0.0, ("tea", "cup")),
+            Relinked(identifier(tea.order.url), {"tea": True}, 0.0),
+            Rejudged(snow.order.url, {"tea": False}, 1.0, ("snow",)),
+        ]
+        later = [found for found in outcomes(partition.journal) if found.later]
+        assert [(found.url, found.verdict, found.origin) for found in later] == [
+            (tea.order.url, {"tea": True}, "pages/0@0"),
+            (snow.order.url, {"tea": False}, "pages/0@1"),
+        ]
+
+
+def test_it_is_told_how_many_pages_are_left() -> None:
+    with a_partition() as partition:
+        for _ in range(7):
+            partition.page()
+            partition.absorb()
+        partition.hear()
+        seen = []
+        while partition.left():
+            asyncio.run(partition.do("look"))
+            seen.append(left(partition))
+        assert seen == [7, 2, 0]
+
+
+def test_a_predicate_is_not_judged_by_where_it_is_removed_or_kept_pages_are_of_no_concern_to_it() -> None:
+    with a_partition() as partition:
+        partition.page()
+        partition.absorb()
+        partition.hear(msgspec.structs.replace(TEA, kept=False))
+        assert not partition.left()
+        partition.hear(TEA)
+        assert partition.left()
+        partition.hear(msgspec.structs.replace(TEA, state="removed"))
+        assert not partition.left()

@@ -1,0 +1,297 @@
+"""``scentline forget-user`` on a real broker: all that a crawl keeps of a user, at rest and interrupted."""
+
+import asyncio
+import itertools
+import re
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from kafka import KafkaConsumer
+from rocksdict import AccessType, Options, Rdict
+
+from agents.audit.audit import audit
+from agents.audit.report import AuditReport
+from agents.crawl.connect import connect
+from agents.frontier.keys import page_key
+from agents.frontier.rows import PageRow
+from agents.observation.observer import Observer
+from agents.observation.pseudonym import Pseudonyms
+from agents.offline.process import ServerProcess
+from agents.offline.synthetic.web import SyntheticWeb
+from agents.privacy.changelogs import Changelogs
+from agents.privacy.plan import Replacement
+from agents.privacy.resting import UnrestError
+from agents.privacy.retained import Deleted
+from agents.privacy.there import ForgottenThere, forget_user_there
+from agents.snapshot.take import take
+from agents.topics.create import create
+from agents.worker.worker import Worker
+from streams.configuration import ConfigurationError, load
+from streams.forgetting import FORGETTING
+from streams.metrics.registry import Metrics
+from streams.records import Access, AccessPack, encode
+from streams.settings import Settings
+from streams.topics import APP_ID, DAY, INTERESTS, TABLES, TOPICS, changelog_of
+from streams.transport.kafka.kept import kept
+from streams.transport.kafka.publisher import CLAIM
+from tests.agents.commands import last_line, printed
+from tests.kafka.test_lag import commit, drop, send
+from tests.patience import PATIENCE
+from tests.rubbish.measured import run
+
+WEB = (5, 3, 30, 3)  # seed, sites, pages a site, topics
+PARTITIONS = 2
+BUDGET = 25
+#: Few visitors are kept of a page, so that most users are left out at some.
+BOUNDS = {"streams.partitions": PARTITIONS, "frontier.visitors": 2, "frontier.explore": 0.2}
+#: Compacted topics and their partitions, None where they shard.
+COMPACTED = {
+    **{changelog_of(APP_ID, table): None for table in TABLES},
+    **{topic.name: None if topic.shards else 1 for topic in TOPICS if topic.compacted},
+}
+USER = "0123456789abcdef"
+
+#: Kills the command when it has replaced some rows, and not others.
+KILLING = """\
+import os, signal
+from agents.privacy.changelogs import Changelogs
+replace = Changelogs.replace
+async def killing(self, place, replacement):
+    if place == ("scentline-frontier-changelog", 1):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return await replace(self, place, replacement)
+Changelogs.replace = killing
+"""
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[str]:
+    with ServerProcess.synthetic(*WEB) as server:
+        yield server.url
+
+
+def settings_of(broker: str, data: Path = Path("unused"), partitions: int = PARTITIONS) -> Settings:
+    options = {**BOUNDS, "streams.partitions": partitions, "observe.user_key": "key"}
+    return load({**options, "broker": broker, "data": data}, environ={}).settings
+
+
+def assignments() -> list[str]:
+    return [part for name, value in BOUNDS.items() for part in ("--set", f"{name}={value}")]
+
+
+def forgotten(settings: Settings) -> ForgottenThere:
+    return forget_user_there(settings, USER, is_name=False, progress=lambda _: None)
+
+
+def newest(settings: Settings) -> Iterator[tuple[str, bytes, bytes]]:
+    """Yield the newest value of each key of every compacted topic: topic, key, value."""
+    for topic, partitions in COMPACTED.items():
+        for partition in range(partitions or settings.streams.partitions):
+            last = {entry.key: entry.value for entry in kept(settings, topic, partition)}
+            yield from ((topic, key or b"", value) for key, value in last.items() if value is not None)
+
+
+def holding(settings: Settings, text: str) -> list[str]:
+    return [topic for topic, key, value in newest(settings) if text.encode() in key + value]
+
+
+def rows_holding(data: Path, text: str) -> list[str]:
+    """Return the tables under a worker's data directory that hold a text, once for each row."""
+    found = []
+    for path in sorted((data / "v1" / "tables").glob("*.db")):
+        db = Rdict(str(path), Options(raw_mode=True), access_type=AccessType.read_only())
+        found += [path.name for key, value in db.items() if text.encode() in key + value]
+        db.close()
+    return found
+
+
+def crawl(directory: Path, settings: Settings, proxy: str) -> str:
+    """Crawl, with a log; return the address in it that has most page views."""
+    web = SyntheticWeb(*WEB)
+    log = list(web.access_log(users=10, accesses=150))
+    (directory / "access.log").write_text("".join(f"{line}\n" for line in log))
+    (directory / "labels.tsv").write_text("".join(f"{url}\t{name}\n" for url, name in web.labels()))
+    printed(
+        directory,
+        *("crawl", "--log", "access.log", "--labels", "labels.tsv", "--predicate", 'm=category("Music")'),
+        *("--budget", str(BUDGET), "--data", str(settings.data), "--broker", settings.broker, *assignments()),
+        *("--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0"),
+    )
+    clients = Counter(line.split()[2] for line in log if " TCP_MISS/200 " in line)
+    return clients.most_common(1)[0][0]
+
+
+def audited(settings: Settings, snapshot: Path) -> AuditReport:
+    """Return what an audit of a snapshot finds."""
+    copy = settings.model_copy(update={"data": snapshot})
+    take(copy, lambda _: None)
+    return audit(copy)
+
+
+async def open_tables(settings: Settings, roles: tuple[str, ...] = ("browse", "frontier", "learn")) -> None:
+    """Have a worker recover the tables of roles and take over their partitions, and stop."""
+    async with asyncio.timeout(PATIENCE), connect(settings) as log:
+        observer = Observer(settings.observe, b"key")
+        async with Worker(settings, roles, log, observer, Metrics()) as worker:
+            while worker.failure is None and any(
+                len(inbox.shards) < settings.streams.partitions for inbox in worker.inboxes
+            ):
+                await asyncio.sleep(0.05)
+    if worker.failure is not None:
+        raise worker.failure
+
+
+def wipe(data: Path, partition: int) -> None:
+    """Delete a partition of every table."""
+    for path in (data / "v1" / "tables").glob(f"*-{partition}.db"):
+        shutil.rmtree(path)
+
+
+def test_a_user_forgotten_at_the_second_attempt_is_in_no_table_and_every_other_count_is_exact(
+    tmp_path: Path, empty_kafka: str, proxy: str
+) -> None:
+    settings = settings_of(empty_kafka, tmp_path / "worker")
+    create(settings)
+    address = crawl(tmp_path, settings, proxy)
+    user = Pseudonyms(b"key").of(address)
+    command = ("forget-user", address, "--broker", empty_kafka, *assignments())
+    tables = {name.partition("-")[0] for name in rows_holding(settings.data, user)}
+    assert tables == {"users", "frontier", "interests"}
+
+    killed = run(tmp_path, *command, first=KILLING)
+    assert killed.status == -signal.SIGKILL
+    ended = run(tmp_path, *command, "--json")
+    assert ended.status == 0, ended.err
+    done = last_line(ended.out)
+    assert done["entries"] > 0
+    assert (done["deleted"].keys(), done["left_until"].keys()) == (
+        {"proxy-log", "sightings", "evidence"},
+        {"accesses"},
+    )
+    for text in (user, address):
+        assert text not in killed.out + killed.err + ended.out + ended.err
+    assert holding(settings, user) == []
+
+    wipe(settings.data, 0)
+    asyncio.run(open_tables(settings))
+    assert rows_holding(settings.data, user) == []
+    report = audited(settings, tmp_path / "snapshot")
+    assert (report.judged, report.judged_twice, report.lost, report.behind) == (BUDGET, 0, 0, 0)
+    # The accesses bear the old pseudonym for a week, and what is counted of that user bears the new one.
+    assert sum(example.startswith("user ") for example in report.examples) == 2
+    assert sum(example.startswith("feature 'u:") for example in report.examples) == 2
+    assert report.differences == 4
+
+
+def write(settings: Settings) -> None:
+    """Write what workers that are gone have written of a user."""
+    page = PageRow("http://a.example/", 1, 1, visitors=[USER])
+    user = USER.encode()
+    held = {
+        changelog_of(APP_ID, "users"): (b"u" + user, b"visits"),
+        changelog_of(APP_ID, "frontier"): (page_key(page.url), msgspec.msgpack.encode(page)),
+        INTERESTS.name: (b"u:" + user, b"counts of u:" + user),
+    }
+    asyncio.run(send_all(settings, [(topic, 0, *record) for topic, record in held.items()]))
+
+
+async def send_all(settings: Settings, messages: list[tuple[str, int, bytes | None, bytes | None]]) -> None:
+    async with connect(settings) as log:
+        await log.publisher.send_all(messages)
+
+
+def names(settings: Settings) -> list[frozenset[str]]:
+    """Return the pseudonyms that are in each of the newest rows and values."""
+    found = ((key + value).decode(errors="replace") for topic, key, value in newest(settings) if key != CLAIM)
+    return [names for text in found if (names := frozenset(re.findall("[0-9a-f]{16}", text)))]
+
+
+@pytest.mark.parametrize("step", [4, 6])
+def test_one_that_is_interrupted_is_completed_by_the_same_command_under_one_new_name(
+    empty_kafka: str, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """Steps are the writings of marks: the 4th is the one that decides, the 6th takes all the others away."""
+    settings = settings_of(empty_kafka, partitions=1)
+    create(settings)
+    write(settings)
+    put_mark, steps = Changelogs._put_mark, itertools.count(1)
+
+    async def interrupted(*arguments: Any) -> None:
+        if next(steps) == step:
+            raise KeyboardInterrupt
+        await put_mark(*arguments)
+
+    monkeypatch.setattr(Changelogs, "_put_mark", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        forgotten(settings)
+    monkeypatch.undo()
+    before = frozenset().union(*names(settings))
+    assert (before == {USER}) == (step == 4)
+    done = forgotten(settings)
+    assert (done.entries == 3) == (step == 4)
+    [after] = set(names(settings))
+    assert len(after) == 1
+    assert USER not in after
+    assert step == 4 or after == before
+    assert [topic for topic, key, _ in newest(settings) if key == FORGETTING] == []
+
+
+def test_a_worker_that_starts_meanwhile_goes_no_further_and_the_same_command_completes_it(
+    tmp_path: Path, empty_kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_of(empty_kafka, tmp_path / "worker", partitions=1)
+    create(settings)
+    write(settings)
+    hold = Changelogs.hold
+
+    async def held(changelogs: Changelogs, replacement: Replacement) -> None:
+        await hold(changelogs, replacement)
+        with pytest.raises(ConfigurationError, match="forget-user is under way on this broker, or was inter"):
+            await open_tables(settings, ("browse",))
+
+    monkeypatch.setattr(Changelogs, "hold", held)
+    with pytest.raises(UnrestError, match="scentline-users-changelog/0: another writer has claimed it") as told:
+        forgotten(settings)
+    assert USER not in str(told.value)
+    monkeypatch.undo()
+    with pytest.raises(ConfigurationError, match="snapshot: forget-user is under way"):
+        take(settings.model_copy(update={"data": tmp_path / "snapshot"}), lambda _: None)
+    under_way = frozenset().union(*names(settings)) - {USER}
+    assert forgotten(settings).entries == 3
+    assert set(names(settings)) == {under_way}
+
+
+def test_it_waits_for_nobody_who_has_not_taken_in_what_names_a_user(empty_kafka: str) -> None:
+    settings = settings_of(empty_kafka, partitions=1)
+    create(settings)
+    pack = encode(AccessPack(facts=[(0, 0, Access(USER, "http://a.example/", 1.0))]))
+    send(empty_kafka, "accesses", 0, [pack, pack])
+    send(empty_kafka, "proxy-log", 0, [b"a line"] * 5)
+    with pytest.raises(UnrestError, match="scentline-browse has not taken in 2 messages of accesses/0"):
+        forgotten(settings)
+    commit(empty_kafka, "scentline-browse", "accesses", 0, 2)
+    commit(empty_kafka, "scentline-observe", "proxy-log", 0, 3)
+    with KafkaConsumer(
+        "accesses", bootstrap_servers=empty_kafka.removeprefix("kafka://"), group_id="scentline-browse"
+    ) as consumer:
+        while not consumer.assignment():
+            consumer.poll(100)
+        with pytest.raises(UnrestError, match="scentline-browse has 1 live members"):
+            forgotten(settings)
+
+    done = forgotten(settings)
+    assert done.deleted == Deleted({"proxy-log": 3, "sightings": 0, "evidence": 0}, unread=2)
+    days = [(at - time.time()) // DAY for at in (done.left["accesses"], done.replaced_at, done.deleted_at)]
+    assert days == [7, 1, 9]
+
+    drop(empty_kafka, "accesses", 0, 1)  # from then on an audit can't recount them any more
+    done = forgotten(settings)
+    assert done.deleted == Deleted({"proxy-log": 0, "accesses": 1, "sightings": 0, "evidence": 0}, unread=2)
+    assert done.left == {}

@@ -1,0 +1,138 @@
+"""A predicate that comes to a crawl of two judges counts every page once, those judged before it too."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from agents.audit.audit import audit
+from agents.control.command import submit
+from agents.control.requests import AddPredicate, Seeds
+from agents.inspect.record import judged_pages, outcomes
+from agents.offline.process import ServerProcess
+from agents.offline.synthetic.web import SyntheticWeb
+from agents.snapshot.take import take
+from agents.topics.create import create
+from agents.topics.lag import lags
+from bench.faults.workers import WorkerProcess
+from streams.configuration import load
+from streams.records import HarvestPoint, Outcome
+from streams.settings import Settings
+from streams.topics import HARVEST, OUTCOMES
+from streams.transport.journal import Journal
+from streams.transport.kafka.admin import Admin
+from streams.transport.kafka.kept import kept
+from tests.agents.commands import printed
+from tests.patience import PATIENCE
+
+WEB = (5, 4, 30, 2)  # seed, sites, pages a site, topics
+TOPIC, *_ = sorted(SyntheticWeb(*WEB).facts().pages)
+#: Those of a topic, and each site's home page.
+PAGES = sum(SyntheticWeb(*WEB).facts().pages.values()) + WEB[1]
+LATER = AddPredicate("later", f'category("{TOPIC}")', kept=True)
+PARTITIONS = 2
+ROLES = ("fetch", "judge", "frontier", "learn", "harvest")
+LOOK_SECONDS = 0.25
+
+
+class Crawl:
+    """A crawl whose every page is wanted, by two workers: each has a part of the pages to judge."""
+
+    def __init__(self, directory: Path, broker: str, proxy: str) -> None:
+        self.directory = directory
+        labels = directory / "labels.tsv"
+        labels.write_text("".join(f"{url}\t{name}\n" for url, name in SyntheticWeb(*WEB).labels()))
+        values = {
+            "broker": broker,
+            "streams.partitions": PARTITIONS,
+            "kafka.session_seconds": 3,
+            "kafka.heartbeat_seconds": 1,
+            "fetch.proxy": proxy,
+            "fetch.delay_seconds": 0,
+            "frontier.window_max": 3,
+            "frontier.lease_seconds": 20,
+            "judge.labels": str(labels),
+            "predicates.first": 'not "unheard-of"',
+        }
+        config = directory / "crawl.toml"
+        config.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()))
+        self.options = ("--config", str(config))
+        data = {"data": str(directory / "snapshot")}
+        self.settings: Settings = load(data, config_file=config, environ={}).settings
+
+    def command(self, *arguments: str) -> str:
+        return printed(self.directory, *arguments, *self.options)
+
+    def worker(self, name: str, *roles: str) -> WorkerProcess:
+        return WorkerProcess(name, roles, self.directory, self.options)
+
+    def counted(self, predicate: str) -> int:
+        """Return the pages that count for a predicate."""
+        points = [
+            msgspec.json.decode(entry.value or b"", type=HarvestPoint)
+            for number in range(PARTITIONS)
+            for entry in kept(self.settings, HARVEST.name, number)
+        ]
+        newest = {point.partition: point.pages for point in points if point.predicate == predicate}
+        return sum(newest.values())
+
+    def told(self) -> int:
+        """Return the outcomes that were ever written."""
+        with Admin(self.settings) as admin:
+            return sum(admin.ends((OUTCOMES.name, number) for number in range(PARTITIONS)).values())
+
+    def done(self) -> bool:
+        """Return whether every page of the web counts for both predicates, and nothing waits."""
+        counted = {self.counted("first"), self.counted("later")}
+        return counted == {PAGES} and not any(each.lag for each in lags(self.settings))
+
+
+@pytest.fixture
+def crawl(tmp_path: Path, empty_kafka: str) -> Iterator[Crawl]:
+    with ServerProcess.synthetic(*WEB) as server:
+        yield Crawl(tmp_path, empty_kafka, server.url)
+
+
+def wait(what: str, condition: Callable[[], bool], *workers: WorkerProcess) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        for worker in workers:
+            worker.check()
+        assert time.monotonic() < end, f"in vain: {what}\n" + "\n".join(worker.said() for worker in workers)
+        time.sleep(LOOK_SECONDS)
+
+
+def recorded(settings: Settings) -> tuple[dict[str, Outcome], int]:
+    """Return the judged pages of the snapshot, and how many verdicts came later."""
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
+        return judged_pages(journal), sum(outcome.later for outcome in outcomes(journal))
+
+
+def test_a_later_predicate_counts_every_page_once_whatever_happens_to_a_judge(crawl: Crawl) -> None:
+    create(crawl.settings)
+    with ExitStack() as resources:
+        one, two = crawl.worker("one", *ROLES), crawl.worker("two", "judge")
+        for worker in (one, two):
+            resources.callback(worker.kill)
+            worker.start()
+        submit(crawl.settings, Seeds(tuple(SyntheticWeb(*WEB).seeds(3))))
+        wait("the first pages", lambda: crawl.told() > 30, one, two)
+        two.freeze()  # it judges without the predicate what it holds, if anybody listens to it yet
+        assert crawl.command("predicate", "add", "later", LATER.expression, "--kept") == "later is followed\n"
+        wait("kept pages to be judged", lambda: one.said().count("kept pages were judged") == PARTITIONS, one)
+        two.thaw()
+        submit(crawl.settings, LATER)
+        wait("the end", crawl.done, one, two)
+    take(crawl.settings, lambda _: None)
+    report = audit(crawl.settings)
+    assert (report.examples, report.lost, report.judged_twice, report.behind) == ([], 0, 0, 0)
+    pages, later = recorded(crawl.settings)
+    assert later > 30
+    categories = dict(SyntheticWeb(*WEB).labels())
+    assert len(pages) == PAGES
+    for url, page in pages.items():
+        assert page.verdict == {"first": True, "later": categories[url].startswith(TOPIC)}
