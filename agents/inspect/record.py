@@ -43,10 +43,15 @@ def outcomes(journal: Journal) -> Iterator[Outcome]:
     What can't be read is left out: the harvest agent sends it to the dead letters.
     """
     for partition in range(journal.partitions(OUTCOMES.name)):
-        for entry in entries(journal, OUTCOMES.name, partition):
-            with suppress(RecordError):
-                for _, _, outcome in read_outcome(entry.value or b"").facts:
-                    yield outcome
+        yield from outcomes_of(entries(journal, OUTCOMES.name, partition))
+
+
+def outcomes_of(entries: Iterable[Entry]) -> Iterator[Outcome]:
+    """Yield the outcomes in records of their topic, leaving out what can't be read."""
+    for entry in entries:
+        with suppress(RecordError):
+            for _, _, outcome in read_outcome(entry.value or b"").facts:
+                yield outcome
 
 
 def judged_pages(journal: Journal) -> dict[str, Outcome]:

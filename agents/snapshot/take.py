@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from agents.crawl.fixed import keep_fixed
+from agents.inspect.record import entries, outcomes_of
 from streams.configuration import ConfigurationError
 from streams.forgetting import check_not_forgetting
 from streams.settings import Settings
 from streams.tables import writing
-from streams.topics import APP_ID, FETCHES, PAGES, PROXY_LOG, TABLES, TOPICS, changelog_of
+from streams.topics import APP_ID, FETCHES, OUTCOMES, PAGES, PROXY_LOG, TABLES, TOPICS, changelog_of
 from streams.transport.journal import Journal
 from streams.transport.kafka.admin import Admin
 from streams.transport.kafka.kept import kept
@@ -71,7 +72,20 @@ class _Copying:
             count = found[topic.name].partitions
             self._journal.create_topic(topic.name, count, retention=topic.retention, compacted=topic.compacted)
             records += self._topic(topic.name, count)
+        self._check_policy(found[OUTCOMES.name].partitions)
         return records
+
+    def _check_policy(self, partitions: int) -> None:
+        """Raise `ConfigurationError` where the newest judged pages were chosen by another policy."""
+        rule = self._settings.frontier.rule
+        for partition in range(partitions):
+            newest = max(0, self._journal.end(OUTCOMES.name, partition) - 1)
+            for outcome in outcomes_of(entries(self._journal, OUTCOMES.name, partition, newest)):
+                if outcome.policy != rule:
+                    raise ConfigurationError(
+                        f"snapshot: the crawl has the policy {outcome.policy}, the settings have {rule}; "
+                        "expected the settings of its workers"
+                    )
 
     def _table(self, changelog: str, table: str, partition: int) -> int:
         records = 0

@@ -1,7 +1,7 @@
 """Messages are delivered in their turn, each once, whatever a client brings in which order."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,13 +20,29 @@ class Reading(Consumer):
     def __init__(self, first: int) -> None:
         self.delivered: list[int] = []
         self.position = first
-        self.app = SimpleNamespace(rebalancing=False)
+        self.app = SimpleNamespace(rebalancing=False, flow_control=SimpleNamespace(acquire=self._flows))
         self._next = {HERE: first}
         self._kept = {}
         self._went_back = {}
         self._deliver = self._take
-        self._thread: Any = SimpleNamespace(first_kept=self._first)
+        self._polling = asyncio.Lock()
+        self._outdated = False
+        self._thread: Any = SimpleNamespace(first_kept=self._first, getmany=self._poll, seek_wait=self._go)
         self.first = 0
+        self.answered = asyncio.Event()
+
+    async def _flows(self) -> None:
+        """Nothing has to be waited for."""
+
+    async def _poll(self, _: Any, timeout: float) -> list[int]:
+        """Take what comes next, once the broker answers."""
+        await self.answered.wait()
+        found = [self.position, self.position + 1]
+        self.position += 2
+        return found
+
+    async def _go(self, positions: Mapping[TP, int]) -> None:
+        self.position = positions[CHANGELOG]
 
     async def _take(self, message: Any) -> None:
         self.delivered.append(message.offset)
@@ -40,9 +56,12 @@ class Reading(Consumer):
     def _is_changelog_tp(self, tp: TP) -> bool:
         return bool(tp == CHANGELOG)
 
-    def bring(self, tp: TP, offsets: Iterator[int] | list[int]) -> None:
+    def bring(self, tp: TP, offsets: Iterable[int]) -> None:
+        asyncio.run(self.bring_all(tp, offsets))
+
+    async def bring_all(self, tp: TP, offsets: Iterable[int]) -> None:
         for offset in offsets:
-            asyncio.run(self._in_order(SimpleNamespace(tp=tp, offset=offset)))
+            await self._in_order(SimpleNamespace(tp=tp, offset=offset))
 
 
 @settings(derandomize=True, deadline=None)
@@ -89,3 +108,20 @@ def test_changelogs_have_gaps() -> None:
     reading = Reading(5)
     reading.bring(CHANGELOG, [1, 4, 9])
     assert reading.delivered == [1, 4, 9]
+
+
+def test_a_poll_that_is_under_way_takes_nothing_of_what_a_recovery_is_to_read() -> None:
+    async def run() -> Reading:
+        reading = Reading(5)
+        poll = asyncio.create_task(reading._getmany(None, 1.0))
+        await asyncio.sleep(0)
+        recovery = asyncio.create_task(reading.seek_wait({CHANGELOG: 2}))
+        await asyncio.sleep(0)
+        reading.answered.set()
+        earlier = await poll
+        await recovery
+        await reading.bring_all(CHANGELOG, earlier)
+        await reading.bring_all(CHANGELOG, await reading._getmany(None, 1.0))
+        return reading
+
+    assert asyncio.run(run()).delivered == [2, 3]

@@ -6,6 +6,9 @@
 - Every message is delivered, and in its turn. Around a rebalance Faust may deliver what a poll brought that was
   begun before it, pass over what lies between, and commit past it. It also empties the agents' queues once it
   has gone back to where they stand, and what was delivered in between is lost: so nothing is, until it has.
+- A table is read from where its recovery goes to. A poll that was begun before may bring what is read there,
+  and Faust passes that over while the flow of messages stands: the recovery would wait for it for ever. So no
+  poll is under way then, and what an earlier one brought is not delivered any more.
 - It knows for how long the group has had no sign of life of this worker.
 """
 
@@ -31,6 +34,9 @@ log = EventLog("kafka")
 
 #: Milliseconds that a broker waits for records before it says that there are none.
 FETCH_WAIT_MS = 100
+
+#: Seconds that one poll takes at most: a recovery waits for it. Faust's take a second.
+POLL_SECONDS = 0.3
 
 #: Seconds in which a partition is gone back to once: what was read ahead of it is passed over meanwhile.
 BACK_SECONDS = 1.0
@@ -135,6 +141,20 @@ class Consumer(driver.Consumer):
         self._kept: dict[TP, int] = {}
         self._went_back: dict[TP, float] = {}
         self._read_offset = _Unread()
+        self._polling = asyncio.Lock()
+        self._outdated = False
+
+    async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:
+        async with self._polling:
+            found = await super()._getmany(active_partitions, min(timeout, POLL_SECONDS))
+            self._outdated = False
+            return found
+
+    async def seek_wait(self, partitions: Mapping[TP, int]) -> None:
+        """Go to where tables are to be read from."""
+        async with self._polling:
+            await super().seek_wait(partitions)
+            self._outdated = True
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
         """Go on from what the group committed, and deliver nothing but what follows."""
@@ -147,7 +167,9 @@ class Consumer(driver.Consumer):
         """Deliver a message if it is the next of its partition; go back to that one where it is not."""
         tp = message.tp
         if self._is_changelog_tp(tp):
-            await self._deliver(message)
+            await self.app.flow_control.acquire()  # what waits for the flow may be outdated after it
+            if not self._outdated:
+                await self._deliver(message)
         elif tp in self._next and not self.app.rebalancing:
             due, offset = self._next[tp], message.offset
             if offset == due or (offset > due and await self.gone(tp, due, offset)):
