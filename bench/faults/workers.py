@@ -77,11 +77,11 @@ class WorkerProcess:
     def check(self) -> None:
         """Raise `WorkerError` where it ended by itself."""
         if not self.running:
-            raise WorkerError(f"{self.name} ended with status {self.status}: {self.said()}")
+            raise WorkerError(f"{self.name} ended with status {self.status}: {self.said()[-2000:]}")
 
     def said(self) -> str:
-        """Return the end of its log."""
-        return self._log.read_text(encoding="utf-8", errors="replace")[-2000:] if self._log.exists() else ""
+        """Return its log."""
+        return self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
 
     def _signal(self, number: int) -> None:
         if self.running and self._process is not None:
@@ -93,4 +93,4 @@ class WorkerProcess:
                 self._process.wait(LEAVE_SECONDS)
             except subprocess.TimeoutExpired as error:
                 self._process.kill()
-                raise WorkerError(f"{self.name} does not end: {self.said()}") from error
+                raise WorkerError(f"{self.name} does not end: {self.said()[-2000:]}") from error

@@ -102,7 +102,8 @@ def wait(what: str, condition: Callable[[], bool], *workers: WorkerProcess) -> N
     while not condition():
         for worker in workers:
             worker.check()
-        assert time.monotonic() < end, f"in vain: {what}\n" + "\n".join(worker.said() for worker in workers)
+        said = "\n".join(worker.said()[-2000:] for worker in workers)
+        assert time.monotonic() < end, f"in vain: {what}\n{said}"
         time.sleep(LOOK_SECONDS)
 
 
