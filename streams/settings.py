@@ -54,7 +54,9 @@ class StreamSettings(Section):
     group_bytes: Count = Field(8 * 1024 * 1024, description="Bytes of messages that end a commit group.")
     group_seconds: Positive = Field(0.005, description="Seconds after which a commit group ends.")
     backlog: Count = Field(
-        1_000, description="Messages of a topic that may wait on Kafka before the feeding of logs waits."
+        1_000,
+        description="Messages of a topic that may wait on Kafka before the feeding of logs, or the judging of "
+        "kept pages, waits.",
     )
     cached_rows: Count = Field(20_000, description="Decoded rows that a table partition keeps in memory.")
     commit_seconds: Positive = Field(0.5, description="Seconds between commits of consumed offsets.")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from agents.crawl.fixed import keep_fixed
+from agents.frontier.rows import INSTANT
 from agents.inspect.record import entries, outcomes_of
 from streams.configuration import ConfigurationError
 from streams.forgetting import check_not_forgetting
@@ -81,7 +82,7 @@ class _Copying:
         for partition in range(partitions):
             newest = max(0, self._journal.end(OUTCOMES.name, partition) - 1)
             for outcome in outcomes_of(entries(self._journal, OUTCOMES.name, partition, newest)):
-                if outcome.policy != rule:
+                if outcome.policy not in (rule, INSTANT):
                     raise ConfigurationError(
                         f"snapshot: the crawl has the policy {outcome.policy}, the settings have {rule}; "
                         "expected the settings of its workers"

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -16,18 +15,21 @@ import pytest
 from streams.records import DeadLetter, encode
 from streams.topics import DEAD_LETTERS, TOPICS
 from streams.transport.journal import Journal
+from tests.agents import commands
+from tests.agents.commands import COMMAND
 from tests.patience import PATIENCE
-
-ROOT = Path(__file__).parents[2]
-COMMAND = (sys.executable, "-c", "from agents.cli import main; main()")
 
 
 def environment(**variables: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SCENTLINE_")}
-    return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "200", "TERM": "dumb"} | variables
+    """Return an environment in which nothing is set, the key of the pseudonyms either."""
+    known = commands.environment(**variables)
+    return {
+        name: value for name, value in known.items() if name in variables or not name.startswith("SCENTLINE_")
+    }
 
 
 def scentline(cwd: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the command as it is, nothing imported before it."""
     return subprocess.run(
         [*COMMAND, *arguments], cwd=cwd, env=environment(**variables), capture_output=True, text=True,
         check=False, timeout=PATIENCE,
