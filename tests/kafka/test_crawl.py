@@ -7,7 +7,7 @@ import pytest
 
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
-from tests.agents.commands import complaint, last_line, printed
+from tests.agents.commands import last_line, printed, scentline
 from tests.rubbish.measured import run
 
 WEB = (5, 3, 30, 3)  # seed, sites, pages a site, topics
@@ -57,8 +57,9 @@ def test_a_crawl_of_a_whole_web_counts_the_same_on_both_logs(
     printed(tmp_path, "snapshot", "--broker", empty_kafka, "--data", "snapshot")
     audits = {name: printed(tmp_path, "audit", "--data", name, "--json") for name in ("embedded", "snapshot")}
     assert audits["snapshot"] == audits["embedded"]
-    said = complaint(
+    refused = scentline(
         tmp_path, "snapshot", "--broker", empty_kafka, "--data", "other", "--set", "frontier.policy=linkage"
     )
-    assert "the crawl has the policy learned, the settings have linkage" in said
+    assert refused.returncode == 2
+    assert "the crawl has the policy learned, the settings have linkage" in refused.stderr.splitlines()[-1]
     assert not (tmp_path / "other").exists()
