@@ -82,7 +82,9 @@ class Rejudge:
                 await asyncio.sleep(LOOK_SECONDS)
 
     def measure(self, reading: Reading) -> None:
-        """Tell how many pages are left."""
+        """Tell how many pages are left, of each predicate that is followed."""
+        for name in self._verdicts.predicates.active:
+            reading.add(KEPT_LEFT, 0, name)
         for shard, definition in due(self._verdicts.predicates, self._inbox.shards.values()):
             row = later_row(shard, definition.name)
             reading.add(KEPT_LEFT, 0 if row is None else row.end - row.at, definition.name)
