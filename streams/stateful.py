@@ -167,20 +167,25 @@ class Stateful(Generic[Row]):
 
     async def _run(self, stream: Any) -> None:
         async for event in stream.noack().events():
-            message = event.message
-            shard = self.shards.get(message.partition)
-            if shard is None or not await self._in_turn(shard, message):
-                continue  # it comes again, to whoever owns the partition then
-            try:
-                self._absorb(shard, message.offset, event.value or b"", event)
-            except Exception:
-                # Half of a message: nothing of the open group may be written, by the last flush least of all.
-                del self.shards[message.partition]
-                raise
-            if self._full(shard):
-                await self.commit(shard)
-            else:
-                self.commit_soon(shard)
+            # By a call: a shard that was named here would keep its table open, lost or not, until a message
+            # came, and a table that is open can't be taken over again.
+            await self._take(event)
+
+    async def _take(self, event: Any) -> None:
+        message = event.message
+        shard = self.shards.get(message.partition)
+        if shard is None or not await self._in_turn(shard, message):
+            return  # it comes again, to whoever owns the partition then
+        try:
+            self._absorb(shard, message.offset, event.value or b"", event)
+        except Exception:
+            # Half of a message: nothing of the open group may be written, by the last flush least of all.
+            del self.shards[message.partition]
+            raise
+        if self._full(shard):
+            await self.commit(shard)
+        else:
+            self.commit_soon(shard)
 
     async def _in_turn(self, shard: Shard[Row], message: Any) -> bool:
         """Return whether nothing lies between what the shard has absorbed and the message, and it is ours."""

@@ -91,6 +91,9 @@ class Rejudge:
 
     async def look(self) -> bool:
         """Judge a few pages of each partition by each predicate; return whether there was anything to do."""
+        if not any(due(self._verdicts.predicates, self._inbox.shards.values())):
+            return False
+        await self._room()  # with no shard in hand: a table that is kept open can't be taken over again
         went_on = False
         for shard, definition in list(due(self._verdicts.predicates, self._inbox.shards.values())):
             went_on |= await self._go_on(shard, definition)
@@ -105,7 +108,6 @@ class Rejudge:
         if shard.mark.offset + 1 < row.end:
             return False  # some of them have no verdict yet
         await self._inbox.commit(shard)
-        await self._room()
         entries = await self._reader.fetch(PAGES.name, shard.partition, row.at, PAGES_AT_ONCE)
         if self._inbox.shards.get(shard.partition) is shard:
             self._judge_all(shard, row, [entry for entry in entries if entry.offset < row.end])

@@ -8,9 +8,11 @@ it lost. An uncommitted one commits no offsets but when it ends.
 import asyncio
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import faust
 import msgspec
 
 from models.url import host
@@ -65,6 +67,13 @@ class Counter:
         shard.outbox.emit(SIGHTINGS.name, place, Visited(fact.url, fact.user, fact.time))
 
 
+async def watch(app: faust.App, fail: Callable[[BaseException], None]) -> None:
+    """Fail when the app does: of itself it would go on without a consumer."""
+    await app.wait_until_stopped()
+    if app.crashed:
+        fail(app.crash_reason or RuntimeError("the app ended"))
+
+
 def say(what: str) -> None:
     print(what, flush=True)
 
@@ -85,7 +94,9 @@ async def work(settings: Settings, blind: bool) -> None:
             runtime.app.transport.in_session = lambda: True
         runtime.app.finalize()
         await runtime.app.start()
+        watching = asyncio.create_task(watch(runtime.app, fail))
         await done.wait()
+        watching.cancel()
         await runtime.close()
         await counter.inbox.flush()
         await runtime.app.stop()
