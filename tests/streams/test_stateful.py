@@ -1,6 +1,8 @@
 """A stateful agent's inbox: what a handler that raises leaves behind."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -93,3 +95,36 @@ def test_a_group_ends_when_its_messages_hold_the_bytes_that_are_set(tmp_path: Pa
         asyncio.run(inbox._run(Messages(*[value] * 8)))
         assert rows.shard(int, ACCESSES).mark.offset == 5
         assert shard.size() == (2, 1, 2 * len(value))
+
+
+class Waiting(Messages):
+    """A stream whose next message never comes."""
+
+    async def events(self) -> AsyncIterator[Any]:
+        async for event in super().events():
+            yield event
+        await asyncio.Event().wait()
+
+
+def test_a_shard_that_was_lost_is_kept_by_nobody_while_the_next_message_is_waited_for(
+    runtime: Runtime, tmp_path: Path
+) -> None:
+    inbox: Stateful[int] = Stateful(
+        runtime, ACCESSES, "users", int, Decoder[AccessPack](AccessPack), Raising(), group_seconds=60.0
+    )
+    pack: Pack[Access] = Pack(facts=[(0, 0, Access("good", "http://a.org/", 0.0))])
+
+    async def run() -> bool:
+        inbox.shards[0] = rows.shard(int, ACCESSES)
+        lost = weakref.ref(inbox.shards[0])
+        reading = asyncio.create_task(inbox._run(Waiting(encode(pack))))
+        while not inbox.shards[0].pending:
+            await asyncio.sleep(0)
+        inbox._drop_shards()
+        gc.collect()
+        kept = lost() is not None
+        reading.cancel()
+        return kept
+
+    with disk(tmp_path) as rows:
+        assert not asyncio.run(run())
