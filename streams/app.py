@@ -1,5 +1,6 @@
 """The Faust app: how this program wants Faust to be."""
 
+from collections.abc import Callable
 from typing import Any
 
 import faust
@@ -7,7 +8,7 @@ import faust
 from streams.settings import Settings
 from streams.topics import APP_ID
 
-__all__ = ["APP_ID", "create_app"]
+__all__ = ["APP_ID", "create_app", "watch"]
 
 
 def create_app(settings: Settings, role: str | None = None) -> faust.App:
@@ -39,6 +40,13 @@ def create_app(settings: Settings, role: str | None = None) -> faust.App:
 
         app.transport = app.producer_transport = Transport(app.conf.broker_consumer, app)
     return app
+
+
+async def watch(app: faust.App, fail: Callable[[BaseException], None]) -> None:
+    """Fail with an app that fails: it would work no more, and say nothing."""
+    await app.wait_until_stopped()
+    if app.crashed:
+        fail(app.crash_reason or RuntimeError(f"{app.conf.id} ended"))
 
 
 def _kafka(settings: Settings) -> dict[str, Any]:

@@ -39,6 +39,7 @@ def audit(settings: Settings) -> AuditReport:
     that the directory keeps, else that of ``settings``. Raises `JournalMissingError` or `TableMissingError`
     where there is no crawl.
     """
+    settings = of_crawl(settings)
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         report = AuditReport()
         tables = {name: open_read_only(settings.data, name) for name in TABLES}
@@ -47,13 +48,13 @@ def audit(settings: Settings) -> AuditReport:
         report.judged = len(judged)
         _compare_features(report, _recounted(journal, judged.values(), settings), tables["interests"])
         _check_harvest(report, judged.values(), tables["harvest"])
-        has_depths = of_crawl(settings).frontier.depth == "auto"
+        has_depths = settings.frontier.depth == "auto"
         depths = RecountedDepths(journal.partitions(ACCESSES.name)) if has_depths else None
         view = depths.view if depths is not None else None
         rows, visits = users(accesses(journal), settings.browse.window, view)
         _check_users(report, rows, tables["users"])
         _check_pages(report, judged, visits, tables["frontier"])
-        if of_crawl(settings).behaviour:
+        if settings.behaviour:
             known = ways(accesses(journal), settings.browse.window, settings.frontier.ways)
             _check_ways(report, known, tables["frontier"])
         if depths is not None:
@@ -79,9 +80,8 @@ def _rows(parts: dict[int, TablePartition], prefix: bytes, row_type: Any) -> Ite
 
 def _recounted(journal: Journal, judged: Iterable[Outcome], settings: Settings) -> Counts:
     """Return what the crawl's policy counts of the outcomes and accesses."""
-    crawl = of_crawl(settings)
-    policy = crawl.frontier.rule
-    pages = [judged_page(outcome, crawl.semantic is not None) for outcome in judged]
+    policy = settings.frontier.rule
+    pages = [judged_page(outcome, settings.semantic is not None) for outcome in judged]
     trace = trace_of(accesses(journal), settings) if lessons(policy).counts_crowd else None
     return recount(pages, policy, trace, settings.frontier.parents)
 

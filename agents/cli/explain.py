@@ -110,10 +110,12 @@ def _known_by(row: "PageRow") -> str:
 
 def _why_fetched(row: "PageRow") -> str:
     """Return by what a page was chosen; empty where it was not."""
+    from agents.frontier.rows import INSTANT
+
     choice = row.choice
     if choice is None:
         return ""
-    if choice.policy == "instant":
+    if choice.policy == INSTANT:
         return f"fetched at once (frontier.mode): {instantly(row)}, attempt {row.attempts}"
     by = "chance" if choice.explored else f"policy {choice.policy}"
     return (
@@ -124,8 +126,10 @@ def _why_fetched(row: "PageRow") -> str:
 
 def _why_not_fetched(found: "Explanation", threshold: float) -> str:
     """Return why a page was not chosen; empty where its state says so."""
+    from agents.frontier.rows import CHOOSABLE
+
     row = found.row
-    choosable = row.state in ("candidate", "aside")
+    choosable = row.state in CHOOSABLE
     if row.state == "trapped":
         return "not fetched: a URL like this leads into a space without end (frontier.traps)"
     if found.spent and choosable and not row.seed:

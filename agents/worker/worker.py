@@ -23,6 +23,7 @@ from agents.web.rules import product
 from agents.worker.part import Part
 from agents.worker.roles import MAKERS, Tools
 from agents.worker.room import room
+from streams.app import watch
 from streams.broadcast import Broadcast
 from streams.logging import EventLog
 from streams.metrics.lag import broadcast_lag
@@ -94,7 +95,7 @@ class Worker:
         # Together: each waits a second or more for its group on Kafka.
         await asyncio.gather(*(app.start() for app in self._apps))
         for app in self._apps:
-            self._resources.callback(asyncio.create_task(self._watch(app)).cancel)
+            self._resources.callback(asyncio.create_task(watch(app, self.fail)).cancel)
         self._resources.push_async_callback(self._finish)
 
     def begin(self) -> None:
@@ -102,12 +103,6 @@ class Worker:
         for role, part in self.parts.items():
             for task in part.tasks:
                 self.runtimes[role].spawn(task())
-
-    async def _watch(self, app: faust.App) -> None:
-        """Fail with an app that fails: it would work no more, and say nothing."""
-        await app.wait_until_stopped()
-        if app.crashed:
-            self.fail(app.crash_reason or RuntimeError(f"{app.conf.id} ended"))
 
     @property
     def _apps(self) -> list[faust.App]:

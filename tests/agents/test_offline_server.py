@@ -22,7 +22,7 @@ from agents.offline.process import ServerProcess, ServerProcessError
 from agents.offline.serve import serve
 from agents.offline.server import OfflineServer
 from agents.offline.squidlog import squid_line
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_for
 
 SQUID = re.compile(
     r"(\d+)\.(\d{3}) +(\d+) (\S+) ([A-Z_]+)/(\d{3}) (\d+) ([^\s]+) (\S+) (\S+) ([A-Z_]+)/(\S+) (\S+)"
@@ -252,10 +252,7 @@ def test_a_process_ends_when_its_parent_is_killed() -> None:
         assert _listens(address.hostname, address.port)
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-        deadline = time.monotonic() + PATIENCE
-        while _listens(address.hostname, address.port):
-            assert time.monotonic() < deadline, "the server outlives its parent"
-            time.sleep(0.01)
+        wait_for("the end of the server", lambda: not _listens(address.hostname, address.port))
 
 
 def _listens(host: str | None, port: int | None) -> bool:

@@ -8,14 +8,13 @@ it lost. An uncommitted one commits no offsets but when it ends.
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import faust
 import msgspec
 
 from models.url import host
+from streams.app import watch
 from streams.inbox import Shard
 from streams.records import AccessPack, Decoder, Visited
 from streams.runtime import Runtime
@@ -65,13 +64,6 @@ class Counter:
         shard.put(fact.user.encode(), row)
         place = self._runtime.partition(SIGHTINGS, host(fact.url))
         shard.outbox.emit(SIGHTINGS.name, place, Visited(fact.url, fact.user, fact.time))
-
-
-async def watch(app: faust.App, fail: Callable[[BaseException], None]) -> None:
-    """Fail when the app does: of itself it would go on without a consumer."""
-    await app.wait_until_stopped()
-    if app.crashed:
-        fail(app.crash_reason or RuntimeError("the app ended"))
 
 
 def say(what: str) -> None:

@@ -1,7 +1,6 @@
 """Whoever is slow slows those before it: no topic grows on and on, and the one that waits is named."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,7 +20,7 @@ from streams.settings import Settings
 from streams.topics import ACCESSES, INBOXES, OUTCOMES, PAGES, TOPICS
 from streams.transport.kafka.admin import Admin
 from tests.agents.commands import printed, running
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_for
 from tests.streams.scraping import asked, read
 
 pytestmark = pytest.mark.slow
@@ -112,13 +111,6 @@ def crawl(tmp_path: Path, empty_kafka: str) -> Iterator[Crawl]:
             crawl.close()
 
 
-def wait(what: str, condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"in vain: {what}"
-        time.sleep(LOOK_SECONDS)
-
-
 def settled(read: Callable[[], Any]) -> Any:
     """Return what is read when it was the same for some looks."""
     seen: list[Any] = []
@@ -127,7 +119,7 @@ def settled(read: Callable[[], Any]) -> Any:
         seen.append(read())
         return len(seen) >= QUIET_LOOKS and all(each == seen[-1] for each in seen[-QUIET_LOOKS:])
 
-    wait("nothing to change", same)
+    wait_for("nothing to change", same)
     return seen[-1]
 
 
@@ -139,14 +131,14 @@ def test_a_slow_judge_slows_fetching_and_a_frozen_one_stops_it(crawl: Crawl) -> 
     crawl.worker("others", "observe", "browse", "fetch", "frontier", "learn", "harvest")
     judge = crawl.worker("judge", "judge", first=SLOW)
     submit(crawl.settings, Seeds(tuple(SyntheticWeb(*WEB).seeds(3))))
-    wait("a full window", lambda: crawl.ends()[OUTCOMES.name] >= 2 * WINDOW)
+    wait_for("a full window", lambda: crawl.ends()[OUTCOMES.name] >= 2 * WINDOW)
 
     def pages_wait() -> bool:
         lag = crawl.measured_lag()
         assert lag[PAGES.name] <= CONNECTIONS
         return lag[PAGES.name] > 1 and longest(lag) == PAGES.name
 
-    wait("the metrics to name the pages", pages_wait)
+    wait_for("the metrics to name the pages", pages_wait)
 
     judge.freeze()
     before = crawl.ends()
@@ -157,7 +149,9 @@ def test_a_slow_judge_slows_fetching_and_a_frozen_one_stops_it(crawl: Crawl) -> 
     assert set(lag.values()) == {0}
 
     judge.thaw()
-    wait("pages to be judged again", lambda: crawl.ends()[OUTCOMES.name] >= after[OUTCOMES.name] + 2 * WINDOW)
+    wait_for(
+        "pages to be judged again", lambda: crawl.ends()[OUTCOMES.name] >= after[OUTCOMES.name] + 2 * WINDOW
+    )
 
 
 def test_the_feeding_of_a_log_waits_until_it_is_taken_in(crawl: Crawl, broker: Broker) -> None:
@@ -178,4 +172,4 @@ def test_the_feeding_of_a_log_waits_until_it_is_taken_in(crawl: Crawl, broker: B
         _, said = feeder.communicate(timeout=PATIENCE)
         assert feeder.returncode == 0, said
     assert crawl.ends()[ACCESSES.name] > 6
-    wait("the rest to be taken in", lambda: crawl.lag()[ACCESSES.name] == 0)
+    wait_for("the rest to be taken in", lambda: crawl.lag()[ACCESSES.name] == 0)

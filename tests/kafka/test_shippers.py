@@ -4,8 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from streams.configuration import load
 from streams.topics import PROXY_LOG
 from streams.transport.kafka.kept import kept
 from tests.agents.commands import printed
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_for
 
 PAGE = (Path(__file__).parents[2] / "docs" / "live-logs.md").read_text(encoding="utf-8")
 LINES = [
@@ -58,13 +56,6 @@ def received(broker: str) -> list[str]:
     return [(entry.value or b"").decode() for entries in found for entry in entries]
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "the lines never came"
-        time.sleep(0.2)
-
-
 def test_rsyslog_sends_each_line_as_it_is(tmp_path: Path, log: Path, topics: str) -> None:
     rsyslogd = program("rsyslogd", "rsyslog-kafka")
     if not list(Path("/usr/lib").glob("*/rsyslog/omkafka.so")):
@@ -78,7 +69,7 @@ def test_rsyslog_sends_each_line_as_it_is(tmp_path: Path, log: Path, topics: str
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         try:
-            wait_for(lambda: len(received(topics)) >= len(LINES))
+            wait_for("the lines", lambda: len(received(topics)) >= len(LINES))
         finally:
             process.kill()
     assert received(topics) == LINES

@@ -1,7 +1,6 @@
 """``scentline topics create`` and ``check`` on a real broker."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from streams.topic_configs import declared
 from streams.transport.kafka.admin import Admin
 from streams.transport.kafka.connecting import AdminError
 from tests.agents.commands import complaint, printed, scentline
-from tests.patience import PATIENCE
+from tests.patience import wait_for
 
 
 def settings(broker: str, partitions: int = 3, replication: int = 1) -> Settings:
@@ -32,10 +31,7 @@ def configure(address: str, topic: str, configs: dict[str, str]) -> None:
 def delete(address: str, topic: str) -> None:
     with KafkaAdminClient(bootstrap_servers=address.removeprefix("kafka://")) as admin:
         admin.delete_topics([topic])
-        end = time.monotonic() + PATIENCE
-        while topic in admin.list_topics():
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        wait_for(f"{topic} to go", lambda: topic not in admin.list_topics())
 
 
 def test_every_topic_and_changelog_is_made_as_it_is_declared(empty_kafka: str) -> None:
