@@ -85,7 +85,17 @@ class ObserveSettings(Section):
         None, description="Key of the users' pseudonyms (HMAC-SHA256); a random one when there is none."
     )
     base_url: str | None = Field(
-        None, description="Site of a log whose lines hold paths only, such as https://example.org."
+        None,
+        description="Site of a log whose lines hold paths only, such as https://example.org; what lines say of "
+        "other hosts is left out.",
+    )
+    user_field: bool = Field(
+        True,
+        description="A line counts as its user's; false: always as its address's, for servers that log names "
+        "which nobody checked.",
+    )
+    client_users: Annotated[int, Field(ge=0)] = Field(
+        8, description="Users of one address that count; further ones count as the address; 0 is no limit."
     )
     keep_query: bool = Field(True, description="Keep the query string of visited URLs, without its secrets.")
     secrets: tuple[str, ...] = Field(
@@ -94,6 +104,10 @@ class ObserveSettings(Section):
     robots: bool = Field(True, description="Leave robots out.")
     robot_rate: Annotated[int, Field(ge=0)] = Field(
         120, description="Page views in a minute beyond which a user is taken for a robot; 0 is no limit."
+    )
+    client_rate: Annotated[int, Field(ge=0)] = Field(
+        600,
+        description="Page views in a minute beyond which an address is, with all its users; 0 is no limit.",
     )
 
     @field_validator("format")

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from agents.observation.pseudonym import Pseudonyms
+from models.accesslog.clients import Clients, network
 from models.accesslog.entry import Entry, LogLineError, text_of
 from models.accesslog.filter import page_view
 from models.accesslog.recognise import Parser, parsers, recognise
@@ -46,6 +47,7 @@ class Counts:
         self.accepted: int = 0
         self.filtered: dict[str, int] = {}
         self.malformed: int = 0
+        self.crowded: bool = False
 
 
 class Observer:
@@ -53,7 +55,8 @@ class Observer:
 
     Every line is exactly one of ``accepted``, ``filtered`` (by reason: those of `page_view`, then "site" for
     a path without a site, "url" for a URL that can't be crawled, "secret" for one that can't be without a
-    secret, those of `Robots.reason`, and "directive" for a head line of the W3C format) and ``malformed``.
+    secret, "elsewhere" for one that is not of the site that ``observe.base_url`` names, those of
+    `Robots.reason`, and "directive" for a head line of the W3C format) and ``malformed``.
 
     What is made of a line depends on the settings, the key and the log's lines up to it, and on nothing else.
     So each log has an observer of its own (`another`); with "auto" each line may be of any format all the same,
@@ -70,7 +73,10 @@ class Observer:
         self._keep_query: Final = settings.keep_query
         self._secrets: Final = Secrets(settings.secrets)
         self._known: Final = lru_cache(_REMEMBERED)(self._public)  # most lines name a page that was just named
-        self._robots: Final = Robots(settings.robot_rate) if settings.robots else None
+        self._host: Final = None if self._site is None else _host(self._site)
+        self._network: Final = lru_cache(_REMEMBERED)(network)
+        self._clients: Final = Clients(settings.client_users) if settings.client_users else None
+        self._robots: Final = Robots(settings.robot_rate, settings.client_rate) if settings.robots else None
         self._parsers: Final = parsers(settings.format, settings.json_fields)
         self._w3c: Final = next((read for read in self._parsers.values() if isinstance(read, W3C)), None)
         self._likely: Parser | None = None if len(self._parsers) > 1 else next(iter(self._parsers.values()))
@@ -126,20 +132,47 @@ class Observer:
         except LogLineError as error:
             self._counts.malformed += 1
             return Malformed(str(error))
-        identity = entry.user or entry.client
-        if self._robots is not None and "/robots.txt" in entry.url:
-            self._robots.ask(identity, entry)
         reason = page_view(entry)
-        if reason is not None:
+        asks = self._robots is not None and "/robots.txt" in entry.url
+        if reason is not None and not asks:
             return self._filter(reason)
+        client = self._client(entry)
+        who = self._counted(entry, client)
         if self._robots is not None:
-            reason = self._robots.reason(identity, entry)
-            if reason is not None:
-                return self._filter(reason)
-        return self._access(entry, identity)
+            if asks:
+                self._robots.ask(who, entry)
+            reason = reason or self._robots.reason(who, entry, client)
+        return self._access(entry, who) if reason is None else self._filter(reason)
+
+    def _client(self, entry: Entry) -> str | None:
+        """Return the pseudonym of the client that a line came from, None where it does not tell."""
+        name = self._network(entry.client)
+        return None if name is None else self._pseudonyms.of(name)
+
+    def _counted(self, entry: Entry, client: str | None) -> str:
+        """Return the pseudonym that a line counts under: its user's, unless its client has too many."""
+        who = self._pseudonyms.of(self._identity(entry))
+        if self._clients is None or client is None:
+            return who
+        counted = self._clients.counted(client, who)
+        if counted != who and not self._counts.crowded:
+            self._counts.crowded = True
+            _log.warning(
+                "observe: an address has more than %d users in the log: further ones count as the address; "
+                "where many people share one, set observe.client_users and observe.client_rate to 0",
+                self._settings.client_users,
+            )
+        return counted
+
+    def _identity(self, entry: Entry) -> str:
+        """Return who a line says it is from."""
+        return (entry.user if self._settings.user_field else None) or entry.client or entry.user or ""
 
     def identities(self, line: bytes) -> tuple[str, ...]:
-        """Return whom a line names: the one that it counts under, then the client; nobody if unreadable."""
+        """Return whom a line names: the one that it counts under, its client, and whom else it may count as.
+
+        Nobody if it is unreadable.
+        """
         try:
             text = text_of(line)
             if text[0] == "#" and self._w3c is not None and self._w3c.directive(text):
@@ -147,7 +180,9 @@ class Observer:
             entry = self._entry(text)
         except LogLineError:
             return ()
-        return (entry.user or entry.client, entry.client)
+        found = [self._identity(entry), entry.client]
+        found += [name for name in (entry.user, self._network(entry.client)) if name and name not in found]
+        return tuple(found)
 
     def agent(self, line: bytes) -> str | None:
         """Return the user agent that a line names; None where it names none or can't be read."""
@@ -160,7 +195,7 @@ class Observer:
         """Return what stands for an identity."""
         return self._pseudonyms.of(identity)
 
-    def _access(self, entry: Entry, identity: str) -> Observed:
+    def _access(self, entry: Entry, who: str) -> Observed:
         url = entry.url
         if url.startswith("/"):
             if self._site is None:
@@ -169,15 +204,20 @@ class Observer:
         known_as = self._known(url)
         if known_as is None:
             return self._filter("url" if canonical(url) is None else "secret")
+        if self._elsewhere(known_as):
+            return self._filter("elsewhere")
+        referrer = None if entry.referrer is None else self._known(entry.referrer)
+        if referrer is not None and self._elsewhere(referrer):
+            referrer = None
         self._counts.accepted += 1
-        return Access(
-            self._pseudonyms.of(identity),
-            known_as,
-            entry.time,
-            None if entry.referrer is None else self._known(entry.referrer),
-            entry.status,
-            entry.content_type,
-        )
+        return Access(who, known_as, entry.time, referrer, entry.status, entry.content_type)
+
+    def _elsewhere(self, url: str) -> bool:
+        """Return whether a canonical URL is of another site than the one whose log this is.
+
+        A visitor of a site writes what its log says of other hosts, by request line, Host field or referrer.
+        """
+        return self._host is not None and _host(url) != self._host
 
     def _entry(self, line: str) -> Entry:
         failure: LogLineError | None = None
@@ -218,3 +258,8 @@ def _site(base_url: str | None) -> str | None:
     if known_as is None:
         raise ValueError(f"observe.base_url is {base_url!r}, expected a site such as https://example.org")
     return "/".join(known_as.split("/", 3)[:3])
+
+
+def _host(url: str) -> str:
+    """Return host and port of a canonical URL."""
+    return url.split("/", 3)[2]

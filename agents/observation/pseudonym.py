@@ -10,6 +10,7 @@ from streams.settings import ObserveSettings
 
 _log = logging.getLogger(__name__)
 _REMEMBERED = 65_536
+_LONG = 200
 _DIGITS = 16
 _KEY_BYTES = 32
 
@@ -46,7 +47,7 @@ def user_key(settings: ObserveSettings, kept: Path) -> bytes:
 class Pseudonyms:
     """Maps identities to pseudonyms: the first 16 hexadecimal digits of HMAC-SHA256 under ``key``.
 
-    The latest 65,536 are remembered, since users come back within minutes.
+    The latest 65,536 are remembered, since users come back within minutes; names beyond 200 characters are not.
 
     >>> Pseudonyms(b"key").of("192.0.2.7")
     '25b8e0716cbcc8a0'
@@ -54,7 +55,11 @@ class Pseudonyms:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self.of = lru_cache(_REMEMBERED)(self._computed)
+        self._remembered = lru_cache(_REMEMBERED)(self._computed)
+
+    def of(self, identity: str) -> str:
+        """Return the pseudonym of an identity."""
+        return self._remembered(identity) if len(identity) <= _LONG else self._computed(identity)
 
     def _computed(self, identity: str) -> str:
         return hmac.digest(self._key, identity.encode(), "sha256").hex()[:_DIGITS]

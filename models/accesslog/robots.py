@@ -3,6 +3,7 @@
 import re
 
 from models.accesslog.entry import Entry
+from models.accesslog.rate import Rates
 
 #: What names a robot within its agent, in any case: "bot", "crawler" or "spider" at the end of a word ("Cubot"
 #: is a telephone); a page or address to turn to, which people's programs do not send; these, as whole words.
@@ -21,11 +22,11 @@ _AGENT = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 
-#: Identities kept of each kind; beyond them the oldest half is forgotten, or nobody more is counted.
+#: Robots kept; beyond them the oldest half is forgotten.
 KEPT = 50_000
-#: Agents whose answer is remembered: logs have few.
+#: Agents whose answer is remembered, and characters of one: logs have few.
 _AGENTS = 10_000
-_MINUTE = 60.0
+_AGENT_LENGTH = 500
 
 
 class Robots:
@@ -35,55 +36,60 @@ class Robots:
 
     - whose agent names one ("robot by agent": of that line only, since people may share the address);
     - with which it asked for robots.txt ("robot by robots.txt");
-    - with which it views more than ``rate`` pages in a minute of the log's own time ("robot by rate"); 0 is no
-      limit.
+    - with which it views more than ``rate`` pages in a minute of the log's own time ("robot by rate"), or its
+      client, under whatever names, more than ``client_rate``; 0 is no limit.
 
-    Memory is bounded: at least the last 50,000 robots are kept, and 50,000 viewers of a minute are counted.
+    Memory is bounded: at least the last 50,000 robots are kept; `Rates` says how many viewers are counted.
 
     >>> robots = Robots(rate=120)
     >>> robots.reason("::1", Entry("::1", None, 0.0, "GET", "/a", 200, 5, agent="Wget/1.21"))
     'robot by agent'
     """
 
-    def __init__(self, rate: int) -> None:
+    def __init__(self, rate: int, client_rate: int = 0) -> None:
         self._rate = rate
+        self._client_rate = client_rate
         self._known: dict[str, str] = {}
         self._older: dict[str, str] = {}
         self._agents: dict[str, bool] = {}
-        self._minute = -1.0
-        self._views: dict[str, int] = {}
+        self._views = Rates()
+        self._client_views = Rates()
 
     def ask(self, identity: str, entry: Entry) -> None:
         """Take in a request of any kind: one for robots.txt makes its sender a robot."""
         if entry.url.partition("?")[0].endswith("/robots.txt"):
             self._note(identity, "robot by robots.txt")
 
-    def reason(self, identity: str, entry: Entry) -> str | None:
-        """Return why the viewer of a page is a robot, None where it is none as far as is known."""
+    def reason(self, identity: str, entry: Entry, client: str | None = None) -> str | None:
+        """Return why the viewer of a page is a robot, None where it is none as far as is known.
+
+        ``client`` is the client that the view came from, None where that is not told.
+        """
         if entry.agent is not None and self._named(entry.agent):
             return "robot by agent"
-        if self._rate:
-            self._count(identity, entry.time)
+        if self._rate and self._views.count(identity, entry.time) > self._rate:
+            self._note(identity, "robot by rate")
+        found = self._of(identity)
+        if client is None or not self._client_rate:
+            return found
+        # All of a client is another than the user of that name, who may be one of many there.
+        everybody = f"all of {client}"
+        if self._client_views.count(everybody, entry.time) > self._client_rate:
+            self._note(everybody, "robot by rate")
+        return found or self._of(everybody)
+
+    def _of(self, identity: str) -> str | None:
         return self._known.get(identity) or self._older.get(identity)
 
     def _named(self, agent: str) -> bool:
         named = self._agents.get(agent)
         if named is None:
+            named = _AGENT.search(agent) is not None
             if len(self._agents) >= _AGENTS:
                 self._agents.clear()
-            named = self._agents[agent] = _AGENT.search(agent) is not None
+            if len(agent) <= _AGENT_LENGTH:
+                self._agents[agent] = named
         return named
-
-    def _count(self, identity: str, time: float) -> None:
-        minute = time // _MINUTE
-        if minute > self._minute:
-            self._minute = minute
-            self._views = {}
-        views = self._views.get(identity, 0) + 1
-        if views > 1 or len(self._views) < KEPT:
-            self._views[identity] = views
-        if views > self._rate:
-            self._note(identity, "robot by rate")
 
     def _note(self, identity: str, reason: str) -> None:
         if identity in self._known:
