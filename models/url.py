@@ -12,16 +12,18 @@ MAX_LENGTH = 2000
 # What the WHATWG parser writes for an http(s) URL that a crawler can ask for: no user information, a host
 # that is a DNS name (labels of 1 to 63 characters) or an IPv6 address. Each character has one way to match,
 # so that matching is linear.
+_SCHEME_AND_HOST = r"(https?://)((?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\])"
+_PORT = r"(:[0-9]+)?"
 _CRAWLABLE = re.compile(
-    r"(https?://)"
-    r"((?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}|\[[0-9a-f:]+\])\.?"
-    r"(:[0-9]+)?"
-    r"(/[^?#]*)"
+    _SCHEME_AND_HOST + r"\.?" + _PORT + r"(/[^?#]*)"
     r"(\?[^#]*)?"
     r"(?:#.*)?",
     re.DOTALL,
 )
 _MAX_HOST = 253
+# What `canonical` returns, as far as its form goes.
+_WRITTEN = re.compile(_SCHEME_AND_HOST + _PORT + r"/[!\"$-~]*")
+_MAX_PORT = 65_535
 # Percent escapes, stray percent signs, and what RFC 3986 does not allow in a path or query.
 _TO_REPAIR = re.compile(r"%([0-9A-Fa-f]{2})?|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -67,6 +69,16 @@ def canonical(url: str, base: str | None = None) -> str | None:
         path, query = without_session(path, query)
     found = f"{scheme}{name}{port or ''}{path}{query}"
     return found if len(found) <= MAX_LENGTH else None
+
+
+def crawlable(url: str) -> bool:
+    """Return whether a text has the form of a canonical URL, whatever it came from.
+
+    >>> crawlable("http://xn--n3h.net/a?b"), crawlable("http://me@example.org/"), crawlable("http://a b/")
+    (True, False, False)
+    """
+    written = _WRITTEN.fullmatch(url) if len(url) <= MAX_LENGTH else None
+    return written is not None and len(written[2]) <= _MAX_HOST and int((written[3] or ":0")[1:7]) <= _MAX_PORT
 
 
 def host(url: str) -> str:

@@ -4,13 +4,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import httpx
 import msgspec
+from aiohttp import ClientResponse
 
 from agents.web import body
 from agents.web.directives import directives
-from agents.web.pool import Pool
-from agents.web.response import check, fields, kept, location, target
+from agents.web.pool import Pool, errors
+from agents.web.response import check, fields, kept, location, target, values
 from agents.web.result import (
     UNKNOWN,
     Answer,
@@ -30,9 +30,13 @@ from agents.web.rules import product
 from agents.web.servers import PATIENCE_SECONDS, Servers, TooEarlyError
 from agents.web.sitemap import MAX_BYTES as MAX_SITEMAP
 from agents.web.sitemaps import Sitemaps
+from agents.web.unexpected import unexpected
 from models.frontier.politeness import LONGEST_CRAWL_DELAY
 from models.url import canonical, host
 from streams.settings import FetchSettings
+
+# Bytes of a body that are taken at a time: its size and its ratio are checked after each.
+_CHUNK = 16_384
 
 
 @dataclass(slots=True)
@@ -87,6 +91,8 @@ class Client:
             result = error.failure()
         except TooEarlyError as error:
             result = Early(error.seconds)
+        except Exception as error:  # a bug, here or in a library: this page's end, not the crawl's
+            result = unexpected("page", url, error).failure()
         finally:
             self.servers.release(asking.addresses)
         elapsed = 0.0 if asking.start is None else time.perf_counter() - asking.start
@@ -95,6 +101,8 @@ class Client:
         )
 
     async def _fetch(self, url: str, known: Validators, asking: _Asking) -> Result:
+        with errors():
+            self._pool.check(url)  # before its name is looked up and its robots.txt asked for
         await self._take(url, asking)
         if self._settings.robots:
             decision = await self._robots.allowed(url)
@@ -124,7 +132,7 @@ class Client:
 
     async def _page(self, url: str, known: Validators) -> Result:
         async with self._pool.open(url, known.headers()) as response:
-            status, headers = response.status_code, fields(response)
+            status, headers = response.status, fields(response)
             if status == 304 and known.known:
                 return Unchanged(url)
             moved = location(status, headers)
@@ -137,8 +145,8 @@ class Client:
             content = await self._body(response, headers, self._settings.max_bytes)
         return Fetched(url, status, kept(headers), content, 0.0, nofollow="nofollow" in asks)
 
-    def _asks(self, response: httpx.Response) -> frozenset[str]:
-        return directives(response.headers.get_list("x-robots-tag"), self._agent)
+    def _asks(self, response: ClientResponse) -> frozenset[str]:
+        return directives(values(response, "x-robots-tag"), self._agent)
 
     async def _robots_txt(self, url: str, known: Validators) -> Answer:
         # Whoever asks has the server, or has no delay to keep; the steps of a redirect may not take for ever.
@@ -162,7 +170,7 @@ class Client:
 
     async def _file(self, url: str, known: Validators, limit: int, *, cut: bool = False) -> Answer:
         async with self._pool.open(url, known.headers()) as response:
-            status, headers = response.status_code, fields(response)
+            status, headers = response.status, fields(response)
             if status == 200:
                 content = await self._body(response, headers, limit, cut=cut)
                 return Answer(status, None, content, validators(headers))
@@ -172,10 +180,12 @@ class Client:
             return Answer(status, leads_to, b"", retry_after=wait)
 
     async def _body(
-        self, response: httpx.Response, headers: dict[str, str], limit: int, *, cut: bool = False
+        self, response: ClientResponse, headers: dict[str, str], limit: int, *, cut: bool = False
     ) -> bytes:
         length = headers.get("content-length", "")
         if not cut and length.isascii() and length.isdigit() and int(length[:20]) > limit:
             raise FetchError("refused", f"body over {limit} bytes")
         coding = headers.get("content-encoding", "")
-        return await body.read(response.aiter_raw(), coding, limit, self._settings.max_ratio, cut=cut)
+        return await body.read(
+            response.content.iter_chunked(_CHUNK), coding, limit, self._settings.max_ratio, cut=cut
+        )

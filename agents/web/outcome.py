@@ -26,6 +26,8 @@ _REASONS: Final = {
     "compressed over": "size",
     "content type": "type",
     "content encoding": "type",
+    "error": "error",
+    "robots.txt error": "error",
 }
 _LONGEST_FIRST: Final = sorted(_REASONS, key=len, reverse=True)
 

@@ -1,6 +1,7 @@
 """The connections to the web: one pool, whose every connection is judged, and its errors as fetch errors.
 
-httpx asks through aiohttp's connections (httpx-aiohttp): a quarter of the CPU time of httpx's own pool.
+A URL goes to aiohttp as it is spelled, and what comes back is taken as bytes: nothing on the way decodes a host
+name, a reason phrase or a header that a stranger wrote.
 """
 
 import asyncio
@@ -8,13 +9,10 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from http.cookiejar import CookieJar
-from typing import Any
 
 import aiohttp
 import httpx
 from aiohttp.abc import AbstractResolver
-from httpx_aiohttp import AiohttpTransport
 from yarl import URL
 
 from agents.web.body import ENCODINGS
@@ -22,6 +20,7 @@ from agents.web.contact import stays_home
 from agents.web.guard import ForbiddenAddressError, Guard, connecting
 from agents.web.resolver import Resolver
 from agents.web.result import FetchError
+from models.url import crawlable
 from streams.settings import FetchSettings
 
 _ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1"
@@ -47,84 +46,51 @@ class Pool:
         self._stays_home = stays_home(settings)
 
     async def __aenter__(self) -> "Pool":
-        settings = self._settings
-        context = httpx.create_ssl_context()
         self.resolver = Resolver(aiohttp.AsyncResolver(timeout=_DNS_SECONDS, tries=_DNS_TRIES), time.monotonic)
-        self._session = _session(settings, self._guard, self.resolver, context)
-        proxy = httpx.Proxy(settings.proxy) if settings.proxy else None
-        self._client = httpx.AsyncClient(
-            transport=_Transport(self._session, verify=context, proxy=proxy),
-            headers={
-                "User-Agent": settings.user_agent,
-                "Accept": _ACCEPT,
-                "Accept-Encoding": ENCODINGS,
-            },
-            cookies=_NoCookies(),
-            timeout=httpx.Timeout(None),  # the whole is timed in `open`
-            trust_env=False,
-        )
+        # Its authorities are those of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR.
+        context = httpx.create_ssl_context()
+        self._session = _session(self._settings, self._guard, self.resolver, context)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._client.aclose()
         await self._session.close()
         await self.resolver.close()
 
+    def check(self, url: str) -> URL:
+        """Return ``url`` as aiohttp takes it; a "refused" `FetchError` where it may not be asked for."""
+        if not crawlable(url):
+            raise FetchError("refused", "url")
+        # As it is spelled: of itself aiohttp decodes %28 to "(" and the like, so that a server would see
+        # another URL than the one under which the page is known.
+        asked = URL(url, encoded=True)
+        name = asked.raw_host or ""
+        if self._stays_home and not self._guard.allows_host(name):
+            raise FetchError("refused", "contact missing in fetch.user_agent")
+        if self._settings.proxy:
+            self._guard.check_name(name)
+        return asked
+
     @asynccontextmanager
-    async def open(self, url: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[httpx.Response]:
+    async def open(
+        self, url: str, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Ask for ``url``; its body is not read yet. Redirects are not followed.
 
         What goes wrong inside the block, reading included, is raised as `FetchError`; the time limits are
         on the block and on the wait for the response's head.
         """
         settings = self._settings
-        with _errors():
-            asked = httpx.URL(url)
-            if self._stays_home and not self._guard.allows_host(asked.host):
-                raise FetchError("refused", "contact missing in fetch.user_agent")
-            if settings.proxy:
-                self._guard.check_name(asked.host)
-            token = connecting.set(asked.host)
+        with errors():
+            asked = self.check(url)
+            token = connecting.set(asked.raw_host or "")
             try:
                 async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
-                    async with self._client.stream("GET", asked, headers=headers) as response:
+                    async with self._session.get(asked, headers=headers, allow_redirects=False) as response:
                         limit.reschedule(end)
                         yield response
             finally:
                 connecting.reset(token)
-
-
-class _Transport(AiohttpTransport):
-    """httpx's way to one aiohttp session, and to no other: only its connections are judged."""
-
-    def __init__(self, session: aiohttp.ClientSession, **options: Any) -> None:
-        super().__init__(**options)
-        self._asking = _Asking(session)
-
-    def get_client(self) -> "_Asking":
-        return self._asking
-
-
-class _Asking:
-    """What httpx's transport asks: an aiohttp session that leaves the URL's spelling alone.
-
-    Of itself aiohttp decodes %28 to "(" and the like, so that a server would see another URL than the one
-    under which the page is known.
-    """
-
-    def __init__(self, session: aiohttp.ClientSession) -> None:
-        self._session = session
-
-    def request(self, method: str, url: str, **options: Any) -> Any:
-        return self._session.request(method, URL(url, encoded=True), **options)
-
-
-class _NoCookies(CookieJar):
-    """Keeps and sends no cookies."""
-
-    def extract_cookies(self, response: object, request: object) -> None:
-        pass
 
 
 def _session(
@@ -141,7 +107,11 @@ def _session(
     )
     session = aiohttp.ClientSession(
         connector=connector,
+        headers={"User-Agent": settings.user_agent, "Accept": _ACCEPT, "Accept-Encoding": ENCODINGS},
+        proxy=settings.proxy,
         cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        timeout=aiohttp.ClientTimeout(),  # the whole is timed in `Pool.open`
         max_line_size=HEADER_BYTES,
         max_field_size=HEADER_BYTES,
         max_headers=HEADERS,
@@ -153,35 +123,32 @@ def _session(
 
 
 @contextmanager
-def _errors() -> Iterator[None]:
-    """Raise what a request can raise as `FetchError`."""
+def errors() -> Iterator[None]:
+    """Raise what a request is known to raise as `FetchError`."""
     try:
         yield
     except TimeoutError as error:
         raise FetchError("retry", "timeout") from error
     except ForbiddenAddressError as error:
         raise FetchError("refused", f"address {error.address}") from error
-    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+    except aiohttp.InvalidURL as error:
         raise FetchError("refused", "url") from error
-    except (httpx.HTTPError, aiohttp.ClientError, OSError) as error:
+    except (aiohttp.ClientError, OSError) as error:
         raise _fetch_error(error) from error
 
 
 def _fetch_error(error: Exception) -> FetchError:
-    # httpx-aiohttp reports some of aiohttp's errors as others than they are; the cause says which it was.
-    cause = error.__cause__ if isinstance(error, httpx.HTTPError) and error.__cause__ else error
-    forbidden = getattr(cause, "os_error", None)
+    forbidden = getattr(error, "os_error", None)
     if isinstance(forbidden, ForbiddenAddressError):
         return FetchError("refused", f"address {forbidden.address}")
-    if isinstance(cause, aiohttp.ClientResponseError):
-        return FetchError("retry", "broken response")
     for kind, reason in _REASONS:
-        if isinstance(cause, kind):
+        if isinstance(error, kind):
             return FetchError("retry", reason)
     return FetchError("retry", "connection")
 
 
 _REASONS: tuple[tuple[type[BaseException], str], ...] = (
+    (aiohttp.ClientResponseError, "broken response"),
     (aiohttp.ClientProxyConnectionError, "proxy"),
     (aiohttp.ClientConnectorDNSError, "dns"),
     (aiohttp.ClientConnectorCertificateError, "certificate"),

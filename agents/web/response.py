@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-import httpx
+from aiohttp import ClientResponse
 
 from agents.web.result import FetchError, retry_after
 from models.url import canonical
@@ -21,10 +21,26 @@ _PASSING = frozenset({407, 408, 425, 429})
 _NOT_A_TYPE = re.compile(r"[^a-z0-9.+/-]")
 
 
-def fields(response: httpx.Response) -> dict[str, str]:
-    """Return a response's headers, their names in lower case."""
-    # httpx works out the encoding of all headers anew at each look-up.
-    return dict(response.headers.items())
+def fields(response: ClientResponse) -> dict[str, str]:
+    """Return a response's headers, their names in lower case; the values of several of a name are joined."""
+    found: dict[str, str] = {}
+    for name, value in response.raw_headers:
+        key, text = name.decode("latin-1").lower(), _decoded(value)
+        found[key] = f"{found[key]}, {text}" if key in found else text
+    return found
+
+
+def values(response: ClientResponse, name: str) -> list[str]:
+    """Return the values of the headers of a name, in lower case, one by one."""
+    return [_decoded(value) for key, value in response.raw_headers if key.decode("latin-1").lower() == name]
+
+
+def _decoded(value: bytes) -> str:
+    # A header has no encoding (RFC 9110, 5.5). What is no UTF-8 is one byte a character, which never fails.
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def kept(headers: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from agents.web.result import DAY, UNKNOWN, Answer, Failure, FetchError, Validators
 from agents.web.rules import Rules, product, rules
+from agents.web.unexpected import unexpected
 from streams.settings import FetchSettings
 
 MAX_BYTES = 500 * 1024
@@ -132,6 +133,8 @@ class Robots:
             site = self._unreachable(FetchError("retry", "timeout"), known)
         except FetchError as error:
             site = self._unreachable(error, known)
+        except Exception as error:
+            site = self._unreachable(unexpected("robots.txt", origin, error), known)
         self._keep(origin, site)
         return site
 

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from agents.web.result import DAY, UNKNOWN, Answer, FetchError, Validators
 from agents.web.sitemap import read
+from agents.web.unexpected import unexpected
 from models.url import canonical, host
 
 #: Files read of one host: sitemaps, indexes and redirects to them.
@@ -116,9 +117,15 @@ class Sitemaps:
     async def _file(self, name: str, url: str, depth: int) -> _File | None:
         """Read one file of a host, so deep within indexes; None where the host is to be left alone for now."""
         try:
-            answer = await self._ask(url, self._versions.get(url, UNKNOWN))
+            return await self._found(name, url, depth)
         except FetchError as error:
             return None if error.kind == "retry" else _File()
+        except Exception as error:
+            unexpected("sitemap", url, error)
+            return None
+
+    async def _found(self, name: str, url: str, depth: int) -> _File | None:
+        answer = await self._ask(url, self._versions.get(url, UNKNOWN))
         if answer.status >= 500 or answer.status == 429:
             return None
         if answer.status != 200:

@@ -168,6 +168,32 @@ class TestWalking:
         walk(deep, deep.sitemaps(), f"{HOST}/d0")
         assert deep.names() == ["d0", "d1", "d2"]
 
+    def test_what_nobody_expected_of_one_file_ends_its_host_for_now_and_no_other(self) -> None:
+        web = Web(a=urlset(f"{HOST}/1"))
+
+        def broken() -> None:
+            raise RecursionError
+
+        web.on_ask = broken
+        sitemaps = web.sitemaps()
+
+        async def run() -> None:
+            worker = asyncio.create_task(sitemaps.work(web.tell))
+            sitemaps.announce("http://broken.org", ("http://broken.org/a",))
+            async with asyncio.timeout(PATIENCE):
+                while sitemaps.reading:
+                    await asyncio.sleep(0.001)
+                web.on_ask = lambda: None
+                sitemaps.announce(HOST, (f"{HOST}/a",))
+                while sitemaps.reading:
+                    await asyncio.sleep(0.001)
+            assert web.told == [f"{HOST}/1"]
+            assert not worker.done()
+            worker.cancel()
+            await asyncio.gather(worker, return_exceptions=True)
+
+        asyncio.run(run())
+
     def test_no_more_urls_are_taken_than_the_setting_says(self) -> None:
         web = Web(
             a=urlset(*(f"{HOST}/{n}" for n in range(450))),

@@ -1,0 +1,426 @@
+"""Whatever a stranger writes, as host, status line, header or Location, ends one fetch and nothing else."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from agents.web.client import Client
+from agents.web.outcome import OUTCOMES, outcome_of
+from agents.web.result import Early, Failure, Fetched, FetchError, Moved, Result, Unchanged
+from agents.web.rules import Rules
+from models.url import canonical, crawlable
+from models.url import host as host_of
+from streams.records import FetchedPage, encode
+from tests.agents.loopback import Request, Server, fixed, response, serving, settings, untimed
+
+#: Seconds that a fetch may take that hangs for want of bytes.
+SOON = 5.0
+
+
+class Loopback(AbstractResolver):
+    """Every name leads to 127.0.0.1."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(hostname=host, host="127.0.0.1", port=port, family=socket.AF_INET, proto=0, flags=0)
+        ]
+
+    async def close(self) -> None:
+        pass
+
+
+class Broken(Loopback):
+    """A library with a bug: it raises where no name should make it raise."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        raise self._error
+
+
+@asynccontextmanager
+async def local(resolver: AbstractResolver | None = None, **changes: object) -> AsyncIterator[Client]:
+    """A client whose names all lead to 127.0.0.1, or that asks ``resolver``."""
+    async with Client(settings(**changes), lambda: 0.0) as client:
+        client._pool.resolver._ask = resolver or Loopback()  # instead of DNS
+        yield client
+
+
+def sending(message: bytes) -> Callable[[Request, asyncio.StreamWriter], "asyncio.Future[None]"]:
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(message)
+        await writer.drain()
+        writer.close()
+
+    return answer  # type: ignore[return-value]
+
+
+def fetched(message: bytes, path: str = "/", **changes: object) -> tuple[Result, Server]:
+    """Return what one fetch of a server brought that answers with ``message`` and closes."""
+
+    async def run() -> tuple[Result, Server]:
+        async with serving(sending(message)) as server, local(None, timeout_seconds=SOON, **changes) as client:
+            return untimed(await client.fetch(server.origin + path)), server
+
+    return asyncio.run(run())
+
+
+def check(result: Result) -> None:
+    """Check what every result must be, whatever it came from: it is one, and can be told of."""
+    assert isinstance(result, Fetched | Unchanged | Moved | Failure | Early)
+    assert outcome_of(result) in set(OUTCOMES) - {"error"}
+    if isinstance(result, Failure):
+        assert result.reason.isprintable()
+        assert result.reason.isascii()
+        assert len(result.reason) < 100
+    if isinstance(result, Moved):
+        assert crawlable(result.target)
+    if isinstance(result, Fetched):
+        for name, value in result.headers.items():
+            assert (name + value).encode()
+
+
+# hosts
+
+#: Hosts that exist, or may: browsers open them, and IDNA 2008 knows none of their labels.
+UNUSUAL = [
+    "i❤.ws",
+    "☃.net",
+    "a-.example.org",
+    "-a.example.org",
+    "a_b.example.org",
+    "💩.la",
+    "faß.de",
+    "r3---a.b.org",
+]
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+@pytest.mark.parametrize("delay", [0.0, 0.001])
+def test_a_host_that_idna_2008_does_not_know_is_fetched(name: str, delay: float) -> None:
+    async def run() -> None:
+        async with serving(fixed(b"x")) as server, local(delay_seconds=delay, robots=True) as client:
+            url = canonical(f"http://{name}:{server.port}/page")
+            assert url is not None
+            assert isinstance(await client.fetch(url), Fetched)
+            assert server.targets() == ["/robots.txt", "/page"]
+            assert {request.headers["host"] for request in server.requests} == {host_of(url)}
+
+    asyncio.run(run())
+
+
+@given(st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=30))
+@examples(derandomize=True, deadline=None, max_examples=25)
+def test_every_host_that_can_be_a_candidate_can_be_asked(labels: list[str]) -> None:
+    async def run() -> None:
+        async with serving(fixed(b"x")) as server, local() as client:
+            for label in labels:
+                for written in (f"{label}.example.org", f"a{label}z.example.org", label):
+                    url = canonical(f"http://{written}:{server.port}/")
+                    if url is None or host_of(url).partition(":")[0].replace(".", "").isdigit():
+                        continue
+                    assert isinstance(untimed(await client.fetch(url)), Fetched | Failure), ascii(url)
+                    # As it is written, too: nothing that is no canonical URL reaches a library.
+                    check(await client.fetch(f"http://{written}:{server.port}/"))
+
+    asyncio.run(run())
+
+
+#: The planes of Unicode that have characters; all others are unassigned or private.
+ASSIGNED = [*range(0x32400), *range(0xE0000, 0xE0200)]
+
+
+def test_a_host_of_any_one_code_point_is_asked_or_no_candidate() -> None:
+    async def run() -> int:
+        asked = 0
+        async with local() as client:
+            for number in ASSIGNED:
+                url = canonical(f"http://{chr(number)}.example.org/")
+                if url is not None:
+                    assert client._pool.check(url).raw_host == host_of(url)
+                    asked += 1
+        return asked
+
+    assert asyncio.run(run()) > 9_000
+
+
+@given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), max_size=10))
+@examples(derandomize=True, deadline=None, max_examples=30)
+def test_a_text_that_is_no_url_is_refused_without_a_word_to_anybody(texts: list[tuple[str, str]]) -> None:
+    async def run() -> None:
+        async with local(Broken(AssertionError("asked"))) as client:
+            for text, more in texts:
+                written = (
+                    text,
+                    f"http://{text}",
+                    f"http://{text}@{more}/",
+                    f"http://a.org{text}/",
+                    f"ftp://{text}/",
+                )
+                for url in (url for url in written if not crawlable(url)):
+                    assert untimed(await client.fetch(url)) == Failure("refused", "url"), ascii(url)
+
+    asyncio.run(run())
+
+
+ODD = [
+    "http://me:secret@127.0.0.1:{port}/", "http://me@127.0.0.1:{port}/", "http://127.0.0.1:{port}",
+    "http://127.0.0.1:99999/", "http://127.0.0.1:{port}/a b", "http://127.0.0.1:{port}/a\r\nX-Injected: 1",
+    "http://127.0.0.1:{port}/\ud800", "http://127.0.0.1:{port}/\0", "http://[fe80::1%25lo]:{port}/",
+    "http://[fe80::1%lo]:{port}/", "http://[::1/", "http://[]:{port}/", "http://127.0.0.1:{port}/#f", "",
+    "http://", "http:///", "x", "HTTP://127.0.0.1:{port}/", "http://127.0.0.1:{port}/" + "a" * 2000,
+    "http://a..b:{port}/", "http://" + "a" * 64 + ":{port}/", "http://" + "a." * 127 + "aa:{port}/",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", ODD, ids=range(len(ODD)))
+@pytest.mark.parametrize("delay", [0.0, 0.001])
+@pytest.mark.parametrize("robots", [False, True])
+def test_an_order_for_what_is_no_canonical_url_asks_nobody(url: str, delay: float, robots: bool) -> None:
+    async def run() -> None:
+        async with serving(fixed(b"x")) as server, local(delay_seconds=delay, robots=robots) as client:
+            result = await client.fetch(url.replace("{port}", str(server.port)))
+            assert untimed(result) == Failure("refused", "url")
+            assert server.connections == 0
+
+    asyncio.run(run())
+
+
+# status lines and headers
+
+PHRASES = [
+    b"N\xe3o encontrado", b"\xcd\xe5 \xed\xe0\xe9\xe4\xe5\xed\xee", "見つかりません".encode(), b"\xff\xfe", b"",
+    b"OK" * 5000, b"\x80", b"\tOK",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_a_reason_phrase_in_any_encoding_is_passed_over(phrase: bytes) -> None:
+    assert fetched(b"HTTP/1.1 404 " + phrase + b"\r\nContent-Length: 0\r\n\r\n")[0] == Failure(
+        "gone", "status 404"
+    )
+    page, _ = fetched(b"HTTP/1.1 200 " + phrase + b"\r\nContent-Type: text/html\r\nContent-Length: 1\r\n\r\nx")
+    assert isinstance(page, Fetched)
+
+
+def test_a_robots_txt_whose_reason_phrase_is_in_latin_1_is_none() -> None:
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        robots = b"HTTP/1.1 404 N\xe3o encontrado\r\nContent-Length: 0\r\n\r\n"
+        writer.write(robots if request.target == "/robots.txt" else response(b"x"))
+
+    async def run() -> None:
+        async with serving(answer) as server, local(robots=True) as client:
+            assert isinstance(await client.fetch(server.origin + "/"), Fetched)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        ("<http://a.org/café>; rel=shortlink".encode(), "<http://a.org/café>; rel=shortlink"),
+        (b"<http://a.org/caf\xe9>; rel=shortlink", "<http://a.org/café>; rel=shortlink"),
+        (b"\xe9;a=b", "é;a=b"),
+        ("\N{SNOWMAN}".encode() + b"\xff", "â\x98\x83ÿ"),
+    ],
+)
+def test_a_header_in_utf_8_or_latin_1_is_read(value: bytes, read: str) -> None:
+    # Another header beyond ASCII has no say in how this one is read.
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Other: \xff\r\nContent-Length: 1\r\nLink: "
+    page, _ = fetched(head + value + b"\r\n\r\nx")
+    assert isinstance(page, Fetched)
+    assert page.headers["link"] == read
+
+
+_names = st.sampled_from([
+    b"Content-Type", b"Content-Length", b"Content-Encoding", b"Transfer-Encoding", b"Location", b"Link",
+    b"ETag", b"Last-Modified", b"X-Robots-Tag", b"Retry-After", b"Set-Cookie", b"Connection", b"Upgrade",
+    b"Trailer",
+])  # fmt: skip
+_values = st.binary(max_size=60) | st.sampled_from([
+    b"chunked", b"gzip", b"5", b"close", b"text/html; charset=\xe9", b"h2c", b"a=b; Expires=\xff",
+    b"//\xff\xfe/", b"http://[fe80::1%25lo]/", b"http://\xe2\x98\x83.net/", b"-1", b"9" * 400,
+    b"\xe2\x80\xae", b"noindex\xe9",
+])  # fmt: skip
+_status = st.integers(0, 999) | st.sampled_from([101, 103, 200, 204, 301, 304, 404, 429, 503])
+
+
+_heads = st.tuples(
+    _status, st.binary(max_size=40), st.lists(st.tuples(_names | st.binary(max_size=12), _values), max_size=8)
+)
+
+
+@given(st.lists(_heads, min_size=5, max_size=10))
+@examples(derandomize=True, deadline=None, max_examples=30)
+def test_whatever_bytes_a_head_is_made_of_there_is_a_result(
+    heads: list[tuple[int, bytes, list[tuple[bytes, bytes]]]],
+) -> None:
+    messages = [
+        b"HTTP/1.1 %03d " % status + phrase + b"\r\n"
+        + b"".join(name + b": " + value + b"\r\n" for name, value in headers) + b"\r\nbody"
+        for status, phrase, headers in heads
+    ]  # fmt: skip
+
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(
+            messages[int(request.target.strip("/"))] if request.target != "/robots.txt" else messages[0]
+        )
+        await writer.drain()
+        writer.close()
+
+    async def run() -> None:
+        async with serving(answer) as server:
+            for robots in (False, True):
+                async with local(timeout_seconds=SOON, robots=robots) as client:
+                    for number in range(len(messages)):
+                        check(await client.fetch(f"{server.origin}/{number}"))
+
+    asyncio.run(run())
+
+
+# Location
+
+LOCATIONS = [
+    ("http://☃.net/".encode(), "http://xn--n3h.net/"),
+    ("http://i❤.ws/".encode(), "http://xn--i-7iq.ws/"),
+    ("/caf\N{LATIN SMALL LETTER E WITH ACUTE}".encode(), "/caf%C3%A9"),
+    (b"/caf\xe9", "/caf%C3%A9"),
+    (b"http://me:secret@a.org/", None),
+    (b"http://[fe80::1%25lo]/", None),
+    (b"http://[fe80::1%lo]/", None),
+    (b"http://a.org:99999/", None),
+    (b"http://a.org:/", "http://a.org/"),
+    (b"http://xn--a/", None),
+    (b"http://xn--/", None),
+    (b"/\xed\xa0\x80", "/%C3%AD%C2%A0%C2%80"),
+    (b"//", None),
+    (b"http://", None),
+    (b"javascript:alert(1)", None),
+    (b"/" + b"a" * 30_000, None),
+    (b"http://" + b"a" * 64 + b"/", None),
+]
+
+
+@pytest.mark.parametrize(("written", "leads_to"), LOCATIONS, ids=[ascii(one)[:30] for one, _ in LOCATIONS])
+def test_a_location_leads_to_a_canonical_url_or_nowhere(written: bytes, leads_to: str | None) -> None:
+    head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + written + b"\r\n\r\n"
+    result, server = fetched(head)
+    if leads_to is None:
+        assert result == Failure("gone", "redirect to no page")
+    else:
+        target = leads_to if "://" in leads_to else server.origin + leads_to
+        assert result == Moved(f"{server.origin}/", target, 302)
+
+
+@pytest.mark.parametrize("written", [b"/a\0b", b"/" + b"a" * 100_000, b"/a\rb"])
+def test_a_location_that_no_head_may_hold_is_a_broken_response(written: bytes) -> None:
+    head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + written + b"\r\n\r\n"
+    assert fetched(head)[0] == Failure("retry", "broken response")
+
+
+@pytest.mark.parametrize(("written", "leads_to"), LOCATIONS, ids=[ascii(one)[:30] for one, _ in LOCATIONS])
+def test_a_robots_txt_may_redirect_anywhere(written: bytes, leads_to: str | None) -> None:
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + written + b"\r\n\r\n"
+        writer.write(head if request.target == "/robots.txt" else response(b"x"))
+
+    async def run() -> None:
+        async with serving(answer) as server, local(robots=True) as client:
+            check(untimed(await client.fetch(server.origin + "/")))
+
+    asyncio.run(run())
+
+
+# what nobody expected
+
+ERRORS = [
+    ValueError("in http://a.org/?secret=1"), UnicodeError("secret=1"), RuntimeError("secret=1"),
+    RecursionError(), AssertionError(), KeyError("secret=1"), MemoryError(),
+    ExceptionGroup("secret=1", [TypeError()]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=[type(error).__name__ for error in ERRORS])
+@pytest.mark.parametrize("robots", [False, True])
+def test_what_a_library_raises_is_one_failure_told_of_without_the_query(
+    error: Exception, robots: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        async with local(Broken(error), robots=robots) as client:
+            result = untimed(await client.fetch("http://a.org:8080/?secret=1"))
+            kind = type(error).__name__
+            reason = f"error {kind}"
+            assert isinstance(result, Failure)
+            if isinstance(error, UnicodeError):  # a name that has no form for DNS has no address
+                reason = "dns"
+            assert (result.kind, result.reason) == ("retry", f"robots.txt {reason}" if robots else reason)
+            if reason == "dns":
+                return
+            assert outcome_of(result) == "error"
+            (line,) = (vars(record)["fields"] for record in caplog.records)
+            step = "robots.txt" if robots else "page"
+            assert (line["step"], line["host"], line["error"]) == (step, "a.org:8080", kind)
+            assert "secret" not in str(line)
+            assert line["where"].startswith("test_strangers.py:")
+
+    with caplog.at_level(logging.ERROR, "scentline.web"):
+        asyncio.run(run())
+
+
+def test_a_rule_that_breaks_its_library_costs_the_page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Rules, url: str) -> bool:
+        raise RecursionError
+
+    async def run() -> None:
+        text = fixed(b"User-agent: *\nDisallow: /x\n", content_type="text/plain")
+        async with serving(text) as server, local(robots=True) as client:
+            monkeypatch.setattr(Rules, "allows", broken)
+            failed = await client.fetch(server.origin + "/")
+            assert isinstance(failed, Failure)
+            assert failed.reason == "error RecursionError"
+            monkeypatch.undo()
+            assert isinstance(await client.fetch(server.origin + "/"), Fetched)
+
+    asyncio.run(run())
+
+
+def test_a_fetch_that_is_cancelled_is_no_failure() -> None:
+    class Waiting(Loopback):
+        async def resolve(
+            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+        ) -> list[ResolveResult]:
+            asked.set()
+            await asyncio.sleep(3600)
+            raise FetchError("retry", "never")
+
+    asked = asyncio.Event()
+
+    async def run() -> None:
+        async with local(Waiting()) as client:
+            task = asyncio.create_task(client.fetch("http://a.org/"))
+            await asked.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(run())
+
+
+def test_the_records_of_what_strangers_wrote_can_be_written() -> None:
+    head = b"HTTP/1.1 200 \xff\r\nContent-Type: text/html; charset=\xe9\r\nLink: \xed\xa0\x80\r\n"
+    page, _ = fetched(head + b"Content-Length: 1\r\n\r\nx")
+    assert isinstance(page, Fetched)
+    assert encode(FetchedPage(order=None, status=200, headers=page.headers, body=b"", time=0.0, elapsed=0.0))  # type: ignore[arg-type]
