@@ -185,10 +185,9 @@ class TestWalking:
                     await asyncio.sleep(0.001)
                 web.on_ask = lambda: None
                 sitemaps.announce(HOST, (f"{HOST}/a",))
-                while sitemaps.reading:
+                while not web.told:
                     await asyncio.sleep(0.001)
             assert web.told == [f"{HOST}/1"]
-            assert not worker.done()
             worker.cancel()
             await asyncio.gather(worker, return_exceptions=True)
 
