@@ -4,71 +4,25 @@ import re
 from collections.abc import Iterable
 from urllib.parse import unquote
 
-#: Names of parameters that hold a secret or name a person, in lower case, without "-", "_", "." and brackets.
-NAMES = frozenset(
-    {
-        *(
-            "auth",
-            "authorization",
-            "authcode",
-            "authkey",
-            "bearer",
-            "credential",
-            "credentials",
-            "key",
-            "accesskey",
-        ),
-        *("privatekey", "secretkey", "appkey", "clientkey", "licensekey", "awsaccesskeyid", "googleaccessid"),
-        *(
-            "signature",
-            "sig",
-            "hmac",
-            "nonce",
-            "otp",
-            "totp",
-            "jwt",
-            "sso",
-            "saml",
-            "samlrequest",
-            "samlresponse",
-        ),
-        *("assertion", "relaystate", "ticket", "csrf", "xsrf", "viewstate", "captcha"),
-        *("pw", "pwd", "pass", "passphrase", "passcode", "cvv", "iban", "ssn"),
-        *("user", "username", "userid", "uid", "login", "logon", "mail", "emailaddress", "mailaddress"),
-        *(
-            "telephone",
-            "msisdn",
-            "firstname",
-            "lastname",
-            "surname",
-            "fullname",
-            "birthday",
-            "birthdate",
-            "dob",
-        ),
-        *("sid", "cfid", "zenid", "oscsid", "sess", "osid", "xtsid", "visitorid", "clientid", "deviceid"),
-        *("gclid", "fbclid", "msclkid", "dclid", "yclid", "mceid", "mkttok"),
-    }
-)
-#: Names that end so are secret too, such as "phpsessid" and "access_token".
-ENDINGS = (
-    *("token", "secret", "password", "passwd", "session", "sessionid", "sessid", "apikey", "signature"),
-    *("credential", "email"),
-)
-#: Names whose value is a secret where it has 16 characters or more: an authorization code, not a country's.
-LONG = frozenset({"code", "hash", "state", "id"})
+from models.chance import by_chance
+from models.one_time import one_time
+from models.secret_names import LONG, names_a_secret, plain
 
-_NOISE = re.compile(r"[-_.\[\]]")
 _MAIL = re.compile(r"[A-Za-z0-9_+-](?:[A-Za-z0-9._+-]{0,63})@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}")
-_JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}")
+#: What stands before a point, from its beginning and possessively: each sign of a text is read once.
+_BEFORE_POINT = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{11,}+(?=\.[A-Za-z0-9_-]{8})")
+_JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8}")
 #: A login within a URL that a value holds.
 _LOGIN = re.compile(r"//[^/?#\s]{1,200}@")
-_NESTED = re.compile(r"(?:^|[?&;#])([^=?&;#/]{1,64})=")
+#: Names of parameters in a value that is a query or URL, and of members in one that is JSON.
+_NESTED = re.compile(r"(?:^|[?&;#])([^=?&;#/]{1,64})=|[\"']([^\"'=?&;#/]{1,64})[\"']\s*:")
 _SPLIT = re.compile(r"([&;]|%26|%3B)", re.IGNORECASE)
 #: A session that ASP.NET writes into the path: "/(S(lit3py55t21z5v55vlm25s55))/page".
 _COOKIELESS = re.compile(r"/\((?:[ASF]\([A-Za-z0-9_-]{1,128}\)){1,3}\)(?=/)", re.IGNORECASE)
 _DECODED_AT_MOST = 3
 _LONG = 16
+#: Names in a value at most; whole records of more are not looked through.
+_MOST_NESTED = 64
 _REMEMBERED = 10_000
 
 
@@ -77,11 +31,13 @@ class Secrets:
 
     A parameter, of the query or of a path segment (";jsessionid=..."), goes with name and value
 
-    - when its name is one of `NAMES` or ``more``, ends with one of `ENDINGS`, or is one of `LONG` and the value
-      is long; case, "-", "_", "." and brackets are of no account;
-    - when its value, decoded, holds a mail address, a JSON web token, a URL with a login, or such a parameter.
+    - when its name says so (`names_a_secret`) or is one of ``more``, or is one of `LONG` and the value is long;
+      case, "-", "_", "." and brackets are of no account;
+    - when its value, decoded, looks drawn by chance (`by_chance`), or holds a mail address, a JSON web token, a
+      URL with a login, or such a parameter, also as a member of JSON.
 
     A mail address or a token elsewhere in the path can't be taken out: what is left would be another page.
+    Links that do something, or work once (`one_time`), are not to be followed at all.
 
     >>> strip = Secrets(["ref-code"]).strip
     >>> strip("http://a.org/b;jsessionid=1F?page=2&Access_Token=x&who=me%40a.org&ref_code=7")
@@ -91,19 +47,19 @@ class Secrets:
     """
 
     def __init__(self, more: Iterable[str] = ()) -> None:
-        self._names = NAMES | {_plain(name) for name in more}
+        self._more = frozenset(map(plain, more))
         self._known: dict[str, bool] = {}
 
     def strip(self, url: str) -> str | None:
-        """Return a canonical URL without its secrets, None where it can't be without them."""
-        if not ("?" in url or ";" in url or "@" in url or "%" in url or "(" in url or "eyJ" in url):
-            return url
+        """Return a canonical URL without its secrets, None where it can't be without them or be followed."""
         path, mark, query = url.partition("?")
         if ";" in path or "@" in path or "%" in path or "(" in path or "eyJ" in path:
             path = self._stripped_path(path)
-            plain = _decoded(path.partition("://")[2])
-            if _MAIL.search(plain) or _JWT.search(plain) or _LOGIN.search(plain):
+            if _shows(_decoded(path.partition("://")[2])):
                 return None
+        followed = _decoded(path[path.find("/", path.find("://") + 3) :])
+        if one_time(followed, _decoded(query)):
+            return None
         kept = self._stripped(query) if mark else ""
         return f"{path}?{kept}" if kept else path
 
@@ -139,20 +95,24 @@ class Secrets:
 
     def _found(self, parameter: str) -> bool:
         name, _, value = parameter.partition("=")
-        if self._named(name) or (len(value) >= _LONG and _plain(name) in LONG):
+        if self._named(name) or (len(value) >= _LONG and plain(name) in LONG):
             return True
-        plain = _decoded(parameter)
-        if _MAIL.search(plain) or _JWT.search(plain) or _LOGIN.search(plain):
+        text = _decoded(parameter)
+        if _shows(text) or by_chance(text):
             return True
-        return any(self._named(name) for name in _NESTED.findall(plain))
+        nested = {first or second for first, second in _NESTED.findall(text)}
+        return len(nested) > _MOST_NESTED or any(map(self._named, nested))
 
     def _named(self, name: str) -> bool:
-        plain = _plain(name)
-        return plain in self._names or plain.endswith(ENDINGS)
+        return names_a_secret(name) or plain(name) in self._more
 
 
-def _plain(name: str) -> str:
-    return _NOISE.sub("", _decoded(name) if "%" in name else name).lower()
+def _shows(text: str) -> bool:
+    """Return whether a text holds a mail address, a login or a JSON web token."""
+    if "@" in text and (_MAIL.search(text) or _LOGIN.search(text)):
+        return True
+    # A token ends before its point: what begins too near to it is none.
+    return "eyJ" in text and any(_JWT.search(found) for found in _BEFORE_POINT.findall(text))
 
 
 def _decoded(text: str) -> str:

@@ -249,6 +249,13 @@ def test_a_secret_that_is_part_of_the_path_leaves_no_access_and_no_referrer() ->
     assert access(combined(referrer="http://example.org/u/me@example.org"), reader).referrer is None
 
 
+@pytest.mark.parametrize("url", ["/logout", "/unsubscribe?u=7", "/reset/x9Kq27Lmw0", "/a?action=logout"])
+def test_a_link_that_acts_or_works_once_becomes_no_candidate(url: str) -> None:
+    reader = observer()
+    assert reader.observe(combined(url)) == Filtered("secret")
+    assert access(combined(referrer=f"http://example.org{url}"), reader).referrer is None
+
+
 @pytest.mark.parametrize("form", ["auto", "w3c"])
 def test_head_lines_are_filtered_and_their_fields_hold_from_then_on(form: str) -> None:
     reader = Observer(ObserveSettings(format=form), KEY)
