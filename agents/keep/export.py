@@ -3,6 +3,7 @@
 import io
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,13 +27,16 @@ def export(data: Path, wanted: Mapping[str, float], out: BinaryIO, software: str
     A crawl may be running: what it is about to write, or has dropped meanwhile, is left out.
     """
     out.write(_information(software))
-    dates = {url: date_of(time) for url, time in wanted.items()}
+    dates: dict[str, str] = {}
+    for url, time in wanted.items():
+        with suppress(ValueError):  # of such a time nothing was kept
+            dates[url] = date_of(time)
     written: set[tuple[str, str]] = set()
     for path in files(data / DIRECTORY):
         for offset, record in _records(path):
             url, kind = target_url(record), record.rec_type
             date = record.rec_headers.get_header("WARC-Date")
-            if dates.get(url) == date and kind in _TYPES and (url, kind) not in written:
+            if date is not None and dates.get(url) == date and kind in _TYPES and (url, kind) not in written:
                 written.add((url, kind))
                 out.write(_member(path, offset))
     return sum(kind == "response" for _, kind in written)

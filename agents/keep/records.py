@@ -1,21 +1,25 @@
 """A kept page as WARC 1.1 (ISO 28500:2017): request, response and metadata, each a gzip member of its own.
 
 The body is what the crawler read, after every transfer and content encoding was undone; so the response's
-headers are those that the crawler keeps, with the length of this body, and name no encoding. The request has
-what identifies it: method, URL, host and User-Agent. Identifiers are derived from URL and time: a page that is
-written twice, as after a crash, is the same one.
+headers are those that the crawler keeps, with the length of this body, and name no encoding. Their values are
+ASCII: what is beyond it is percent-encoded, as in a URL. The request has what identifies it: method, URL, host
+and User-Agent. Identifiers are derived from URL and time: a page that is written twice, as after a crash, is
+the same one.
 """
 
 import io
+import re
+import string
 from datetime import UTC, datetime
 from http.client import responses
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from models.page import Page
+from models.url import crawlable
 from models.verdict import Verdict
 from streams.logging import printable
 from streams.records import FetchedPage
@@ -24,27 +28,36 @@ VERSION = "1.1"
 #: Headers that no longer fit the body once its encodings are undone.
 _UNDONE = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _TITLE = 300
+# What the name of a header may be (RFC 9110, 5.6.2).
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_ASCII = string.printable
 
 
 def date_of(time: float) -> str:
-    """Return seconds since the epoch as WARC-Date writes them.
+    """Return seconds since the epoch as WARC-Date writes them; ValueError for a time that has no date.
 
     >>> date_of(1.5)
     '1970-01-01T00:00:01.500000Z'
     """
-    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    try:
+        date = datetime.fromtimestamp(time, UTC)
+    except (OverflowError, OSError) as error:
+        raise ValueError(f"time {time} has no date; expected seconds since the epoch") from error
+    return date.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def packed(fetched: FetchedPage, body: bytes, page: Page, verdict: Verdict, user_agent: str) -> bytes:
-    """Return the records of a page."""
+    """Return the records of a page; ValueError for one whose URL or time no record can hold."""
     out = io.BytesIO()
     writer = WARCWriter(out, gzip=True, warc_version=VERSION)
     url = fetched.order.url
+    if not crawlable(url):
+        raise ValueError("expected a canonical URL")
     parts = urlsplit(url)
     target = parts.path + (f"?{parts.query}" if parts.query else "")
     request = StatusAndHeaders(
         f"GET {target or '/'} HTTP/1.1",
-        [("Host", parts.netloc), ("User-Agent", printable(user_agent))],
+        [("Host", parts.netloc), ("User-Agent", _ascii(user_agent))],
         is_http_request=True,
     )
     _write(writer, fetched, "request", b"", http=request)
@@ -86,10 +99,17 @@ def _identifier(fetched: FetchedPage, record_type: str) -> str:
 def _response(fetched: FetchedPage, length: int) -> StatusAndHeaders:
     status = fetched.status
     headers = [
-        (name, printable(value, len(value))) for name, value in fetched.headers.items() if name not in _UNDONE
+        (name, _ascii(value))
+        for name, value in fetched.headers.items()
+        if name not in _UNDONE and _TOKEN.fullmatch(name)
     ]
     headers.append(("content-length", str(length)))
     return StatusAndHeaders(f"{status} {responses.get(status, '')}", headers, protocol="HTTP/1.1")
+
+
+def _ascii(value: str) -> str:
+    """Return a header's value as ASCII on one line: escaped what can't be printed, percent-encoded the rest."""
+    return quote(printable(value, len(value)), safe=_ASCII)
 
 
 def _metadata(fetched: FetchedPage, page: Page, verdict: Verdict) -> bytes:

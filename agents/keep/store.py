@@ -11,8 +11,11 @@ from typing import BinaryIO
 from agents.keep.records import packed
 from models.page import Page
 from models.verdict import Verdict
+from streams.logging import EventLog
 from streams.records import FetchedPage
 from streams.settings import KeepSettings
+
+log = EventLog("keep")
 
 DIRECTORY = "kept"
 #: Parts that the bound is cut into: as much is dropped at once.
@@ -37,11 +40,18 @@ class KeptPages:
         self._sizes: dict[Path, int] = {}
 
     def keep(self, fetched: FetchedPage, page: Page, verdict: Verdict) -> None:
-        """Keep a page, if it is of those that are kept; raises `KeepingError`."""
+        """Keep a page, if it is of those that are kept; raises `KeepingError` where none can be.
+
+        One that has no form as a record is not kept, and told of.
+        """
         which = self._settings.pages
         if which == "none" or (which == "matches" and not any(verdict.values())):
             return
-        records = packed(fetched, self._body(fetched), page, verdict, self._user_agent)
+        try:
+            records = packed(fetched, self._body(fetched), page, verdict, self._user_agent)
+        except Exception as error:  # of this page, whatever it is: the others are judged and kept
+            log.warning("a page can't be kept", url=fetched.order.url, reason=type(error).__name__)
+            return
         try:
             self._append(records)
         except OSError as error:

@@ -1,14 +1,22 @@
 """Kept pages: WARC files that others read, within their bound, and out of them the pages asked for."""
 
 import io
+import logging
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import unquote
 
+import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from agents.keep.export import export
+from agents.keep.records import packed
 from agents.keep.store import DIRECTORY, PARTS, KeepingError, KeptPages, files
 from agents.offline.archive import Archive
 from models.page import Page
@@ -193,3 +201,95 @@ def test_a_directory_that_can_t_be_written_to_is_named(a_store: Stores, tmp_path
     (tmp_path / DIRECTORY).write_text("a file")
     with pytest.raises(KeepingError, match="keeping pages in"):
         keep(a_store(tmp_path), fetched(1))
+
+
+#: What breaks a library that would write a header beyond ASCII as a parameter (RFC 8187).
+FOREIGN = [
+    "<http://a.org/café>; rel=shortlink", "é;a=b", "text/html; charset=é", "a=\N{SNOWMAN}; b", "\xff", "\ud800",
+    "a\r\nInjected: 1", "\r\n\r\n<p>", "\0", "", " ", ";=", "é" * 1000, "\N{RIGHT-TO-LEFT OVERRIDE}x",
+]  # fmt: skip
+texts = st.text(max_size=40) | st.sampled_from(FOREIGN)
+
+
+@given(st.dictionaries(texts, texts, max_size=6), texts, texts)
+@example({"link": FOREIGN[0], "etag": FOREIGN[1], "content-type": FOREIGN[2]}, "Bot/1 (é; a=b)", "é;a=b")
+@examples(derandomize=True, deadline=None, max_examples=300)
+def test_every_record_is_read_back_whatever_its_headers_hold(
+    headers: dict[str, str], agent: str, title: str
+) -> None:
+    page = msgspec.structs.replace(fetched(1), headers=headers)
+    data = packed(page, page.body, Page(page.order.url, title), YES, agent)
+    found = list(ArchiveIterator(io.BytesIO(data), check_digests="raise"))
+    assert [record.rec_type for record in found] == ["request", "response", "metadata"]
+    assert [payload for _, _, payload in records(data)][:2] == [b"", page.body]
+    request, response, _ = records_with_headers(data)
+    assert [name for name, _ in request] == ["Host", "User-Agent"]
+    assert response[-1] == ("content-length", str(len(page.body)))
+    for name, value in request + response:
+        assert (name + value).isascii()
+    known = dict(response)
+    for name, value in headers.items():
+        written = name in known and value.isprintable() and "%" not in value
+        assert not written or unquote(known[name]) == value.strip()
+
+
+def records_with_headers(data: bytes) -> list[list[tuple[str, str]]]:
+    """Return the HTTP headers of each record, as warcio reads them."""
+    return [
+        record.http_headers.headers if record.http_headers else []
+        for record in ArchiveIterator(io.BytesIO(data))
+    ]
+
+
+@pytest.mark.parametrize("agent", ["Bot/1.0 (é; a=b)", "Bot\r\nX: y"])
+def test_a_page_with_foreign_headers_is_kept_and_comes_out(a_store: Stores, tmp_path: Path, agent: str) -> None:
+    store = a_store(tmp_path)
+    store._user_agent = agent
+    for number, value in enumerate(FOREIGN):
+        keep(store, fetched(number, link=value, etag=value))
+    wanted = {fetched(number).order.url: 5.5 for number in range(len(FOREIGN))}
+    assert exported(tmp_path, wanted)[0] == len(FOREIGN)
+
+
+UNFIT = [
+    {"time": float("nan")}, {"time": 1e300}, {"time": float("inf")}, {"time": -1e18}, {"elapsed": float("inf")},
+    {"elapsed": float("nan")},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", UNFIT, ids=str)
+def test_a_page_that_no_record_can_hold_is_not_kept_and_told_of(
+    a_store: Stores, tmp_path: Path, caplog: pytest.LogCaptureFixture, change: dict[str, float]
+) -> None:
+    store = a_store(tmp_path)
+    with caplog.at_level(logging.WARNING, "scentline.keep"):
+        keep(store, msgspec.structs.replace(fetched(1), **change))
+        keep(store, fetched(2))
+    (line,) = (vars(record)["fields"] for record in caplog.records)
+    assert line["reason"] in {"ValueError", "OverflowError"}
+    wanted = {fetched(1).order.url: change.get("time", 5.5), fetched(2).order.url: 5.5}
+    assert exported(tmp_path, wanted)[0] == 1
+
+
+@pytest.mark.parametrize("url", ["", "x", "http://[", "http://a.org/\r\nX: y", "http://a.org/é"])
+def test_a_page_without_a_canonical_url_is_not_kept(
+    a_store: Stores, tmp_path: Path, caplog: pytest.LogCaptureFixture, url: str
+) -> None:
+    store = a_store(tmp_path)
+    page = fetched(1)
+    with caplog.at_level(logging.WARNING, "scentline.keep"):
+        keep(store, msgspec.structs.replace(page, order=msgspec.structs.replace(page.order, url=url)))
+    assert len(caplog.records) == 1
+    assert files(tmp_path / DIRECTORY) == []
+
+
+def test_a_body_that_can_t_be_read_costs_its_page_alone(a_store: Stores, tmp_path: Path) -> None:
+    def body(page: FetchedPage) -> bytes:
+        raise zlib.error("cut short")
+
+    store = a_store(tmp_path)
+    store._body, reads = body, store._body
+    keep(store, fetched(1))
+    store._body = reads
+    keep(store, fetched(2))
+    assert exported(tmp_path, {fetched(number).order.url: 5.5 for number in (1, 2)})[0] == 1
