@@ -24,8 +24,10 @@ _MAX_HOST = 253
 # What `canonical` returns, as far as its form goes.
 _WRITTEN = re.compile(_SCHEME_AND_HOST + _PORT + r"/[!\"$-~]*")
 _MAX_PORT = 65_535
-# Percent escapes, stray percent signs, and what RFC 3986 does not allow in a path or query.
-_TO_REPAIR = re.compile(r"%([0-9A-Fa-f]{2})?|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]")
+# Percent escapes to be changed, stray percent signs, and what RFC 3986 does not allow in a path or query. Each
+# match costs a call: an escape in upper case of what needs one is none.
+_ESCAPED = "(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
+_TO_REPAIR = re.compile(rf"%(?!{_ESCAPED})([0-9A-Fa-f]{{2}})?|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.?)", re.DOTALL)
 _SPACE = "".join(map(chr, range(0x21)))

@@ -7,9 +7,16 @@ MAX_LENGTH = 40
 MAX_DIGITS = 4
 
 # Signs that belong to the letter before them, and that need not compose with it: the vowels of Devanagari.
-_MARKS = "".join(sign for sign in map(chr, range(0x300, 0x10000)) if category(sign).startswith("M"))
+_ALL_MARKS = [sign for sign in map(chr, range(0x300, 0x1F000)) if category(sign).startswith("M")]
+_MARKS = "".join(sign for sign in _ALL_MARKS if sign < "\U00010000")
 #: A run of letters and digits in folded text, whatever its length.
-WORD = re.compile(rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*")
+# Possessive: what the parts match is told apart by its first sign, and giving back would take time without end.
+WORD = re.compile(rf"[^\W_]++(?:[{_MARKS}]++[^\W_]*+)*+")
+# Marks in a row beyond those that are kept: 30, as in Unicode's stream-safe text (UAX #15, section 13). To put
+# them in order takes the square of their number.
+_EXCESS = re.compile("([{0}]{{30}})[{0}]++".format("".join(_ALL_MARKS)))
+# Where such a run may be, found many times as fast: no mark is a letter, a digit or a space.
+_SUSPECT = re.compile(r"[^\w\s]{31,}+")
 _PIECE = 200
 # For text.translate: letters in lower case, digits, and a space for all else.
 _ASCII = "".join(sign.lower() if sign.isalnum() else " " for sign in map(chr, range(128)))
@@ -51,13 +58,25 @@ def word_end(text: str, offset: int) -> int:
 def folded(text: str) -> str:
     """Return ``text`` case-folded, in normal form NFC, without the signs that are invisible inside a word.
 
+    Of more than 30 marks in a row the first are kept.
+
     >>> folded("CAFE\u0301")
     'café'
     """
     for sign in _INVISIBLE:
         text = text.replace(sign, "")
     # Folding is defined on normal forms, and may leave a letter and a mark that compose.
-    return normalize("NFC", normalize("NFC", text).casefold())
+    found = normalize("NFC", normalize("NFC", stream_safe(text)).casefold())
+    return stream_safe(found)  # a mark may have become two
+
+
+def stream_safe(text: str) -> str:
+    """Return ``text`` with 30 marks at most in a row: fit to be normalised.
+
+    >>> len(stream_safe("a" + "\u0301" * 1000))
+    31
+    """
+    return _SUSPECT.sub(lambda found: _EXCESS.sub(r"\1", found[0]), text)
 
 
 def _runs(text: str) -> list[str]:

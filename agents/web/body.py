@@ -8,6 +8,9 @@ from agents.web.result import FetchError
 ENCODINGS = "gzip, deflate"
 """What can be decompressed in bounded memory, as Accept-Encoding says it."""
 
+#: Members of one gzip body: each has a cost of its own, however little it holds.
+MAX_MEMBERS = 10_000
+
 _GZIP_HEAD = b"\x1f\x8b"
 _STEP = 65_536
 # Bytes of a body below which its ratio says nothing.
@@ -61,7 +64,11 @@ def gunzip(data: bytes, limit: int) -> bytes:
     """
     body = bytearray()
     decoder = _Zlib(gzip=True)
-    if not decoder.feed(data, body, limit):
+    # In pieces: at each member's end the rest of what was fed is copied.
+    for start in range(0, len(data), _STEP):
+        if decoder.feed(data[start : start + _STEP], body, limit):
+            break
+    else:
         decoder.finish()
     return bytes(memoryview(body)[:limit])
 
@@ -95,6 +102,8 @@ class _Zlib(_Identity):
     def _begin(self, data: bytes) -> None:
         if self._members and not (self._gzip and data.startswith(_GZIP_HEAD)):
             self._over = True  # what follows the end is passed over, as browsers do
+        elif self._members >= MAX_MEMBERS:
+            raise FetchError("refused", f"over {MAX_MEMBERS} gzip members")
         elif self._gzip:
             self._stream = zlib.decompressobj(wbits=31)
         else:

@@ -2,9 +2,12 @@
 
 A `meta refresh` is a link: the page itself may have words, and its target is asked for in its turn.
 
-No tree is built, so that depth costs nothing; what is kept is bounded whatever the page holds.
+No tree is built, and what is kept is bounded whatever the page holds. At an end tag that ends none of them
+libxml2 looks through all open elements, and where a target raises an error it reads on all the same. So a page
+is handed over in pieces, and no further piece once enough is read.
 """
 
+import io
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,6 +20,10 @@ MAX_ELEMENTS = 200_000
 MAX_TEXT = 1_000_000
 MAX_TITLE = 1_000
 MAX_ALT = 300
+#: Open elements, added up over the pieces of a page, beyond which no further piece is read: 5 MB may be nested
+#: 500 deep from end to end, and 100 kB 20,000 deep.
+MAX_OPEN = 160_000
+_PIECE = 16_384
 
 # Elements whose content no reader sees. libxml2 hands over the last three as unread markup.
 _HIDDEN = frozenset({"script", "style", "noscript", "template", "iframe", "noframes", "noembed"})
@@ -49,14 +56,15 @@ class Anchor:
 class Markup:
     """What a page's HTML holds; a target of lxml's parser, which calls start, data, end and close.
 
-    ``parts`` joined are the visible text, in which elements that are not inline leave line breaks. Links
-    marked ``nofollow`` are left out. ``links`` bounds the anchors kept; ``agent`` is the name that directives
-    may be meant for, beside ``robots``.
+    ``depth`` counts the open elements. ``parts`` joined are the visible text, in which elements that are not
+    inline leave line breaks. Links marked ``nofollow`` are left out. ``links`` bounds the anchors kept;
+    ``agent`` is the name that directives may be meant for, beside ``robots``.
     """
 
     def __init__(self, links: int, agent: str) -> None:
         self.parts: list[str] = []
         self.anchors: list[Anchor] = []
+        self.depth = 0
         self.title = ""
         self.base: str | None = None
         self.canonical: str | None = None
@@ -84,8 +92,7 @@ class Markup:
     def start(self, tag: str, attributes: Attributes) -> None:
         """Take the start of an element."""
         self._elements += 1
-        if self._elements > MAX_ELEMENTS:
-            raise _Full
+        self.depth += 1
         if not self._hidden:
             if tag not in _INLINE:
                 self._add("\n")
@@ -97,6 +104,7 @@ class Markup:
 
     def end(self, tag: str) -> None:
         """Take the end of an element, which may be one that the page leaves out."""
+        self.depth -= 1
         if tag in _HIDDEN:
             self._hidden -= 1
         elif self._hidden:
@@ -113,14 +121,17 @@ class Markup:
             return
         if not self._in_title:
             self._add(text)
-            if self._size > MAX_TEXT:
-                raise _Full
         elif self._titles == 1 and len(self.title) < MAX_TITLE:
             self.title += text[:MAX_TITLE]
 
     def close(self) -> None:
         """Take the end of the page."""
         self._close_link()
+
+    @property
+    def full(self) -> bool:
+        """Whether enough of the page is read."""
+        return self._elements > MAX_ELEMENTS or self._size > MAX_TEXT
 
     def _add(self, text: str) -> None:
         self.parts.append(text)
@@ -180,19 +191,32 @@ class Markup:
                 self._target(found[1], attributes)
 
 
-class _Full(Exception):  # noqa: N818 - no error: the end of what is read of a page
-    """Raised to end the parse."""
+class _Pieces:
+    """A page's HTML as a file that the parser reads, at its end as soon as ``markup`` holds enough."""
+
+    def __init__(self, html: str, markup: Markup) -> None:
+        self._file = io.BytesIO(html.encode("utf-8", "replace"))
+        self._markup = markup
+        self._open = 0
+
+    def read(self, _size: int = -1) -> bytes:
+        """Return the next piece, empty at the end."""
+        self._open += self._markup.depth
+        if self._markup.full or self._open > MAX_OPEN:
+            return b""
+        return self._file.read(_PIECE)
 
 
 def read(html: str, links: int, agent: str) -> Markup:
-    """Return what the HTML holds, with at most ``links`` anchors; reads no further than the limits.
+    """Return what the HTML holds, with at most ``links`` anchors; reads little further than the limits.
 
     ``agent`` is our product token in lower case.
     """
     markup = Markup(links, agent)
     target: Any = markup  # the stubs ask for a target of bytes and of comments, which lxml does not
     parser = etree.HTMLParser(target=target, encoding="utf-8", recover=True, no_network=True, huge_tree=False)
-    with suppress(_Full, etree.LxmlError):
-        etree.fromstring(html.encode("utf-8", "replace"), parser)
+    pieces: Any = _Pieces(html, markup)
+    with suppress(etree.LxmlError):
+        etree.parse(pieces, parser)
     markup.close()
     return markup

@@ -112,7 +112,10 @@ class _Reading:
 def _links(
     url: str, base: str, reading: _Reading, anchors: Iterable[Anchor], limits: JudgeSettings
 ) -> tuple[Link, ...]:
-    """Return a link for each target in the order of first occurrence; later anchors add their words."""
+    """Return a link for each target in the order of first occurrence; later anchors add their words.
+
+    What stands behind the last target that is used is not looked at: to make a URL canonical takes time.
+    """
     targets: dict[str, str | None] = {}
     found: dict[str, tuple[list[str], tuple[str, ...]]] = {}
     for anchor in anchors:
@@ -129,10 +132,12 @@ def _links(
         if target in found:
             known = found[target][0]
             known += [word for word in dict.fromkeys(inside) if word not in known][: MAX_ANCHOR - len(known)]
-        elif len(found) < limits.links:
+        else:
             around = reading.words[max(0, start - limits.context) : start]
             around += reading.words[end : end + limits.context]
             found[target] = inside[:MAX_ANCHOR], tuple(around)
+            if len(found) >= limits.links:
+                break
     return tuple(
         Link(target, tuple(inside), around, position)
         for position, (target, (inside, around)) in enumerate(found.items())

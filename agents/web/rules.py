@@ -1,6 +1,7 @@
 """The text of a robots.txt: what it says to this crawler."""
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -9,10 +10,15 @@ from protego import Protego
 from agents.web.result import DAY
 from models.url import canonical
 
+#: Rules of one robots.txt with a wildcard, ``*`` or ``$``, and wildcards in one: each is tried for each URL.
+MAX_WILD_RULES = 2_000
+MAX_WILDCARDS = 20
 #: Sitemaps of one robots.txt that are read at most.
 MAX_SITEMAPS = 50
 
 _AGENT = re.compile(r"\s*user[\s-]?\s*agent\s*[:\s]\s*(\*(?![^\s#])|[^\s*/(;,#]*)", re.IGNORECASE)
+# A rule with a wildcard, as it is taken for one: names are spelled in many ways, and the colon may be missing.
+_WILD = re.compile(r"\s*(?:(allow)|di)[^#*$]*+[*$]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +62,29 @@ def own_groups(text: str, agent: str) -> str:
     r"""Return a robots.txt whose groups for other agents than ``agent`` and "*" are named alike.
 
     A group counts as ours by its whole product token (RFC 9309, section 2.2.1), not by a part of it as for
-    protego; and a file that names thousands of agents costs no more than one that names three.
+    protego; and a file that names thousands of agents costs no more than one that names three. Beyond bounds,
+    rules with wildcards are followed up to the first of them.
 
     >>> own_groups("User-agent: Scent\nUser-agent: SCENTLINE/2\nDisallow: /a", "scentline")
     'user-agent: not-scentline\nuser-agent: scentline\nDisallow: /a'
     """
-    return "\n".join(_own_line(line, agent) for line in text.splitlines())
+    return "\n".join(_bounded(_own_line(line, agent) for line in text.splitlines()))
+
+
+def _bounded(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines; a rule with too many wildcards, or after too many such, forbids more, or is left out."""
+    left = MAX_WILD_RULES
+    for line in lines:
+        wild = _WILD.match(line)
+        if wild is None:
+            yield line
+            continue
+        left -= 1
+        if left >= 0 and line.count("*") + line.count("$") <= MAX_WILDCARDS:
+            yield line
+        elif wild[1] is None:
+            plain = wild[0][:-1].rstrip()
+            yield plain if "/" in plain else f"{plain} /"
 
 
 def _own_line(line: str, agent: str) -> str:

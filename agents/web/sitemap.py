@@ -3,6 +3,8 @@
 The protocol is that of sitemaps.org/protocol.html.
 """
 
+import io
+from itertools import islice
 from typing import Any
 
 from lxml import etree
@@ -15,6 +17,8 @@ MAX_BYTES = 10_000_000
 #: Of a sitemap's URLs, those that are looked at.
 MAX_URLS = 50_000
 _MAX_URL = 2_000
+# What no sitemap holds. Of a document type a few megabytes take hundreds, and in UTF-16 it could not be seen.
+_NO_SITEMAP = (b"<!DOCTYPE", b"\0")
 _GZIP = b"\x1f\x8b"
 _STEP = 65_536
 _BOM = b"\xef\xbb\xbf"
@@ -47,13 +51,15 @@ def read(body: bytes, limit: int = MAX_URLS) -> Sitemap:
 
 def _lines(text: bytes, limit: int) -> Sitemap:
     found = Sitemap()
-    for line in text.splitlines()[:limit]:
+    for line in islice(io.BytesIO(text), limit):
         if line.startswith((b"http://", b"https://")) and len(line) <= _MAX_URL:
             found.urls.append(line.decode("utf-8", "replace").strip())
     return found
 
 
 def _xml(text: bytes, limit: int) -> Sitemap:
+    if any(mark in text for mark in _NO_SITEMAP):
+        return Sitemap()
     target = _Target()
     parser: Any = etree.XMLParser(
         target=target,  # type: ignore[arg-type]  # the stubs know no other target than their own protocol

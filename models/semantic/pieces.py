@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from unicodedata import category, normalize
 
+from models.words import stream_safe
+
 #: What a piece that continues a word begins with.
 INSIDE = "##"
 #: Longer words have no pieces.
@@ -50,7 +52,7 @@ def _words(text: str) -> list[str]:
     if lowered.isascii():
         plain = lowered
     else:
-        plain = "".join(sign for sign in normalize("NFD", lowered) if category(sign) != "Mn")
+        plain = "".join(sign for sign in normalize("NFD", stream_safe(lowered)) if category(sign) != "Mn")
     if plain.isascii() and plain.replace(" ", "").isalnum():
         return plain.split()
     return "".join(_spaced(sign) for sign in plain).split()

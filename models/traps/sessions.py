@@ -41,7 +41,7 @@ def without_session(path: str, query: str) -> tuple[str, str]:
     if query and _SUSPECT.search(query):
         parts = query[1:].split("&")
         kept = [part for part in parts if not any(each.fullmatch(part) for each in _PARAMETERS)]
-        if any(part[:8].lower() == "cftoken=" for part in parts if part not in kept):
+        if len(kept) < len(parts) and any(part[:8].lower() == "cftoken=" for part in {*parts} - {*kept}):
             kept = [part for part in kept if not _CFID.fullmatch(part)]
         query = "?" + "&".join(kept) if any(kept) else ""
     return path, query

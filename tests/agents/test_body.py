@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from agents.web.body import gunzip, read
+from agents.web.body import MAX_MEMBERS, gunzip, read
 from agents.web.result import FetchError
 
 
@@ -142,3 +142,12 @@ def test_a_file_in_gzip_is_cut_at_the_limit_and_told_from_a_damaged_one() -> Non
         gunzip(data[:-3], 10**6)
     with pytest.raises(FetchError):
         gunzip(b"\x1f\x8bnothing", 10**6)
+
+
+def test_a_body_of_very_many_members_is_refused() -> None:
+    members = gzip.compress(b"") * MAX_MEMBERS
+    assert unpacked(members, "gzip", len(members), [65_536]) == b""
+    with pytest.raises(FetchError, match="gzip members"):
+        unpacked(members + gzip.compress(b"x"), "gzip", 2 * len(members), [65_536])
+    with pytest.raises(FetchError, match="gzip members"):
+        gunzip(members + gzip.compress(b"x"), 100)

@@ -319,6 +319,25 @@ def test_hostile_five_megabytes_are_read_within_the_limits(body: bytes) -> None:
     assert len(page.words) <= LIMITS.words
 
 
+def test_links_behind_the_last_target_that_is_used_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    whole = canonical
+
+    def noting(url: str, base: str | None = None) -> str | None:
+        seen.append(url)
+        return whole(url, base)
+
+    monkeypatch.setattr("agents.web.parse.canonical", noting)
+    page = html("".join(f"<a href={n}>x</a>" for n in range(100)), JudgeSettings(links=7))
+    assert len(page.links) == 7
+    assert seen == [str(n) for n in range(7)]
+
+
+def test_elements_may_be_nested_deep() -> None:
+    page = html("<font>word <b>" * 5000 + "<a href=/x>link</a>")
+    assert urls(page) == ["http://example.org/x"]
+
+
 def check(page: Page, context: int = LIMITS.context) -> None:
     assert canonical(page.url) == page.url
     assert page.text == " ".join(page.text.split())

@@ -7,7 +7,7 @@ from agents.web.client import Client
 from agents.web.result import UNKNOWN, Early, Failure, Fetched, FetchError, Validators
 from agents.web.result import Answer as Answered
 from agents.web.robots import MAX_BYTES, Decision, Robots
-from agents.web.rules import own_groups, product
+from agents.web.rules import MAX_WILD_RULES, MAX_WILDCARDS, own_groups, product
 from tests.agents.loopback import Answer, Request, response, serving, settings, untimed
 
 RULES = b"""\xef\xbb\xbfUser-agent: *
@@ -305,6 +305,19 @@ def test_a_huge_robots_txt_with_thousands_of_agents_costs_little() -> None:
     text = (agents + "User-agent: *\nDisallow: /x\n" * 10_000)[:MAX_BYTES]
     decision = decide(Site(found(text.encode())), "/x")
     assert not decision.allowed
+
+
+def test_rules_beyond_the_bounds_of_wildcards_forbid_more_and_allow_nothing() -> None:
+    many = "".join(f"Disallow: /*x{n}\n" for n in range(MAX_WILD_RULES))
+    rules = f"User-agent: *\n{many}Disallow: /wild*card\nAllow: /plain*\nDisallow: /plain\n"
+    assert not decide(Site(found(rules.encode())), "/wild").allowed
+    assert not decide(Site(found(rules.encode())), "/plainly").allowed
+    assert decide(Site(found(rules.encode())), "/other").allowed
+    starred = "User-agent: *\nDisallow: /a" + "*b" * (MAX_WILDCARDS + 1)
+    assert not decide(Site(found(starred.encode())), "/a").allowed
+    assert decide(Site(found(b"User-agent: *\nDisallow: /a" + b"*b" * MAX_WILDCARDS)), "/a").allowed
+    nothing = f"User-agent: *\n{many}Disallow: *.php"
+    assert not decide(Site(found(nothing.encode())), "/other").allowed
 
 
 def test_crawl_delay_is_at_most_a_day() -> None:

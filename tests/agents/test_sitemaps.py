@@ -11,6 +11,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from agents.web import sitemaps as module
+from agents.web.body import MAX_MEMBERS
 from agents.web.result import UNKNOWN, Answer, FetchError, Validators
 from agents.web.sitemap import read
 from agents.web.sitemaps import Sitemaps
@@ -66,6 +67,18 @@ class TestReading:
         tracemalloc.start()
         assert read(bomb).urls == []
         assert all(len(url) <= 2000 for url in read(entities.encode()).urls)
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+        tracemalloc.stop()
+
+    def test_what_holds_hardly_anything_in_very_many_parts_is_no_sitemap(self) -> None:
+        assert read(gzip.compress(b"") * (MAX_MEMBERS + 1) + gzip.compress(b"http://a/1")).urls == []
+        assert read(gzip.compress(b"") * (MAX_MEMBERS - 1) + gzip.compress(b"http://a/1")).urls == [
+            "http://a/1"
+        ]
+        declared = b"<!DOCTYPE x [<!ELEMENT x (" + b"a," * 4_000_000 + b"a)>]>"
+        tracemalloc.start()
+        assert read(declared + urlset("http://a/1")).urls == []
+        assert read(b"\r" * 9_000_000 + b"http://a/1").urls == ["http://a/1"]
         assert tracemalloc.get_traced_memory()[1] < 50_000_000
         tracemalloc.stop()
 

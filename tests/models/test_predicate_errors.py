@@ -145,3 +145,8 @@ def test_any_text_is_a_predicate_or_an_error_within_it(expression: str) -> None:
         assert len(str(found).splitlines()) == 3
     else:
         assert parse(str(predicate)) == predicate
+
+
+def test_a_title_of_many_marks_is_told_from_a_word_at_once() -> None:
+    assert "letters" in error('title("a' + "\u0316" * 5000 + '!*")').problem
+    assert "letters" in error('title("' + "a\u0316" * 2000 + '!*")').problem

@@ -1,7 +1,10 @@
+import sys
+from unicodedata import combining, normalize
+
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from models.words import MAX_LENGTH, folded, words
+from models.words import MAX_LENGTH, folded, stream_safe, words
 
 
 def test_words_are_case_folded_in_order_and_repeated() -> None:
@@ -43,6 +46,27 @@ def test_soft_hyphen_does_not_part_a_word() -> None:
 def test_dash_among_ascii_words_changes_nothing_about_them() -> None:
     plain = "The quick brown fox jumped over lazy dogs. " * 20
     assert words(plain + "\u2014 " + plain) == words(plain) * 2
+
+
+def test_marks_in_a_row_beyond_thirty_are_left_out() -> None:
+    assert folded("a" + "\u0301" * 31 + "b") == "á" + "\u0301" * 29 + "b"
+    assert words("e" + "\u0315\u0300" * 500_000 + " next") == [folded("e" + "\u0315\u0300" * 500_000), "next"]
+
+
+def test_every_sign_that_is_put_in_order_is_cut_in_a_long_run() -> None:
+    moved = [
+        sign for sign in map(chr, range(sys.maxunicode + 1))
+        if combining(sign) or combining(normalize("NFD", sign)[0])
+    ]  # fmt: skip
+    assert len(moved) > 900
+    assert [sign for sign in moved if len(stream_safe(sign * 100)) != 30] == []
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.text(alphabet="aİ \u0301\u0315\u0344\u0345\u0f73!", max_size=400))
+@example("a" + "\u0344" * 40)
+def test_folding_twice_changes_nothing(text: str) -> None:
+    assert folded(folded(text)) == folded(text)
 
 
 @settings(derandomize=True, deadline=None)
