@@ -37,10 +37,13 @@ COMMANDS = (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``scentline`` with ``arguments`` (the process's own where None) and exit with its status.
 
-    An error that people can mend ends as one line on standard error and status 2.
+    An error that people can mend ends as one line on standard error and status 2. SIGTERM ends a command as
+    Ctrl-C does.
     """
     from agents.cli.app import app, complaint
+    from agents.signals import end_as_by_ctrl_c
 
+    end_as_by_ctrl_c()
     load_commands()
     try:
         app(args=None if arguments is None else list(arguments), prog_name="scentline")

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 
-from agents.observation.live import live_lines
+from agents.observation.live import live_lines, opened_live
 from agents.observation.logfile import LogFile, fingerprint
 from agents.observation.observer import Observer
 from agents.observation.packing import Batch, packs
@@ -56,14 +56,15 @@ class Feeder:
 
         Raises `LogFileError` where the log can't be read (to its end), `LogFormatError` for an unknown format.
         """
-        with LogFile(source) as lines:
+        live = source == "-"
+        with await opened_live(source) if live else LogFile(source) as lines:
             if lines.first is None:
                 log.warning("the log is empty", log=Path(source).name)
                 return
             observer = self.observer.another()
             observer.recognise(lines.sample)
             name = fingerprint(lines.first)
-            async for chunk in live_lines(lines) if source == "-" else _all_lines(lines):
+            async for chunk in live_lines(lines) if live else _all_lines(lines):
                 async for _ in self.send(observer, chunk, name, lines.name):
                     self._progress(lines.consumed / lines.size if lines.size else None)
 

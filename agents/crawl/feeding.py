@@ -1,7 +1,6 @@
 """Feeding logs into a data directory while no crawl runs there, or into Kafka beside any number of workers."""
 
 import asyncio
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from agents.crawl.following import Following, check_followed
 from agents.observation.observer import Observer
 from agents.observation.positions import read_positions
 from agents.observation.pseudonym import KEY_FILE, user_key
+from agents.signals import told_to_end
 from streams.settings import Settings
 from streams.topics import ACCESSES
 
@@ -47,7 +47,7 @@ class _Progress:
 
 
 def feed_alone(settings: Settings, sources: Sequence[str], follow: bool = False) -> tuple[Observer, bool]:
-    """Feed logs, or follow them until SIGINT or SIGTERM; return the observer with its counts, and whether
+    """Feed logs, or follow them until Ctrl-C or SIGTERM; return the observer with its counts, and whether
     it was such a signal that ended it.
 
     Raises `JournalInUseError` while a crawl runs on the directory.
@@ -81,9 +81,6 @@ async def _feed(settings: Settings, observer: Observer, sources: Sequence[str], 
 
 async def _follow(feeder: Feeder, sources: Sequence[str]) -> bool:
     work = asyncio.ensure_future(Following(feeder, sources).run())
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, work.cancel)
-    with suppress(asyncio.CancelledError):
+    with told_to_end(work.cancel), suppress(asyncio.CancelledError):
         await work
     return True

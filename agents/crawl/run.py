@@ -1,13 +1,14 @@
 """Running a crawl to its end: until it is finished, is interrupted, or can't go on."""
 
 import asyncio
-import signal
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 
 from agents.crawl.engine import Engine
 from agents.crawl.status import Meter, Status
 from agents.observation.observer import Observer
+from agents.signals import told_to_end
 from streams.settings import Settings
 
 #: Seconds between two reports of where the crawl stands.
@@ -29,25 +30,40 @@ async def run_crawl(
 
     Ctrl-C (SIGINT) and SIGTERM stop it cleanly: what is in flight is ordered again by the next run.
     """
-    async with Engine(settings, observer) as engine:
-        interrupted = _stop_on_signals(engine)
-        await _ready(engine)
-        meter = Meter(engine)
-        await engine.seed(seeds)
-        if logs:
-            await engine.start_feeding(logs, follow)
-        while not engine.stopped.is_set() and not await engine.finished():
-            report(engine, meter.status())
-            with suppress(TimeoutError):
-                async with asyncio.timeout(REPORT_SECONDS):
-                    await _finished(engine)
-        if not interrupted and engine.failure is None:
-            await engine.settle()
-        status = meter.status()
-        report(engine, status)
+    told = asyncio.Event()
+    # It is told to end while the engine stops, too.
+    with ExitStack() as heard:
+        async with Engine(settings, observer) as engine:
+            heard.enter_context(told_to_end(partial(_stop, engine, told)))
+            await _ready(engine)
+            meter = Meter(engine)
+            await _crawl(engine, meter, seeds, logs, report, follow)
+            if not told.is_set() and engine.failure is None:
+                await engine.settle()
+            status = meter.status()
+            report(engine, status)
     if engine.failure is not None:
         raise engine.failure
-    return status, bool(interrupted)
+    return status, told.is_set()
+
+
+def _stop(engine: Engine, told: asyncio.Event) -> None:
+    told.set()
+    engine.stopped.set()
+
+
+async def _crawl(
+    engine: Engine, meter: Meter, seeds: Sequence[str], logs: Sequence[str], report: Report, follow: bool
+) -> None:
+    """Crawl until the crawl is finished or the engine is stopped."""
+    await engine.seed(seeds)
+    if logs:
+        await engine.start_feeding(logs, follow)
+    while not engine.stopped.is_set() and not await engine.finished():
+        report(engine, meter.status())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(REPORT_SECONDS):
+                await _finished(engine)
 
 
 async def _ready(engine: Engine) -> None:
@@ -61,16 +77,3 @@ async def _ready(engine: Engine) -> None:
 async def _finished(engine: Engine) -> None:
     while not engine.stopped.is_set() and not await engine.finished():
         await asyncio.sleep(0.02)
-
-
-def _stop_on_signals(engine: Engine) -> list[str]:
-    received: list[str] = []
-
-    def stop(name: str) -> None:
-        received.append(name)
-        engine.stopped.set()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop, number.name)
-    return received

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 class WorkerError(Exception):
@@ -51,7 +52,12 @@ class _Worker(Generic[T, R]):
         self.connection, theirs = context.Pipe()
         arguments = (function, self.connection, theirs)
         self._process = context.Process(target=_serve, args=arguments, daemon=True)
-        self._process.start()
+        # None comes between the fork and what the worker does at one.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
 
     def give(self, waiting: Iterator[T]) -> bool:
@@ -86,6 +92,8 @@ def _serve(function: Callable[[T], R], parent: Connection, connection: Connectio
     """Do tasks until the parent closes the connection or ends."""
     # Ctrl-C goes to all processes of a terminal; the parent ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     parent.close()
     while True:
         try:

@@ -5,6 +5,8 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 
+from agents.observation.logfile import LogFile
+
 NumberedLine = tuple[int, bytes]
 
 #: Lines that may wait to be taken before the reader waits.
@@ -21,6 +23,26 @@ async def live_lines(lines: Iterable[NumberedLine]) -> AsyncIterator[list[Number
     threading.Thread(target=arrivals.read, args=(lines,), name="live log", daemon=True).start()
     while chunk := await arrivals.take():
         yield chunk
+
+
+async def opened_live(source: str) -> LogFile:
+    """Return a log once its first lines have come, which may take as long as `live_lines` may wait."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+    found: list[LogFile | Exception] = []
+
+    def read() -> None:
+        try:
+            found.append(LogFile(source))
+        except Exception as error:
+            found.append(error)
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(done.set)
+
+    threading.Thread(target=read, name="live log's start", daemon=True).start()
+    await done.wait()
+    if isinstance(found[0], Exception):
+        raise found[0]
+    return found[0]
 
 
 class _Arrivals:

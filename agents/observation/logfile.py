@@ -7,9 +7,10 @@ import os
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self, cast
+from typing import Self, TextIO
 
 from agents.observation.zstd import MAGIC as ZSTD
 from agents.observation.zstd import ZstdFile
@@ -112,8 +113,16 @@ def fingerprint(first_line: bytes) -> str:
 
 
 def _opened(source: str) -> io.BufferedReader:
-    opened = sys.stdin.buffer if source == "-" else io.BufferedReader(io.FileIO(source))
-    return cast(io.BufferedReader, opened)
+    return _reader(sys.stdin) if source == "-" else io.BufferedReader(io.FileIO(source))
+
+
+@cache
+def _reader(stdin: TextIO) -> io.BufferedReader:
+    """Return the one reader of standard input: what one log looked ahead at is there for the next.
+
+    It is not Python's own: a process that ends while a thread waits for a line in that is aborted.
+    """
+    return io.BufferedReader(io.FileIO(stdin.fileno(), closefd=False))
 
 
 def _unpacked(raw: io.BufferedReader) -> io.BufferedReader | gzip.GzipFile:

@@ -1,8 +1,8 @@
 """What the worker command does around a worker: checks, the connection, signals."""
 
 import asyncio
-import signal
 from collections.abc import Iterable
+from contextlib import ExitStack
 from secrets import token_bytes
 
 from agents.crawl.connect import connect
@@ -10,6 +10,7 @@ from agents.crawl.directory import make_directory
 from agents.crawl.fixed import keep_fixed
 from agents.observation.observer import Observer
 from agents.predicates import check_judges, with_every_page
+from agents.signals import told_to_end
 from agents.web.contact import stays_home
 from agents.worker.roles import ROLES
 from agents.worker.worker import Worker
@@ -74,18 +75,18 @@ async def _run(settings: Settings, roles: tuple[str, ...], observer: Observer) -
     metrics = Metrics()
     waiting = ["the broker, or topics: the worker's log says what it waits for"]
     metrics.health.need(lambda: list(waiting))
-    async with (
-        endpoint(settings.metrics, metrics),
-        connect(settings) as connected,
-        Worker(settings, roles, connected, observer, metrics) as worker,
-    ):
-        waiting.clear()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, worker.stopped.set)
-        worker.begin()
-        log.info("working", roles=", ".join(roles))
-        await worker.stopped.wait()
-        log.info("stopping", roles=", ".join(roles))
+    # It is told to end while the worker stops, too.
+    with ExitStack() as heard:
+        async with (
+            endpoint(settings.metrics, metrics),
+            connect(settings) as connected,
+            Worker(settings, roles, connected, observer, metrics) as worker,
+        ):
+            waiting.clear()
+            heard.enter_context(told_to_end(worker.stopped.set))
+            worker.begin()
+            log.info("working", roles=", ".join(roles))
+            await worker.stopped.wait()
+            log.info("stopping", roles=", ".join(roles))
     if worker.failure is not None:
         raise worker.failure

@@ -4,11 +4,10 @@ Everything is written to a directory that is removed at the end, unless it is na
 """
 
 import argparse
-import signal
-import sys
 import tempfile
 from pathlib import Path
 
+from agents.signals import end_as_by_ctrl_c
 from bench.crawl.crawlers import Crawler, Scentline, Scrapy
 from bench.crawl.measure import CrawlerError, Resumed, Run, killed, whole
 from bench.crawl.report import table
@@ -21,7 +20,7 @@ DATA = Path(__file__).parents[3] / "shared" / "data" / "wikispeedia"
 def main() -> None:
     """Parse the command line, run, and print the report; an error that has an explanation ends with it."""
     given = _arguments().parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is ended
+    end_as_by_ctrl_c()  # so that what was started is ended
     for file in (given.pages, given.labels):
         if not file.is_file():
             raise SystemExit(f"bench: needs the shared data file {file}; name another with --pages, --labels")

@@ -67,7 +67,11 @@ class Nginx:
                 "daemon off;",
             ]
         )
-        self._wait(directory)
+        try:
+            self._wait(directory)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def url(self) -> str:
@@ -103,7 +107,6 @@ class Nginx:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
             time.sleep(0.05)
-        self.close()
         raise ServerError(f"nginx does not listen; its log is {directory / 'error.log'}")
 
 

@@ -5,7 +5,6 @@ lost; the seed that is printed brings the same order again.
 """
 
 import argparse
-import signal
 import sys
 import tempfile
 import time
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+from agents.signals import end_as_by_ctrl_c
 from agents.worker.roles import ROLES
 from bench.faults.cluster import Cluster
 from bench.faults.crawl import wikispeedia
@@ -31,7 +31,7 @@ PARTITIONS = 4
 def main() -> None:
     """Parse the command line, run, and print the table; ends with status 1 where anything is lost or wrong."""
     given = _arguments().parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is ended
+    end_as_by_ctrl_c()  # so that what was started is ended
     if not (given.data / "pages.warc.gz").is_file():
         raise SystemExit(f"faults: needs the shared data in {given.data}; name another place with --data")
     unknown = sorted(set(given.fault) - FAULTS.keys())

@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from random import Random
 
@@ -28,7 +29,18 @@ def run(
     cluster: Cluster, faults: Iterable[tuple[str, Fault]], random: Random, tell: Callable[[str], None]
 ) -> Iterator[Result]:
     """Feed the log twice at a time and seed the crawl; then do each fault, wait until it works, and recount."""
-    feeders = [_feeder(cluster) for _ in range(2)]
+    with ExitStack() as started:
+        feeders = [started.enter_context(_feeder(cluster)) for _ in range(2)]
+        yield from _faults(cluster, feeders, faults, random, tell)
+
+
+def _faults(
+    cluster: Cluster,
+    feeders: "list[subprocess.Popen[str]]",
+    faults: Iterable[tuple[str, Fault]],
+    random: Random,
+    tell: Callable[[str], None],
+) -> Iterator[Result]:
     cluster.seed()
     tell("waiting for the first pages")
     cluster.wait_for_pages(WORKING_PAGES)
@@ -50,15 +62,21 @@ def run(
         yield Result(name, times, seconds, checked)
 
 
-def _feeder(cluster: Cluster) -> "subprocess.Popen[str]":
+@contextmanager
+def _feeder(cluster: Cluster) -> Iterator["subprocess.Popen[str]"]:
+    """Feed the log as long as the block runs, or to its end."""
     data = cluster.directory / "feeder"  # both know users by the same key
-    return subprocess.Popen(  # noqa: S603 - no shell reads it
+    with subprocess.Popen(  # noqa: S603 - no shell reads it
         [
             *COMMAND, "feed", str(cluster.crawl.log), "--data", str(data), *cluster.options,
             "--set", f"observe.user_key={USER_KEY}",
         ],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=cluster.directory,
-    )  # fmt: skip
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def _finish(feeder: "subprocess.Popen[str]") -> None:

@@ -12,6 +12,7 @@ from random import Random
 from statistics import median
 
 from agents.offline.process import ServerProcess
+from agents.signals import end_as_by_ctrl_c
 from bench.faults.cluster import Cluster
 from bench.faults.crawl import wikispeedia
 from bench.faults.workers import COMMAND, USER_KEY, WorkerError
@@ -31,6 +32,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="directory of the Wikispeedia pages")
     parser.add_argument("--pages", type=int, default=40, help="pages that the visitor asks for")
     given = parser.parse_args()
+    end_as_by_ctrl_c()  # so that what was started is ended
     if not (given.data / "pages.warc.gz").is_file():
         raise SystemExit(f"live: needs the shared data in {given.data}; name another place with --data")
     try:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
@@ -45,31 +46,20 @@ class Squid:
     """A running Squid whose pages come from the proxy ``web``; its log is at `log` until it is closed."""
 
     def __init__(self, web: str) -> None:
-        # Squid that root starts goes on as another user, who must get there.
-        self._place = tempfile.TemporaryDirectory(prefix="scentline-squid-")
-        directory = Path(self._place.name)
-        directory.chmod(0o777)
-        self.log = directory / "access.log"
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._directory = directory
         program = shutil.which("squid", path=os.pathsep.join((os.environ.get("PATH", ""), SBIN)))
         if program is None:
             raise SquidError("needs squid, which is not installed (on Debian: apt-get install squid)")
-        peer = urlsplit(web)
-        config = directory / "squid.conf"
-        config.write_text(
-            CONFIGURATION.format(port=self.port, host=peer.hostname, peer=peer.port, directory=directory)
-        )
-        with (directory / "said.log").open("wb") as said:
-            self._process = subprocess.Popen(  # noqa: S603 - no shell reads it
-                [program, "-N", "-f", str(config)], stdin=subprocess.DEVNULL, stdout=said, stderr=said
-            )
-        try:
+        with ExitStack() as begun:
+            self._directory = Path(begun.enter_context(tempfile.TemporaryDirectory(prefix="scentline-squid-")))
+            # Squid that root starts goes on as another user, who must get there.
+            self._directory.chmod(0o777)
+            self.log = self._directory / "access.log"
+            self.port = free_port()
+            self.url = f"http://127.0.0.1:{self.port}"
+            self._process = self._started(program, web)
+            begun.callback(self._end)
             self._wait()
-        except BaseException:
-            self.close()
-            raise
+            self._resources = begun.pop_all()
 
     def rotate(self) -> None:
         """Have it rename its log and begin another (SIGUSR1), as logrotate does."""
@@ -82,14 +72,8 @@ class Squid:
             time.sleep(0.05)
 
     def close(self) -> None:
-        """End it."""
-        self._process.terminate()
-        try:
-            self._process.wait(SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._place.cleanup()
+        """End it, and remove what it wrote."""
+        self._resources.close()
 
     def __enter__(self) -> "Squid":
         return self
@@ -98,6 +82,25 @@ class Squid:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _started(self, program: str, web: str) -> "subprocess.Popen[bytes]":
+        peer = urlsplit(web)
+        config = self._directory / "squid.conf"
+        config.write_text(
+            CONFIGURATION.format(port=self.port, host=peer.hostname, peer=peer.port, directory=self._directory)
+        )
+        with (self._directory / "said.log").open("wb") as said:
+            return subprocess.Popen(  # noqa: S603 - no shell reads it
+                [program, "-N", "-f", str(config)], stdin=subprocess.DEVNULL, stdout=said, stderr=said
+            )
+
+    def _end(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
     def _wait(self) -> None:
         end = time.monotonic() + SECONDS

@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from agents.signals import end_as_by_ctrl_c
 from deploy.kafka.broker import Broker
 from deploy.kafka.jars import CACHE, BrokerError
 from deploy.kafka.properties import read_properties
@@ -16,6 +17,7 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=9092)
     parser.add_argument("--properties", type=Path, help="further properties, listeners among them")
     given = parser.parse_args()
+    end_as_by_ctrl_c()
     try:
         return _start(given.port, given.properties) if given.do == "start" else _stop()
     except (BrokerError, OSError, ValueError) as error:

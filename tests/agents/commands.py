@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -13,6 +14,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+
+import pytest
 
 from agents.cli import main
 from tests.patience import PATIENCE
@@ -25,7 +28,22 @@ _FORKS.set_forkserver_preload([
     "models.learner.river_model", "models.ordering.rank", "river.drift", "river.naive_bayes",
 ])  # fmt: skip
 _SHELL = frozenset("|<>&;$`\n\\")
-COMMAND = (sys.executable, "-c", "from agents.cli import main; main()")
+_MAIN = "from agents.cli import main; main()"
+#: The command as a terminal starts it: Ctrl-C reaches it, wherever the tests run.
+COMMAND = (
+    sys.executable, "-c", f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {_MAIN}"
+)  # fmt: skip
+#: The command as a shell's script starts it in the background, and so does cron: SIGINT is ignored.
+IN_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c", _MAIN)
+
+#: By Ctrl-C in a terminal, and by SIGTERM where Ctrl-C does not reach it: how commands are told to end.
+TOLD_TO_END = pytest.mark.parametrize(
+    ("program", "number"),
+    [
+        pytest.param(COMMAND, signal.SIGINT, id="ctrl-c"),
+        pytest.param(IN_BACKGROUND, signal.SIGTERM, id="sigterm"),
+    ],
+)
 
 
 def environment(**variables: str) -> dict[str, str]:
@@ -68,6 +86,7 @@ def scentline(cwd: Path, *arguments: str, **variables: str) -> subprocess.Comple
 
 
 def _command(cwd: Path, arguments: Sequence[str], variables: dict[str, str], out: Path, err: Path) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(variables)
@@ -117,10 +136,12 @@ def complaint(cwd: Path, *arguments: str, **variables: str) -> str:
 
 
 @contextmanager
-def running(cwd: Path, *arguments: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
+def running(
+    cwd: Path, *arguments: str, program: Sequence[str] = COMMAND, **variables: str
+) -> Iterator[subprocess.Popen[str]]:
     """Start a command, and kill it at the end if it still runs."""
     with subprocess.Popen(
-        [*COMMAND, *arguments], cwd=cwd, env=environment(**variables), stdin=subprocess.DEVNULL,
+        [*program, *arguments], cwd=cwd, env=environment(**variables), stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         try:

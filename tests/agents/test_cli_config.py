@@ -2,10 +2,9 @@
 
 import gzip
 import json
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from streams.records import DeadLetter, encode
 from streams.topics import DEAD_LETTERS, TOPICS
 from streams.transport.journal import Journal
 from tests.agents import commands
-from tests.agents.commands import COMMAND
+from tests.agents.commands import COMMAND, TOLD_TO_END
 from tests.patience import PATIENCE
 
 
@@ -176,9 +175,11 @@ def archive(path: Path) -> None:
 
 
 @contextmanager
-def served(cwd: Path, *arguments: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+def served(
+    cwd: Path, *arguments: str, program: Sequence[str] = COMMAND
+) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     process = subprocess.Popen(
-        [*COMMAND, "serve-archive", *arguments], cwd=cwd, env=environment(), stdout=subprocess.PIPE,
+        [*program, "serve-archive", *arguments], cwd=cwd, env=environment(), stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     with process:
@@ -189,13 +190,16 @@ def served(cwd: Path, *arguments: str) -> Iterator[tuple[str, "subprocess.Popen[
             process.kill()
 
 
-def test_serve_archive_answers_as_a_proxy_until_it_is_interrupted(tmp_path: Path) -> None:
+@TOLD_TO_END
+def test_serve_archive_answers_as_a_proxy_until_it_is_told_to_end(
+    tmp_path: Path, program: tuple[str, ...], number: int
+) -> None:
     archive(tmp_path / "pages.warc.gz")
-    with served(tmp_path, "pages.warc.gz", "--log", "access.log") as (url, process):
+    with served(tmp_path, "pages.warc.gz", "--log", "access.log", program=program) as (url, process):
         with httpx.Client(proxy=url, trust_env=False) as client:
             assert client.get("http://example.org/").text == "recorded"
             assert client.get("http://example.org/absent").status_code == 404
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, errors = process.communicate(timeout=PATIENCE)
         assert (process.returncode, errors) == (0, "")
     assert "GET http://example.org/absent" in (tmp_path / "access.log").read_text()

@@ -21,7 +21,17 @@ from streams.records import Outcome
 from streams.tables import open_read_only
 from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal, UnknownTopicError
-from tests.agents.commands import complaint, last_line, printed, running, scentline, wait_until
+from tests.agents.commands import (
+    IN_BACKGROUND,
+    TOLD_TO_END,
+    complaint,
+    last_line,
+    printed,
+    running,
+    scentline,
+    wait_until,
+)
+from tests.patience import PATIENCE
 
 BUDGET = 60
 SIZE = (7, 6, 40, 4)  # seed, sites, pages a site, topics
@@ -279,19 +289,26 @@ def test_feeding_a_directory_that_a_crawl_uses_is_an_error(crawl: Crawl) -> None
 SLOW = {"SCENTLINE_FETCH__DELAY_SECONDS": "0.3"}
 
 
-def test_ctrl_c_ends_a_crawl_with_its_figures_and_the_same_command_goes_on(crawl: Crawl) -> None:
-    command = (*crawl.command, "--data", "interrupted")
-    data = crawl.cwd / "interrupted"
-    with running(crawl.cwd, *command, **crawl.variables | SLOW) as process:
+@TOLD_TO_END
+def test_a_crawl_that_is_told_to_end_prints_its_figures_and_the_same_command_goes_on(
+    crawl: Crawl, program: tuple[str, ...], number: int
+) -> None:
+    called = f"told-{number:d}"
+    given = (*crawl.command, "--data", called)
+    data = crawl.cwd / called
+    with running(crawl.cwd, *given, program=program, **crawl.variables | SLOW) as process:
         wait_until(lambda: judged_so_far(data) >= 5, process)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate()
+        if program == IN_BACKGROUND:
+            process.send_signal(signal.SIGINT)
+            wait_until(lambda: judged_so_far(data) >= 10, process)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert 5 <= last_line(out)["fetched"] < BUDGET
-    ended = last_line(printed(crawl.cwd, *command, **crawl.variables | SLOW))
+    ended = last_line(printed(crawl.cwd, *given, **crawl.variables | SLOW))
     assert ended["fetched"] >= BUDGET
-    report = last_line(printed(crawl.cwd, "audit", "--data", "interrupted", "--json"))
+    report = last_line(printed(crawl.cwd, "audit", "--data", called, "--json"))
     assert report["judged"] == ended["fetched"]
     assert (report["differences"], report["lost"], report["judged_twice"]) == (0, 0, 0)
 

@@ -1,7 +1,6 @@
 """The demo: two short crawls, their picture, their figures, and whose files it replaces."""
 
 import shlex
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,16 @@ from agents.demo.place import Place
 from agents.demo.run import LEARNED, POLICIES, PREDICATES
 from agents.output_directory import OccupiedError
 from streams.transport.database import JournalInUseError
-from tests.agents.commands import environment, last_line, printed, running, scentline, wait_until
+from tests.agents.commands import (
+    TOLD_TO_END,
+    environment,
+    last_line,
+    printed,
+    running,
+    scentline,
+    wait_until,
+)
+from tests.patience import PATIENCE
 
 BUDGET = 40
 HOLD = """
@@ -90,11 +98,14 @@ def test_the_commands_to_try_next_work(demo: tuple[Path, str]) -> None:
         assert printed(cwd, *shlex.split(command)[1:])
 
 
-def test_ctrl_c_ends_the_demo_and_the_next_one_starts_anew(tmp_path: Path) -> None:
-    with running(tmp_path, "demo", "--out", "out", "--budget", "100000") as process:
+@TOLD_TO_END
+def test_a_demo_that_is_told_to_end_does_and_the_next_one_starts_anew(
+    tmp_path: Path, program: tuple[str, ...], number: int
+) -> None:
+    with running(tmp_path, "demo", "--out", "out", "--budget", "100000", program=program) as process:
         wait_until((tmp_path / "out" / POLICIES[0] / "journal" / "CURRENT").exists, process)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate()
+        process.send_signal(number)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Traceback" not in err
     assert err.endswith("Interrupted. The next demo with the same --out starts anew.\n")

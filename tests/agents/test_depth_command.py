@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import signal
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ from agents.depth.place import Place
 from agents.depth.sites import MOST_SITES, Sites
 from agents.depth.webs import home
 from agents.offline.linkgraph import GraphError, read_graph
-from tests.agents.commands import COMMAND, complaint, environment, last_line, printed
+from tests.agents.commands import TOLD_TO_END, complaint, environment, last_line, printed
 from tests.agents.test_archive import page, write
 from tests.patience import PATIENCE
 from tests.shared import shared
@@ -256,17 +255,18 @@ def test_a_picture_has_a_name_that_file_systems_take() -> None:
     assert len(place.picture("a" * 253).name) < 255
 
 
-def test_an_interrupt_keeps_what_was_read(tmp_path: Path) -> None:
-    arguments = [*COMMAND, "depth", "-", "--site", "example.org", "--out", "depths"]
+@TOLD_TO_END
+def test_an_interrupt_keeps_what_was_read(tmp_path: Path, program: tuple[str, ...], number: int) -> None:
+    arguments = [*program, "depth", "-", "--site", "example.org", "--out", "depths"]
     with subprocess.Popen(
         arguments, cwd=tmp_path, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdin is not None
         # More than a pipe holds: when all of it is written, some has been read.
-        for number in range(3_000):
-            process.stdin.write(line(number % 250, 10 * number, "/") + "\n")
+        for view in range(3_000):
+            process.stdin.write(line(view % 250, 10 * view, "/") + "\n")
         process.stdin.flush()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Interrupted: these are the figures of what was read until then." in out

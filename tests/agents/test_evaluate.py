@@ -25,7 +25,15 @@ from models.evaluate.policies import POLICIES
 from models.page import Link, Page
 from models.predicate import parse
 from streams.settings import Settings
-from tests.agents.commands import complaint, last_line, printed, running, scentline, wait_until
+from tests.agents.commands import (
+    TOLD_TO_END,
+    complaint,
+    last_line,
+    printed,
+    running,
+    scentline,
+    wait_until,
+)
 from tests.agents.test_archive import page, write
 from tests.patience import PATIENCE
 
@@ -355,17 +363,21 @@ def test_a_worker_that_dies_is_an_error_and_no_endless_wait() -> None:
         list(spread(lambda task: os.kill(os.getpid(), signal.SIGKILL), [1], 1))
 
 
-def test_ctrl_c_ends_it_and_leaves_the_finished_crawls(files: Path) -> None:
-    given = command("--policy", "linkage", "--starts", "500", "--out", "stopped", "--jobs", "2")
-    orders = files / "stopped" / "orders"
-    with running(files, *given) as process:
+@TOLD_TO_END
+def test_an_interrupted_one_leaves_the_finished_crawls(
+    files: Path, program: tuple[str, ...], number: int
+) -> None:
+    out = f"told-{number:d}"
+    given = command("--policy", "linkage", "--starts", "500", "--out", out, "--jobs", "2")
+    orders = files / out / "orders"
+    with running(files, *given, program=program) as process:
         wait_until(lambda: orders.is_dir() and any(orders.iterdir()), process)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     finished = len(list(orders.iterdir()))
     assert errors.splitlines()[-1] == (
-        f"Interrupted: stopped/orders has the orders of the {finished} crawls that finished."
+        f"Interrupted: {out}/orders has the orders of the {finished} crawls that finished."
     )
     assert "Traceback" not in errors
-    assert not (files / "stopped" / "report.html").exists()
+    assert not (files / out / "report.html").exists()

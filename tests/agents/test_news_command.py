@@ -2,7 +2,6 @@
 
 import csv
 import os
-import signal
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from models.accesslog.combined import parse_combined
 from models.accesslog.entry import Entry
 from models.news.clicks import day_of
 from streams.settings import NewsSettings
-from tests.agents.commands import complaint, last_line, printed, running, scentline
+from tests.agents.commands import TOLD_TO_END, complaint, last_line, printed, running, scentline
 from tests.patience import PATIENCE
 from tests.shared import shared
 
@@ -192,13 +191,19 @@ def test_options_and_settings_change_what_is_found(files: Path, found: Any) -> N
     assert len(everything["hubs"]) == 1
 
 
-def test_ctrl_c_ends_the_reading_and_what_was_read_is_told(files: Path, tmp_path: Path) -> None:
+@TOLD_TO_END
+def test_a_signal_ends_the_reading_and_what_was_read_is_told(
+    files: Path, tmp_path: Path, program: tuple[str, ...], number: int
+) -> None:
     fifo = tmp_path / "live.log"
     os.mkfifo(fifo)
     lines = (files / "all.log").read_bytes()[:2_000_000]
-    with running(tmp_path, "news", "live.log", "--out", "out") as process, fifo.open("wb", buffering=0) as log:
+    with (
+        running(tmp_path, "news", "live.log", "--out", "out", program=program) as process,
+        fifo.open("wb", buffering=0) as log,
+    ):
         log.write(lines)  # far more than a pipe holds: when it returns, the command is reading
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Interrupted: this is of the first" in errors

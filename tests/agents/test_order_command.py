@@ -4,7 +4,6 @@ import csv
 import gzip
 import io
 import random
-import signal
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +17,9 @@ from agents.order.results import Results
 from agents.order.source import Chosen, read_web
 from agents.order.web import Web
 from streams.settings import Settings
-from tests.agents.commands import printed, running, scentline, wait_until
+from tests.agents.commands import TOLD_TO_END, printed, running, scentline, wait_until
 from tests.agents.test_archive import page, write
+from tests.patience import PATIENCE
 from tests.shared import shared
 
 TABLES = {"buffer", "figures", "histogram", "stop", "threshold", "walk"}
@@ -218,12 +218,15 @@ def test_what_is_wrong_is_said_in_one_line(files: Path, arguments: list[str], te
     assert "Traceback" not in run.stderr
 
 
-def test_an_interrupted_comparison_leaves_the_orders_that_were_done(tmp_path: Path) -> None:
+@TOLD_TO_END
+def test_an_interrupted_comparison_leaves_the_orders_that_were_done(
+    tmp_path: Path, program: tuple[str, ...], number: int
+) -> None:
     (tmp_path / "links.tsv").write_text(random_links(20_000, 2))
-    with running(tmp_path, "order", "links.tsv", "--out", "out", "--jobs", "1") as process:
+    with running(tmp_path, "order", "links.tsv", "--out", "out", "--jobs", "1", program=program) as process:
         wait_until((tmp_path / "out" / "order.breadth-first.csv").exists, process)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate()
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Interrupted: out has the orders" in errors
     assert len(rows(tmp_path / "out" / "order.breadth-first.csv")) == 20_000

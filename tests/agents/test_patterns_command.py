@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import signal
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -26,7 +25,7 @@ from models.patterns.transit_cut import THRESHOLD
 from streams.configuration import ConfigurationError
 from streams.records import Access
 from streams.settings import Settings
-from tests.agents.commands import complaint, last_line, printed, running, wait_until
+from tests.agents.commands import TOLD_TO_END, complaint, last_line, printed, running, wait_until
 from tests.agents.test_archive import write
 from tests.papers.test_liu_ranking import TOPICS, forum
 from tests.patience import PATIENCE
@@ -158,7 +157,10 @@ def test_a_directory_of_somebody_elses_is_left_alone(files: Path) -> None:
     assert "holds files that `scentline patterns` did not make" in said
 
 
-def test_an_interrupted_run_leaves_what_it_found(files: Path, tmp_path: Path) -> None:
+@TOLD_TO_END
+def test_an_interrupted_run_leaves_what_it_found(
+    files: Path, tmp_path: Path, program: tuple[str, ...], number: int
+) -> None:
     out = tmp_path / "out"
     with running(
         files,
@@ -170,9 +172,10 @@ def test_an_interrupted_run_leaves_what_it_found(files: Path, tmp_path: Path) ->
         "pages.warc.gz",
         "--out",
         str(out),
+        program=program,
     ) as process:
         wait_until((out / "coverage.png").exists, process)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         assert process.wait(PATIENCE) == 130
     assert rows(out / "patterns.csv")
     assert rows(out / "coverage.csv")

@@ -1,0 +1,47 @@
+"""What a process does when it is told to end: SIGTERM, and Ctrl-C unless it was started to ignore that."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+def end_as_by_ctrl_c() -> None:
+    """Have SIGTERM end this process in good order, as Ctrl-C does.
+
+    It does so too where SIGINT is ignored, as in a process that a shell's script or cron starts in the
+    background.
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    # An event loop that runs has put what it does at Ctrl-C there: it cancels its main task.
+    at_ctrl_c = signal.getsignal(signal.SIGINT)
+    if not callable(at_ctrl_c):
+        raise KeyboardInterrupt
+    at_ctrl_c(signal.SIGINT, frame)
+
+
+@contextmanager
+def told_to_end(end: Callable[[], object]) -> Iterator[None]:
+    """Call ``end`` in the running event loop when this process is told to end, as long as the block runs.
+
+    SIGINT is left ignored where it is: whoever started the process so does not want Ctrl-C to reach it.
+    """
+    # Imported when it is used: whoever runs an event loop has it, and the command line starts without.
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    heard = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        heard.append(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in heard}
+    for number in heard:
+        loop.add_signal_handler(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
