@@ -3,6 +3,7 @@
 `streams.configuration` fills it from the file, the environment and the command line.
 """
 
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -281,6 +282,29 @@ class FetchSettings(Section):
     allow: tuple[str, ...] = Field(
         (), description="Hosts and addresses that may be asked although they are not on the open internet."
     )
+    deny: tuple[str, ...] = Field(
+        (),
+        description="Hosts, with all names below them, addresses and networks that are never asked, even if "
+        "fetch.allow names them.",
+    )
+    ports: tuple[Annotated[int, Field(ge=1, le=65_535)], ...] = Field(
+        (),
+        description="Ports that may be asked, such as 80 and 443; when there are none, all but those that "
+        "browsers block, such as 22 and 25.",
+    )
+
+    @field_validator("allow", "deny")
+    @classmethod
+    def _hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for entry in value:
+            try:
+                ip_network(entry.strip("[]"), strict=False)
+            except ValueError:
+                if "/" in entry or canonical(f"http://{entry}/") is None:
+                    raise ValueError(
+                        f"{entry!r} is no host, address or network, such as corp.example or 192.0.2.0/24"
+                    ) from None
+        return value
 
 
 class JudgeSettings(Section):

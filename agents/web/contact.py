@@ -38,7 +38,7 @@ def check_contact(settings: FetchSettings, seeds: Iterable[str]) -> None:
     """Raise `ConfigurationError` for a crawl that would ask the open web without saying who asks."""
     if not stays_home(settings):
         return
-    guard = Guard(settings.allow)
+    guard = Guard(settings.allow, settings.deny)
     for seed in seeds:
         if not guard.allows_host(host(seed)):
             raise ConfigurationError(

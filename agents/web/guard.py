@@ -1,20 +1,38 @@
-"""Which addresses may be asked: those of the open internet, and what the operator allows by name."""
+"""Which hosts, ports and addresses may be asked: the open internet's, less and more as the operator has it."""
 
 import socket
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextvars import ContextVar
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any, TypeAlias
 
+from agents.web.result import FetchError
+from models.url import canonical
+from models.url import host as host_of
+
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
-# Blocks that older releases of Python 3.11 count as global: protocol assignments, 6to4 relays.
-_SPECIAL_V4 = (IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24"))
+# Blocks that older releases of Python 3.11 count as global: protocol assignments, 6to4 relays. And Azure's
+# WireServer, which gives a virtual machine its settings and secrets, under an address like any other.
+_SPECIAL_V4 = (
+    IPv4Network("192.0.0.0/24"),
+    IPv4Network("192.88.99.0/24"),
+    IPv4Network("168.63.129.16/32"),
+)
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 # Python does not know the newer documentation block (RFC 9637).
 _DOCUMENTATION = IPv6Network("3fff::/20")
 _NAT64 = IPv6Network("64:ff9b::/96")
+
+#: Ports that browsers block (Fetch standard, 2.9, "port blocking"): of mail, shells, names and the like, whose
+#: servers may take a request for a command.
+BAD_PORTS = frozenset({
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103,
+    104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513,
+    514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720,
+    1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+})  # fmt: skip
 
 # The host whose connection is being made: a name that is allowed may lead to any address.
 connecting: ContextVar[str] = ContextVar("connecting", default="")
@@ -48,39 +66,63 @@ def is_global(address: Address) -> bool:
         return address.is_global and not address.is_multicast and not special
     if address.scope_id is not None:
         return False
-    if address.ipv4_mapped is not None:
-        return is_global(address.ipv4_mapped)
-    if address in _NAT64:
-        return is_global(IPv4Address(address.packed[12:]))
-    if address not in _GLOBAL_UNICAST or address in _DOCUMENTATION or not address.is_global:
+    inner = _inner(address)
+    if inner is not None and not is_global(inner):
         return False
-    return address.sixtofour is None or is_global(address.sixtofour)
+    if address.ipv4_mapped is not None or address in _NAT64:
+        return True
+    return address in _GLOBAL_UNICAST and address not in _DOCUMENTATION and address.is_global
 
 
-class Guard:
-    """Judges addresses before a connection is made to them.
+def _inner(address: IPv6Address) -> IPv4Address | None:
+    """Return the IPv4 address that is mapped, translated or tunnelled by an IPv6 address."""
+    if address in _NAT64:
+        return IPv4Address(address.packed[12:])
+    return address.ipv4_mapped or address.sixtofour
 
-    ``allow`` holds host names, addresses and networks that may be asked although they are not global.
 
-    >>> guard = Guard(["10.1.0.0/16", "intranet.example"])
-    >>> guard.allows_address(ip_address("10.1.2.3")), guard.allows_address(ip_address("10.2.0.1"))
-    (True, False)
-    """
+class _Hosts:
+    """Names, addresses and networks, as an operator wrote them."""
 
-    def __init__(self, allow: Iterable[str] = ()) -> None:
-        self._names: set[str] = set()
+    def __init__(self, entries: Iterable[str]) -> None:
+        self.names: set[str] = set()
         self._networks: list[Network] = []
-        for entry in allow:
+        for entry in entries:
             try:
                 self._networks.append(ip_network(entry.strip("[]"), strict=False))
             except ValueError:
-                self._names.add(hostname(entry))
+                self.names.add(hostname(host_of(canonical(f"http://{entry}/") or f"http://{entry}/")))
+
+    def have(self, *addresses: Address) -> bool:
+        """Return whether any of some addresses is of them."""
+        return any(address in network for network in self._networks for address in addresses)
+
+
+class Guard:
+    """Judges what is asked, and addresses before a connection is made to them.
+
+    ``allow`` holds host names, addresses and networks that may be asked although they are not global, ``deny``
+    those that may never be, whatever else is said: a host name with all names below it, an address also inside
+    an IPv6 address. ``ports`` are the ports that may be asked; where there are none, all but `BAD_PORTS`.
+
+    >>> guard = Guard(["10.1.0.0/16", "intranet.example"], deny=["10.1.9.0/24"])
+    >>> [guard.allows_address(ip_address(text)) for text in ("10.1.2.3", "10.1.9.1", "10.2.0.1")]
+    [True, False, False]
+    """
+
+    def __init__(
+        self, allow: Iterable[str] = (), deny: Iterable[str] = (), ports: Collection[int] = ()
+    ) -> None:
+        self._allowed = _Hosts(allow)
+        self._denied = _Hosts(deny)
+        self._ports = frozenset(ports)
 
     def allows_address(self, address: Address) -> bool:
         """Return whether an address may be asked, whatever name led to it."""
+        if self._denies_address(address):
+            return False
         mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-        judged = (address, mapped) if mapped is not None else (address,)
-        return any(one in network for network in self._networks for one in judged) or is_global(address)
+        return self._allowed.have(*(address, mapped) if mapped else (address,)) or is_global(address)
 
     def allows_host(self, host: str) -> bool:
         """Return whether a host, with or without a port, is one that ``allow`` names.
@@ -93,7 +135,30 @@ class Guard:
         """
         name = hostname(host)
         address = literal(name)
-        return name in self._names or (address is not None and any(address in one for one in self._networks))
+        if self._denies_name(name) or (address is not None and self._denies_address(address)):
+            return False
+        return name in self._allowed.names or (address is not None and self._allowed.have(address))
+
+    def check(self, host: str, port: int) -> None:
+        """Raise a "refused" `FetchError` for a port, or a host, that may not be asked whatever its address.
+
+        >>> Guard(deny=["corp.example"]).check("wiki.corp.example", 80)
+        Traceback (most recent call last):
+        ...
+        agents.web.result.FetchError: ('refused', 'host denied', None)
+        """
+        if port not in self._ports if self._ports else port in BAD_PORTS:
+            raise FetchError("refused", f"port {port}")
+        if self._denies_name(hostname(host)):
+            raise FetchError("refused", "host denied")
+
+    def _denies_name(self, name: str) -> bool:
+        labels = name.split(".")
+        return any(".".join(labels[start:]) in self._denied.names for start in range(len(labels)))
+
+    def _denies_address(self, address: Address) -> bool:
+        inner = _inner(address) if isinstance(address, IPv6Address) else None
+        return self._denied.have(*(address, inner) if inner else (address,))
 
     def check_name(self, host: str) -> None:
         """Raise `ForbiddenAddressError` for a host that is itself a forbidden address, or localhost.
@@ -101,7 +166,7 @@ class Guard:
         It judges what is asked of a proxy, which makes the connection where it can't be checked here.
         """
         name = hostname(host)
-        if name in self._names:
+        if name in self._allowed.names:
             return
         if name == "localhost" or name.endswith(".localhost"):
             raise ForbiddenAddressError(name)
@@ -117,7 +182,9 @@ class Guard:
         """
         family, kind, protocol, _, peer = address_info
         text = str(peer[0])
-        if hostname(connecting.get()) not in self._names and not self.allows_address(ip_address(text)):
+        address = ip_address(text)
+        named = hostname(connecting.get()) in self._allowed.names and not self._denies_address(address)
+        if not named and not self.allows_address(address):
             raise ForbiddenAddressError(text)
         return socket.socket(family, kind, protocol)
 

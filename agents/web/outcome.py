@@ -13,6 +13,8 @@ _REASONS: Final = {
     "robots.txt ": "robots_unreachable",
     "X-Robots-Tag": "robots",
     "address": "address",
+    "host denied": "address",
+    "port": "address",
     "contact": "contact",
     "timeout": "timeout",
     "dns": "dns",

@@ -36,13 +36,14 @@ class Pool:
     """Opens URLs: `async with pool.open(url) as response`, within the settings' time limits.
 
     Use it as an asynchronous context manager. ``settings.allow`` must name every host and network that is
-    asked though it is not global, and all that is asked where the User-Agent names no contact. With a proxy,
-    which makes the connections, the host in the URL is judged: what a name leads to is left to the proxy.
+    asked though it is not global, and all that is asked where the User-Agent names no contact;
+    ``settings.deny`` and ``settings.ports`` say what is not asked. With a proxy, which makes the connections,
+    the host in the URL is judged: what a name leads to is left to the proxy.
     """
 
     def __init__(self, settings: FetchSettings) -> None:
         self._settings = settings
-        self._guard = Guard(settings.allow)
+        self._guard = Guard(settings.allow, settings.deny, settings.ports)
         self._stays_home = stays_home(settings)
 
     async def __aenter__(self) -> "Pool":
@@ -66,6 +67,7 @@ class Pool:
         name = asked.raw_host or ""
         if self._stays_home and not self._guard.allows_host(name):
             raise FetchError("refused", "contact missing in fetch.user_agent")
+        self._guard.check(name, asked.port or 0)
         if self._settings.proxy:
             self._guard.check_name(name)
         return asked

@@ -22,6 +22,8 @@ GIVEN: dict[str, Any] = {
     "streams.partitions": PARTITIONS,
     # A worker may come to hold every partition: docs/operations.md, "Memory".
     "streams.cached_rows": 5_000,
+    # The NetworkPolicy fetch-internet lets out to these alone: an order for another port is refused at once.
+    "fetch.ports": [80, 443],
     "kafka.security": "ssl",
     "kafka.ca_file": f"{CREDENTIALS}/ca.crt",
     "kafka.cert_file": f"{CREDENTIALS}/user.crt",

@@ -7,13 +7,15 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from agents.web.client import Client
 from agents.web.guard import ForbiddenAddressError, Guard, hostname, is_global, literal
 from agents.web.resolver import Resolver
-from agents.web.result import Failure, Fetched
+from agents.web.result import UNKNOWN, Failure, Fetched, FetchError
 from models.url import canonical
 from models.url import host as host_of
+from streams.settings import FetchSettings
 from tests.agents.loopback import fixed, serving, settings, untimed
 
 FORBIDDEN = [
@@ -26,6 +28,7 @@ FORBIDDEN = [
     "127.255.255.254",
     "169.254.0.1",
     "169.254.169.254",
+    "168.63.129.16",
     "172.16.0.1",
     "172.31.255.255",
     "192.0.0.8",
@@ -70,6 +73,8 @@ GLOBAL = [
     "100.63.255.255",
     "100.128.0.0",
     "169.253.0.1",
+    "168.63.129.15",
+    "168.63.129.17",
     "172.32.0.1",
     "192.0.1.1",
     "223.255.255.255",
@@ -107,6 +112,148 @@ def test_an_ipv4_address_within_an_ipv6_address_is_judged(inner: IPv4Address) ->
 def test_only_global_unicast_and_translations_of_ipv4_are_global(address: IPv6Address) -> None:
     if is_global(address):
         assert address.packed[0] >> 5 == 1 or address.packed[:2] == b"\x00\x64"
+
+
+class TestDenied:
+    def test_what_is_denied_is_denied_inside_an_ipv6_address_too(self) -> None:
+        guard = Guard(["0.0.0.0/0", "::/0"], deny=["9.9.9.0/24", "2620:fe::/48", "[2606:4700::1]"])
+        for inner in ("9.9.9.9", "9.9.9.0"):
+            address = IPv4Address(inner)
+            assert [guard.allows_address(one) for one in (address, *embedded(address))] == [False] * 4
+        assert not guard.allows_address(ip_address("2620:fe::9"))
+        assert not guard.allows_address(ip_address("2606:4700::1"))
+        for other in ("9.9.8.9", "2620:ff::9", "::ffff:9.9.8.9", "64:ff9b::9.9.8.9"):
+            assert guard.allows_address(ip_address(other))
+
+    def test_denying_comes_before_allowing(self) -> None:
+        guard = Guard(["10.0.0.0/8", "a.corp.example"], deny=["10.1.0.0/16", "corp.example"])
+        assert guard.allows_host("10.2.0.1")
+        for host in ("10.1.0.1", "0x0a.65537", "corp.example", "a.corp.example", "A.Corp.Example.:80"):
+            assert not guard.allows_host(host), host
+
+    @pytest.mark.parametrize("name", ["corp.example", "a.b.corp.example", "CORP.EXAMPLE.", "xn--mnchen-3ya.de"])
+    def test_a_denied_host_is_denied_with_all_names_below_it(self, name: str) -> None:
+        with pytest.raises(FetchError, match="host denied"):
+            Guard(deny=["Corp.Example", "münchen.de"]).check(name, 80)
+
+    @pytest.mark.parametrize("name", ["example", "notcorp.example", "corp.example.org", "9.9.9.9", "::1"])
+    def test_other_names_are_not(self, name: str) -> None:
+        Guard(deny=["corp.example", "9.9.9.9"]).check(name, 80)
+
+    @given(v4, st.integers(8, 32))
+    @examples(derandomize=True, deadline=None)
+    def test_no_address_of_a_denied_network_is_allowed_in_any_form(
+        self, address: IPv4Address, bits: int
+    ) -> None:
+        network = ip_network((address, bits), strict=False)
+        guard = Guard(["0.0.0.0/0", "::/0", str(network)], deny=[str(network)])
+        for one in (network[0], network[-1], address):
+            assert isinstance(one, IPv4Address)
+            assert not any(guard.allows_address(form) for form in (one, *embedded(one)))
+
+    @pytest.mark.parametrize(
+        "entry", ["10.0.0.0/33", "corp.example/", "http://corp.example", "*.example", "a b", ""]
+    )
+    def test_an_entry_that_is_none_is_an_error(self, entry: str) -> None:
+        for name in ("deny", "allow"):
+            with pytest.raises(ValidationError, match="is no host, address or network"):
+                FetchSettings.model_validate({name: (entry,)})
+
+    def test_nobody_is_asked_and_no_name_is_looked_up(self) -> None:
+        class Nobody(AbstractResolver):
+            async def resolve(
+                self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+            ) -> list[ResolveResult]:
+                raise AssertionError(f"{host} was looked up")
+
+            async def close(self) -> None:
+                pass
+
+        async def run() -> None:
+            denying = settings(deny=("corp.example",), robots=True, delay_seconds=0.001)
+            async with Client(denying, lambda: 0.0) as client:
+                client._pool.resolver._ask = Nobody()
+                for name in ("corp.example", "www.corp.example"):
+                    assert untimed(await client.fetch(f"http://{name}/")) == Failure("refused", "host denied")
+
+        asyncio.run(run())
+
+    @pytest.mark.parametrize("allowed", [("localhost",), ("127.0.0.0/8", "::1")])
+    def test_an_address_is_not_asked_whatever_name_leads_to_it(self, allowed: tuple[str, ...]) -> None:
+        async def run() -> None:
+            async with serving(fixed(b"secret")) as server:
+                denying = settings(allow=allowed, deny=("127.0.0.1", "::1"))
+                async with Client(denying, lambda: 0.0) as client:
+                    for host in ("localhost", "127.0.0.1", "[::ffff:7f00:1]"):
+                        result = await client.fetch(f"http://{host}:{server.port}/")
+                        assert isinstance(result, Failure)
+                        assert result.reason.startswith("address ")
+                assert server.connections == 0
+
+        asyncio.run(run())
+
+    def test_a_proxy_is_not_asked_for_it(self) -> None:
+        async def run() -> None:
+            async with serving(fixed(b"x")) as proxy:
+                denying = FetchSettings(
+                    proxy=proxy.origin, delay_seconds=0.0, deny=("corp.example", "9.9.9.0/24")
+                )
+                async with Client(denying, lambda: 0.0) as client:
+                    reasons = [
+                        result.reason
+                        for host in ("www.corp.example", "9.9.9.9", "[64:ff9b::909:909]")
+                        if isinstance(result := await client.fetch(f"http://{host}/"), Failure)
+                    ]
+                assert reasons == ["host denied", "address 9.9.9.9", "address 64:ff9b::909:909"]
+                assert proxy.connections == 0
+
+        asyncio.run(run())
+
+
+class TestPorts:
+    @pytest.mark.parametrize(
+        "port", [0, 22, 25, 110, 143, 389, 465, 587, 993, 2049, 3659, 5060, 6000, 6667, 10080]
+    )
+    def test_a_port_that_browsers_block_is_not_asked(self, port: int) -> None:
+        async def run() -> None:
+            async with Client(settings(robots=True, delay_seconds=0.001), lambda: 0.0) as client:
+                result = await client.fetch(f"http://127.0.0.1:{port}/")
+                assert untimed(result) == Failure("refused", f"port {port}")
+                assert not client._robots._sites
+
+        asyncio.run(run())
+
+    def test_of_the_ports_that_a_page_may_name_the_web_s_own_are_not_blocked(self) -> None:
+        for port in (80, 443, 3000, 8000, 8008, 8080, 8443, 8888, 65535):
+            Guard().check("a.org", port)
+
+    def test_where_ports_are_named_no_other_is_asked(self) -> None:
+        guard = Guard(ports=[80, 443, 6000])
+        for port in (80, 443, 6000):
+            guard.check("a.org", port)
+        for port in (8080, 22, 0):
+            with pytest.raises(FetchError, match=f"port {port}"):
+                guard.check("a.org", port)
+
+    def test_the_scheme_says_the_port_of_a_url_without_one(self) -> None:
+        async def run() -> None:
+            async with Client(settings(ports=(443,), deny=("9.9.9.9",)), lambda: 0.0) as client:
+                assert untimed(await client.fetch("http://a.org/")) == Failure("refused", "port 80")
+                denied = untimed(await client.fetch("https://9.9.9.9/"))
+                assert denied == Failure("refused", "address 9.9.9.9")
+
+        asyncio.run(run())
+
+    def test_a_robots_txt_or_sitemap_that_leads_to_one_is_not_followed(self) -> None:
+        async def run() -> None:
+            moved = fixed(b"", "301 X", location="http://127.0.0.1:25/robots.txt")
+            async with serving(moved) as server, Client(settings(robots=True), lambda: 0.0) as client:
+                held = await client.fetch(server.origin + "/page")
+                assert untimed(held) == Failure("retry", "robots.txt port 25", 300.0)
+                with pytest.raises(FetchError, match="port 25"):
+                    await client._file("http://127.0.0.1:25/sitemap.xml", UNKNOWN, 1000)
+
+        asyncio.run(run())
 
 
 class TestAllowed:

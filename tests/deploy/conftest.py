@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,12 +42,12 @@ class Rendered:
 
 @cache
 def render(overlay: str) -> Rendered:
-    run = subprocess.run(
-        [kubectl(), "kustomize", ROOT / "deploy" / "k8s" / "overlays" / overlay],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return rendered(ROOT / "deploy" / "k8s" / "overlays" / overlay)
+
+
+def rendered(directory: Path) -> Rendered:
+    """Return what kustomize makes of a directory."""
+    run = subprocess.run([kubectl(), "kustomize", directory], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     return Rendered(run.stdout)
 

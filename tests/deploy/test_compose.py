@@ -1,5 +1,6 @@
 """The compose file: every role, with what it needs and no more; Prometheus and Grafana find their files."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 import yaml
 
 from deploy.manifests.configuration import DATA, METRICS_PORT
-from deploy.manifests.files import DEPLOY
+from deploy.manifests.files import DEPLOY, ROOT
 from streams.configuration import PREFIX, keys
 from streams.topics import INBOXES, TABLES
 
@@ -61,10 +62,23 @@ def test_the_key_of_the_pseudonyms_must_be_given_and_observe_alone_has_it() -> N
     assert given["observe"][key].startswith("${" + key + ":?")
 
 
+#: Who brings an image: built here, named by its digest, or pinned by the operator in a variable.
+PINNED = re.compile(r"\S+:[\w.-]+@sha256:[0-9a-f]{64}|\$\{([A-Z]+_IMAGE):-\S+:[\w.-]+\}")
+
+
 def test_images_are_named_with_their_version() -> None:
     for name, service in SERVICES.items():
         assert ":" in service["image"], name
         assert not service["image"].endswith(":latest")
+
+
+def test_images_of_others_are_named_by_digest_or_can_be_and_the_page_says_how() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    for name, service in SERVICES.items():
+        if "build" not in service:
+            pinned = PINNED.fullmatch(service["image"])
+            assert pinned, name
+            assert pinned[1] is None or f"export {pinned[1]}=" in page
 
 
 def test_every_file_that_is_mounted_is_there() -> None:

@@ -1,7 +1,10 @@
 """Only fetch reaches the internet, and nothing else than the internet; the rest is denied."""
 
+import re
+import shutil
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.web.guard import Address, Network, is_global
-from tests.deploy.conftest import Rendered, render
+from deploy.manifests.configuration import GIVEN
+from deploy.manifests.files import DEPLOY
+from streams.settings import FetchSettings
+from tests.deploy.conftest import Rendered, render, rendered
 
 WORKER = {"app.kubernetes.io/name": "scentline"}
 KAFKA = {"strimzi.io/cluster": "scentline"}
@@ -72,7 +78,7 @@ def test_fetch_alone_has_the_internet(overlay: Rendered) -> None:
     "inner",
     [
         "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "169.254.169.254", "127.0.0.1",
-        "0.0.0.0", "224.0.0.1", "255.255.255.255", "198.18.0.1", "192.0.0.170",
+        "168.63.129.16", "0.0.0.0", "224.0.0.1", "255.255.255.255", "198.18.0.1", "192.0.0.170",
         "::1", "::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "fc00::1", "fd00:ec2::254", "fe80::1", "ff02::1",
         "2001::1", "2001:db8::1", "2002:a00:1::1", "3fff::1",
     ],
@@ -108,6 +114,28 @@ def test_the_policy_lets_out_to_no_address_at_the_edge_of_a_special_block() -> N
             assert [
                 address for address in outside if lets_out(fetches(), address) and not is_global(address)
             ] == []
+
+
+def test_fetch_reaches_the_ports_that_its_settings_name_and_no_other(overlay: Rendered) -> None:
+    (rule,) = policies(overlay)["fetch-internet"]["egress"]
+    assert rule["ports"] == [{"protocol": "TCP", "port": port} for port in GIVEN["fetch.ports"]]
+    assert GIVEN["fetch.ports"] == [80, 443]
+
+
+def test_the_place_for_networks_of_one_s_own_is_filled_in_as_it_is_written(tmp_path: Path) -> None:
+    """The comments of the production overlay, without their signs, deny the networks that they name."""
+    shutil.copytree(DEPLOY, tmp_path / "deploy")
+    path = tmp_path / "deploy" / "k8s" / "overlays" / "prod" / "kustomization.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(re.sub(r"^( *)# (?=- SCENTLINE_FETCH__DENY|- target|  )", r"\1", text, flags=re.MULTILINE))
+    filled = rendered(path.parent)
+    denied = filled.configured("scentline-environment")["SCENTLINE_FETCH__DENY"]
+    networks = [ip_network(each) for each in denied.split(",") if "/" in each]
+    assert [network.version for network in networks] == [4, 6]
+    for policy, expected in ((fetches(), False), (policies(filled)["fetch-internet"], True)):
+        excepted = [network for _, exceptions in blocks(policy) for network in exceptions]
+        assert [network in excepted for network in networks] == [expected] * 2
+    assert FetchSettings(deny=tuple(denied.split(","))).deny
 
 
 def test_every_worker_reaches_kafka_and_names_and_is_reached_by_prometheus(overlay: Rendered) -> None:

@@ -1,5 +1,6 @@
 """Every role has its worker, and every worker what it needs to run safely, be watched and end in good order."""
 
+import re
 from typing import Any
 
 import pytest
@@ -194,3 +195,9 @@ def test_everything_lies_in_one_namespace_under_the_restricted_standard(overlay:
     assert "pod-security.kubernetes.io/enforce" in levels
     others = {each["metadata"]["namespace"] for each in overlay.objects if each["kind"] != "Namespace"}
     assert others == {namespace["metadata"]["name"]}
+
+
+def test_in_production_the_image_is_named_by_its_digest_alone(prod: Rendered) -> None:
+    images = {container(each)["image"] for each in prod.workers().values()}
+    (image,) = images
+    assert re.fullmatch(r"[\w./-]+@sha256:[0-9a-f]{64}", image)
