@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from agents.web.client import Client
-from agents.web.guard import ForbiddenAddressError, Guard, hostname, is_global, literal
+from agents.web.guard import Address, ForbiddenAddressError, Guard, hostname, is_global, literal
 from agents.web.resolver import Resolver
 from agents.web.result import UNKNOWN, Failure, Fetched, FetchError
 from models.url import canonical
@@ -114,12 +114,16 @@ def test_only_global_unicast_and_translations_of_ipv4_are_global(address: IPv6Ad
         assert address.packed[0] >> 5 == 1 or address.packed[:2] == b"\x00\x64"
 
 
+def forms(address: IPv4Address) -> list[Address]:
+    """Return an address, and those within IPv6 that lead to it."""
+    return [address, *embedded(address)]
+
+
 class TestDenied:
     def test_what_is_denied_is_denied_inside_an_ipv6_address_too(self) -> None:
         guard = Guard(["0.0.0.0/0", "::/0"], deny=["9.9.9.0/24", "2620:fe::/48", "[2606:4700::1]"])
         for inner in ("9.9.9.9", "9.9.9.0"):
-            address = IPv4Address(inner)
-            assert [guard.allows_address(one) for one in (address, *embedded(address))] == [False] * 4
+            assert [guard.allows_address(one) for one in forms(IPv4Address(inner))] == [False] * 4
         assert not guard.allows_address(ip_address("2620:fe::9"))
         assert not guard.allows_address(ip_address("2606:4700::1"))
         for other in ("9.9.8.9", "2620:ff::9", "::ffff:9.9.8.9", "64:ff9b::9.9.8.9"):
@@ -149,7 +153,7 @@ class TestDenied:
         guard = Guard(["0.0.0.0/0", "::/0", str(network)], deny=[str(network)])
         for one in (network[0], network[-1], address):
             assert isinstance(one, IPv4Address)
-            assert not any(guard.allows_address(form) for form in (one, *embedded(one)))
+            assert not any(guard.allows_address(form) for form in forms(one))
 
     @pytest.mark.parametrize(
         "entry", ["10.0.0.0/33", "corp.example/", "http://corp.example", "*.example", "a b", ""]

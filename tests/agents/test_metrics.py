@@ -143,7 +143,7 @@ def test_fetches_are_counted_by_what_came_of_them(runtime: Runtime) -> None:
     async def run() -> None:
         async with serving(fixed(body)) as server, Client(fetch_settings(), lambda: NOW) as client:
             agent: Any = FetchAgent(runtime, client)
-            page, closed = f"{server.origin}/", "http://127.0.0.1:1/"
+            page, closed = f"{server.origin}/", "http://127.0.0.1:2/"
             for value in (encode(an_order(page)), encode(an_order(page, NOW - 1)), encode(an_order(closed))):
                 await answer(agent, value)
             await answer(agent, b"rubbish")
