@@ -26,6 +26,7 @@ _REASONS: Final = {
     "body cut short": "broken",
     "body over": "size",
     "compressed over": "size",
+    "over": "size",
     "content type": "type",
     "content encoding": "type",
     "error": "error",
