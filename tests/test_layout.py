@@ -4,7 +4,7 @@ import ast
 import importlib
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,8 @@ from packaging.version import Version
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("models", "streams", "agents")
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+#: What a file holds that it must not.
+Offences = Iterator[str]
 
 #: What each package must not import.
 FORBIDDEN = {
@@ -34,71 +36,65 @@ IMPURE = {
 FILE_METHODS = {"read_text", "read_bytes", "write_text", "write_bytes", "iterdir", "glob", "rglob"}
 
 
-def relative(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
 def imported(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"line {node.lineno}: a relative import"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names)
 
 
-def imports_forbidden(tree: ast.AST, package: str) -> list[str]:
+def imports_forbidden(tree: ast.AST, package: str) -> Offences:
     def forbidden(name: str) -> bool:
         if package == "models" and name.startswith("random."):
             return name != "random.Random"  # the type of a generator that is passed in
-        return any(name == banned or name.startswith(f"{banned}.") for banned in FORBIDDEN[package])
+        return name.startswith(".") or any(
+            name == banned or name.startswith(f"{banned}.") for banned in FORBIDDEN[package]
+        )
 
-    return [name for name in imported(tree) if forbidden(name)]
+    return (f"imports {name}" for name in imported(tree) if forbidden(name))
 
 
-def impure_calls(tree: ast.AST) -> list[str]:
-    found = []
+def impure_calls(tree: ast.AST) -> Offences:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
             module_of_chance = called.startswith("random.") and called not in ("random.Random",)
             method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
             if called in IMPURE or module_of_chance or method in FILE_METHODS:
-                found.append(f"line {node.lineno}: {called}")
-    return found
+                yield f"line {node.lineno}: {called}"
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_package_resolves_to_this_checkout(package: str) -> None:
-    module = importlib.import_module(package)
-    assert module.__file__ is not None
-    assert Path(module.__file__).resolve() == (ROOT / package / "__init__.py").resolve()
+def undocumented(tree: ast.Module) -> Offences:
+    if not ast.get_docstring(tree):
+        yield "no docstring"
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_package_is_typed(package: str) -> None:
-    assert (ROOT / package / "py.typed").is_file()
+def offending(files: Iterable[Path], offences: Callable[[ast.Module, str], Iterable[str]]) -> list[str]:
+    """Return what each file holds that it must not, after its path; ``offences`` is given its package too."""
+    return [
+        f"{path.relative_to(ROOT)}: {offence}"
+        for path in files
+        for offence in offences(ast.parse(path.read_bytes()), path.relative_to(ROOT).parts[0])
+    ]
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_imports_go_from_agents_to_streams_to_models_only(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert imports_forbidden(tree, path.relative_to(ROOT).parts[0]) == []
+def test_imports_go_from_agents_to_streams_to_models_only() -> None:
+    assert offending(FILES, imports_forbidden) == []
 
 
-@pytest.mark.parametrize("path", [file for file in FILES if file.is_relative_to(ROOT / "models")], ids=relative)
-def test_models_read_no_clock_no_chance_and_no_file(path: Path) -> None:
-    assert impure_calls(ast.parse(path.read_text(encoding="utf-8"))) == []
+def test_models_read_no_clock_no_chance_and_no_file() -> None:
+    models = [file for file in FILES if file.is_relative_to(ROOT / "models")]
+    assert offending(models, lambda tree, _: impure_calls(tree)) == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_module_has_a_docstring(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-
-
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_module_belongs_to_a_package(path: Path) -> None:
-    assert (path.parent / "__init__.py").is_file()
+def test_every_module_has_a_docstring_and_belongs_to_a_typed_package_of_this_checkout() -> None:
+    assert {path.relative_to(ROOT).parts[0] for path in FILES} == {*PACKAGES}
+    assert offending(FILES, lambda tree, _: undocumented(tree)) == []
+    assert [str(path) for path in FILES if not (path.parent / "__init__.py").is_file()] == []
+    assert [package for package in PACKAGES if not (ROOT / package / "py.typed").is_file()] == []
+    resolved = [Path(importlib.import_module(package).__file__ or "").resolve() for package in PACKAGES]
+    assert resolved == [(ROOT / package / "__init__.py").resolve() for package in PACKAGES]
 
 
 def locked() -> dict[str, list[Version]]:
@@ -109,7 +105,7 @@ def locked() -> dict[str, list[Version]]:
     return versions
 
 
-def test_lock_holds_what_the_project_asks_for() -> None:
+def test_the_lock_holds_what_the_project_asks_for_names_no_host_and_hashes_everything() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     asked = [
         *project["build-system"]["requires"],
@@ -118,13 +114,13 @@ def test_lock_holds_what_the_project_asks_for() -> None:
         *project["project"]["optional-dependencies"]["semantic"],
     ]
     versions = locked()
-    for requirement in map(Requirement, asked):
-        found = versions.get(canonicalize_name(requirement.name), [])
-        assert found, f"{requirement}: run `make lock`"
-        assert all(version in requirement.specifier for version in found), f"{requirement}: run `make lock`"
-
-
-def test_lock_names_no_host_and_hashes_everything() -> None:
+    missing = [
+        str(requirement)
+        for requirement in map(Requirement, asked)
+        if not (found := versions.get(canonicalize_name(requirement.name), []))
+        or not all(version in requirement.specifier for version in found)
+    ]
+    assert missing == [], "run `make lock`"
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     assert "://" not in lock
     assert "-index" not in lock
@@ -139,14 +135,28 @@ def test_lock_names_no_host_and_hashes_everything() -> None:
         ("models", "from streams import records"),
         ("models", "from random import choice"),
         ("streams", "import agents.cli"),
+        ("agents", "from . import cli"),
+        ("agents", "from ..streams import records"),
     ],
 )
 def test_a_planted_import_is_found(package: str, source: str) -> None:
-    assert imports_forbidden(ast.parse(source), package)
+    assert list(imports_forbidden(ast.parse(source), package))
 
 
 @pytest.mark.parametrize(
     "source", ["open('x')", "random.random()", "datetime.now()", "Path('x').read_text()", "os.urandom(3)"]
 )
 def test_a_planted_impurity_is_found(source: str) -> None:
-    assert impure_calls(ast.parse(source))
+    assert list(impure_calls(ast.parse(source)))
+
+
+@pytest.mark.parametrize("source", ["", "import re", "x = 1\n'no docstring'"])
+def test_a_planted_module_without_a_docstring_is_found(source: str) -> None:
+    assert list(undocumented(ast.parse(source)))
+
+
+def test_what_offends_is_named_with_its_file() -> None:
+    here = Path(__file__)
+    assert offending([here], lambda tree, package: [f"{package}, {len(tree.body) > 1}"]) == [
+        "tests/test_layout.py: tests, True"
+    ]
