@@ -107,11 +107,12 @@ $(ATHERIS)/installed.stamp: bench/fuzz/requirements.txt $(INSTALLED)
 	@$(PIP) --upgrade --target $(ATHERIS) -r $<
 	touch $@
 
-fuzz: setup $(ATHERIS)/installed.stamp ## fuzz pages, log lines, URLs and predicates; a minute each, or SECONDS=...
-	@for target in page log url predicate; do
-	  echo "make fuzz: $$target"
-	  PYTHONPATH=$(ATHERIS) $(BIN)/python -m bench.fuzz $$target $(or $(SECONDS),60)
+fuzz: setup $(ATHERIS)/installed.stamp ## fuzz every reader of what strangers write; a minute each, or SECONDS=...
+	@failed=
+	for reader in page log url predicate robots sitemap http record sealed warc; do
+	  $(BIN)/python -m bench.fuzz $$reader $(or $(SECONDS),60) || failed=1
 	done
+	test -z "$$failed"
 
 docs: setup ## write docs/settings.md anew from the settings class
 	@$(BIN)/python -m streams.settings_docs > docs/settings.md

@@ -1,32 +1,55 @@
-"""``python -m bench.fuzz TARGET``: fuzz one target with atheris for some time.
+"""``python -m bench.fuzz READER SECONDS``: fuzz one reader for so long.
 
-An input that fails is written to a file of the current directory, named by libFuzzer; give that file in the
-place of the time to see the failure again.
+An input that fails is written to the reader's corpus, and a line says how to see the failure again. In the
+place of the seconds may stand a file that is read instead. ``python -m bench.fuzz corpus`` reads the corpus of every
+reader, and mutations of it, always the same. What came of each input that is read is told as a line of JSON.
 """
 
+import json
 import sys
-import tempfile
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
+from random import Random
 
-import atheris
+from bench.fuzz.corpus import content, inputs, small
+from bench.fuzz.guided import MOST_BYTES, fuzz
+from bench.fuzz.limited import failures
+from bench.fuzz.mutators import MUTATORS
+from bench.fuzz.targets import TARGETS
 
-with atheris.instrument_imports(include=["agents", "models"]):
-    from bench.fuzz.targets import SEEDS, TARGETS
+#: Mutations that are read by each reader, and by those that ask a server.
+MUTATED = 400
+MUTATED_ANSWERS = 40
 
 
 def main() -> None:
-    """Fuzz: the arguments are a target and seconds, or a target and a file that failed."""
-    name, what = (*sys.argv[1:], "60")[:2]
-    if name not in TARGETS:
-        raise SystemExit(f"fuzz: {name!r} is no target; expected one of {', '.join(TARGETS)}")
-    with tempfile.TemporaryDirectory() as corpus:
-        for number, seed in enumerate(SEEDS[name]):
-            Path(corpus, str(number)).write_bytes(seed)
-        options = [f"-max_total_time={what}", "-max_len=4096", corpus] if what.isdigit() else [what]
-        atheris.Setup(
-            [sys.argv[0], "-timeout=10", "-rss_limit_mb=1000", "-verbosity=0", *options], TARGETS[name]
-        )
-        atheris.Fuzz()
+    """Fuzz or read, as the arguments say."""
+    reader, what = (*sys.argv[1:], "60")[:2]
+    if reader == "corpus":
+        for each in TARGETS:
+            _read(each, {path.name: content(path) for path in inputs(each)})
+            _read(each, dict(islice(_mutated(each), MUTATED_ANSWERS if each == "http" else MUTATED)))
+    elif reader not in TARGETS:
+        raise SystemExit(f"fuzz: {reader!r} is no reader; expected corpus or one of {', '.join(TARGETS)}")
+    elif what.isdigit():
+        raise SystemExit(fuzz(reader, int(what)))
+    else:
+        _read(reader, {what: content(Path(what))})
+
+
+def _read(reader: str, found: Mapping[str, bytes]) -> None:
+    for name, failure in zip(found, failures(reader, list(found.values())), strict=True):
+        print(json.dumps({"reader": reader, "input": name, "failure": failure}))
+
+
+def _mutated(reader: str) -> Iterator[tuple[str, bytes]]:
+    """Yield mutations of a reader's small inputs, without an end; each is named by its bytes."""
+    random = Random(reader)
+    seeds = [data for _, data in small(reader, MOST_BYTES)]
+    while True:
+        data = MUTATORS[reader](random.choice(seeds), random)
+        yield repr(data), data
 
 
 if __name__ == "__main__":

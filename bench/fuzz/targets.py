@@ -1,13 +1,23 @@
-"""What is fuzzed: each target takes any bytes and raises only where the code under it is wrong."""
+"""What is fuzzed: each reader of what strangers write takes any bytes, and raises only where it is wrong."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 
+from agents.observation.observer import Filtered, Malformed, Observer
 from agents.web.parse import parse as parse_page
+from agents.web.robots import MAX_BYTES
+from agents.web.rules import rules
+from agents.web.sitemap import MAX_URLS
+from agents.web.sitemap import read as read_sitemap
+from bench.fuzz.answers import asked
+from bench.fuzz.archives import archive
+from bench.fuzz.files import sealed
+from bench.fuzz.messages import message
 from models.accesslog.entry import LogLineError, text_of
 from models.accesslog.recognise import parsers
 from models.predicate import PredicateError, parse
 from models.url import MAX_LENGTH, canonical
-from streams.settings import JudgeSettings
+from streams.settings import JudgeSettings, ObserveSettings
 
 Target = Callable[[bytes], None]
 
@@ -20,23 +30,30 @@ _PARSERS = {
     **parsers("w3c:date time c-ip cs-method cs-uri-stem sc-status"),
 }
 _TYPES = ("text/html", "text/html; charset=shift_jis", "application/xhtml+xml", "text/plain", None)
+_SITE = ObserveSettings(base_url="http://a.test")
 
 
 def page(data: bytes) -> None:
-    """Read a page: its first byte chooses the content type, the rest is the body."""
+    """Read a page; its first byte chooses the content type, "<" HTML."""
     kind = _TYPES[data[0] % len(_TYPES)] if data else None
-    found = parse_page(URL, data[1:], kind, _LIMITS)
+    found = parse_page(URL, data, kind, _LIMITS)
     assert len(found.words) <= _LIMITS.words
     assert len(found.links) <= _LIMITS.links
     assert all(canonical(link.url) == link.url for link in found.links)
 
 
-def log_line(data: bytes) -> None:
-    """Read a line by every format, that of a given description among them."""
-    for line in parsers().values():
-        _read(line, data)
-    for line in _PARSERS.values():
-        _read(line, data)
+def log(data: bytes) -> None:
+    """Read a line by every format, that of a given description among them; observe the lines of a log."""
+    for parser in (*parsers().values(), *_PARSERS.values()):
+        _read(parser, data)
+    observer = Observer(_SITE, b"key")
+    for line in data.split(b"\n"):
+        found = observer.observe(line)
+        if isinstance(found, Filtered | Malformed):
+            assert len(found.reason) < 200
+        else:
+            assert canonical(found.url) == found.url
+            assert found.referrer is None or canonical(found.referrer) == found.referrer
 
 
 def url(data: bytes) -> None:
@@ -60,6 +77,27 @@ def predicate(data: bytes) -> None:
     assert parse(str(found)) == found
 
 
+def robots(data: bytes) -> None:
+    """Read a robots.txt and ask it."""
+    text = data[:MAX_BYTES].decode("utf-8-sig", "replace")
+    found = rules(text, "scentline")
+    assert found.crawl_delay is None or found.crawl_delay >= 0
+    for path in ("", "index.html", "a/b?c=d&e=%25", "a" * 1900):
+        found.allows(f"http://a.test/{path}")
+
+
+def sitemap(data: bytes) -> None:
+    """Read a sitemap."""
+    found = read_sitemap(data)
+    assert len(found.urls) <= MAX_URLS
+    assert len(found.sitemaps) <= MAX_URLS
+
+
+def http(data: bytes) -> None:
+    """Read an answer as it comes from a server: that of robots.txt and that of a page, to the kept page."""
+    asyncio.run(asked(data))
+
+
 def _read(parser: Callable[[str], object], data: bytes) -> None:
     try:
         parser(text_of(data))
@@ -67,21 +105,16 @@ def _read(parser: Callable[[str], object], data: bytes) -> None:
         assert len(str(error)) < 200
 
 
-#: The targets by name, and what a fuzzer starts from.
-TARGETS: Mapping[str, Target] = {"page": page, "log": log_line, "url": url, "predicate": predicate}
-SEEDS: Mapping[str, tuple[bytes, ...]] = {
-    "page": (
-        b'\0<!DOCTYPE html><base href="/x/"><title>t</title><a href="../y?z#w" rel="nofollow">a</a>',
-        b'\0<meta http-equiv=refresh content="0;url=/r"><meta name=robots content="noindex">'
-        b"<frameset><frame src=f></frameset>",
-    ),
-    "log": (
-        b'10.0.0.1 - u [01/Feb/2024:10:00:00 +0000] "GET /a HTTP/1.1" 200 5 "http://r.test/" "Mozilla"',
-        b"1286536309.450 180 192.0.2.7 TCP_MISS/200 512 GET http://a.test/ - DIRECT/192.0.2.1 text/html",
-        b'{"time": 1, "client": "a", "url": "http://a.test/", "status": 200}',
-        b"#Fields: date time c-ip cs-method cs-uri-stem sc-status",
-        b"2024-02-01 10:00:00 10.0.0.1 GET /a 200",
-    ),
-    "url": (b"HTTP://user@Example.ORG:80/a/../%7eb?c=d#e", b"//[::ffff:127.0.0.1]/", b"../../x;y?z"),
-    "predicate": (b'category("A.B") and ("x" or not title("y*")) and url(/(a+)+$/)', b'host("a.test")'),
+#: The readers by name. What each begins with, and what was found, lies in the corpus.
+TARGETS: Mapping[str, Target] = {
+    "page": page,
+    "log": log,
+    "url": url,
+    "predicate": predicate,
+    "robots": robots,
+    "sitemap": sitemap,
+    "http": http,
+    "record": message,
+    "sealed": sealed,
+    "warc": archive,
 }

@@ -1,0 +1,76 @@
+"""A server's answer, any bytes: over a real connection, through the client and the judge, to a kept page."""
+
+import asyncio
+import io
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import zstandard
+from warcio.archiveiterator import ArchiveIterator
+
+from agents.judges.reading import PageReader
+from agents.keep.records import packed
+from agents.web.client import Client
+from agents.web.result import Fetched
+from streams.records import FetchedPage, FetchOrder, encode
+from streams.settings import FetchSettings, JudgeSettings
+
+#: Nothing but loopback is asked: the User-Agent names no contact.
+_SETTINGS = FetchSettings(allow=("127.0.0.1",), delay_seconds=0.0, timeout_seconds=2.0, first_byte_seconds=2.0)
+NO_ROBOTS = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
+_READER = PageReader(JudgeSettings(), _SETTINGS.max_bytes)
+
+
+async def asked(answer: bytes) -> None:
+    """Ask a server that answers everything so, and one that answers pages so; read and keep what is a page."""
+    async with (
+        _serving(answer, answer) as one,
+        _serving(answer, NO_ROBOTS) as other,
+        Client(_SETTINGS, time.time) as client,
+    ):
+        for origin in (one, other):
+            result = await client.fetch(f"{origin}/page")
+            if isinstance(result, Fetched):
+                _keep(result)
+
+
+def _keep(result: Fetched) -> None:
+    """Send a page to the judge, and have it kept: the records can be read again."""
+    order = FetchOrder(
+        url=result.url, order=1, predicate="any", policy="learned", explored=False, probability=1.0,
+        priority=0.0, depth=0, lease=0.0,
+    )  # fmt: skip
+    body = zstandard.ZstdCompressor(level=1).compress(result.body)
+    fetched, page = _READER.read(
+        encode(
+            FetchedPage(
+                order=order, status=result.status, headers=result.headers, body=body, time=0.0, elapsed=0.0
+            )
+        )
+    )
+    records = packed(fetched, result.body, page, {"any": True}, _SETTINGS.user_agent)
+    kinds = [record.rec_type for record in ArchiveIterator(io.BytesIO(records))]
+    assert kinds == ["request", "response", "metadata"], kinds
+
+
+@asynccontextmanager
+async def _serving(answer: bytes, robots: bytes) -> AsyncIterator[str]:
+    """Serve on loopback: each request is answered with bytes, and the connection ends."""
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            writer.write(robots if b"/robots.txt " in head else answer)
+            await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        await server.wait_closed()

@@ -1,0 +1,44 @@
+"""A message of a topic, any bytes: a record, or an error of one short line."""
+
+from collections.abc import Callable
+from typing import Any
+
+from agents.harvest import read_outcome
+from agents.judges.reading import PageReader
+from agents.predicates import Predicates
+from streams.records import (
+    AccessPack,
+    DeadLetter,
+    Decoder,
+    EvidencePack,
+    FetchOrder,
+    Interest,
+    LogPosition,
+    RecordError,
+    SightingPack,
+)
+from streams.settings import JudgeSettings
+
+_MOST = 5_000_000
+_READ: tuple[Callable[[bytes], Any], ...] = (
+    Decoder[AccessPack](AccessPack),
+    Decoder[SightingPack](SightingPack),
+    Decoder[EvidencePack](EvidencePack),
+    Decoder[FetchOrder](FetchOrder),
+    PageReader(JudgeSettings(), _MOST).read,
+    Decoder[Interest](Interest),
+    Decoder[DeadLetter](DeadLetter),
+    Decoder[LogPosition](LogPosition),
+    read_outcome,
+)
+
+
+def message(data: bytes) -> None:
+    """Read a message as each record that there is; a definition of a predicate may be passed over."""
+    for read in _READ:
+        try:
+            read(data)
+        except RecordError as error:
+            assert len(str(error)) < 500
+            assert "\n" not in str(error)
+    Predicates().hear(b"key", data)
