@@ -1,8 +1,8 @@
 """``python -m bench.fuzz READER SECONDS``: fuzz one reader for so long.
 
 An input that fails is written to the reader's corpus, and a line says how to see the failure again. In the
-place of the seconds may stand a file that is read instead. ``python -m bench.fuzz corpus`` reads the corpus of every
-reader, and mutations of it, always the same. What came of each input that is read is told as a line of JSON.
+place of the seconds may stand a file that is read instead. ``python -m bench.fuzz corpus`` reads the corpus of
+every reader, and mutations of it, always the same. What came of each input read is told as a line of JSON.
 """
 
 import json
