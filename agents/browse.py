@@ -15,6 +15,7 @@ from models.depth.trail import Browsing
 from models.lessons import lessons
 from models.news.clicks import day_of
 from models.url import host, identifier
+from streams.handler import Handler
 from streams.inbox import Shard
 from streams.records import Access, AccessPack, Beside, Clicked, Decoder, Together, Visited
 from streams.runtime import Runtime
@@ -37,7 +38,7 @@ class UserRow(msgspec.Struct, array_like=True):
     browsing: Browsing | None = None
 
 
-class BrowseAgent:
+class BrowseAgent(Handler[UserRow]):
     """Absorbs accesses; a line that was read before changes nothing."""
 
     def __init__(self, runtime: Runtime) -> None:
@@ -61,9 +62,6 @@ class BrowseAgent:
         """Forget a partition's sessions."""
         if self._sessions is not None:
             self._sessions.close(shard.partition)
-
-    def committed(self, shard: Shard[UserRow]) -> None:
-        """Nothing waits for a commit."""
 
     def absorb(self, shard: Shard[UserRow], fact: Any) -> None:
         """Take in one access."""

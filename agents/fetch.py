@@ -3,11 +3,13 @@
 Reads `fetches`; keeps nothing; writes `pages`, and to `sightings` what failed, was redirected, came too early
 or is as it was, and what sitemaps list.
 
-An order is acknowledged when its answer is in the log: what was under way when a worker died is ordered again.
+An order is acknowledged when its answer is in the log: what was under way when a worker died comes again.
+Nobody knows which of those it died of, if of any, so each is carried out alone then.
 """
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import zstandard
@@ -17,7 +19,8 @@ from agents.revisits import known, unread
 from agents.web.client import Client
 from agents.web.result import Early, Failure, Fetched, Moved, Result, Unchanged
 from models.url import host
-from streams.dead_letters import why
+from streams.attempts import Place
+from streams.dead_letters import bury, why
 from streams.outbox import Message, Outbox
 from streams.records import (
     Decoder,
@@ -39,6 +42,9 @@ from streams.topics import FETCHES, PAGES, SIGHTINGS
 OVERLOADED = frozenset({"status 429", "status 503"})
 #: Hosts whose sitemaps are read at a time.
 SITEMAP_READERS = 4
+
+#: Why a page is refused whose order could not be carried out.
+QUARANTINED = "quarantined: its fetch failed here"
 
 Fact = Failed | Redirected | Postponed | Listed | Revisited
 
@@ -65,13 +71,20 @@ class FetchAgent:
             for _ in range(SITEMAP_READERS):
                 self._runtime.spawn(self._client.sitemaps.work(self._tell_listed))
         async for event in stream.noack().events():
-            await self._slots.acquire()
-            self._runtime.spawn(self._answer(event))
+            alone = self._runtime.attempts.deaths(_place(event.message)) > 0
+            slots = self._runtime.settings.fetch.connections if alone else 1
+            for _ in range(slots):
+                await self._slots.acquire()
+            answer = self._runtime.spawn(self._answer(event))  # it gives one slot back
+            if alone:
+                await asyncio.wait([answer])
+                for _ in range(slots - 1):
+                    self._slots.release()
 
     async def _answer(self, event: Any) -> None:
         self._metrics.begun()
         try:
-            messages = await self._messages(event.message, event.value or b"")
+            messages = await self._messages(_place(event.message), event.value or b"")
             await self._runtime.publisher.send_all(messages)
             event.ack()
             self._metrics.acknowledged()
@@ -79,12 +92,32 @@ class FetchAgent:
             self._metrics.ended()
             self._slots.release()
 
-    async def _messages(self, message: Any, value: bytes) -> list[Message]:
+    async def _messages(self, place: Place, value: bytes) -> list[Message]:
+        """Return what an order comes to; one that raises, or that processes ended with, is quarantined."""
+        reason = self._runtime.deadly(place)
+        if reason:
+            return self._quarantined(place, value, reason)
+        with self._runtime.attempts.taking(place):
+            try:
+                return await self._carried_out(place, value)
+            except Exception as error:
+                return self._quarantined(place, value, self._runtime.quarantine(place, error))
+
+    def _quarantined(self, place: Place, value: bytes, reason: str) -> list[Message]:
+        outbox, now = Outbox(""), self._runtime.clock()
+        bury(outbox, place, value, reason, "quarantine", now)
+        messages = outbox.take()
+        with suppress(RecordError):
+            order = self._decode(value)
+            failure = Failure("refused", QUARANTINED)
+            messages.append(self._pack(host(order.url), [self._fact(order, failure, now)]))
+        return messages
+
+    async def _carried_out(self, place: Place, value: bytes) -> list[Message]:
         try:
             order = self._decode(value)
         except RecordError as error:
             outbox = Outbox("")
-            place = (FETCHES, message.partition, message.offset)
             self._runtime.bury(outbox, place, value, str(error), why(error))
             return outbox.take()
         if order.lease < self._runtime.clock():
@@ -137,3 +170,7 @@ class FetchAgent:
     def _pack(self, name: str, facts: Sequence[Fact]) -> Message:
         pack: Pack[Fact] = Pack(facts=[(0, index, fact) for index, fact in enumerate(facts)])
         return (SIGHTINGS.name, self._runtime.partition(SIGHTINGS, name), None, encode(pack))
+
+
+def _place(message: Any) -> Place:
+    return Place(FETCHES.name, message.partition, message.offset)

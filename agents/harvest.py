@@ -11,14 +11,27 @@ import msgspec
 from agents.metrics.harvest import HarvestMetrics
 from models.harvest import Harvest
 from models.url import identifier
+from streams.handler import Handler
 from streams.inbox import Shard
-from streams.records import VERSION, HarvestPoint, Outcome, Pack, RecordError, UnknownVersionError
+from streams.records import (
+    UNREADABLE,
+    VERSION,
+    HarvestPoint,
+    Outcome,
+    Pack,
+    RecordError,
+    UnknownVersionError,
+    reason_of,
+)
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import HARVEST, OUTCOMES
 
 PREDICATE_PREFIX = b"p"
 SEEN_PREFIX = b"s"
+
+#: Of an offset, fewer.
+MOST_DIGITS = 19
 
 _outcome = msgspec.json.Decoder(Outcome)
 
@@ -48,12 +61,14 @@ def read_outcome(value: bytes) -> Pack[Outcome]:
             raise UnknownVersionError(f"not an Outcome: unknown version {outcome.version}, expected {VERSION}")
         source, _, offset = outcome.origin.rpartition("@")
         # What came later has the place of a page that was counted before; it is known by its predicates.
+        if not (offset.isascii() and offset.isdigit() and len(offset) < MOST_DIGITS):
+            raise RecordError("not an Outcome: its origin is no place, expected topic/partition@offset")
         return Pack(source="" if outcome.later else source, facts=[(int(offset), 0, outcome)])
-    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
-        raise RecordError(f"not an Outcome: {error}") from error
+    except UNREADABLE as error:
+        raise RecordError(f"not an Outcome: {reason_of(error)}") from error
 
 
-class HarvestAgent:
+class HarvestAgent(Handler[HarvestTableRow]):
     """Counts outcomes and tells each predicate's rates now and then."""
 
     def __init__(self, runtime: Runtime) -> None:
@@ -73,9 +88,6 @@ class HarvestAgent:
     def closed(self, shard: Shard[HarvestTableRow]) -> None:
         """Say no more of a partition."""
         self._changed = {changed for changed in self._changed if changed[0] != shard.partition}
-
-    def committed(self, shard: Shard[HarvestTableRow]) -> None:
-        """Nothing waits for a commit: points are told by the clock."""
 
     def absorb(self, shard: Shard[HarvestTableRow], fact: Any) -> None:
         """Count one outcome, if its page was not counted before; of a later one, its new predicates."""

@@ -6,6 +6,7 @@ refused.
 """
 
 from collections import defaultdict
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,19 +18,25 @@ from agents.judges.rows import LATER_PREFIX, LaterRow
 from agents.judges.verdicts import Verdicts
 from agents.keep.store import KeptPages
 from agents.revisits import report as report_revisit
-from agents.revisits import version_of
+from agents.revisits import unread, version_of
+from agents.web.result import Failure
 from models.learner.semantic import page_subject
 from models.page import Link, Page
 from models.url import host, identifier
 from models.verdict import Verdict
+from streams.attempts import Place
+from streams.handler import Handler
 from streams.inbox import Shard
 from streams.metrics.bound import Outcomes
 from streams.metrics.catalogue import PAGES_READ
 from streams.outbox import Outbox
-from streams.records import Failed, FetchedPage, Judged, Linked, Pack
+from streams.records import Decoder, Failed, FetchedPage, Judged, Linked, Pack, RecordError
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import OUTCOMES, PAGES, SIGHTINGS
+
+#: Why a page is refused that could not be judged.
+QUARANTINED = "quarantined: it could not be judged"
 
 
 class Arrival(NamedTuple):
@@ -40,7 +47,7 @@ class Arrival(NamedTuple):
     page: Page
 
 
-class JudgeAgent:
+class JudgeAgent(Handler[DuplicateRow]):
     """Parses, judges and reports each page: a function of it, the predicates and the pages before it."""
 
     def __init__(self, runtime: Runtime, pages: PageReader, verdicts: Verdicts, kept: KeptPages) -> None:
@@ -53,6 +60,7 @@ class JudgeAgent:
         self._sightings_partitions = runtime.publisher.partitions(SIGHTINGS.name)
         read = ("judged", "missing", "barred", "duplicate", "revisited")
         self._read = Outcomes(runtime.metrics, PAGES_READ, read)
+        self._fetched = Decoder[FetchedPage](FetchedPage)
         self._duplicates = Duplicates(runtime.settings.judge)
         self.inbox: Stateful[DuplicateRow] = Stateful(
             runtime, PAGES, "duplicates", DuplicateRow, self.read, self
@@ -70,11 +78,16 @@ class JudgeAgent:
             if isinstance(row, LaterRow) and row.definition.name not in predicates.definitions:
                 predicates.hear(row.definition.name.encode(), msgspec.json.encode(row.definition))
 
-    def closed(self, shard: Shard[DuplicateRow]) -> None:
-        """Nothing is kept beside the rows."""
-
-    def committed(self, shard: Shard[DuplicateRow]) -> None:
-        """Nothing waits for a commit."""
+    def refused(self, shard: Shard[DuplicateRow], value: bytes) -> None:
+        """Say that a page will not be judged: the frontier waits for it."""
+        with suppress(RecordError):
+            fetched = self._fetched(value)
+            if fetched.order.revisit is None:
+                self._refuse(shard.outbox, fetched, "refused", QUARANTINED, barren=False)
+            else:
+                failure = Failure("refused", QUARANTINED)
+                told = unread(fetched.order, failure, fetched.time, overloaded=False)
+                shard.outbox.emit(SIGHTINGS.name, self._sightings(fetched.order.url), told)
 
     def absorb(self, shard: Shard[DuplicateRow], fact: Any) -> None:
         """Judge one page, or say why it is not judged; one that was fetched again has its links told only."""
@@ -105,7 +118,7 @@ class JudgeAgent:
         """Return the verdict on a page; that a judge of categories failed is told to the dead letters."""
         verdict, failure = self._verdicts.of(arrival.page)
         if failure is not None:
-            place = (PAGES, shard.partition, shard.mark.offset)
+            place = Place(PAGES.name, shard.partition, shard.mark.offset)
             self._runtime.bury(shard.outbox, place, arrival.value, failure, "judge")
         return verdict
 

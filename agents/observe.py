@@ -7,6 +7,7 @@ reason only: a raw line names a user).
 from typing import Any
 
 from agents.observation.observer import Malformed, Observer
+from streams.attempts import Place
 from streams.metrics.catalogue import LINES
 from streams.metrics.reading import Reading
 from streams.outbox import Outbox
@@ -40,7 +41,7 @@ class ObserveAgent:
         if isinstance(seen, Access):
             outbox.emit(ACCESSES.name, self._runtime.partition(ACCESSES, seen.user), seen)
         elif isinstance(seen, Malformed):
-            place = (PROXY_LOG, message.partition, message.offset)
+            place = Place(PROXY_LOG.name, message.partition, message.offset)
             self._runtime.bury(outbox, place, b"", seen.reason, "line")
 
     def _measure(self, reading: Reading) -> None:

@@ -9,7 +9,7 @@ from models.predicate import Predicate, PredicateError, parse
 from models.words import words
 from streams.configuration import ConfigurationError
 from streams.logging import EventLog
-from streams.records import ACTIVE, PAUSED, REMOVED, VERSION, PredicateDefinition
+from streams.records import ACTIVE, PAUSED, REMOVED, UNREADABLE, VERSION, PredicateDefinition, reason_of
 from streams.settings import FrontierSettings, JudgeSettings, Settings
 
 #: The predicate of a crawl that has none, and its expression: every page is at an http or https URL.
@@ -24,8 +24,8 @@ def read_definition(value: bytes) -> PredicateDefinition:
     """Read a message of the topic `predicates`; raises ValueError for one that is no definition."""
     try:
         definition = _decode(value)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"not UTF-8: {error.reason}") from error
+    except UNREADABLE as error:
+        raise ValueError(f"no definition: {reason_of(error)}") from error
     if definition.version != VERSION:
         raise ValueError(f"unknown version {definition.version}, expected {VERSION}")
     if definition.state not in (ACTIVE, PAUSED, REMOVED):

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from models.url import Url
+
 
 class Link(msgspec.Struct, frozen=True, array_like=True):
     """One link of a page.
@@ -10,7 +12,7 @@ class Link(msgspec.Struct, frozen=True, array_like=True):
     around it, both in order and folded; ``position`` counts the page's links from 0.
     """
 
-    url: str
+    url: Url
     anchor: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
     position: int = 0

@@ -3,17 +3,24 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
+from streams.attempts import Place
 from streams.transport.reader import LogReader
 
 #: Records applied before other tasks get their turn.
 STEP_RECORDS = 500
 
 
+def raised(place: Place, error: Exception) -> None:
+    """Quarantine nothing."""
+    raise error
+
+
 class Broadcast:
     """Applies every record of a topic, then each new one as it comes.
 
     ``apply`` gets key and value, None as the value of a deleted key; records of one key come in their order.
-    An error that it raises while following is given to ``fail``, and nothing more is applied.
+    What it raises is told to ``quarantine`` with the record's place, and the next record follows, unless that
+    raises too. An error while following is given to ``fail`` then, and nothing more is applied.
     """
 
     def __init__(
@@ -22,11 +29,13 @@ class Broadcast:
         topic: str,
         apply: Callable[[bytes | None, bytes | None], None],
         fail: Callable[[BaseException], None],
+        quarantine: Callable[[Place, Exception], object] = raised,
     ) -> None:
         self._reader = reader
         self._topic = topic
         self._apply = apply
         self._fail = fail
+        self._quarantine = quarantine
         self._positions: dict[int, int] = {}
         self._ends: Mapping[int, int] = {}
         self._task: asyncio.Task[None] | None = None
@@ -71,6 +80,9 @@ class Broadcast:
                 continue
             entries = await self._reader.fetch(self._topic, partition, position, STEP_RECORDS)
             for entry in entries:
-                self._apply(entry.key, entry.value)
+                try:
+                    self._apply(entry.key, entry.value)
+                except Exception as error:
+                    self._quarantine(Place(self._topic, partition, entry.offset), error)
             self._positions[partition] = entries[-1].offset + 1 if entries else end
             await asyncio.sleep(0)

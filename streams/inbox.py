@@ -22,19 +22,25 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from streams.outbox import Message, Outbox
-from streams.records import Pack
+from streams.records import Pack, RecordError
 from streams.transport.publisher import FencedError, Publisher
 
 Row = TypeVar("Row")
 
 MARK = b"\x00mark"
+#: Sources, logs above all, whose origins a shard remembers.
+MOST_SOURCES = 10_000
 
 
 class Mark(msgspec.Struct, array_like=True):
-    """How far a shard has absorbed: the last inbox offset, and each source's last (offset, index)."""
+    """How far a shard has absorbed: the last inbox offset, and each source's last (offset, index).
+
+    ``quarantined`` counts the facts, and the messages that were buried whole, which could not be absorbed.
+    """
 
     offset: int = -1
     origins: dict[str, tuple[int, int]] = {}
+    quarantined: int = 0
 
 
 class Store(Protocol):
@@ -97,7 +103,12 @@ class Shard(Generic[Row]):
         self._messages: list[Acknowledged] = []
         self._bytes = 0
         raw = store.get(MARK)
-        self.mark = msgspec.msgpack.decode(raw, type=Mark) if raw is not None else Mark()
+        self._marked = msgspec.msgpack.encode(Mark()) if raw is None else raw
+        self.mark = msgspec.msgpack.decode(self._marked, type=Mark)
+        #: Why facts of the open group's messages are quarantined, by the offset and the fact's number.
+        self.quarantined: dict[tuple[int, int], str] = {}
+        #: The origin, (offset, index), of the fact that is being absorbed.
+        self.origin = (-1, -1)
         self.lock = asyncio.Lock()
 
     # rows
@@ -144,17 +155,22 @@ class Shard(Generic[Row]):
         self.outbox.begin(offset)
         self.mark.offset = offset
 
+    def check_source(self, pack: Pack[Any]) -> None:
+        """Raise `RecordError` for a pack of one source too many: the mark row holds them all."""
+        origins = self.mark.origins
+        if pack.source and pack.source not in origins and len(origins) >= MOST_SOURCES:
+            raise RecordError(f"a pack of one source more than {MOST_SOURCES}: its origins can't be kept")
+
     def accept(self, offset: int, pack: Pack[Any]) -> Iterator[Any]:
         """Yield the facts of the inbox message at ``offset`` that have not been absorbed yet."""
         self.begin(offset)
-        if not pack.source:
-            for _, _, fact in pack.facts:
-                yield fact
-            return
         last = self.mark.origins.get(pack.source, (-1, -1))
         for origin_offset, index, fact in pack.facts:
-            if (origin_offset, index) > last:
-                last = self.mark.origins[pack.source] = (origin_offset, index)
+            self.origin = (origin_offset, index)
+            if not pack.source:
+                yield fact
+            elif self.origin > last:
+                last = self.mark.origins[pack.source] = self.origin
                 yield fact
 
     def absorbed(self, message: Acknowledged, size: int = 0) -> None:
@@ -184,13 +200,26 @@ class Shard(Generic[Row]):
         rows: dict[bytes, bytes | None] = {
             key: None if row is None else encode(row) for key, row in self._dirty.items()
         }
-        rows[MARK] = msgspec.msgpack.encode(self.mark)
+        rows[MARK] = self._marked = msgspec.msgpack.encode(self.mark)
         for key, row in self._dirty.items():
             if row is not None:
                 self._cache[key] = row
         group = Group(self.outbox.take(), rows, self._messages)
         self._dirty, self._messages, self._bytes, self._flying = {}, [], 0, rows
+        absorbed = self.mark.offset
+        self.quarantined = {fact: why for fact, why in self.quarantined.items() if fact[0] > absorbed}
         return group
+
+    def roll_back(self) -> list[Acknowledged]:
+        """Take back all that the open group changed and emitted; return its messages, to be absorbed again.
+
+        Rows are changed in place, so none that is in memory can be trusted: each is read again.
+        """
+        messages, self._messages, self._bytes = self._messages, [], 0
+        self._dirty, self._cache = {}, {}
+        self.outbox.clear()
+        self.mark = msgspec.msgpack.decode(self._marked, type=Mark)
+        return messages
 
     def landed(self) -> None:
         """Forget the last closed group: RocksDB has it. Keep the cache within its bound."""

@@ -31,20 +31,35 @@ class Outbox:
         self._plain: list[Message] = []
         self._offset = 0
         self._index = 0
+        self._plain_begun = 0
 
     def begin(self, offset: int) -> None:
         """Say that what follows is made from the source's message at ``offset``."""
         self._offset = offset
         self._index = 0
+        self._plain_begun = len(self._plain)
 
     def emit(self, topic: str, partition: int, fact: Any) -> None:
         """Gather one fact for a partition."""
         self._facts.setdefault((topic, partition), []).append((self._offset, self._index, fact))
         self._index += 1
 
-    def skip(self) -> None:
-        """Pass over a fact that there may be another time: those that follow keep their origins."""
-        self._index += 1
+    def skip(self, facts: int = 1) -> None:
+        """Pass over facts that there may be another time: those that follow keep their origins."""
+        self._index += facts
+
+    def undo(self) -> None:
+        """Forget what was gathered since `begin`."""
+        del self._plain[self._plain_begun :]
+        for place, facts in list(self._facts.items()):
+            while facts and facts[-1][0] == self._offset:
+                facts.pop()
+            if not facts:
+                del self._facts[place]
+
+    def clear(self) -> None:
+        """Forget all that was gathered."""
+        self._facts, self._plain = {}, []
 
     def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> None:
         """Gather one whole message: one whose repetition does no harm."""
@@ -60,7 +75,7 @@ class Outbox:
             for start in range(0, len(facts), PACK_FACTS):
                 packs = self._packs(facts[start : start + PACK_FACTS])
                 messages += [(topic, partition, None, pack) for pack in packs]
-        self._facts, self._plain = {}, []
+        self.clear()
         return messages
 
     def _packs(self, facts: list[tuple[int, int, Any]]) -> Iterator[bytes]:

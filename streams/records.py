@@ -7,16 +7,27 @@ origin (the inbox offset it was made from and its index there), so that a repeat
 """
 
 import re
-from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Generic, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
 
 from models.page import Link
+from models.url import MAX_LENGTH, Url
 from models.verdict import Verdict
 
 VERSION = 1
 
 T = TypeVar("T")
+
+# What a number in a message may be: a reader that counts on, or asks for a date, must not fail by it.
+Natural = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
+Whole = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31)]
+Offset = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+Finite = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+#: Seconds since the epoch, of the years 1 to 9999.
+Time = Annotated[float, msgspec.Meta(ge=-62_135_596_800, le=253_402_300_799)]
+UrlIfAny = Annotated[str, msgspec.Meta(pattern=r"^$|^https?://[^/?#@\x00-\x20]+/", max_length=MAX_LENGTH)]
 
 
 class RecordError(Exception):
@@ -28,12 +39,16 @@ class UnknownVersionError(RecordError):
 
 
 class UnknownFactsError(RecordError):
-    """A pack with facts of kinds not known here: ``known`` has the others, ``unknown`` is a pack of these."""
+    """A pack with facts that can't be read: ``known`` has the others, ``unknown`` is a pack of these.
 
-    def __init__(self, reason: str, known: "Pack[Any]", unknown: bytes) -> None:
+    ``damaged`` counts those that are of a kind which is known here.
+    """
+
+    def __init__(self, reason: str, known: "Pack[Any]", unknown: bytes, damaged: int = 0) -> None:
         super().__init__(reason)
         self.known = known
         self.unknown = unknown
+        self.damaged = damaged
 
 
 class Record(msgspec.Struct, array_like=True, kw_only=True):
@@ -46,17 +61,17 @@ class Access(msgspec.Struct, array_like=True, frozen=True):
     """One page view of a user: ``user`` is a pseudonym, ``time`` in seconds since the epoch."""
 
     user: str
-    url: str
-    time: float
-    referrer: str | None = None
-    status: int = 200
+    url: Url
+    time: Time
+    referrer: Url | None = None
+    status: Natural = 200
     content_type: str | None = None
 
 
 class Seeded(msgspec.Struct, array_like=True, frozen=True, tag="seeded"):
     """A URL to start from."""
 
-    url: str
+    url: Url
 
 
 class Inherited(msgspec.Struct, array_like=True, frozen=True, tag="inherited"):
@@ -66,13 +81,13 @@ class Inherited(msgspec.Struct, array_like=True, frozen=True, tag="inherited"):
     is how many redirects in a row led here. ``level`` is that URL's in its site, 0 from another site.
     """
 
-    url: str
-    depth: int
-    priorities: dict[str, float]
+    url: Url
+    depth: Natural
+    priorities: dict[str, Finite]
     seed: bool = False
-    inputs: dict[str, tuple[float, ...]] = {}
-    hops: int = 0
-    level: int = 0
+    inputs: dict[str, tuple[Finite, ...]] = {}
+    hops: Natural = 0
+    level: Natural = 0
 
 
 class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
@@ -83,13 +98,13 @@ class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
     """
 
     page: bytes
-    url: str
-    depth: int
+    url: Url
+    depth: Natural
     verdict: Verdict
     words: tuple[str, ...]
     links: tuple[Link, ...]
-    partitions: tuple[int, ...]
-    time: float = 0.0
+    partitions: tuple[Natural, ...]
+    time: Time = 0.0
 
 
 class Relinked(msgspec.Struct, array_like=True, frozen=True, tag="relinked"):
@@ -97,16 +112,16 @@ class Relinked(msgspec.Struct, array_like=True, frozen=True, tag="relinked"):
 
     page: bytes
     verdict: Verdict
-    time: float
+    time: Time
 
 
 class Visited(msgspec.Struct, array_like=True, frozen=True, tag="visited"):
     """A user's access to a URL; ``referrer`` is where patterns are made of it, a page of the same host."""
 
-    url: str
+    url: Url
     user: str
-    time: float
-    referrer: str | None = None
+    time: Time
+    referrer: Url | None = None
 
 
 class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):
@@ -115,7 +130,7 @@ class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):
     parent: bytes
     child: bytes
     verdict: Verdict
-    position: int = 0
+    position: Natural = 0
 
 
 class Beside(msgspec.Struct, array_like=True, frozen=True):
@@ -126,15 +141,15 @@ class Beside(msgspec.Struct, array_like=True, frozen=True):
     """
 
     other: bytes
-    partition: int
-    times: int
-    sixths: int
+    partition: Natural
+    times: Whole
+    sixths: Whole
 
 
 class Together(msgspec.Struct, array_like=True, frozen=True, tag="together"):
     """Pages that users visited near ``url``."""
 
-    url: str
+    url: Url
     pages: tuple[Beside, ...]
 
 
@@ -162,12 +177,12 @@ class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
     ``version`` is told where pages are revisited. ``pattern`` is that of `FetchOrder`.
     """
 
-    url: str
+    url: Url
     verdict: Verdict
-    time: float
-    crawl_delay: float | None = None
+    time: Time
+    crawl_delay: Seconds | None = None
     words: tuple[str, ...] = ()
-    elapsed: float = 0.0
+    elapsed: Seconds = 0.0
     server: str = ""
     repeated: bool = False
     subject: str = ""
@@ -181,9 +196,9 @@ class Rejudged(msgspec.Struct, array_like=True, frozen=True, tag="rejudged"):
     ``words``, ``subject`` and ``pattern`` are those of `Judged`.
     """
 
-    url: str
+    url: Url
     verdict: Verdict
-    time: float
+    time: Time
     words: tuple[str, ...] = ()
     subject: str = ""
     pattern: str = ""
@@ -199,15 +214,15 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
     near-duplicate or a soft 404.
     """
 
-    url: str
-    order: int
+    url: Url
+    order: Natural
     kind: str
     reason: str
-    time: float
-    retry_after: float | None = None
+    time: Time
+    retry_after: Seconds | None = None
     overloaded: bool = False
-    crawl_delay: float | None = None
-    elapsed: float = 0.0
+    crawl_delay: Seconds | None = None
+    elapsed: Seconds = 0.0
     server: str = ""
     barren: bool = False
 
@@ -215,12 +230,12 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
 class Redirected(msgspec.Struct, array_like=True, frozen=True, tag="redirected"):
     """A fetch that was answered with another URL; the last three fields are those of `FetchedPage`."""
 
-    url: str
-    order: int
-    target: str
-    time: float
-    crawl_delay: float | None = None
-    elapsed: float = 0.0
+    url: Url
+    order: Natural
+    target: Url
+    time: Time
+    crawl_delay: Seconds | None = None
+    elapsed: Seconds = 0.0
     server: str = ""
 
 
@@ -230,18 +245,18 @@ class Postponed(msgspec.Struct, array_like=True, frozen=True, tag="postponed"):
     The page was not asked for, and it is no attempt at it.
     """
 
-    url: str
-    order: int
-    time: float
-    wait: float
-    crawl_delay: float | None = None
+    url: Url
+    order: Natural
+    time: Time
+    wait: Seconds
+    crawl_delay: Seconds | None = None
     server: str = ""
 
 
 class Listed(msgspec.Struct, array_like=True, frozen=True, tag="listed"):
     """A URL that a sitemap of its host names."""
 
-    url: str
+    url: Url
 
 
 class Hub(msgspec.Struct, array_like=True, frozen=True, tag="hub"):
@@ -250,9 +265,9 @@ class Hub(msgspec.Struct, array_like=True, frozen=True, tag="hub"):
     ``rate`` is how many new links a second it is expected to bring.
     """
 
-    url: str
-    rate: float
-    until: float
+    url: Url
+    rate: Finite
+    until: Time
 
 
 class Relisted(msgspec.Struct, array_like=True, frozen=True, tag="relisted"):
@@ -261,18 +276,18 @@ class Relisted(msgspec.Struct, array_like=True, frozen=True, tag="relisted"):
     ``time`` is that of the revisit, ``since`` that of the visit before it, 0 where there was none.
     """
 
-    url: str
-    depth: int
-    links: tuple[str, ...]
-    time: float
-    since: float
+    url: Url
+    depth: Natural
+    links: tuple[Url, ...]
+    time: Time
+    since: Time
 
 
 class Brought(msgspec.Struct, array_like=True, frozen=True, tag="brought"):
     """How many of a revisited page's links were new to another partition."""
 
-    url: str
-    links: int
+    url: Url
+    links: Natural
 
 
 class Revisited(msgspec.Struct, array_like=True, frozen=True, tag="revisited"):
@@ -283,25 +298,25 @@ class Revisited(msgspec.Struct, array_like=True, frozen=True, tag="revisited"):
     are told) or "failed". ``overloaded``, ``crawl_delay``, ``elapsed`` and ``server`` are those of `Failed`.
     """
 
-    url: str
-    order: int
+    url: Url
+    order: Natural
     outcome: str
-    time: float
+    time: Time
     version: Version | None = None
-    wait: float | None = None
-    target: str = ""
+    wait: Seconds | None = None
+    target: UrlIfAny = ""
     overloaded: bool = False
-    crawl_delay: float | None = None
-    elapsed: float = 0.0
+    crawl_delay: Seconds | None = None
+    elapsed: Seconds = 0.0
     server: str = ""
 
 
 class Clicked(msgspec.Struct, array_like=True, frozen=True, tag="clicked"):
     """A user's first access to a URL on a ``day`` (`models.news.clicks.day_of`), and where it came from."""
 
-    url: str
-    day: int
-    referrer: str | None = None
+    url: Url
+    day: Whole
+    referrer: Url | None = None
 
 
 class Browsed(msgspec.Struct, array_like=True, frozen=True, tag="browsed"):
@@ -312,9 +327,9 @@ class Browsed(msgspec.Struct, array_like=True, frozen=True, tag="browsed"):
     """
 
     page: bytes
-    level: int
+    level: Natural
     begun: bool
-    views: list[tuple[int, int]]
+    views: list[tuple[Natural, Whole]]
 
 
 Sighting: TypeAlias = (
@@ -346,7 +361,7 @@ class Count(msgspec.Struct, array_like=True, frozen=True, tag="count"):
 
     features: tuple[str, ...]
     verdict: Verdict
-    times: int = 1
+    times: Whole = 1
 
 
 class Label(msgspec.Struct, array_like=True, frozen=True, tag="label"):
@@ -357,7 +372,7 @@ class Label(msgspec.Struct, array_like=True, frozen=True, tag="label"):
     """
 
     predicate: str
-    inputs: tuple[float, ...]
+    inputs: tuple[Finite, ...]
     holds: bool
     chosen: str
 
@@ -366,7 +381,7 @@ class Prior(msgspec.Struct, array_like=True, frozen=True, tag="prior"):
     """What an earlier crawl counted under ``feature``, faded: for each predicate pages and hits."""
 
     feature: str
-    counts: dict[str, tuple[float, float]]
+    counts: dict[str, tuple[Finite, Finite]]
 
 
 class Start(msgspec.Struct, array_like=True, frozen=True, tag="start"):
@@ -389,8 +404,8 @@ class Pack(Record, Generic[T], kw_only=True):
     harmless when repeated.
     """
 
-    source: str = ""
-    facts: list[tuple[int, int, T]]
+    source: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    facts: list[tuple[Offset, Offset, T]]
 
 
 AccessPack: TypeAlias = Pack[Access]
@@ -405,7 +420,7 @@ class Revisit(msgspec.Struct, array_like=True, frozen=True):
     """
 
     version: Version | None = None
-    since: float = 0.0
+    since: Time = 0.0
 
 
 class FetchOrder(Record, kw_only=True):
@@ -418,16 +433,16 @@ class FetchOrder(Record, kw_only=True):
     URL at the time of the order, where the policy has a use for it.
     """
 
-    url: str
-    order: int
+    url: Url
+    order: Natural
     predicate: str
     policy: str
     explored: bool
-    probability: float
-    priority: float
-    depth: int
-    lease: float
-    expected: float | None = None
+    probability: Finite
+    priority: Finite
+    depth: Natural
+    lease: Time
+    expected: Finite | None = None
     revisit: Revisit | None = None
     pattern: str = ""
 
@@ -442,12 +457,12 @@ class FetchedPage(Record, kw_only=True):
     """
 
     order: FetchOrder
-    status: int
+    status: Natural
     headers: dict[str, str]
     body: bytes
-    time: float
-    elapsed: float
-    crawl_delay: float | None = None
+    time: Time
+    elapsed: Seconds
+    crawl_delay: Seconds | None = None
     nofollow: bool = False
     server: str = ""
 
@@ -464,7 +479,7 @@ class Weighting(msgspec.Struct, array_like=True, frozen=True):
 
     mean: bytes
     covariance: bytes
-    shifts: tuple[tuple[float, float], tuple[float, float]]
+    shifts: tuple[tuple[Finite, Finite], tuple[Finite, Finite]]
 
 
 class Interest(Record, kw_only=True):
@@ -475,20 +490,26 @@ class Interest(Record, kw_only=True):
     """
 
     feature: str
-    counts: dict[str, tuple[int, int]]
+    counts: dict[str, tuple[Natural, Natural]]
     weighting: Weighting | None = None
-    prior: dict[str, tuple[float, float]] = {}
+    prior: dict[str, tuple[Finite, Finite]] = {}
 
 
 class DeadLetter(Record, kw_only=True):
-    """A message or log line that could not be read: where it stood, why, and its first bytes."""
+    """A message or log line that could not be read or taken in: where it stood, why, and its first bytes.
+
+    ``why`` is one of `streams.dead_letters.Why`; empty in letters of earlier releases. ``origin`` is that of
+    the fact in the message's pack, where the others were taken in.
+    """
 
     topic: str
-    partition: int
-    offset: int
+    partition: Natural
+    offset: Offset
     reason: str
     value: bytes
-    time: float
+    time: Time
+    why: str = ""
+    origin: tuple[Offset, Offset] | None = None
 
 
 class LogPosition(Record, kw_only=True):
@@ -497,7 +518,7 @@ class LogPosition(Record, kw_only=True):
     ``reading`` stands for the settings that decided what they came to; by other settings it is read anew.
     """
 
-    line: int
+    line: Natural
     reading: str
 
 
@@ -513,17 +534,17 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     """
 
     version: int = VERSION
-    url: str
-    time: float
+    url: Url
+    time: Time
     title: str
     verdict: Verdict
     predicate: str
     policy: str
     explored: bool
-    probability: float
-    priority: float
-    expected: float | None
-    depth: int
+    probability: Finite
+    priority: Finite
+    expected: Finite | None
+    depth: Natural
     words: tuple[str, ...]
     links: tuple[Link, ...]
     origin: str
@@ -542,15 +563,15 @@ class HarvestPoint(msgspec.Struct, kw_only=True):
 
     version: int = VERSION
     predicate: str
-    partition: int
-    time: float
-    pages: int
-    hits: int
+    partition: Natural
+    time: Time
+    pages: Natural
+    hits: Natural
     harvest_rate: float
     rate_by_pages: float
     rate_by_time: float
     lift: float | None
-    policies: dict[str, tuple[int, int]]
+    policies: dict[str, tuple[Natural, Natural]]
 
 
 #: States of a predicate: it judges and has turns; it judges only; it does neither, and its name stays taken.
@@ -589,10 +610,14 @@ def encode(record: Record) -> bytes:
 
 # What stands in a message may be anybody's, of any length, and no reason repeats it.
 _QUOTED = re.compile(r"^(Invalid (?:enum )?value) '.*'", re.DOTALL)
+_PATTERN = re.compile(r"`str` matching regex '.*'(?= - at)", re.DOTALL)
+#: What is raised for bytes that are no record: RecursionError where they are nested without end.
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-def _reason(error: Exception) -> str:
-    return _QUOTED.sub(r"\1", str(error))
+def reason_of(error: Exception) -> str:
+    """Return why bytes are no record, for a line: it repeats nothing of what they hold."""
+    return _PATTERN.sub("a URL", _QUOTED.sub(r"\1", str(error)))
 
 
 class Decoder(Generic[T]):
@@ -609,18 +634,18 @@ class Decoder(Generic[T]):
         self._kind = kind
         self._decoder = msgspec.msgpack.Decoder(kind)
         self._head = msgspec.msgpack.Decoder(_Versioned)
-        self._sorter = _Sorter(get_args(kind)[0]) if _mixed(kind) else None
+        self._sorter = _Sorter(get_args(kind)[0]) if get_origin(kind) is Pack else None
 
     def __call__(self, value: bytes) -> T:
         """Return the record; raises `RecordError`, `UnknownFactsError` where some of a pack can be read."""
         try:
             record: Any = self._decoder.decode(value)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             cause = self._cause(value)
             if self._sorter is not None and not cause:
                 self._sorter.sort(value)
             kind = UnknownVersionError if cause else RecordError
-            raise kind(f"not a {self._name()}: {cause or _reason(error)}") from error
+            raise kind(f"not a {self._name()}: {cause or reason_of(error)}") from error
         if record.version != VERSION:
             raise UnknownVersionError(self._cause(value))
         return record  # type: ignore[no-any-return]
@@ -631,18 +656,13 @@ class Decoder(Generic[T]):
     def _cause(self, value: bytes) -> str:
         try:
             version = self._head.decode(value).version
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except UNREADABLE:
             return ""
         return "" if version == VERSION else f"unknown version {version}, expected {VERSION}"
 
 
-def _mixed(kind: Any) -> bool:
-    """Return whether a record is a pack of facts of several kinds."""
-    return get_origin(kind) is Pack and bool(get_args(get_args(kind)[0]))
-
-
 class _Sorter:
-    """Tells the facts of a pack that are known from others; ``fact`` is a union of tagged ones."""
+    """Tells the facts of a pack that can be read from others, of kinds not known here or damaged."""
 
     def __init__(self, fact: Any) -> None:
         self._tags = {kind.__struct_config__.tag for kind in get_args(fact)}
@@ -651,20 +671,31 @@ class _Sorter:
         self._fact = msgspec.msgpack.Decoder(fact)
 
     def sort(self, value: bytes) -> None:
-        """Raise `UnknownFactsError` where all that keeps a pack from being read are facts of unknown kinds."""
+        """Raise `UnknownFactsError` where all that keeps a pack from being read are some of its facts."""
         known: Pack[Any] = Pack(facts=[])
         unknown: Pack[Any] = Pack(facts=[])
+        damaged = 0
         try:
             pack = self._pack.decode(value)
-            for offset, index, raw in pack.facts:
-                if self._tagged.decode(raw).tag in self._tags:
-                    known.facts.append((offset, index, self._fact.decode(raw)))
-                else:
-                    unknown.facts.append((offset, index, raw))
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except UNREADABLE:
+            return
+        for offset, index, raw in pack.facts:
+            try:
+                known.facts.append((offset, index, self._fact.decode(raw)))
+            except UNREADABLE:
+                damaged += not self._strange(raw)
+                unknown.facts.append((offset, index, raw))
+        if damaged and not known.facts:
             return
         if unknown.facts:
             known.source = unknown.source = pack.source
-            counted = f"{len(unknown.facts)} of {len(pack.facts)}"
-            reason = f"facts of a kind that is not known here, passed over: {counted} in the pack"
-            raise UnknownFactsError(reason, known, encode(unknown))
+            what = "facts that can't be read" if damaged else "facts of a kind that is not known here"
+            reason = f"{what}, passed over: {len(unknown.facts)} of {len(pack.facts)} in the pack"
+            raise UnknownFactsError(reason, known, encode(unknown), damaged=damaged)
+
+    def _strange(self, raw: bytes) -> bool:
+        """Tell whether a fact is of a kind that is not known here."""
+        try:
+            return bool(self._tags) and self._tagged.decode(raw).tag not in self._tags
+        except UNREADABLE:
+            return False

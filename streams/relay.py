@@ -8,7 +8,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from streams.dead_letters import why
+from streams.attempts import Place
+from streams.dead_letters import bury, why
 from streams.metrics.catalogue import TAKEN
 from streams.metrics.lag import unacknowledged
 from streams.outbox import Outbox
@@ -20,7 +21,8 @@ from streams.topics import Topic
 class Relay:
     """Runs ``handle(outbox, message)`` over a topic; its emissions are sent together every few milliseconds.
 
-    ``handle`` may raise `RecordError`: the message then goes to the dead letters.
+    ``handle`` may raise `RecordError`: the message then goes to the dead letters. Where it raises anything else
+    the message is quarantined, and its letter does not quote it: it may name people.
     """
 
     def __init__(
@@ -39,14 +41,7 @@ class Relay:
 
     async def _run(self, stream: Any) -> None:
         async for event in stream.noack().events():
-            message = event.message
-            outbox = self._outbox(message.partition)
-            outbox.begin(message.offset)
-            try:
-                self._handle(outbox, message)
-            except RecordError as error:
-                place = (self._topic, message.partition, message.offset)
-                self._runtime.bury(outbox, place, message.value, str(error), why(error))
+            self._take(event.message)
             self._events.append(event)
             if len(self._events) >= self._runtime.settings.streams.group_messages:
                 await self.flush()
@@ -55,6 +50,23 @@ class Relay:
                     self._runtime.settings.streams.group_seconds,
                     lambda: self._runtime.spawn(self.flush()),
                 )
+
+    def _take(self, message: Any) -> None:
+        outbox = self._outbox(message.partition)
+        outbox.begin(message.offset)
+        place = Place(self._topic.name, message.partition, message.offset)
+        reason = self._runtime.deadly(place)
+        if not reason:
+            with self._runtime.attempts.taking(place):
+                try:
+                    self._handle(outbox, message)
+                except RecordError as error:
+                    self._runtime.bury(outbox, place, message.value, str(error), why(error))
+                except Exception as error:
+                    reason = self._runtime.quarantine(place, error)
+                    outbox.undo()
+        if reason:
+            bury(outbox, place, b"", reason, "quarantine", self._runtime.clock())
 
     def _outbox(self, partition: int) -> Outbox:
         if partition not in self._outboxes:

@@ -8,20 +8,25 @@ from typing import Any
 
 import faust
 
+from streams.attempts import Attempts, Place
 from streams.dead_letters import Why, bury
+from streams.logging import EventLog
 from streams.metrics.catalogue import DEAD_LETTERS
 from streams.metrics.lag import Positions, read_lag
 from streams.metrics.reading import Reading
 from streams.metrics.registry import Metrics
 from streams.outbox import Outbox
+from streams.quarantine import cause, quarantinable
 from streams.settings import Settings
 from streams.topics import Topic, partition_of
 from streams.transport.publisher import Publisher
 
 #: Why a message of any topic may be buried.
-WHY_ANY: tuple[Why, ...] = ("unreadable", "version")
+WHY_ANY: tuple[Why, ...] = ("unreadable", "version", "quarantine")
 #: An agent's body: it reads its stream without end.
 Work = Callable[[Any], Coroutine[Any, Any, None]]
+
+log = EventLog("runtime")
 
 
 @dataclass
@@ -29,7 +34,7 @@ class Runtime:
     """What every agent is given.
 
     ``fail`` is called with an error that must end the program: state may not be written past it. ``metrics``
-    are those of the process: the runtimes of its roles share them.
+    and ``attempts`` are those of the process: the runtimes of its roles share them.
     """
 
     app: faust.App
@@ -38,6 +43,7 @@ class Runtime:
     fail: Callable[[BaseException], None]
     clock: Callable[[], float] = time.time
     metrics: Metrics = field(default_factory=Metrics)
+    attempts: Attempts = field(default_factory=Attempts)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _brief: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -61,11 +67,28 @@ class Runtime:
             partitions=self.publisher.partitions(topic.name),
         )
 
-    def bury(self, outbox: Outbox, place: tuple[Topic, int, int], value: bytes, reason: str, why: Why) -> None:
-        """Gather a dead letter for the message at ``place`` (topic, partition, offset), and count it."""
-        topic, partition, offset = place
-        bury(outbox, topic.name, partition, offset, value, reason, self.clock())
-        self.metrics.counter(DEAD_LETTERS).labels(topic.name, why).inc()
+    def bury(self, outbox: Outbox, place: Place, value: bytes, reason: str, why: Why) -> None:
+        """Gather a dead letter for the message at ``place``, and count it."""
+        bury(outbox, place, value, reason, why, self.clock())
+        self.metrics.counter(DEAD_LETTERS).labels(place.topic, why).inc()
+
+    def quarantine(self, place: Place, error: Exception) -> str:
+        """Return why what raised is quarantined, a message or a fact of it; raises what is no failure of it."""
+        if not quarantinable(error):
+            raise error
+        return self._quarantined(place, f"could not be taken in: {cause(error)}")
+
+    def deadly(self, place: Place) -> str:
+        """Return why a message is quarantined that processes ended with; empty where it may be taken in."""
+        deaths = self.attempts.deaths(place)
+        if deaths < self.settings.streams.deaths:
+            return ""
+        return self._quarantined(place, f"{deaths} processes ended while it was taken in")
+
+    def _quarantined(self, place: Place, reason: str) -> str:
+        self.metrics.counter(DEAD_LETTERS).labels(place.topic, "quarantine").inc()
+        log.error("a message is quarantined", place=str(place), reason=reason)
+        return reason
 
     def watch(self, read: Callable[[Reading], None]) -> None:
         """Have ``read`` add its gauges at each scrape, but for the time while partitions change hands."""

@@ -61,6 +61,9 @@ class StreamSettings(Section):
     )
     cached_rows: Count = Field(20_000, description="Decoded rows that a table partition keeps in memory.")
     commit_seconds: Positive = Field(0.5, description="Seconds between commits of consumed offsets.")
+    deaths: Count = Field(
+        3, description="Processes that may end while they take a message in, before it is buried."
+    )
 
 
 class LogSettings(Section):

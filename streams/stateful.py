@@ -3,40 +3,23 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic
 
-from streams.dead_letters import why
+from streams.absorber import Absorber
 from streams.forgetting import check_not_forgetting
+from streams.handler import Handler, Row
 from streams.inbox import Codec, LostShardError, Shard, commit
 from streams.metrics.catalogue import TABLE_BYTES, TABLE_ROWS
 from streams.metrics.groups import GroupMeter
 from streams.metrics.reading import Reading
-from streams.records import Pack, RecordError, UnknownFactsError
+from streams.records import Pack
 from streams.runtime import Runtime
 from streams.tables import OPTIONS, TablePartition
 from streams.topics import APP_ID, Topic, changelog_of
 from streams.transport.publisher import FencedError
 
-Row = TypeVar("Row")
-
 #: Records of a changelog that wait to be written to the table while it is recovered.
 RECOVERY_RECORDS = 131_072
-
-
-class Handler(Protocol[Row]):
-    """What a stateful agent does with facts; all but `committed` is synchronous and touches its shard only."""
-
-    def opened(self, shard: Shard[Row]) -> None:
-        """A partition became ours and its rows are recovered."""
-
-    def closed(self, shard: Shard[Row]) -> None:
-        """A partition is no longer ours; what was kept of it in memory must go."""
-
-    def absorb(self, shard: Shard[Row], fact: Any) -> None:
-        """Change rows and emit, as a function of the rows and the fact alone."""
-
-    def committed(self, shard: Shard[Row]) -> None:
-        """A group of the shard is safe."""
 
 
 class Stateful(Generic[Row]):
@@ -60,8 +43,8 @@ class Stateful(Generic[Row]):
         self.topic = topic
         self.shards: dict[int, Shard[Row]] = {}
         self._codec: Codec[Row] = Codec(row_type)
-        self._decode = decode
         self._handler = handler
+        self.absorber: Absorber[Row] = Absorber(runtime, topic, decode, handler)
         self._name = table
         self._limits = runtime.settings.streams
         self._group_seconds = group_seconds or self._limits.group_seconds
@@ -177,10 +160,10 @@ class Stateful(Generic[Row]):
         if shard is None or not await self._in_turn(shard, message):
             return  # it comes again, to whoever owns the partition then
         try:
-            self._absorb(shard, message.offset, event.value or b"", event)
+            await self._take_in(shard, event)
         except Exception:
             # Half of a message: nothing of the open group may be written, by the last flush least of all.
-            del self.shards[message.partition]
+            self.shards.pop(message.partition, None)
             raise
         if self._full(shard):
             await self.commit(shard)
@@ -201,26 +184,33 @@ class Stateful(Generic[Row]):
         limits = self._limits
         return messages >= limits.group_messages or rows >= limits.group_rows or size >= limits.group_bytes
 
-    def _absorb(self, shard: Shard[Row], offset: int, value: bytes, event: Any) -> None:
-        if shard.fresh(offset):
-            for fact in shard.accept(offset, self._read(shard, offset, value)):
-                self._handler.absorb(shard, fact)
-        shard.absorbed(event, len(value))
+    async def _take_in(self, shard: Shard[Row], event: Any) -> None:
+        """Absorb a message, or bury it where too many processes ended with it."""
+        place = self.absorber.place(shard, event.message.offset)
+        reason = self.runtime.deadly(place)
+        if reason:
+            self.absorber.bury_whole(shard, event, reason)
+            return
+        with self.runtime.attempts.taking(place):
+            if not self.absorber.absorb(shard, event):
+                await self._absorb_again(shard, event)
 
-    def _read(self, shard: Shard[Row], offset: int, value: bytes) -> Pack[Any]:
-        """Return the facts of a message that are known; what can't be read of it goes to the dead letters."""
-        try:
-            return self._decode(value)
-        except UnknownFactsError as error:
-            self._bury(shard, offset, error.unknown, error)
-            return error.known
-        except RecordError as error:
-            self._bury(shard, offset, value, error)
-            return Pack(facts=[])
+    async def _absorb_again(self, shard: Shard[Row], event: Any) -> None:
+        """Take back the open group and a message of which a fact was quarantined; absorb them without the fact.
 
-    def _bury(self, shard: Shard[Row], offset: int, value: bytes, error: RecordError) -> None:
-        shard.begin(offset)
-        self.runtime.bury(shard.outbox, (self.topic, shard.partition, offset), value, str(error), why(error))
+        They come to the same: each is a function of the rows and itself alone. The earlier ones are committed
+        first, so that further failures of this message take nothing else back.
+        """
+        waiting = [event]
+        while waiting:
+            waiting = [*shard.roll_back(), *waiting]
+            self._handler.restored(shard)
+            while waiting and self.absorber.absorb(shard, waiting[0]):
+                del waiting[0]
+                if len(waiting) <= 1:
+                    await self.commit(shard)
+                    if self.shards.get(shard.partition) is not shard:
+                        return  # what is left comes again, to its new owner
 
     # groups
 

@@ -32,8 +32,11 @@ class TablePartition:
         self._db = db
 
     def get(self, key: bytes) -> bytes | None:
-        """Return a row's bytes."""
-        value: bytes | None = self._db.get(key)
+        """Return a row's bytes; raises `StorageError` where the disk does not give them."""
+        try:
+            value: bytes | None = self._db.get(key)
+        except Exception as error:
+            raise storage_error("reading", Path(self._db.path()), error) from error
         return value
 
     def changelog_offset(self) -> int:

@@ -8,13 +8,14 @@ from zlib import crc32
 import msgspec
 
 from agents.audit.depths import RecountedDepths
+from agents.audit.quarantined import Quarantined, Seen, seen_of
 from agents.audit.report import AuditReport
 from agents.browse import USER_PREFIX, UserRow
 from agents.crawl.fixed import of_crawl
 from agents.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, WAYS_PREFIX
 from agents.frontier.rows import FrontierRow, HostRow, PageRow, WaysRow
 from agents.harvest import PREDICATE_PREFIX, HarvestRow, HarvestTableRow
-from agents.inspect.record import accesses, judged_pages, users, ways
+from agents.inspect.record import judged_pages, users, ways
 from agents.learn.rows import FEATURE_PREFIX, TOTALS_KEY, FeatureRow, LearnRow, always_kept, feature_of
 from models.counts import Counts
 from models.crowd.trace import Step, Trace
@@ -25,10 +26,10 @@ from models.lessons import lessons
 from models.patterns.ways import Ways
 from models.url import host
 from streams.inbox import MARK, Mark
-from streams.records import Access, Outcome
+from streams.records import Access, Count, Outcome
 from streams.settings import Settings
 from streams.tables import TablePartition, open_read_only
-from streams.topics import ACCESSES, TABLES
+from streams.topics import ACCESSES, EVIDENCE, TABLES
 from streams.transport.journal import Journal
 
 
@@ -44,31 +45,39 @@ def audit(settings: Settings) -> AuditReport:
         report = AuditReport()
         tables = {name: open_read_only(settings.data, name) for name in TABLES}
         report.behind = sum(_behind(journal, TABLES[name].name, parts) for name, parts in tables.items())
-        judged = judged_pages(journal)
-        report.judged = len(judged)
-        _compare_features(report, _recounted(journal, judged.values(), settings), tables["interests"])
-        _check_harvest(report, judged.values(), tables["harvest"])
+        report.quarantined = sum(
+            _mark(part).quarantined for parts in tables.values() for part in parts.values()
+        )
+        quarantined = Quarantined(journal)
+        seen = seen_of(judged_pages(journal), quarantined)
+        report.judged, report.uncounted = len(seen.linking), seen.uncounted
+        _compare_features(report, _recounted(seen, quarantined, settings), tables["interests"])
+        _check_harvest(report, quarantined.harvested().values(), tables["harvest"])
         has_depths = settings.frontier.depth == "auto"
         depths = RecountedDepths(journal.partitions(ACCESSES.name)) if has_depths else None
         view = depths.view if depths is not None else None
-        rows, visits = users(accesses(journal), settings.browse.window, view)
+        rows, visits = users(quarantined.accesses(), settings.browse.window, view)
         _check_users(report, rows, tables["users"])
-        _check_pages(report, judged, visits, tables["frontier"])
+        _check_pages(report, seen, visits, tables["frontier"])
         if settings.behaviour:
-            known = ways(accesses(journal), settings.browse.window, settings.frontier.ways)
+            known = ways(quarantined.accesses(), settings.browse.window, settings.frontier.ways)
             _check_ways(report, known, tables["frontier"])
         if depths is not None:
-            _check_depths(report, depths, judged, tables["frontier"])
+            _check_depths(report, depths, seen.judged, tables["frontier"])
         return report
 
 
 def _behind(journal: Journal, topic: str, parts: dict[int, TablePartition]) -> int:
     waiting = 0
     for partition in range(journal.partitions(topic)):
-        raw = parts[partition].get(MARK) if partition in parts else None
-        mark = msgspec.msgpack.decode(raw, type=Mark) if raw is not None else Mark()
+        mark = _mark(parts[partition]) if partition in parts else Mark()
         waiting += journal.end(topic, partition) - mark.offset - 1
     return waiting
+
+
+def _mark(part: TablePartition) -> Mark:
+    raw = part.get(MARK)
+    return msgspec.msgpack.decode(raw, type=Mark) if raw is not None else Mark()
 
 
 def _rows(parts: dict[int, TablePartition], prefix: bytes, row_type: Any) -> Iterator[tuple[bytes, Any]]:
@@ -78,12 +87,19 @@ def _rows(parts: dict[int, TablePartition], prefix: bytes, row_type: Any) -> Ite
             yield key, decode(raw)
 
 
-def _recounted(journal: Journal, judged: Iterable[Outcome], settings: Settings) -> Counts:
+def _recounted(seen: Seen, quarantined: Quarantined, settings: Settings) -> Counts:
     """Return what the crawl's policy counts of the outcomes and accesses."""
     policy = settings.frontier.rule
-    pages = [judged_page(outcome, settings.semantic is not None) for outcome in judged]
-    trace = trace_of(accesses(journal), settings) if lessons(policy).counts_crowd else None
-    return recount(pages, policy, trace, settings.frontier.parents)
+    linking = {
+        url: judged_page(outcome, settings.semantic is not None) for url, outcome in seen.linking.items()
+    }
+    pages = [linking.pop(url) for url in seen.judged]
+    trace = trace_of(quarantined.accesses(), settings) if lessons(policy).counts_crowd else None
+    counts = recount(pages, policy, trace, settings.frontier.parents, linking.values())
+    for fact in quarantined.facts(EVIDENCE.name):
+        if isinstance(fact, Count):
+            counts.add(fact.features, fact.verdict, -fact.times)
+    return counts
 
 
 def judged_page(outcome: Outcome, meanings: bool) -> JudgedPage:
@@ -160,10 +176,11 @@ def _check_users(report: AuditReport, expected: dict[str, UserRow], parts: dict[
 
 
 def _check_pages(
-    report: AuditReport, judged: dict[str, Outcome], visits: dict[str, int], parts: dict[int, TablePartition]
+    report: AuditReport, seen: Seen, visits: dict[str, int], parts: dict[int, TablePartition]
 ) -> None:
+    judged = seen.judged
     pages = {row.url: row for _, row in _rows(parts, PAGE_PREFIX, FrontierRow) if isinstance(row, PageRow)}
-    links = _in_links(judged.values())
+    links = _in_links(seen.linking.values())
     known = {url for url, row in pages.items() if row.verdict is not None or row.visits or row.links}
     for url in known | judged.keys() | visits.keys() | links.keys():
         row = pages.get(url)

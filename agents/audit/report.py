@@ -11,7 +11,8 @@ class AuditReport:
     are pages, candidates and users that the state should know of and does not. ``rows`` were compared and
     ``differences`` of them differ from the recount: ``examples`` names the first few. ``forgotten`` features
     left the bounded store and can't be compared. ``behind`` messages wait to be absorbed: a crawl that is not
-    at rest differs by them.
+    at rest differs by them. ``quarantined`` messages and facts could not be taken in;
+    ``uncounted`` of these the recount can't leave out: what they would have changed shows as differences.
     """
 
     judged: int = 0
@@ -21,6 +22,8 @@ class AuditReport:
     differences: int = 0
     forgotten: int = 0
     behind: int = 0
+    quarantined: int = 0
+    uncounted: int = 0
     examples: list[str] = field(default_factory=list)
 
     def compare(self, what: str, found: object, expected: object) -> None:
@@ -52,4 +55,5 @@ class AuditReport:
             "lost": self.lost,
             "rows": self.rows,
             "differences": self.differences,
+            "quarantined": self.quarantined,
         }

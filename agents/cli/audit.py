@@ -33,6 +33,12 @@ def audit(
             "regions are compared as far as they are kept",
             err=True,
         )
+    if report.quarantined:
+        typer.echo(
+            f"{report.quarantined} messages and facts were quarantined (scentline dead-letters): the recount "
+            f"leaves them out, but for {report.uncounted} whose part in it can't be told",
+            err=True,
+        )
     if as_json:
         print_json(report.as_dict())
     else:

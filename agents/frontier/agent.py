@@ -23,6 +23,7 @@ from agents.metrics.instant import InstantMetrics
 from models.frontier.politeness import HostClocks
 from models.frontier.turns import Turns
 from models.predicate import parse
+from streams.handler import Handler
 from streams.inbox import Shard
 from streams.records import PAUSED, REMOVED, Decoder, FetchOrder, Interest, PredicateDefinition, SightingPack
 from streams.runtime import Runtime
@@ -39,7 +40,7 @@ SHORT_SECONDS = 0.02
 CHOICES_A_SWEEP = 20
 
 
-class FrontierAgent:
+class FrontierAgent(Handler[FrontierRow]):
     """Absorbs sightings, keeps the candidates scored, and orders fetches while the windows have room."""
 
     def __init__(self, runtime: Runtime) -> None:
@@ -134,6 +135,19 @@ class FrontierAgent:
         if self.instant is not None:
             self.instant.close(shard)
         self._estimates.close(shard)
+
+    def restored(self, shard: FrontierShard) -> None:
+        """Take up again what is kept beside the rows; orders that were not sent yet are none."""
+        now = self.runtime.clock()
+        self._estimates.close(shard)
+        self._estimates.open(shard)
+        if self.instant is not None:
+            self.instant.close(shard)
+            self.instant.prepare(shard)
+            self.instant.open(shard, now)
+        if self.book.stops is not None:
+            self.book.stops.forget()
+        self.candidates.restore(shard, now)
 
     def absorb(self, shard: FrontierShard, fact: object) -> None:
         """Change rows and emit evidence for one sighting; candidates are scored when the message is done."""

@@ -41,7 +41,7 @@ class Candidates:
         self.sweep = Sweep(self.shards, self.queues, settings.queue, self.offer)
         #: New links to news, in the mode "instant" (`agents.frontier.instant`).
         self.fresh: Fresh | None = None
-        self._priorities = Priorities(settings, scorer)
+        self.priorities = Priorities(settings, scorer)
         self._random = random
 
     def __len__(self) -> int:
@@ -97,6 +97,14 @@ class Candidates:
             for url in self._of(shard, queue):
                 queue.discard(url)
 
+    def restore(self, shard: FrontierShard, now: float) -> None:
+        """Offer again what is in flight here and not on disk: its order was taken back before it was sent."""
+        for url in self._of(shard, self.flights):
+            found = self.choosable(url)
+            if found is not None:
+                self.flights.land(url, now)
+                self.offer(*found, now)
+
     def _of(self, shard: FrontierShard, urls: Iterable[str]) -> list[str]:
         return [url for url in urls if self.shards.partition(url) == shard.partition]
 
@@ -123,8 +131,8 @@ class Candidates:
         if not self.scope.has(shard, row):
             self.withdraw(row.url)
             return
-        row.priorities = {name: self._priorities.of(shard, row, name) for name in self.queues}
-        kept = self._priorities.keeps(row, highest(row.priorities.values()))
+        row.priorities = {name: self.priorities.of(shard, row, name) for name in self.queues}
+        kept = self.priorities.keeps(row, highest(row.priorities.values()))
         row.state = "candidate" if kept else "aside"
         if not kept:
             self.withdraw(row.url)
@@ -201,8 +209,8 @@ class Candidates:
 
     def _reprice(self, shard: FrontierShard, row: PageRow, predicate: str) -> None:
         """Score a queued candidate anew for one predicate."""
-        priority = row.priorities[predicate] = self._priorities.of(shard, row, predicate)
-        if self._priorities.keeps(row, priority):
+        priority = row.priorities[predicate] = self.priorities.of(shard, row, predicate)
+        if self.priorities.keeps(row, priority):
             self.queues[predicate].put(row.url, host(row.url), priority, row.discovered)
         else:
             self.queues[predicate].discard(row.url)

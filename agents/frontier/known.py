@@ -55,8 +55,10 @@ class Known:
             raise ValueError(
                 f"combiner of {self.predicate}: it has {len(mean)} weights, expected {len(self.mean)}"
             )
-        self.mean = mean
-        self.covariance = np.frombuffer(weighting.covariance).reshape(len(self.mean), -1)
+        covariance = np.frombuffer(weighting.covariance).reshape(len(mean), len(mean))
+        if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
+            raise ValueError(f"combiner of {self.predicate}: a weight is not finite, expected numbers")
+        self.mean, self.covariance = mean, covariance
         self.shifts = weighting.shifts
 
     def logit(self, inputs: Sequence[float]) -> tuple[float, float]:

@@ -1,13 +1,21 @@
 """A candidate's priority: by the policy, by the order of discovery, or by what a redirect handed on."""
 
+import math
+
 from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.scorer import Scorer
+from streams.logging import EventLog
+from streams.quarantine import cause, quarantinable
 from streams.settings import FrontierSettings
 
 #: Where breadth-first puts URLs that no fetched page links to.
 UNLINKED_DEPTH = 1e9
 #: Policies whose priorities can be below the threshold: they are sums of logs, or a logit.
 LEARNED = ("learned", "combined", "collaborative", "linkage")
+#: The priority of a candidate that can't be scored: it comes last.
+UNSCORED = -1e12
+
+log = EventLog("frontier")
 
 
 class Priorities:
@@ -17,6 +25,8 @@ class Priorities:
         self._rule = settings.rule
         self._threshold = settings.threshold if settings.rule in LEARNED else None
         self._scorer = scorer
+        #: Times that a candidate could not be scored.
+        self.unscored = 0
 
     def of(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
         """Return a candidate's priority under the policy, at least what a redirect to it handed on.
@@ -29,9 +39,32 @@ class Priorities:
             # What is known from the log alone is at no distance from the seeds: it comes last.
             near = row.seed or row.links or row.inherited or row.found
             return -float(row.depth) if near else -UNLINKED_DEPTH
-        found = self._scorer.priority(shard, row, predicate)
+        found = self._score(shard, row, predicate)
         inherited = row.inherited.get(predicate)
         return found if inherited is None else max(found, inherited)
+
+    def _score(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
+        try:
+            found = self._scorer.priority(shard, row, predicate)
+        except Exception as error:
+            return self._failed(row, error)
+        return UNSCORED if math.isnan(found) else found
+
+    def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> float | None:
+        """Note in the row what a choice was made by; return the probability of a hit, if there is one."""
+        try:
+            return self._scorer.choose(shard, row, predicate, explored)
+        except Exception as error:
+            self._failed(row, error)
+            return None
+
+    def _failed(self, row: PageRow, error: Exception) -> float:
+        """Count a candidate that can't be scored: what its rows hold is its own failure, and not the end."""
+        if not quarantinable(error):
+            raise error
+        self.unscored += 1
+        log.error("a candidate could not be scored", url=row.url, reason=cause(error))
+        return UNSCORED
 
     def keeps(self, row: PageRow, priority: float) -> bool:
         """Return whether a candidate is worth keeping (ExpandList in Aggarwal 2004, Figure 1)."""

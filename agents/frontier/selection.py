@@ -70,7 +70,7 @@ class Selection:
             return None
         shard, row, explored, probability = picked
         priority = row.priorities.get(predicate, 0.0)
-        expected = self._candidates.scorer.choose(shard, row, predicate, explored)
+        expected = self._candidates.priorities.choose(shard, row, predicate, explored)
         policy = self._settings.rule
         choice = Choice(predicate, policy, explored, probability, priority, now, expected)
         self._leases.order(shard, row, choice, now)

@@ -56,8 +56,13 @@ def outcomes_of(entries: Iterable[Entry]) -> Iterator[Outcome]:
 
 def judged_pages(journal: Journal) -> dict[str, Outcome]:
     """Return the judged pages by URL: the first outcome of each, with what later predicates said of it."""
+    return judged_of(outcomes(journal))
+
+
+def judged_of(told: Iterable[Outcome]) -> dict[str, Outcome]:
+    """Return the pages that outcomes tell of, as `judged_pages` does."""
     found: dict[str, Outcome] = {}
-    for outcome in outcomes(journal):
+    for outcome in told:
         first = found.setdefault(outcome.url, outcome) if not outcome.later else found.get(outcome.url)
         if outcome.later and first is not None and outcome.time == first.time:
             found[outcome.url] = msgspec.structs.replace(first, verdict=outcome.verdict | first.verdict)

@@ -29,6 +29,7 @@ from models.learner.semantic import page_subject
 from models.page import Page
 from models.url import host, identifier
 from models.verdict import Verdict
+from streams.attempts import Place
 from streams.inbox import Shard
 from streams.logging import EventLog
 from streams.metrics.catalogue import KEPT_LEFT
@@ -143,7 +144,7 @@ class Rejudge:
         verdict, failure = self._verdicts.of(page, [predicate])
         origin = f"{PAGES.name}/{partition}@{offset}"
         if failure is not None:
-            self._runtime.bury(outbox, (PAGES, partition, offset), value, failure, "judge")
+            self._runtime.bury(outbox, Place(PAGES.name, partition, offset), value, failure, "judge")
         if verdict:
             self._tell(outbox, fetched, page, verdict, origin)
             self._kept.keep(fetched, page, verdict)

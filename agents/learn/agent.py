@@ -28,6 +28,7 @@ from agents.learn.store import FeatureStore, LearnShard, learn_totals
 from agents.metrics.learn import LearnMetrics
 from models.interest.features import BASE
 from models.learner.shrinkage import base_rate, log_lift
+from streams.handler import Handler
 from streams.inbox import Shard
 from streams.logging import EventLog
 from streams.outbox import Message
@@ -43,7 +44,7 @@ GROUP_SECONDS = 1.0
 log = EventLog("learn")
 
 
-class LearnAgent:
+class LearnAgent(Handler[LearnRow]):
     """Absorbs evidence and tells what it changes."""
 
     def __init__(self, runtime: Runtime) -> None:
@@ -80,6 +81,10 @@ class LearnAgent:
         """Forget a partition."""
         self._changed = {name: owner for name, owner in self._changed.items() if owner is not shard}
         self._learned = {name: owner for name, owner in self._learned.items() if owner is not shard}
+        self._models.closed(shard)
+
+    def restored(self, shard: LearnShard) -> None:
+        """Read the combiners again from their rows."""
         self._models.closed(shard)
 
     def absorb(self, shard: LearnShard, fact: Evidence) -> None:

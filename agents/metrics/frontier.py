@@ -16,6 +16,7 @@ from streams.metrics.catalogue import (
     QUEUE_LIMIT,
     QUEUED,
     RETRYING,
+    UNSCORED,
 )
 from streams.metrics.reading import Reading
 from streams.runtime import Runtime
@@ -62,6 +63,7 @@ class FrontierMetrics:
             reading.add(IN_FLIGHT, number, self._label(name))
         reading.add(QUEUE_LIMIT, candidates.settings.queue)
         reading.add(RETRYING, candidates.retries.urls)
+        reading.add(UNSCORED, candidates.priorities.unscored)
         reading.add(HOSTS_WAITING, candidates.clocks.waiting(self._clock()))
 
     def _measure_urls(self, reading: Reading) -> None:

@@ -1,9 +1,12 @@
 """How far each log was fed, as the topic `log-positions` has it."""
 
 from streams.broadcast import Broadcast
-from streams.records import Decoder, LogPosition, encode
+from streams.logging import EventLog
+from streams.records import Decoder, LogPosition, RecordError, encode
 from streams.topics import LOG_POSITIONS
 from streams.transport.reader import LogReader
+
+log = EventLog("observe")
 
 Message = tuple[str, int, bytes | None, bytes | None]
 
@@ -19,8 +22,14 @@ class Positions:
     def hear(self, key: bytes | None, value: bytes | None) -> None:
         """Take in a message of the topic."""
         if key is not None and value is not None:
-            position = self._decode(value)
-            self._lines[key.decode()] = position.line if position.reading == self._reading else 0
+            try:
+                position = self._decode(value)
+            except RecordError as error:
+                log.warning("a log's position that can't be read is passed over", reason=str(error))
+                return
+            self._lines[key.decode(errors="replace")] = (
+                position.line if position.reading == self._reading else 0
+            )
 
     def line(self, fingerprint: str) -> int:
         """Return the number of the last line of a log that was fed, 0 where none was."""
@@ -36,14 +45,14 @@ class Positions:
         ]
 
 
-async def read_positions(log: LogReader, reading: str) -> Positions:
+async def read_positions(reader: LogReader, reading: str) -> Positions:
     """Return the positions of all logs as they are now."""
     positions = Positions(reading)
 
     def fail(error: BaseException) -> None:
         raise error
 
-    broadcast = Broadcast(log, LOG_POSITIONS.name, positions.hear, fail)
+    broadcast = Broadcast(reader, LOG_POSITIONS.name, positions.hear, fail)
     await broadcast.start()
     await broadcast.stop()
     return positions

@@ -24,6 +24,7 @@ from agents.worker.part import Part
 from agents.worker.roles import MAKERS, Tools
 from agents.worker.room import room
 from streams.app import watch
+from streams.attempts import ATTEMPTS_FILE, Attempts, Place
 from streams.broadcast import Broadcast
 from streams.logging import EventLog
 from streams.metrics.lag import broadcast_lag
@@ -79,10 +80,13 @@ class Worker:
     async def _start(self) -> None:
         self.metrics.ends = self.log.reader.ends
         self.tools = await self._make_tools()
+        attempts = Attempts(self.settings.data / ATTEMPTS_FILE)
+        self._resources.callback(attempts.close)
         for role in self._roles:
             runtime = Runtime(
-                self.log.app(role), self.settings, self.log.publisher, self.fail, metrics=self.metrics
-            )
+                self.log.app(role), self.settings, self.log.publisher, self.fail, metrics=self.metrics,
+                attempts=attempts,
+            )  # fmt: skip
             self.runtimes[role] = runtime
             self.parts[role] = MAKERS[role](runtime, self.tools)
         self._hear_interests = [part.hears_interest for part in self.parts.values() if part.hears_interest]
@@ -133,7 +137,9 @@ class Worker:
             await self._follow(INTERESTS, self._hear_interest)
 
     async def _follow(self, topic: Topic, hear: Callable[[bytes | None, bytes | None], None]) -> None:
-        broadcast = self.broadcasts[topic.name] = Broadcast(self.log.reader, topic.name, hear, self.fail)
+        broadcast = self.broadcasts[topic.name] = Broadcast(
+            self.log.reader, topic.name, hear, self.fail, self._quarantine
+        )
         await broadcast.start()
         self.metrics.watch(broadcast_lag(topic.name, broadcast.behind))
         self._resources.push_async_callback(broadcast.stop)
@@ -181,6 +187,10 @@ class Worker:
         earlier = sorted(self.predicates.active.keys() - self.settings.predicates.keys())
         if earlier:
             log.info("predicates of earlier runs are followed too", predicates=", ".join(earlier))
+
+    def _quarantine(self, place: Place, error: Exception) -> None:
+        """Pass over a message of a broadcast that can't be heard; each worker hears for itself: no letter."""
+        next(iter(self.runtimes.values())).quarantine(place, error)
 
     def fail(self, error: BaseException) -> None:
         """End the worker for an error past which nothing may be written."""

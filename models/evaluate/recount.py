@@ -59,17 +59,24 @@ class CrowdOf(NamedTuple):
     regions: frozenset[str]
 
 
-def recount(pages: Iterable[JudgedPage], policy: str, trace: Trace | None, parents: int) -> Counts:
+def recount(
+    pages: Iterable[JudgedPage],
+    policy: str,
+    trace: Trace | None,
+    parents: int,
+    linking: Iterable[JudgedPage] = (),
+) -> Counts:
     """Return all that ``policy`` counts over ``pages``, the first of each URL; their order is of no account.
 
     ``trace`` is the log, None where there is none. ``parents`` bounds the in-linking pages that count for a
-    page. Link features count without bound, each distinct target once, and not to the page itself.
+    page. Link features count without bound, each distinct target once, and not to the page itself. Pages that
+    are ``linking`` alone count as sources of links, and for nothing themselves.
     """
     judged: dict[str, JudgedPage] = {}
     for page in pages:
         judged.setdefault(page.url, page)
     found, log = lessons(policy), trace or Trace(())
-    inlinks = _in_links(judged)
+    inlinks = _in_links(judged, [*judged.values(), *linking])
     counts = Counts()
     for url, page in judged.items():
         sources = inlinks[url]
@@ -106,10 +113,12 @@ def crowd_of(url: str, judged: Mapping[str, JudgedPage], log: Log) -> CrowdOf:
     )
 
 
-def _in_links(judged: Mapping[str, JudgedPage]) -> dict[str, dict[bytes, InLink]]:
-    """Return the links between judged pages: for each target those to it, by the source's identifier."""
+def _in_links(
+    judged: Mapping[str, JudgedPage], sources: Iterable[JudgedPage]
+) -> dict[str, dict[bytes, InLink]]:
+    """Return the links from ``sources`` to judged pages: for each those to it, by the source's identifier."""
     found: dict[str, dict[bytes, InLink]] = {url: {} for url in judged}
-    for page in judged.values():
+    for page in sources:
         name = identifier(page.url)
         for target, link in links_of(page).items():
             if target in found:

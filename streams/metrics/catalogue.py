@@ -99,6 +99,7 @@ HOSTS_WAITING = _gauge(
     "frontier_hosts_waiting", "hosts that may not be asked now: delay, back-off, or being asked"
 )
 ORDERS = _counter("fetch_orders", "fetches ordered, by what chose them", "predicate", "chosen")
+UNSCORED = _counter("candidates_unscored", "times that a candidate could not be scored; it comes last")
 LEASES_LOST = _counter("leases_lost", "fetches that were not answered within their lease")
 HUBS = _gauge("frontier_hubs", "news hubs that are revisited")
 NEW_NEWS = _gauge("frontier_new_news", "new links to news that wait to be fetched at once")

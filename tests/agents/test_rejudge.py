@@ -110,7 +110,9 @@ class Partition:
         offset = self.shard.mark.offset + 1
         found = self.journal.read(PAGES.name, 0, offset, 1)
         for entry in found:
-            for arrival in self.shard.accept(offset, self.inbox._read(self.shard, offset, entry.value)):
+            for arrival in self.shard.accept(
+                offset, self.inbox.absorber._read(self.shard, offset, entry.value)
+            ):
                 self._judge.absorb(self.shard, arrival)
         return bool(found)
 

@@ -15,6 +15,7 @@ import msgspec
 
 from models.url import host
 from streams.app import watch
+from streams.handler import Handler
 from streams.inbox import Shard
 from streams.records import AccessPack, Decoder, Visited
 from streams.runtime import Runtime
@@ -40,7 +41,7 @@ def settings_of(broker: str, data: Path, commit_seconds: float = 0.5) -> Setting
     )
 
 
-class Counter:
+class Counter(Handler[Row]):
     """Counts each access, and tells of it in the partition of its URL's host."""
 
     def __init__(self, runtime: Runtime) -> None:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from agents.crawl.journal import open_journal
+from streams.handler import Handler
 from streams.inbox import MARK, Mark, Shard
 from streams.metrics.catalogue import DEAD_LETTERS as BURIED
 from streams.records import VERSION, DeadLetter, Decoder, Pack, SightingPack, Visited, encode
@@ -26,14 +27,8 @@ PRAISE = Praised("http://a.test/", 5)
 STRANGE = "facts of a kind that is not known here, passed over: 1 of 2 in the pack"
 
 
-class Counting:
+class Counting(Handler[int]):
     """A handler that counts the visits of each URL."""
-
-    def opened(self, shard: Shard[int]) -> None: ...
-
-    def closed(self, shard: Shard[int]) -> None: ...
-
-    def committed(self, shard: Shard[int]) -> None: ...
 
     def absorb(self, shard: Shard[int], fact: Any) -> None:
         key = fact.url.encode()

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streams.outbox import PACK_BYTES, PACK_FACTS, Outbox
-from streams.records import Decoder, Listed, SightingPack
+from streams.records import Decoder, Met, SightingPack
 
 decode = Decoder[Any](SightingPack)
 
@@ -27,14 +27,14 @@ def test_no_pack_of_several_facts_is_larger_than_allowed_and_each_fact_is_sent_o
     emitted: list[tuple[int, int, int]],
 ) -> None:
     outbox = Outbox("pages/3")
-    expected: dict[int, list[tuple[int, int, Listed]]] = {0: [], 1: []}
+    expected: dict[int, list[tuple[int, int, Met]]] = {0: [], 1: []}
     for offset, (partition, size, times) in enumerate(emitted):
         outbox.begin(offset)
         for index in range(times):
-            fact = Listed("u" * size)
+            fact = Met(b"u" * size, {}, ())
             outbox.emit("sightings", partition, fact)
             expected[partition].append((offset, index, fact))
-    sent: dict[int, list[tuple[int, int, Listed]]] = {0: [], 1: []}
+    sent: dict[int, list[tuple[int, int, Met]]] = {0: [], 1: []}
     for _, partition, _, value in outbox.take():
         pack = decode(value or b"")
         assert pack.source == "pages/3"
@@ -47,5 +47,5 @@ def test_a_pack_that_fits_is_not_cut_by_its_bytes() -> None:
     outbox = Outbox("pages/3")
     outbox.begin(0)
     for _ in range(PACK_FACTS + 1):
-        outbox.emit("sightings", 0, Listed("u" * (PACK_BYTES // PACK_FACTS - 20)))
+        outbox.emit("sightings", 0, Met(b"u" * (PACK_BYTES // PACK_FACTS - 20), {}, ()))
     assert [len(decode(value or b"").facts) for _, _, _, value in outbox.take()] == [PACK_FACTS, 1]

@@ -10,28 +10,31 @@ from typing import Any
 
 import pytest
 
+from streams.handler import Handler
 from streams.inbox import Shard
-from streams.records import Access, AccessPack, Decoder, Pack, encode
+from streams.records import Access, AccessPack, Decoder, Pack, Visited, encode
 from streams.runtime import Runtime
 from streams.settings import Settings
 from streams.stateful import Stateful
-from streams.topics import ACCESSES
+from streams.topics import ACCESSES, SIGHTINGS
 from tests.agents.shards import a_runtime, disk
 
 
-class Raising:
-    """A handler that counts accesses and can't bear one of them."""
+class Raising(Handler[int]):
+    """A handler that counts accesses and can't bear one of them, which it finds when it has counted."""
 
-    def opened(self, shard: Shard[int]) -> None: ...
+    error: Exception = OSError("the disk is gone")
+    refusals = 0
 
-    def closed(self, shard: Shard[int]) -> None: ...
-
-    def committed(self, shard: Shard[int]) -> None: ...
+    def refused(self, shard: Shard[int], value: bytes) -> None:
+        self.refusals += 1
 
     def absorb(self, shard: Shard[int], fact: Any) -> None:
-        if fact.user == "bad":
-            raise ValueError("a bad user")
         shard.put(fact.user.encode(), (shard.get(fact.user.encode()) or 0) + 1)
+        shard.put(b"all", (shard.get(b"all") or 0) + 1)
+        shard.outbox.emit(SIGHTINGS.name, 0, Visited(fact.url, fact.user, fact.time))
+        if fact.user == "bad":
+            raise self.error
 
 
 class Messages:
@@ -66,7 +69,7 @@ def test_a_message_that_was_half_absorbed_is_not_written_by_the_last_flush(
     )
 
     async def run() -> None:
-        with pytest.raises(ValueError, match="a bad user"):
+        with pytest.raises(OSError, match="the disk is gone"):
             await inbox._run(Messages(encode(pack)))
         await inbox.flush()
 
@@ -94,7 +97,7 @@ def test_a_group_ends_when_its_messages_hold_the_bytes_that_are_set(tmp_path: Pa
         inbox._generation = runtime.app.consumer_generation_id
         asyncio.run(inbox._run(Messages(*[value] * 8)))
         assert rows.shard(int, ACCESSES).mark.offset == 5
-        assert shard.size() == (2, 1, 2 * len(value))
+        assert shard.size() == (2, 2, 2 * len(value))
 
 
 class Waiting(Messages):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agents.predicates import read_definition
 from streams import records
+from streams.dead_letters import why
 from streams.records import (
     VERSION,
     Count,
@@ -183,8 +184,14 @@ class Praised(msgspec.Struct, array_like=True, frozen=True, tag="praised"):
     stars: int
 
 
-facts = st.builds(Seeded, st.text()) | st.builds(Visited, st.text(), st.text(), st.floats(allow_nan=False))
+urls = st.text(max_size=20).map("http://a.test/{}".format)
+times = st.floats(-6e10, 2e11)
+facts = st.builds(Seeded, urls) | st.builds(Visited, urls, st.text(), times)
 mixed = st.lists(facts | st.builds(Praised, st.text(), st.integers(0, 5)), min_size=1, max_size=12)
+no_urls = st.sampled_from(
+    ["", "x", "http:///", "ftp://a.test/", "http://a@b.test/", "http://a.test", "h" * 5000]
+)
+no_times = st.sampled_from([float("nan"), float("inf"), 1e300, -1e12])
 
 
 @settings(derandomize=True, deadline=None)
@@ -203,6 +210,18 @@ def test_the_known_facts_of_a_pack_are_read_whatever_else_is_in_it(found: list[A
     else:
         assert not strange
     assert read == Pack(source=source, facts=known)
+
+
+@settings(derandomize=True, deadline=None)
+@given(facts, st.builds(Seeded, no_urls) | st.builds(Visited, urls, st.text(), no_times))
+def test_a_fact_that_no_reader_could_use_is_left_out_alone(good: Any, bad: Any) -> None:
+    facts = [(7, 0, bad), (7, 1, good)]
+    with pytest.raises(UnknownFactsError, match="facts that can't be read, passed over: 1 of 2") as caught:
+        Decoder[Any](SightingPack)(encode(Pack(source="pages/0", facts=facts)))
+    assert caught.value.known == Pack(source="pages/0", facts=facts[1:])
+    assert why(caught.value) == "unreadable"
+    with pytest.raises(RecordError, match="not a Pack: Expected"):
+        Decoder[Any](SightingPack)(encode(Pack(source="pages/0", facts=facts[:1])))
 
 
 def test_unknown_evidence_is_told_apart_too() -> None:

@@ -182,7 +182,7 @@ RECORDS: dict[str, tuple[Any, ...]] = {
     DEAD_LETTERS.name: (
         DeadLetter(
             topic="pages", partition=3, offset=7, reason="not a FetchedPage", value=b"\xc1",
-            time=1_700_000_000.5,
+            time=1_700_000_000.5, why="quarantine", origin=(6, 1),
         ),
     ),
     LOG_POSITIONS.name: (LogPosition(line=20_000, reading="0f1e2d3c"),),

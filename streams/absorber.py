@@ -1,0 +1,107 @@
+"""Absorbing one inbox message: its facts change rows, but for what can't be read or has to be quarantined."""
+
+from collections.abc import Callable
+from typing import Any, Generic
+
+from streams.attempts import Place
+from streams.dead_letters import bury, why
+from streams.handler import Handler, Row
+from streams.inbox import Shard
+from streams.records import Pack, RecordError, UnknownFactsError, encode
+from streams.runtime import Runtime
+from streams.topics import Topic
+
+#: The number that stands for all facts of a message.
+WHOLE = -1
+#: Origins left free where a quarantined fact would have emitted, more than any fact does: what follows it has
+#: the same origins should the fact be absorbed another time.
+LEFT_FREE = 1_000_000
+
+
+class Absorber(Generic[Row]):
+    """Has a handler absorb the facts of messages of ``topic``, as ``decode`` reads them.
+
+    What is quarantined of the open group's messages is noted in the shard, so that it is buried again when they
+    are absorbed again.
+    """
+
+    def __init__(
+        self, runtime: Runtime, topic: Topic, decode: Callable[[bytes], Pack[Any]], handler: Handler[Row]
+    ) -> None:
+        self._runtime = runtime
+        self._topic = topic
+        self._decode = decode
+        self._handler = handler
+
+    def place(self, shard: Shard[Row], offset: int) -> Place:
+        """Return where a message of the shard stands."""
+        return Place(self._topic.name, shard.partition, offset)
+
+    def absorb(self, shard: Shard[Row], event: Any) -> bool:
+        """Absorb a message, but for what is quarantined of it; return whether that went well.
+
+        Where it did not, one fact more is quarantined, and what it did before it raised must be taken back:
+        nothing of the open group may be written. Raises what is no failure of the fact.
+        """
+        offset, value = event.message.offset, event.value or b""
+        if shard.fresh(offset):
+            pack = self._read(shard, offset, value)
+            for number, fact in enumerate(shard.accept(offset, pack)):
+                if (offset, number) in shard.quarantined:
+                    alone: Pack[Any] = Pack(source=pack.source, facts=[(*shard.origin, fact)])
+                    self._bury(shard, number, encode(alone), value)
+                elif not self._absorb(shard, offset, number, fact):
+                    return False
+        shard.absorbed(event, len(value))
+        return True
+
+    def bury_whole(self, shard: Shard[Row], event: Any, reason: str) -> None:
+        """Absorb a message that is quarantined whole."""
+        shard.quarantined[event.message.offset, WHOLE] = reason
+        self.absorb(shard, event)
+
+    def _absorb(self, shard: Shard[Row], offset: int, number: int, fact: Any) -> bool:
+        try:
+            self._handler.absorb(shard, fact)
+        except Exception as error:
+            self._quarantine(shard, offset, number, error)
+            return False
+        return True
+
+    def _read(self, shard: Shard[Row], offset: int, value: bytes) -> Pack[Any]:
+        """Return the facts of a message that are known; what can't be read of it goes to the dead letters."""
+        nothing: Pack[Any] = Pack(facts=[])
+        if (offset, WHOLE) not in shard.quarantined:
+            try:
+                pack = self._decode(value)
+                shard.check_source(pack)
+                return pack
+            except UnknownFactsError as error:
+                self._bury_unread(shard, offset, error.unknown, error)
+                return error.known
+            except RecordError as error:
+                self._bury_unread(shard, offset, value, error)
+                return nothing
+            except Exception as error:
+                self._quarantine(shard, offset, WHOLE, error)
+        shard.begin(offset)
+        self._bury(shard, WHOLE, value, value)
+        return nothing
+
+    def _quarantine(self, shard: Shard[Row], offset: int, number: int, error: Exception) -> None:
+        shard.quarantined[offset, number] = self._runtime.quarantine(self.place(shard, offset), error)
+
+    def _bury(self, shard: Shard[Row], number: int, letter: bytes, value: bytes) -> None:
+        """Bury what is quarantined of the message that is being absorbed."""
+        offset = shard.mark.offset
+        shard.mark.quarantined += 1
+        bury(
+            shard.outbox, self.place(shard, offset), letter, shard.quarantined[offset, number], "quarantine",
+            self._runtime.clock(), None if number == WHOLE else shard.origin,
+        )  # fmt: skip
+        shard.outbox.skip(LEFT_FREE)
+        self._handler.refused(shard, value)
+
+    def _bury_unread(self, shard: Shard[Row], offset: int, value: bytes, error: RecordError) -> None:
+        shard.begin(offset)
+        self._runtime.bury(shard.outbox, self.place(shard, offset), value, str(error), why(error))
