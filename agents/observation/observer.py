@@ -133,16 +133,18 @@ class Observer:
             self._counts.malformed += 1
             return Malformed(str(error))
         reason = page_view(entry)
-        asks = self._robots is not None and "/robots.txt" in entry.url
-        if reason is not None and not asks:
+        if reason is not None and not self._counts_user(entry):
             return self._filter(reason)
         client = self._client(entry)
         who = self._counted(entry, client)
         if self._robots is not None:
-            if asks:
-                self._robots.ask(who, entry)
+            self._robots.ask(who, entry)
             reason = reason or self._robots.reason(who, entry, client)
         return self._access(entry, who) if reason is None else self._filter(reason)
+
+    def _counts_user(self, entry: Entry) -> bool:
+        """Return whether anything is made of who sent a line: views of pages, and requests for robots.txt."""
+        return (self._robots is not None and "/robots.txt" in entry.url) or page_view(entry) is None
 
     def _client(self, entry: Entry) -> str | None:
         """Return the pseudonym of the client that a line came from, None where it does not tell."""
@@ -169,9 +171,9 @@ class Observer:
         return (entry.user if self._settings.user_field else None) or entry.client or entry.user or ""
 
     def identities(self, line: bytes) -> tuple[str, ...]:
-        """Return whom a line names: the one that it counts under, its client, and whom else it may count as.
+        """Return whom a line names: the one that it counts under, its client, then all others.
 
-        Nobody if it is unreadable.
+        Nobody if it is unreadable. As in `observe`, it depends on the lines before.
         """
         try:
             text = text_of(line)
@@ -180,8 +182,12 @@ class Observer:
             entry = self._entry(text)
         except LogLineError:
             return ()
-        found = [self._identity(entry), entry.client]
-        found += [name for name in (entry.user, self._network(entry.client)) if name and name not in found]
+        name, network = self._identity(entry), self._network(entry.client)
+        if network is not None and self._counts_user(entry):
+            who = self._counted(entry, self._client(entry))
+            name = name if who == self._pseudonyms.of(name) else network
+        found = [name, entry.client]
+        found += [other for other in (entry.user, network) if other and other not in found]
         return tuple(found)
 
     def agent(self, line: bytes) -> str | None:

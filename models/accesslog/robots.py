@@ -57,7 +57,8 @@ class Robots:
 
     def ask(self, identity: str, entry: Entry) -> None:
         """Take in a request of any kind: one for robots.txt makes its sender a robot."""
-        if entry.url.partition("?")[0].endswith("/robots.txt"):
+        url = entry.url
+        if "/robots.txt" in url and url.partition("?")[0].endswith("/robots.txt"):
             self._note(identity, "robot by robots.txt")
 
     def reason(self, identity: str, entry: Entry, client: str | None = None) -> str | None:

@@ -294,3 +294,12 @@ def test_whom_a_line_names_is_told_for_those_who_are_to_be_forgotten() -> None:
     assert reader.identities(combined()) == ("192.0.2.7", "192.0.2.7")
     assert reader.identities(b"alice was here") == ()
     assert reader.pseudonym("alice") == pseudonym("alice")
+
+
+def test_whom_a_line_counts_under_is_told_when_its_address_has_too_many_users() -> None:
+    reader = Observer(ObserveSettings(base_url="https://example.org", client_users=1), KEY)
+    assert reader.identities(combined(user="alice")) == ("alice", "192.0.2.7")
+    assert reader.identities(combined("/a.png", user="bob")) == ("bob", "192.0.2.7")
+    assert reader.identities(combined(user="bob")) == ("192.0.2.7", "192.0.2.7", "bob")
+    assert access(combined(user="bob"), reader).user == pseudonym("192.0.2.7")
+    assert access(combined(user="alice"), reader).user == pseudonym("alice")
