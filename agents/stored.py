@@ -1,8 +1,11 @@
 """Files that this program writes and reads again: written whole, read bounded, named in every error."""
 
+import os
+import stat
 from collections.abc import Callable
+from errno import EINVAL
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 T = TypeVar("T")
 
@@ -24,10 +27,42 @@ def read_stored(path: Path, most: int, unpack: Callable[[bytes], T], error: type
 
 
 def write_stored(path: Path, data: bytes) -> None:
-    """Write a file in the place of an earlier one: the whole file, or none; raises `OSError`."""
+    """Write a file, its owner's alone, in the place of an earlier one: the whole file, or none.
+
+    It is on the disk when this returns: a failure of power leaves neither an empty file nor a part of one. What
+    stands in the way, such as a symbolic link, is not followed. Raises `OSError`.
+    """
     partial = path.with_name(f"{path.name}.partial")
+    partial.unlink(missing_ok=True)
     try:
-        partial.write_bytes(data)
+        number = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         partial.replace(path)
+        _sync(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def open_plain(path: Path, *, follow: bool = True) -> BinaryIO:
+    """Open what is a plain file for reading.
+
+    What is none, such as a pipe, on which reading would wait, is an `OSError`; so is a symbolic link, unless it
+    may be followed.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    number = os.open(path, flags)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(EINVAL, "not a plain file", str(path))
+    return os.fdopen(number, "rb")
+
+
+def _sync(directory: Path) -> None:
+    number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

@@ -65,7 +65,7 @@ def unseal(kind: Kind, data: bytes, content: type[T]) -> tuple[T, str]:
     document = _decompressed(data)
     try:
         head = msgspec.msgpack.decode(document, type=_Head)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise SealedError(f"expected what `{kind.writer}` wrote: {error}") from error
     if head.name != kind.name:
         raise SealedError(f"it says it is {head.name[:40]!r}, expected {kind.name!r}")

@@ -78,7 +78,7 @@ class TablePartition:
 def writing(data: Path, table: str, partition: int) -> Iterator[TablePartition]:
     """Open or make a partition of a table under the data directory of a crawl that does not run."""
     directory = _directory(data)
-    directory.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     db = Rdict(str(directory / f"{table}-{partition}.db"), Options(raw_mode=True))
     try:
         yield TablePartition(db)

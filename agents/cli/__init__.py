@@ -1,6 +1,7 @@
 """The command line, one command a file; nothing slow is imported before a command runs."""
 
 import importlib
+import os
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -38,12 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``scentline`` with ``arguments`` (the process's own where None) and exit with its status.
 
     An error that people can mend ends as one line on standard error and status 2. SIGTERM ends a command as
-    Ctrl-C does.
+    Ctrl-C does. Whatever a command writes is its owner's alone: data directories say who read what.
     """
     from agents.cli.app import app, complaint
     from agents.signals import end_as_by_ctrl_c
 
     end_as_by_ctrl_c()
+    os.umask(0o077)
     load_commands()
     try:
         app(args=None if arguments is None else list(arguments), prog_name="scentline")

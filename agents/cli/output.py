@@ -4,12 +4,13 @@ import csv
 import io
 import json
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import typer
 
-#: What a spreadsheet takes for the beginning of a formula.
+#: What a spreadsheet takes for the beginning of a formula, in each of its widths.
 _FORMULA = ("=", "+", "-", "@")
 
 
@@ -36,8 +37,8 @@ def csv_line(cells: Iterable[object]) -> str:
     A text that a spreadsheet would take for a formula gets an apostrophe before it (OWASP, CSV Injection); what
     is not printable, line ends among it, is escaped.
 
-    >>> print(csv_line(["=1+1", 'say "hi", twice', -1.5, None]))
-    '=1+1,"say ""hi"", twice",-1.5,
+    >>> print(csv_line(["=1+1", "＝1+1", 'say "hi", twice', -1.5, None]))
+    '=1+1,'＝1+1,"say ""hi"", twice",-1.5,
     """
     out = io.StringIO()
     csv.writer(out, lineterminator="").writerow([_cell(cell) for cell in cells])
@@ -50,7 +51,9 @@ def _cell(value: object) -> object:
     from streams.logging import printable
 
     text = printable(value, len(value))
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    # Compatible forms are full-width, small and raised signs (UAX #15); some programs pass over white space.
+    begins = unicodedata.normalize("NFKC", text.lstrip()[:1])
+    return f"'{text}" if begins.startswith(_FORMULA) else text
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -27,6 +27,7 @@ class ControlService:
         self._runtime = runtime
         self._predicates = predicates
         self._spool = Spool(runtime.settings.data)
+        self._stuck: set[str] = set()
 
     async def run(self) -> None:
         """Look at the spool now and then; never returns."""
@@ -38,11 +39,21 @@ class ControlService:
     async def look(self) -> None:
         """Carry out the requests that wait."""
         for name in self._spool.names():
+            if name in self._stuck:
+                continue
             try:
-                await self._take_up(name)
-            except RefusedError as error:
-                log.warning("a request is refused", reason=str(error))
-                self._spool.refuse(name, str(error))
+                await self._answer(name)
+            except OSError as error:
+                # It is done, or refused, and done it would be again at every look.
+                self._stuck.add(name)
+                log.warning("a request can't be removed", reason=error.strerror)
+
+    async def _answer(self, name: str) -> None:
+        try:
+            await self._take_up(name)
+        except RefusedError as error:
+            log.warning("a request is refused", reason=str(error))
+            self._spool.refuse(name, str(error))
 
     async def _take_up(self, name: str) -> None:
         judges = self._runtime.settings.judge

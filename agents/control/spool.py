@@ -5,17 +5,22 @@ The embedded log has one writer, the crawl. Whoever wants something of it puts a
 of their times, and removes each when it is done. A crawl that is killed in between does it again.
 """
 
+import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
 import msgspec
 
 from agents.control.requests import MOST_BYTES, RefusedError, Request
+from agents.stored import open_plain, write_stored
 
 DIRECTORY = "requests"
 _REQUEST, _REFUSED = ".json", ".refused"
+#: How files end that were not written whole, by this and by earlier versions.
+_UNFINISHED = (".partial", ".part")
 #: Seconds between two looks at whether a request was taken up.
 LOOK_SECONDS = 0.05
 
@@ -30,21 +35,27 @@ class Spool:
         self._directory = data / DIRECTORY
 
     def put(self, request: Request, name: str | None = None) -> str:
-        """Add a request; return its name. One with the ``name`` of another takes its place."""
-        self._directory.mkdir(parents=True, exist_ok=True)
+        """Add a request; return its name. One with the ``name`` of another takes its place.
+
+        Raises `RefusedError` where it can't be written.
+        """
         found = name or f"{time.time_ns():020d}-{token_hex(4)}"
-        self._write(found, _REQUEST, _encode(request))
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._write(found, _REQUEST, _encode(request))
+        except OSError as error:
+            raise RefusedError(f"a request can't be put into {self._directory}: {error.strerror}") from error
         return found
 
     def names(self) -> list[str]:
-        """Return the names of the requests that wait, the oldest first."""
-        return sorted(path.stem for path in self._directory.glob(f"*{_REQUEST}"))
+        """Return the names of the requests that wait, the oldest first; what is no plain file is none."""
+        return sorted(name.removesuffix(_REQUEST) for name in self._files() if name.endswith(_REQUEST))
 
     def read(self, name: str) -> Request:
         """Return a request; raises `RefusedError` where the file holds none."""
         path = self._directory / (name + _REQUEST)
         try:
-            with path.open("rb") as file:
+            with open_plain(path, follow=False) as file:
                 data = file.read(MOST_BYTES + 1)
             if len(data) > MOST_BYTES:
                 raise RefusedError(f"the request has more than {MOST_BYTES} bytes")
@@ -73,7 +84,7 @@ class Spool:
                 return False
             time.sleep(LOOK_SECONDS)
         refused = self._directory / (name + _REFUSED)
-        if refused.exists():
+        if refused.is_file():
             reason = refused.read_text(encoding="utf-8")
             refused.unlink()
             raise RefusedError(reason)
@@ -81,14 +92,15 @@ class Spool:
 
     def tidy(self) -> None:
         """Remove refusals that nobody waited for, and files that were never finished."""
-        for path in self._leftovers():
-            path.unlink(missing_ok=True)
+        for name in list(self._files()):
+            if name.endswith((_REFUSED, *_UNFINISHED)):
+                with suppress(OSError):
+                    (self._directory / name).unlink()
 
-    def _leftovers(self) -> Iterator[Path]:
-        yield from self._directory.glob(f"*{_REFUSED}")
-        yield from self._directory.glob("*.part")
+    def _files(self) -> Iterator[str]:
+        """Yield the names of the plain files: a pipe or a directory there is nobody's request."""
+        with suppress(OSError), os.scandir(self._directory) as entries:
+            yield from (entry.name for entry in entries if entry.is_file(follow_symlinks=False))
 
     def _write(self, name: str, suffix: str, data: bytes) -> None:
-        part = self._directory / f"{name}{suffix}.part"
-        part.write_bytes(data)
-        part.replace(self._directory / (name + suffix))
+        write_stored(self._directory / (name + suffix), data)

@@ -135,7 +135,7 @@ def _settings(place: Place, policy: str, budget: int, proxy: str) -> Settings:
 
 
 def _crawl(settings: Settings, place: Place) -> Crawled | None:
-    settings.data.mkdir()
+    settings.data.mkdir(mode=0o700)
     started = time.monotonic()
     seeds = seeds_of_log(str(place.log), settings)
     observer = Observer(settings.observe, user_key(settings.observe, settings.data / KEY_FILE))

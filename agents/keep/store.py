@@ -72,7 +72,7 @@ class KeptPages:
     def _begin(self) -> None:
         """Begin the next file."""
         self.close()
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self._sizes:
             self._sizes = {path: path.stat().st_size for path in files(self._directory)}
         last = max((int(path.name.partition(".")[0]) for path in self._sizes), default=0)

@@ -2,10 +2,13 @@
 
 import hmac
 import logging
+import os
 import secrets
 from functools import lru_cache
 from pathlib import Path
 
+from agents.stored import open_plain, write_stored
+from streams.configuration import ConfigurationError
 from streams.settings import ObserveSettings
 
 _log = logging.getLogger(__name__)
@@ -13,6 +16,10 @@ _REMEMBERED = 65_536
 _LONG = 200
 _DIGITS = 16
 _KEY_BYTES = 32
+#: Bytes of a kept key that are read.
+_MOST_BYTES = 65_536
+#: What a file holds that lost its content with the power.
+_NOTHING = b"\0 \t\r\n"
 
 #: The file in a data directory that holds a random key.
 KEY_FILE = "user-key"
@@ -23,25 +30,70 @@ def user_key(settings: ObserveSettings, kept: Path) -> bytes:
 
     An empty key counts as none: pseudonyms made with it could be undone by anyone. The random key is kept in
     the file ``kept``, for its owner only: a crawl that goes on must call its users by the same names, or it
-    would count their accesses again.
+    would count their accesses again. Raises `ConfigurationError` where it can't be kept or read.
     """
     if settings.user_key is not None and settings.user_key.get_secret_value():
         return settings.user_key.get_secret_value().encode()
+    known = kept_key(kept)
     _log.warning(
         "observe: no key for the users' pseudonyms (observe.user_key, SCENTLINE_OBSERVE__USER_KEY): using a "
         "random one, kept beside the crawl's data in %s; who has both can undo the pseudonyms",
         kept.name,
     )
-    if kept.exists():
-        return kept.read_bytes()
+    if known is not None:
+        return known
     key = secrets.token_bytes(_KEY_BYTES)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    # Written whole under another name first: a key cut short by a crash would be another key.
-    fresh = kept.with_suffix(".new")
-    fresh.touch(mode=0o600)
-    fresh.write_bytes(key)
-    fresh.replace(kept)
+    try:
+        kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_stored(kept, key)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the key of the users' pseudonyms can't be kept in {kept}: {error.strerror}"
+        ) from error
     return key
+
+
+def kept_key(kept: Path) -> bytes | None:
+    """Return the key in a file, None where there is none.
+
+    One that others than its owner may read or write is closed to them, with a warning. Raises
+    `ConfigurationError` for one that can't be read or closed, or that is empty: anyone could work out the
+    pseudonyms.
+    """
+    try:
+        file = open_plain(kept)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigurationError(f"{kept}: the key can't be read: {error.strerror}") from error
+    with file:
+        _close_to_others(kept, file.fileno())
+        key = file.read(_MOST_BYTES)
+    if not key.strip(_NOTHING):
+        raise ConfigurationError(
+            f"{kept}: an empty file, expected the key of the users' pseudonyms; put the key back, or delete "
+            "the file where no log was fed yet"
+        )
+    return key
+
+
+def _close_to_others(kept: Path, number: int) -> None:
+    mode = os.fstat(number).st_mode
+    if not mode & 0o077:
+        return
+    try:
+        os.fchmod(number, 0o600)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{kept}: others may {'write' if mode & 0o022 else 'read'} the key; expected a file for its owner "
+            f"alone (mode 600), and it can't be made one: {error.strerror}"
+        ) from error
+    _log.warning(
+        "observe: others could %s the key of the users' pseudonyms, %s: it is its owner's alone now; whoever "
+        "has it can undo the pseudonyms",
+        "write" if mode & 0o022 else "read",
+        kept.name,
+    )
 
 
 class Pseudonyms:

@@ -1,12 +1,12 @@
 """What a pseudonym is replaced by, decided once and kept until the replacement is complete."""
 
-import os
 import re
 import secrets
 from pathlib import Path
 
 import msgspec
 
+from agents.stored import write_stored
 from models.interest.features import user as user_feature
 from streams.configuration import ConfigurationError
 from streams.topics import partition_of
@@ -79,14 +79,7 @@ def pending(data: Path) -> Replacement | None:
 
 def begin(data: Path, replacement: Replacement) -> None:
     """Note a replacement on disk before anything is replaced: a second one would part the user in two."""
-    path = data / PLAN_FILE
-    fresh = path.with_suffix(".new")
-    fresh.touch(mode=0o600)
-    with fresh.open("wb") as file:
-        file.write(msgspec.json.encode(replacement))
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    write_stored(data / PLAN_FILE, msgspec.json.encode(replacement))
 
 
 def end(data: Path) -> None:

@@ -1,6 +1,6 @@
 """Whose pseudonym is to be replaced: worked out from who it is, or taken as given."""
 
-from agents.observation.pseudonym import KEY_FILE, Pseudonyms
+from agents.observation.pseudonym import KEY_FILE, Pseudonyms, kept_key
 from agents.privacy.plan import is_pseudonym
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
@@ -30,5 +30,4 @@ def key_of(settings: Settings) -> bytes | None:
     configured = settings.observe.user_key
     if configured is not None and configured.get_secret_value():
         return configured.get_secret_value().encode()
-    kept = settings.data / KEY_FILE
-    return kept.read_bytes() if kept.exists() else None
+    return kept_key(settings.data / KEY_FILE)

@@ -40,7 +40,7 @@ def take(settings: Settings, progress: Progress) -> int:
     data = settings.data
     if data.exists() and any(data.iterdir()):
         raise ConfigurationError(f"data {data}: not empty; a snapshot needs a directory of its own")
-    data.mkdir(parents=True, exist_ok=True)
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         keep_fixed(settings)
         with Admin(settings) as admin, Journal.open(data / "journal") as journal:

@@ -93,7 +93,7 @@ def open_writer(path: Path) -> Database:
     Raises `JournalInUseError` when another process holds it, `StorageError` where it can't be opened.
     """
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Database(Rdict(str(path), _options()), path)
     except Exception as error:
         # RocksDB tells of its lock in so many ways; where the lock file can't even be made, it is the disk.
