@@ -2,6 +2,9 @@
 
 Found by bands, each of which leads to the few pages last judged that have the same; then compared slot by slot.
 A page that was judged is never a duplicate, of itself least of all.
+
+Who copies a site may be asked first. So a page is the duplicate of another owner's only where that owner is
+vouched for more (`models.frontier.trust`), or where that is not told: whoever is trusted less silences nobody.
 """
 
 from hashlib import blake2b
@@ -10,10 +13,11 @@ from typing import TypeAlias
 import msgspec
 
 from agents.judges.rows import LaterRow
+from models.domain import owner
 from models.duplicates.sketch import Sketch, bands, likeness, sketch
 from models.page import Page
 from models.traps.barren import space
-from models.url import identifier
+from models.url import host, identifier
 from streams.inbox import Shard
 from streams.settings import JudgeSettings
 
@@ -27,10 +31,11 @@ BAND_PAGES = 8
 
 
 class SketchRow(msgspec.Struct, array_like=True, frozen=True, tag="sketch"):
-    """A judged page and the sketch of its text."""
+    """A judged page, the sketch of its text, and the part of all trust that its owner had."""
 
     url: str
     sketch: Sketch
+    vouched: float | None = None
 
 
 class BandRow(msgspec.Struct, array_like=True, tag="band"):
@@ -49,16 +54,28 @@ class SpaceRow(msgspec.Struct, array_like=True, tag="space"):
 DuplicateRow: TypeAlias = SketchRow | BandRow | SpaceRow | LaterRow
 
 
+def same_owner(first: str, second: str) -> bool:
+    """Tell whether two URLs are of one owner, as far as their hosts tell."""
+    return owner(host(first)) == owner(host(second))
+
+
+def _outweighs(judged: SketchRow, arrived: SketchRow) -> bool:
+    if judged.vouched is None or arrived.vouched is None:
+        return True
+    return judged.vouched > arrived.vouched or same_owner(judged.url, arrived.url)
+
+
 class Duplicates:
     """Looks pages up among those judged before in a shard, and enters them."""
 
     def __init__(self, settings: JudgeSettings) -> None:
         self._settings = settings
 
-    def original(self, shard: Shard[DuplicateRow], page: Page) -> str | None:
+    def original(self, shard: Shard[DuplicateRow], page: Page, vouched: float | None = None) -> str | None:
         """Return the URL of a judged page that this one is like; None, and it is entered, where there is none.
 
-        Pages of few words are like none: what they share is their template.
+        Pages of few words are like none: what they share is their template. ``vouched`` is the part of all
+        trust that the page's owner has, None where that is not told.
         """
         settings = self._settings
         if not settings.duplicates:
@@ -71,9 +88,10 @@ class Duplicates:
             return None
         keys = [BAND_PREFIX + band for band in bands(found)]
         rows = [shard.get(band) for band in keys]
-        nearest = self._nearest(shard, rows, found)
+        arrived = SketchRow(page.url, found, vouched)
+        nearest = self._nearest(shard, rows, arrived)
         if nearest is None:
-            shard.put(key, SketchRow(page.url, found))
+            shard.put(key, arrived)
             for band, row in zip(keys, rows, strict=True):
                 before = row.pages if isinstance(row, BandRow) else []
                 shard.put(band, BandRow([*before, identifier(page.url)][-BAND_PAGES:]))
@@ -97,15 +115,15 @@ class Duplicates:
         return False
 
     def _nearest(
-        self, shard: Shard[DuplicateRow], rows: list[DuplicateRow | None], found: Sketch
+        self, shard: Shard[DuplicateRow], rows: list[DuplicateRow | None], arrived: SketchRow
     ) -> str | None:
         pages = dict.fromkeys(page for row in rows if isinstance(row, BandRow) for page in row.pages)
         best, nearest = self._settings.likeness, None
         for page in pages:
             row = shard.get(SKETCH_PREFIX + page)
-            if not isinstance(row, SketchRow):
+            if not isinstance(row, SketchRow) or not _outweighs(row, arrived):
                 continue
-            alike = likeness(found, row.sketch)
+            alike = likeness(arrived.sketch, row.sketch)
             if alike > best or (alike == best and nearest is None):
                 best, nearest = alike, row.url
         return nearest

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agents.duplicates import DuplicateRow, Duplicates
+from agents.duplicates import DuplicateRow, Duplicates, same_owner
 from agents.judges.outcomes import outcome_of
 from agents.judges.reading import PageReader
 from agents.judges.rows import LATER_PREFIX, LaterRow
@@ -102,10 +102,11 @@ class JudgeAgent(Handler[DuplicateRow]):
             kind = "gone" if page.missing else "refused"
             self._refuse(shard.outbox, fetched, kind, page.barred, barren=page.missing)
             return
-        original = self._duplicates.original(shard, page)
+        original = self._duplicates.original(shard, page, fetched.order.vouched)
         if original is not None:
             self._read.count("duplicate")
-            self._refuse(shard.outbox, fetched, "refused", f"near-duplicate of {original}", barren=True)
+            barren = fetched.order.vouched is None or same_owner(original, page.url)
+            self._refuse(shard.outbox, fetched, "refused", f"near-duplicate of {original}", barren=barren)
             return
         self._read.count("judged")
         verdict = self._verdict(shard, arrival)

@@ -430,7 +430,8 @@ class FetchOrder(Record, kw_only=True):
     choice was, ``expected`` how probable a hit is, where the policy says so; ``explored`` tells whether chance
     alone chose it, ``lease`` is the end of the wait in seconds since the epoch. With ``revisit`` the page is
     fetched again for its links, and not judged; ``order`` counts its revisits then. ``pattern`` is that of the
-    URL at the time of the order, where the policy has a use for it.
+    URL at the time of the order, where the policy has a use for it. ``vouched`` is the part of all
+    trust that the host's owner had (`models.frontier.trust`); older orders do not tell.
     """
 
     url: Url
@@ -445,6 +446,7 @@ class FetchOrder(Record, kw_only=True):
     expected: Finite | None = None
     revisit: Revisit | None = None
     pattern: str = ""
+    vouched: float | None = None
 
 
 class FetchedPage(Record, kw_only=True):

@@ -155,6 +155,11 @@ class FrontierSettings(Section):
     )
     budget: Annotated[int, Field(ge=0)] = Field(0, description="Pages to judge in all; 0 is no limit.")
     host_budget: Annotated[int, Field(ge=0)] = Field(0, description="Pages to judge a host; 0 is no limit.")
+    domain_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.03,
+        description="Share of the latest 200 fetches beyond which a registered domain, /24 or /64 that no seed "
+        "vouches for stands back for others that are worth a third as much at least; 1 is no limit.",
+    )
     max_depth: Annotated[int, Field(ge=0)] = Field(0, description="Links from a seed at most; 0 is no limit.")
     depth: Literal["", "auto"] = Field(
         "", description="With auto, each host is crawled as deep as its users go, or else its links are new."

@@ -36,6 +36,8 @@ CLOCKS = 100_000
 IDLE_SECONDS = 0.25
 #: Seconds between two looks at least, so that a full window does not make it turn round and round.
 SHORT_SECONDS = 0.02
+#: Seconds between two looks while a host that had less than its share is waited for.
+WAIT_SECONDS = 0.1
 #: Choices between two steps of the sweep.
 CHOICES_A_SWEEP = 20
 
@@ -152,6 +154,7 @@ class FrontierAgent(Handler[FrontierRow]):
     def absorb(self, shard: FrontierShard, fact: object) -> None:
         """Change rows and emit evidence for one sighting; candidates are scored when the message is done."""
         self._estimates.absorb(shard, fact)
+        self.candidates.fairness.absorb(shard, fact)
         self.book.absorb(shard, fact)
 
     def committed(self, shard: Shard[FrontierRow]) -> None:
@@ -165,6 +168,7 @@ class FrontierAgent(Handler[FrontierRow]):
         ended, self.book.ended = self.book.ended, []
         for sighting in ended:
             self._landing.land(sighting, now)
+        self.candidates.fairness.settle()
         if self._estimates.sweep(shard):
             self.candidates.sweep.renew()
         self.candidates.refresh(shard, touched, now)
@@ -210,6 +214,8 @@ class FrontierAgent(Handler[FrontierRow]):
             return 0.0
         if changed:
             return SHORT_SECONDS
+        if self.candidates.fairness.waits:
+            return WAIT_SECONDS
         # Looks at every host with candidates: only where there is time for it.
         return min(IDLE_SECONDS, max(SHORT_SECONDS, self.candidates.next_ready(now) - now))
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from random import Random
 
+from agents.frontier.fairness import Fairness
 from agents.frontier.flights import Flight, Flights
 from agents.frontier.fresh import Fresh
 from agents.frontier.opening import Opening
@@ -19,6 +20,9 @@ from models.frontier.politeness import HostClocks
 from models.frontier.queue import CandidateQueue
 from models.url import host
 from streams.settings import FrontierSettings
+
+#: Candidates scored anew to find one of an owner that had less, for each choice at most.
+FAIR_TRIES = 5
 
 
 class Candidates:
@@ -42,6 +46,7 @@ class Candidates:
         #: New links to news, in the mode "instant" (`agents.frontier.instant`).
         self.fresh: Fresh | None = None
         self.priorities = Priorities(settings, scorer)
+        self.fairness = Fairness(settings.domain_share, clocks, self.priorities.worth)
         self._random = random
 
     def __len__(self) -> int:
@@ -82,6 +87,7 @@ class Candidates:
         """Take up the next few rows of a shard that was opened: every open URL in it is offered anew."""
         shard, rows = self.opening.step()
         for row in rows:
+            self.fairness.take_up(shard, row)
             if row.state == "leased" and row.choice is not None:
                 self.flights.fly(row.url, Flight.of(row.choice, row.lease, now))
             elif row.state in OPEN:
@@ -185,7 +191,7 @@ class Candidates:
 
         while True:
             drawn_from = queue.count(ready) if explored else 1
-            url = queue.sample(self._random, ready) if explored else self._best(queue, predicate, ready)
+            url = queue.sample(self._random, ready) if explored else self._best(queue, predicate, ready, now)
             if url is None:
                 return None
             found = self.choosable(url)
@@ -194,7 +200,9 @@ class Candidates:
                 return (*found, explored, probability)
             self.withdraw(url)  # its host's budget, or its space, was spent since it came in
 
-    def _best(self, queue: CandidateQueue, predicate: str, ready: Callable[[str], bool]) -> str | None:
+    def _best(
+        self, queue: CandidateQueue, predicate: str, ready: Callable[[str], bool], now: float
+    ) -> str | None:
         for _ in range(self.settings.rescored):
             top = queue.best(self.settings.rescored, ready)
             for url in top:
@@ -204,8 +212,22 @@ class Candidates:
             best = queue.best(1, ready)
             # Scoring anew may have set aside all that was looked at, while worse ones wait behind.
             if best or not top:
-                return best[0] if best else None
+                return self._fairest(queue, predicate, best[0], now) if best else None
         return None
+
+    def _fairest(self, queue: CandidateQueue, predicate: str, best: str, now: float) -> str | None:
+        """Return the best candidate that is fair to choose, scored anew; None while one is waited for."""
+        for _ in range(FAIR_TRIES):
+            url = self.fairness.choose(queue, best, now)
+            if url is None or url == best:
+                return url
+            found = self.shards.find(url)
+            before = queue.priority(url)
+            if found is not None:
+                self._reprice(*found, predicate)
+            if url in queue and queue.priority(url) >= before:
+                return url
+        return best if best in queue else None
 
     def _reprice(self, shard: FrontierShard, row: PageRow, predicate: str) -> None:
         """Score a queued candidate anew for one predicate."""
@@ -219,3 +241,4 @@ class Candidates:
         """Take a URL out of the queues: its fetch is ordered."""
         self.withdraw(row.url)
         self.flights.fly(row.url, Flight.of(choice, row.lease, now))
+        self.fairness.shares.fetched(host(row.url))

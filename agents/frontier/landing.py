@@ -4,6 +4,7 @@ from agents.frontier.book import Ended
 from agents.frontier.candidates import Candidates
 from agents.frontier.instant import Instant
 from agents.frontier.rows import OPEN
+from models.domain import server
 from models.frontier.politeness import HostClocks
 from models.frontier.turns import Turns
 from models.url import host
@@ -25,6 +26,7 @@ class Landing:
         """Take in how one fetch ended."""
         flight = self._candidates.flights.land(sighting.url, now)
         _tell_clocks(self._candidates.clocks, sighting, now)
+        self._candidates.fairness.shares.serves(sighting.server, host(sighting.url))
         if isinstance(sighting, Judged):
             self._candidates.withdraw(sighting.url)
             if flight is not None and not flight.explored and not flight.instant:
@@ -48,7 +50,7 @@ def _tell_clocks(clocks: HostClocks, sighting: Ended, now: float) -> None:
     revisit = sighting.outcome if isinstance(sighting, Revisited) else ""
     asked = not isinstance(sighting, Postponed) and revisit != "early"
     if sighting.server:
-        clocks.serves(sighting.server, name, asked=asked)
+        clocks.serves(server(sighting.server), name, asked=asked)
     if sighting.crawl_delay:
         clocks.crawl_delay(name, sighting.crawl_delay)
     if isinstance(sighting, Postponed) or not asked:

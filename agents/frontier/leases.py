@@ -7,6 +7,7 @@ from agents.frontier.keys import TOTALS_KEY, page_key, totals_of
 from agents.frontier.orders import choice_of, order_of, send
 from agents.frontier.rows import CHOOSABLE, INSTANT, Choice, FrontierRow, FrontierShard, PageRow
 from agents.metrics.frontier import FrontierMetrics
+from models.url import host
 from streams.logging import EventLog
 from streams.records import FetchOrder
 from streams.runtime import Runtime
@@ -44,10 +45,9 @@ class Leases:
         row.attempts += 1
         row.lease = now + self._settings.lease_seconds
         self._lease(shard, row, choice, now)
-        pattern = self._pattern(row.url)
-        send(
-            self._runtime, shard, order_of(choice, row.url, row.attempts, row.depth, row.lease, pattern=pattern)
-        )
+        pattern, vouched = self._pattern(row.url), self._candidates.fairness.shares.vouched(host(row.url))
+        order = order_of(choice, row.url, row.attempts, row.depth, row.lease, pattern=pattern, vouched=vouched)
+        send(self._runtime, shard, order)
         by = INSTANT if choice.policy == INSTANT else "chance" if choice.explored else "policy"
         self._metrics.ordered(choice.predicate, by)
 

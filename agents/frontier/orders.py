@@ -15,6 +15,7 @@ def order_of(
     lease: float,
     *,
     pattern: str = "",
+    vouched: float | None = None,
     revisit: Revisit | None = None,
 ) -> FetchOrder:
     """Return the order for a choice: the fetch of a URL by this ``number``, whose answer is waited for."""
@@ -31,6 +32,7 @@ def order_of(
         expected=choice.expected,
         revisit=revisit,
         pattern=pattern,
+        vouched=vouched,
     )
 
 

@@ -10,6 +10,8 @@ from streams.settings import FrontierSettings
 
 #: Where breadth-first puts URLs that no fetched page links to.
 UNLINKED_DEPTH = 1e9
+#: Below its negative a logit is the log of its probability.
+MOST_LOGIT = 30.0
 #: Policies whose priorities can be below the threshold: they are sums of logs, or a logit.
 LEARNED = ("learned", "combined", "collaborative", "linkage")
 #: The priority of a candidate that can't be scored: it comes last.
@@ -65,6 +67,16 @@ class Priorities:
         self.unscored += 1
         log.error("a candidate could not be scored", url=row.url, reason=cause(error))
         return UNSCORED
+
+    def worth(self, priority: float) -> float:
+        """Return the log of what a priority is worth beside others: that of the probability, if it is one.
+
+        Products of interest ratios are too high where they are high: candidates that are better than any page
+        are worth the same. Orders have no measure: any candidate is worth as much as any other.
+        """
+        if self._rule == "learned":
+            return -math.log1p(math.exp(-priority)) if priority > -MOST_LOGIT else priority
+        return min(0.0, priority) if self._rule in LEARNED else 0.0
 
     def keeps(self, row: PageRow, priority: float) -> bool:
         """Return whether a candidate is worth keeping (ExpandList in Aggarwal 2004, Figure 1)."""

@@ -11,6 +11,7 @@ from streams.metrics.catalogue import (
     HOSTS,
     HOSTS_WAITING,
     IN_FLIGHT,
+    LARGEST_OWNER,
     LEASES_LOST,
     ORDERS,
     QUEUE_LIMIT,
@@ -65,6 +66,7 @@ class FrontierMetrics:
         reading.add(RETRYING, candidates.retries.urls)
         reading.add(UNSCORED, candidates.priorities.unscored)
         reading.add(HOSTS_WAITING, candidates.clocks.waiting(self._clock()))
+        reading.add(LARGEST_OWNER, candidates.fairness.shares.largest)
 
     def _measure_urls(self, reading: Reading) -> None:
         totals = self._totals()

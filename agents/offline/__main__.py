@@ -8,8 +8,15 @@ import argparse
 import asyncio
 from pathlib import Path
 
+from agents.offline.dangers.rivals import KINDS, Rivals
 from agents.offline.newspaper.site import Site
-from agents.offline.serve import serve_archive, serve_dangers, serve_newspaper, serve_synthetic
+from agents.offline.serve import (
+    serve_archive,
+    serve_dangers,
+    serve_newspaper,
+    serve_rivals,
+    serve_synthetic,
+)
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.offline.warc import ArchiveError
 
@@ -36,6 +43,10 @@ def _arguments() -> argparse.ArgumentParser:
     synthetic.add_argument("--pages-per-site", type=int, required=True)
     synthetic.add_argument("--topics", type=int, required=True)
     webs.add_parser("dangers").add_argument("record", type=Path)
+    rivals = webs.add_parser("rivals")
+    rivals.add_argument("record", type=Path)
+    rivals.add_argument("kinds", nargs="*", choices=(*KINDS, []))
+    rivals.add_argument("--seed", type=int, required=True)
     newspaper = webs.add_parser("newspaper")
     newspaper.add_argument("record", type=Path)
     for name in ("old", "first", "articles", "every"):
@@ -50,12 +61,15 @@ async def _serve(given: argparse.Namespace) -> None:
         )
     elif given.web == "dangers":
         await serve_dangers(given.record, given.port, _ready, until_stdin_closes=True)
+    elif given.web == "rivals":
+        web = Rivals(tuple(given.kinds), given.seed)
+        await serve_rivals(web, given.record, given.port, _ready, until_stdin_closes=True)
     elif given.web == "newspaper":
         site = Site(given.old, given.first, given.articles, given.every)
         await serve_newspaper(site, given.record, given.port, _ready, until_stdin_closes=True)
     else:
-        web = SyntheticWeb(given.seed, given.sites, given.pages_per_site, given.topics)
-        await serve_synthetic(web, given.host, given.port, given.log, _ready, until_stdin_closes=True)
+        synthetic = SyntheticWeb(given.seed, given.sites, given.pages_per_site, given.topics)
+        await serve_synthetic(synthetic, given.host, given.port, given.log, _ready, until_stdin_closes=True)
 
 
 def _ready(url: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from agents.offline.archive import Progress
+from agents.offline.dangers.rivals import Rivals
 from agents.offline.newspaper.site import Site
 
 _CLOSE_SECONDS = 10.0
@@ -26,8 +27,8 @@ class ServerProcessError(Exception):
 class ServerProcess:
     """A running child process that serves an offline web at `url`.
 
-    Start one with `archive`, `synthetic`, `dangers` or `newspaper`; they return once it serves, and raise
-    `ServerProcessError` when it ends before that. The child ends with `close`, and on its own when this
+    Start one with `archive`, `synthetic`, `dangers`, `rivals` or `newspaper`; they return once it serves, and
+    raise `ServerProcessError` when it ends before that. The child ends with `close`, and on its own when this
     process ends in any way, for it waits for the end of a pipe that only this process holds. Ctrl-C does not
     reach it.
     """
@@ -77,6 +78,11 @@ class ServerProcess:
     def dangers(cls, record: Path) -> "ServerProcess":
         """Serve the dangerous web, `agents.offline.dangers`; it is no proxy, and `url` is its home page."""
         return cls(["dangers", "--", str(record)])
+
+    @classmethod
+    def rivals(cls, rivals: Rivals, record: Path) -> "ServerProcess":
+        """Serve honest and hostile sites, `agents.offline.dangers.rivals`; `url` is an honest home page."""
+        return cls(["rivals", f"--seed={rivals.seed}", "--", str(record), *rivals.kinds])
 
     @classmethod
     def newspaper(cls, site: Site, record: Path) -> "ServerProcess":

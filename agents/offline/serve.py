@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agents.offline.answer import Answerer
 from agents.offline.archive import Archive, Progress
+from agents.offline.dangers.rivals import Rivals
 from agents.offline.dangers.server import DangerServer
 from agents.offline.newspaper.server import NewspaperServer
 from agents.offline.newspaper.site import Site
@@ -76,6 +77,19 @@ async def serve_dangers(
 ) -> None:
     """Serve the dangerous web, which notes in the file ``record`` what it was asked; else as `serve` does."""
     async with DangerServer(record, port) as server:
+        await _serve_on(server.url, ready, until_stdin_closes=until_stdin_closes)
+
+
+async def serve_rivals(
+    rivals: Rivals,
+    record: Path,
+    port: int = 0,
+    ready: Callable[[str], None] | None = None,
+    *,
+    until_stdin_closes: bool = False,
+) -> None:
+    """Serve honest and hostile sites side by side; else as `serve_dangers` does."""
+    async with DangerServer(record, port, rivals) as server:
         await _serve_on(server.url, ready, until_stdin_closes=until_stdin_closes)
 
 

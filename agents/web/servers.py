@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from models.domain import server
+
 #: An order waits here for as many seconds at most; a longer wait is for the frontier, which has other pages.
 PATIENCE_SECONDS = 2.0
 #: Seconds after which a server that is being asked is tried again.
@@ -18,6 +20,11 @@ BUSY_SECONDS = 1.0
 #: Seconds between two looks at whether a server is free, for those who wait for it.
 LOOK_SECONDS = 0.1
 _MAX_SERVERS = 100_000
+
+
+def _names(addresses: Iterable[str]) -> list[str]:
+    """Return what the servers at some addresses are known by, each once."""
+    return list(dict.fromkeys(map(server, addresses)))
 
 
 class TooEarlyError(Exception):
@@ -37,9 +44,9 @@ class _Server:
 class Servers:
     """Knows who is being asked, and when a request to each server last began.
 
-    A server is known by its addresses: `take` and `start` need all of them. At most 100,000 are kept, those
-    longest not asked are forgotten first. ``clock`` returns seconds, and never goes back. ``waits`` and
-    ``waited`` say how often and for how many seconds a delay was waited for here.
+    A server is known by its addresses, those of one /64 by that: `take` and `start` need all of them. At most
+    100,000 are kept, those longest not asked are forgotten first. ``clock`` returns seconds, and never goes
+    back. ``waits`` and ``waited`` say how often and for how many seconds a delay was waited for here.
 
     >>> servers = Servers(lambda: 0.0)
     >>> servers.take(["192.0.2.1", "192.0.2.2"], 1.0)
@@ -60,19 +67,20 @@ class Servers:
 
         Whoever took it has to `release` it.
         """
-        known = [self._servers[address] for address in addresses if address in self._servers]
+        names = _names(addresses)
+        known = [self._servers[name] for name in names if name in self._servers]
         if any(server.taken for server in known):
             raise TooEarlyError(max(delay, BUSY_SECONDS))
         self._wait(known, delay)
-        for address in addresses:
-            self._server(address).taken = True
+        for name in names:
+            self._server(name).taken = True
 
     def release(self, addresses: Sequence[str]) -> None:
         """Let others to a server again."""
-        for address in addresses:
-            server = self._servers.get(address)
-            if server is not None:
-                server.taken = False
+        for name in _names(addresses):
+            found = self._servers.get(name)
+            if found is not None:
+                found.taken = False
 
     @asynccontextmanager
     async def turn(self, addresses: Sequence[str], delay: float) -> AsyncIterator[None]:
@@ -96,13 +104,13 @@ class Servers:
         """
         await self.ready(addresses, delay)
         now = self._clock()
-        for address in addresses:
-            self._server(address).started = now
-            self._servers.move_to_end(address)
+        for name in _names(addresses):
+            self._server(name).started = now
+            self._servers.move_to_end(name)
 
     async def ready(self, addresses: Sequence[str], delay: float) -> None:
         """Wait until the last request to a server is ``delay`` seconds ago; `TooEarlyError` as for `start`."""
-        servers = [self._server(address) for address in addresses]
+        servers = [self._server(name) for name in _names(addresses)]
         while (wait := self._wait(servers, delay)) > 0:
             self.waits += 1
             self.waited += wait
@@ -115,11 +123,11 @@ class Servers:
             raise TooEarlyError(wait)
         return wait
 
-    def _server(self, address: str) -> _Server:
-        server = self._servers.get(address)
-        if server is None:
-            server = self._servers[address] = _Server(-math.inf)
+    def _server(self, name: str) -> _Server:
+        found = self._servers.get(name)
+        if found is None:
+            found = self._servers[name] = _Server(-math.inf)
             if len(self._servers) > _MAX_SERVERS:
-                oldest = next((name for name, one in self._servers.items() if not one.taken), address)
+                oldest = next((other for other, one in self._servers.items() if not one.taken), name)
                 del self._servers[oldest]
-        return server
+        return found

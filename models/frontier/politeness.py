@@ -100,6 +100,18 @@ class HostClocks:
         clock = self._clocks.get(host)
         return clock is None or (not clock.busy(self._at_once) and now >= clock.opens())
 
+    def soon(self, host: str, now: float, seconds: float) -> bool:
+        """Tell whether a host may be asked within so many seconds, should what is in flight be answered soon.
+
+        A fetch that has been in flight for longer is not expected to be.
+        """
+        clock = self._clocks.get(host)
+        if clock is None:
+            return True
+        last = clock.server.started if clock.delay else clock.started
+        busy = clock.busy(self._at_once) and now - last > seconds
+        return not busy and clock.opens() <= now + seconds
+
     def waiting(self, now: float) -> int:
         """Return how many hosts may not be asked now, of those that were asked of late."""
         return sum(clock.busy(self._at_once) or now < clock.opens() for clock in self._clocks.values())

@@ -138,6 +138,26 @@ class CandidateQueue:
                 heappush(self._tops, lane.top)
         return [item[2] for item in chosen]
 
+    def heads(self, meets: Callable[[str], bool]) -> list[str]:
+        """Return the best candidate of each host, best first, until ``meets`` says that a host is the last.
+
+        ``meets`` is asked once a host, and must not change the queue; hosts behind the last are not looked at.
+        """
+        found: list[str] = []
+        opened: list[_Lane] = []
+        while self._tops:
+            lane = self._next_lane()
+            if lane is None:
+                continue
+            opened.append(lane)
+            found.append(lane.heap[0][2])
+            if meets(lane.heap[0][3]):
+                break
+        for lane in opened:
+            lane.top = lane.heap[0]
+            heappush(self._tops, lane.top)
+        return found
+
     def hosts(self) -> Collection[str]:
         """Return the hosts that have candidates."""
         return self._lanes.keys()
@@ -173,19 +193,12 @@ class CandidateQueue:
         heads: list[_Item] = []
         while len(chosen) < count:
             while tops and (not heads or tops[0] < heads[0]):
-                top = heappop(tops)
-                lane = lanes.get(top[3])
-                if lane is None or lane.top is not top:
+                lane = self._next_lane()
+                if lane is None:
                     continue
-                self._drop_stale(lane.heap)
-                if lane.heap[0] is not top:
-                    lane.top = lane.heap[0]
-                    heappush(tops, lane.top)
-                    continue
-                lane.top = None
                 opened.append(lane)
-                if ready(top[3]):
-                    heappush(heads, top)
+                if ready(lane.heap[0][3]):
+                    heappush(heads, lane.heap[0])
             if not heads:
                 return
             item = heads[0]
@@ -196,6 +209,20 @@ class CandidateQueue:
                 heapreplace(heads, heap[0])
             else:
                 heappop(heads)
+
+    def _next_lane(self) -> _Lane | None:
+        """Take the best host's lane from ``_tops``; None where what stands there is out of date."""
+        top = heappop(self._tops)
+        lane = self._lanes.get(top[3])
+        if lane is None or lane.top is not top:
+            return None
+        self._drop_stale(lane.heap)
+        if lane.heap[0] is not top:
+            lane.top = lane.heap[0]
+            heappush(self._tops, lane.top)
+            return None
+        lane.top = None
+        return lane
 
     def _drop_stale(self, heap: list[_Item]) -> None:
         live = self._live

@@ -98,6 +98,7 @@ HOSTS = _gauge("frontier_hosts", "hosts that have candidates in a queue", "predi
 HOSTS_WAITING = _gauge(
     "frontier_hosts_waiting", "hosts that may not be asked now: delay, back-off, or being asked"
 )
+LARGEST_OWNER = _gauge("frontier_largest_owner", "largest share of the latest fetches that one owner had")
 ORDERS = _counter("fetch_orders", "fetches ordered, by what chose them", "predicate", "chosen")
 UNSCORED = _counter("candidates_unscored", "times that a candidate could not be scored; it comes last")
 LEASES_LOST = _counter("leases_lost", "fetches that were not answered within their lease")

@@ -64,6 +64,48 @@ def test_a_duplicate_is_not_entered(shard: Shard[DuplicateRow]) -> None:
     assert look(shard, *pages) == [None, "http://a.org/first", None]
 
 
+def of(site: str, number: int) -> Page:
+    """Return a page of a site; those of one number have the same text."""
+    text = a_page("", start=1000 * number)
+    return Page(f"http://{site}/{number}", text.title, text.text)
+
+
+def test_a_mirror_that_was_asked_first_silences_no_original(shard: Shard[DuplicateRow]) -> None:
+    duplicates = Duplicates(JudgeSettings())
+    for number in range(100):
+        assert duplicates.original(shard, of("mirror.net", number), 0.01) is None
+    for number in range(100):
+        assert duplicates.original(shard, of("original.org", number), 0.2) is None
+
+
+def test_nor_does_one_that_is_trusted_as_much(shard: Shard[DuplicateRow]) -> None:
+    duplicates = Duplicates(JudgeSettings())
+    found = [duplicates.original(shard, of(site, 1), 0.0) for site in ("mirror.net", "original.org")]
+    assert found == [None, None]
+
+
+def test_copies_of_whom_is_trusted_more_are_refused(shard: Shard[DuplicateRow]) -> None:
+    duplicates = Duplicates(JudgeSettings())
+    assert duplicates.original(shard, of("original.org", 1), 0.2) is None
+    assert duplicates.original(shard, of("mirror.net", 1), 0.01) == "http://original.org/1"
+
+
+def test_an_owner_is_its_own_duplicate_whatever_its_hosts_are_called(shard: Shard[DuplicateRow]) -> None:
+    duplicates = Duplicates(JudgeSettings())
+    assert duplicates.original(shard, of("www.mirror.net", 1), 0.01) is None
+    assert duplicates.original(shard, of("shop.mirror.net", 1), 0.02) == "http://www.mirror.net/1"
+    assert duplicates.original(shard, of("192.0.2.1", 2), 0.01) is None
+    assert duplicates.original(shard, of("192.0.2.99", 2), 0.02) == "http://192.0.2.1/2"
+
+
+def test_a_mirror_that_is_likest_does_not_hide_a_copy_on_the_own_site(shard: Shard[DuplicateRow]) -> None:
+    duplicates = Duplicates(JudgeSettings())
+    own, mirror = a_page("own", changed=16), a_page("mirrored")
+    assert duplicates.original(shard, Page("http://mirror.net/", mirror.title, mirror.text), 0.01) is None
+    assert duplicates.original(shard, own, 0.2) is None
+    assert duplicates.original(shard, a_page("again"), 0.2) == "http://a.org/own"
+
+
 def test_short_pages_are_like_none(shard: Shard[DuplicateRow]) -> None:
     assert look(shard, a_page("first", length=30), a_page("second", length=30)) == [None, None]
     assert look(shard, a_page("x", length=30), a_page("y", length=30), least_words=20)[1] == "http://a.org/x"

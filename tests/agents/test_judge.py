@@ -247,6 +247,21 @@ def test_a_near_duplicate_is_refused_by_the_name_of_its_original_and_teaches_not
     assert (fact.crawl_delay, fact.elapsed) == (2.0, 0.1)
 
 
+@pytest.mark.parametrize(("vouched", "refused"), [((0.01, 0.2), False), ((0.2, 0.01), True)])
+def test_a_mirror_is_the_copy_however_early_it_came_and_ends_no_space(
+    judge: JudgeAgent, rows: Disk, vouched: tuple[float, float], refused: bool
+) -> None:
+    shard = rows.shard(DuplicateRow, PAGES, 1)
+    first, second = (
+        msgspec.structs.replace(page, order=msgspec.structs.replace(page.order, vouched=part))
+        for page, part in zip((a_page(LONG), a_copy()), vouched, strict=True)
+    )
+    arrived(judge, shard, first, 7)
+    facts = [fact for _, fact in emitted(arrived(judge, shard, second, 8), SIGHTINGS)]
+    failed = [fact for fact in facts if isinstance(fact, Failed)]
+    assert [(fact.reason, fact.barren) for fact in failed] == [(f"near-duplicate of {URL}", False)] * refused
+
+
 def test_pages_that_come_again_after_a_crash_give_the_same_messages(judge: JudgeAgent, rows: Disk) -> None:
     pages = (a_page(LONG), a_copy(), a_page(LONG), a_copy("http://c.org/other"))
 

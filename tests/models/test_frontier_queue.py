@@ -71,6 +71,20 @@ class QueueAgainstDictionary(RuleBasedStateMachine):
         for host, number, priority in batch:
             self.discovered(host, number, priority)
 
+    @rule(last=ready_hosts)
+    def heads(self, last: frozenset[str]) -> None:
+        best: dict[str, str] = {}
+        for item in sorted(self.model.values()):
+            best.setdefault(item[3], item[2])
+        expected = []
+        for host, url in best.items():
+            expected.append(url)
+            if host in last:
+                break
+        asked = Recorder(*last)
+        assert self.queue.heads(lambda host: not asked(host)) == expected
+        assert len(asked.asked) == len(set(asked.asked))
+
     @rule(seed=st.integers(0, 1000), rounds=st.integers(1, 8))
     def rescored(self, seed: int, rounds: int) -> None:
         rng = random.Random(seed)

@@ -19,14 +19,22 @@ class GoneError(Exception):
 class Exchange:
     """A request for ``target`` (path and query), the ``attempt``-th for it, and the connection it came by.
 
+    ``agent`` is who asks, as it calls itself.
+
     An answer that is not framed by its length ends with `finish` or `reset`.
     """
 
     def __init__(
-        self, target: str, attempt: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        target: str,
+        attempt: int,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        agent: str = "",
     ) -> None:
         self.target = target
         self.attempt = attempt
+        self.agent = agent
         self.status = 0
         parts = urlsplit(f"//x{target}")
         self.path = parts.path

@@ -1,19 +1,21 @@
-"""The servers of the dangerous web, and the record of what they were asked and when."""
+"""The servers of the dangerous webs, and the record of what they were asked and when."""
 
 import asyncio
 import json
+import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from agents.offline.dangers.exchange import Answering, Exchange, GoneError
-from agents.offline.dangers.web import FORBIDDEN, address, hosts
+from agents.offline.dangers.web import FORBIDDEN, Dangers
 
 _HEAD_BYTES = 300_000
+_AGENT = re.compile(r"^User-Agent: *([^\r]*)", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,27 @@ def read_log(path: Path) -> list[Asked]:
     return [Asked(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+class Web(Protocol):
+    """Hosts by name: their addresses, the first of which is where a crawl starts, and what answers there."""
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """The address of each host."""
+
+    def hosts(self, port: int) -> Mapping[str, Answering]:
+        """Return what answers at each host; the servers listen on ``port``."""
+
+
 class DangerServer:
-    """Serves the dangerous web on loopback: each host at an address of its own, all on one port.
+    """Serves a dangerous web on loopback: each host at an address of its own, all on one port.
 
     Each request is a line of JSON in ``log``, written when it has ended, in whatever way. Raises OSError
     where it can't listen or write the log. Use it as ``async with DangerServer(path) as server:``.
     """
 
-    def __init__(self, log: Path, port: int = 0) -> None:
+    def __init__(self, log: Path, port: int = 0, web: Web | None = None) -> None:
         self._path = log
+        self._web: Web = web or Dangers()
         self._port = port
         self._attempts: Counter[tuple[str, str]] = Counter()
         self._resources = AsyncExitStack()
@@ -52,19 +66,19 @@ class DangerServer:
     @property
     def url(self) -> str:
         """The home page, from which a crawl starts."""
-        return f"http://{address('home')}:{self._port}/"
+        return f"http://{next(iter(self._web.addresses.values()))}:{self._port}/"
 
     async def __aenter__(self) -> "DangerServer":
         self._log: TextIO = self._path.open("a", encoding="utf-8", buffering=1)
         self._resources.callback(self._log.close)
         try:
-            for name in hosts(0):
-                await self._listen(name, address(name))
+            for name, address in self._web.addresses.items():
+                await self._listen(name, address)
             await self._listen(FORBIDDEN, FORBIDDEN)
         except BaseException:
             await self._resources.aclose()
             raise
-        self._hosts = hosts(self._port)
+        self._hosts = self._web.hosts(self._port)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -89,18 +103,20 @@ class DangerServer:
         try:
             while not writer.is_closing():
                 head = await reader.readuntil(b"\r\n\r\n")
-                await self._answer(name, head.split(b" ", 2)[1].decode("latin-1"), reader, writer)
+                await self._answer(name, head.decode("latin-1"), reader, writer)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, GoneError, IndexError):
             pass
         finally:
             writer.close()
 
     async def _answer(
-        self, name: str, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, name: str, head: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         began = time.time()
+        target = head.split(" ", 2)[1]
+        agent = _AGENT.search(head)
         self._attempts[name, target] += 1
-        exchange = Exchange(target, self._attempts[name, target], reader, writer)
+        exchange = Exchange(target, self._attempts[name, target], reader, writer, agent[1] if agent else "")
         try:
             await self._answering(name, exchange)(exchange)
             await writer.drain()

@@ -64,6 +64,19 @@ def address(name: str) -> str:
     return f"127.0.1.{list(hosts(0)).index(name) + 1}"
 
 
+class Dangers:
+    """The dangerous web as its servers take it."""
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """The address of each host, home first."""
+        return {name: address(name) for name in hosts(0)}
+
+    def hosts(self, port: int) -> Mapping[str, Answering]:
+        """Return what answers at each host."""
+        return hosts(port)
+
+
 def facts() -> Facts:
     """Return what is true of this web."""
     good = {name: {"/"} for name in hosts(0)}

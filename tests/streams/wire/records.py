@@ -67,7 +67,7 @@ VERSION_HAD = Version(etag='"v1"', last_modified="Mon, 01 Jan 2024 00:00:00 GMT"
 ORDER = FetchOrder(
     url=URL, order=2, predicate="news", policy="learned", explored=True, probability=0.125, priority=-1.5,
     depth=4, lease=1_700_000_120.0, expected=0.75,
-    revisit=Revisit(version=VERSION_HAD, since=1_700_000_000.5), pattern="http://a.test/**",
+    revisit=Revisit(version=VERSION_HAD, since=1_700_000_000.5), pattern="http://a.test/**", vouched=0.25,
 )  # fmt: skip
 
 SIGHTED = (

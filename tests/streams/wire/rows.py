@@ -66,7 +66,7 @@ BROWSING = Browsing(
 ROWS: dict[str, tuple[Any, ...]] = {
     "users": (UserRow(window=[Visit(time=1_700_000_000.5, url=URL)], accesses=12, browsing=BROWSING),),
     "duplicates": (
-        SketchRow(url=URL, sketch=b"sketch"),
+        SketchRow(url=URL, sketch=b"sketch", vouched=0.25),
         BandRow(pages=[PAGE, CHILD]),
         TextsRow(texts=[b"a text's hash"]),
         LaterRow(definition=RECORDS[PREDICATES.name][0], end=9, at=4),

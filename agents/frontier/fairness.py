@@ -1,0 +1,90 @@
+"""Fairness between the owners of hosts: who had more than a share of the latest fetches stands back for others.
+
+Kept in memory: a restart begins a new window of fetches. Each worker sees to it among the hosts that it holds.
+"""
+
+from collections.abc import Callable
+
+from agents.frontier.keys import parent_of
+from agents.frontier.rows import FrontierShard, PageRow
+from models.domain import owner
+from models.frontier.politeness import HostClocks
+from models.frontier.queue import CandidateQueue
+from models.frontier.shares import Shares
+from models.frontier.trust import Trust
+from models.url import host
+from streams.records import Linked, Seeded
+
+#: Hosts whose servers' networks are known.
+SERVERS = 100_000
+#: Links from page to owner that are looked at when partitions are opened: more are too many to remember.
+TAKEN_UP = 300_000
+#: Seconds within which a host may be asked for its candidates to be waited for; its own delay is waited out.
+NEAR_SECONDS = 2.0
+
+
+class Fairness:
+    """Chooses between the best candidates of all owners; ``worth`` makes the log of a worth of a priority.
+
+    ``waits`` says that the last choice left a place free for a candidate whose host may be asked soon.
+    """
+
+    def __init__(self, share: float, clocks: HostClocks, worth: Callable[[float], float]) -> None:
+        self.shares = Shares(share, SERVERS)
+        self.waits = False
+        self._trust = Trust()
+        self._taken_up: set[tuple[bytes, str]] = set()
+        self._clocks = clocks
+        self._worth = worth
+
+    # who is vouched for
+
+    def absorb(self, shard: FrontierShard, sighting: object) -> None:
+        """Take in a seed, or the links of a judged page, once and before its row does."""
+        if isinstance(sighting, Seeded):
+            self._trust.seeded(host(sighting.url), _owner(sighting.url))
+        elif isinstance(sighting, Linked) and not parent_of(shard, sighting.page).linked:
+            self._trust.linked(_owner(sighting.url), {_owner(link.url) for link in sighting.links})
+
+    def take_up(self, shard: FrontierShard, row: PageRow) -> None:
+        """Take in what a row of a partition that was opened tells of seeds and links."""
+        own = _owner(row.url)
+        if row.seed:
+            self._trust.seeded(host(row.url), own)
+        for parent in row.parents:
+            if len(self._taken_up) < TAKEN_UP and (parent, own) not in self._taken_up:
+                self._taken_up.add((parent, own))
+                self._trust.linked(_owner(parent_of(shard, parent).url), {own})
+
+    def settle(self) -> None:
+        """Work out anew who is vouched for, where enough is new."""
+        if self._trust.grown:
+            self.shares.vouch(self._trust.shares())
+
+    # choosing
+
+    def choose(self, queue: CandidateQueue, best: str, now: float) -> str | None:
+        """Return ``best``, the best candidate that may be asked for, or that of an owner who had less lately.
+
+        None where the host of such a one may be asked soon.
+        """
+        self.waits = False
+        if not self.shares.handicap(host(best)):
+            return best
+        found: list[tuple[float, bool, str]] = []
+
+        def last(name: str) -> bool:
+            return self._clocks.ready(name, now) and not self.shares.handicap(name)
+
+        for url in queue.heads(last):
+            name = host(url)
+            if self._clocks.soon(name, now, NEAR_SECONDS):
+                worth = self._worth(queue.priority(url)) + self.shares.handicap(name)
+                found.append((worth, self._clocks.ready(name, now), url))
+        _, ready, url = max(found, key=lambda entry: entry[:2])
+        self.waits = not ready
+        return url if ready else None
+
+
+def _owner(url: str) -> str:
+    return owner(host(url))

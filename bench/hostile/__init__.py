@@ -1,0 +1,1 @@
+"""What hostile sites take of a crawl from the honest ones beside them."""

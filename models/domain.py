@@ -1,0 +1,87 @@
+"""Who owns a host, as far as names and addresses tell: its registered domain, and the network of its address.
+
+A host name costs nothing, a registered domain (one label below a public suffix, https://publicsuffix.org) and a
+network do. Private suffixes count: two users of github.io are two owners.
+"""
+
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from publicsuffixlist import PublicSuffixList
+
+#: Hosts whose domains, and addresses whose networks, are kept in memory.
+CACHED = 100_000
+#: Bits of an address that tell networks apart: what one customer is given, of either version.
+_IPV4_BITS, _IPV6_BITS = 24, 64
+
+_suffixes = PublicSuffixList(accept_unknown=False)
+
+
+@lru_cache(CACHED)
+def domain(host: str) -> str:
+    """Return the registered domain of a canonical URL's host, which may have a port.
+
+    An address, or a name without a public suffix, stands for itself.
+
+    >>> domain("news.example.co.uk:8080"), domain("someone.github.io")
+    ('example.co.uk', 'someone.github.io')
+    >>> domain("127.0.0.1:8080"), domain("[2001:db8::1]"), domain("intranet")
+    ('127.0.0.1', '2001:db8::1', 'intranet')
+    """
+    name = _without_port(host)
+    if _address(name) is not None:
+        return name
+    return _suffixes.privatesuffix(name) or name
+
+
+@lru_cache(CACHED)
+def network(address: str) -> str:
+    """Return the /24 or /64 that an address lies in; empty for what is no address.
+
+    >>> network("192.0.2.77"), network("2001:db8::1:2:3:4")
+    ('192.0.2.0/24', '2001:db8:0:0::/64')
+    >>> network("::ffff:192.0.2.77"), network("example.org")
+    ('192.0.2.0/24', '')
+    """
+    found = _address(_without_port(address))
+    if isinstance(found, IPv4Address):
+        return f"{found.exploded.rpartition('.')[0]}.0/{_IPV4_BITS}"
+    if found is None:
+        return ""
+    groups = found.exploded.split(":")[: _IPV6_BITS // 16]
+    return f"{':'.join(format(int(group, 16), 'x') for group in groups)}::/{_IPV6_BITS}"
+
+
+def server(address: str) -> str:
+    """Return what is asked as one: an IPv4 address, or the /64 of an IPv6 one, which is a single customer's.
+
+    >>> server("192.0.2.77"), server("2001:db8::1")
+    ('192.0.2.77', '2001:db8:0:0::/64')
+    """
+    found = _address(address)
+    if isinstance(found, IPv6Address):
+        return network(address)
+    return address if found is None else str(found)
+
+
+def owner(host: str) -> str:
+    """Return who owns a host, by its name alone: its registered domain, or the network of an address.
+
+    >>> owner("news.example.co.uk"), owner("192.0.2.77:8080")
+    ('example.co.uk', '192.0.2.0/24')
+    """
+    return network(host) or domain(host)
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0] if host.count(":") == 1 else host
+
+
+def _address(name: str) -> IPv4Address | IPv6Address | None:
+    try:
+        found = ip_address(name)
+    except ValueError:
+        return None
+    return found.ipv4_mapped or found if isinstance(found, IPv6Address) else found
