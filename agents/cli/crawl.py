@@ -11,8 +11,10 @@ from agents.cli.options import (
     BrokerAddress,
     ConfigFile,
     DataDirectory,
+    LogSite,
     given_predicates,
     load_settings,
+    of_site,
 )
 
 
@@ -33,6 +35,7 @@ def crawl(
         list[str] | None,
         typer.Option("--log", metavar="FILE|-", help="A proxy log to learn of pages from; repeatable."),
     ] = None,
+    site: LogSite = None,
     predicates: Annotated[
         list[str] | None,
         typer.Option("--predicate", metavar="NAME=EXPR", help="What to look for; repeatable."),
@@ -90,7 +93,7 @@ def crawl(
         options["fetch.delay_seconds"] = 0.0
     settings = load_settings(config, assignments, options).settings
     interrupted = run(
-        settings,
+        of_site(settings, site, logs or ()),
         CrawlOptions(tuple(seeds or ()), tuple(logs or ()), tuple(archives or ()), as_json, follow),
     )
     if interrupted:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.options import Assignments, ConfigFile, load_settings
+from agents.cli.options import Assignments, ConfigFile, OneSite, load_settings
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _PRINTED = 20
 @app.command(
     epilog=examples(
         "depth",
-        "scentline depth access.log.gz --out depths",
+        "scentline depth access.log.gz --site example.org --out depths",
         "scentline depth access.log.gz --archive pages.warc.gz --share 0.95 --json",
     )
 )
@@ -28,13 +28,7 @@ def depth(
     logs: Annotated[
         list[str] | None, typer.Argument(metavar="LOG...", help='Logs to read; "-" is standard input.')
     ] = None,
-    site: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST",
-            help="Look at this host and all beneath it, as one site; a log's paths without a host are its own.",
-        ),
-    ] = None,
+    site: OneSite = None,
     archives: Annotated[
         list[Path] | None,
         typer.Option("--archive", metavar="WARC", help="Fetch the sites of an archive; repeatable."),
@@ -78,6 +72,8 @@ def depth(
 
 
 def _print(outcome: "Outcome") -> None:
+    from agents.observation.site import HINT
+
     columns = ("site", "depth", "why", "by views", "by links", "best", "q", "95 %", "error", "views a session")
     print_table(columns, map(_row, outcome.results[:_PRINTED]))
     more = len(outcome.results) - _PRINTED
@@ -86,6 +82,8 @@ def _print(outcome: "Outcome") -> None:
     if outcome.lines:
         passed = ", ".join(f"{reason} {count:,}" for reason, count in sorted(outcome.passed.items()) if count)
         typer.echo(f"\n{outcome.lines:,} lines read; passed over: {passed or 'none'}")
+        if outcome.passed.get("site"):
+            typer.echo(f"No site is known for {outcome.passed['site']:,} of them: {HINT}")
     if outcome.interrupted:
         typer.echo("Interrupted: these are the figures of what was read until then.")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.options import Assignments, ConfigFile, given_predicates, load_settings
+from agents.cli.options import Assignments, ConfigFile, LogSite, given_predicates, load_settings, of_site
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def evaluate(
         list[str] | None,
         typer.Option("--log", metavar="FILE", help="What people visited, known from the start; repeatable."),
     ] = None,
+    site: LogSite = None,
     labels: Annotated[
         Path | None, typer.Option(metavar="TSV", help="URL and category, for category(...).")
     ] = None,
@@ -105,7 +106,7 @@ def evaluate(
         processes=jobs or os.cpu_count() or 1,
         semantic=semantic,
     )
-    results = run(settings, options, out)
+    results = run(of_site(settings, site, options.logs), options, out)
     if results is None:
         raise typer.Exit(INTERRUPTED)
     _print(results)

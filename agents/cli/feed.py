@@ -5,7 +5,16 @@ from typing import Annotated
 import typer
 
 from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
+from agents.cli.options import (
+    AsJson,
+    Assignments,
+    BrokerAddress,
+    ConfigFile,
+    DataDirectory,
+    LogSite,
+    load_settings,
+    of_site,
+)
 from agents.cli.output import print_json
 
 
@@ -30,6 +39,7 @@ def feed(
             help="auto, squid, combined, common, w3c, json, apache:LOGFORMAT, squid:LOGFORMAT or w3c:FIELDS.",
         ),
     ] = None,
+    site: LogSite = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Wait for new lines, through rotation, until Ctrl-C.")
     ] = False,
@@ -48,7 +58,7 @@ def feed(
     settings = load_settings(
         config, assignments, {"data": data, "broker": broker, "observe.format": form}
     ).settings
-    observer, interrupted = feed_alone(settings, sources, follow)
+    observer, interrupted = feed_alone(of_site(settings, site, sources), sources, follow)
     if as_json:
         print_json(
             {"accepted": observer.accepted, "filtered": observer.filtered, "malformed": observer.malformed}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.options import Assignments, ConfigFile, load_settings
+from agents.cli.options import Assignments, ConfigFile, OneSite, load_settings
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _SHOWN = 10
     epilog=examples(
         "news",
         "scentline news access.log.gz",
-        "scentline news access.log.gz --first-days 1 --out news --json",
+        "scentline news access.log.gz --site example.org --first-days 1 --out news --json",
     )
 )
 def news(
@@ -31,6 +31,7 @@ def news(
         list[str],
         typer.Argument(metavar="LOG|-...", help="Logs, in the order of their times; - is standard input."),
     ],
+    site: OneSite = None,
     labels: Annotated[
         Path | None, typer.Option(metavar="TSV", help='URL and label, "news" or another: what is true.')
     ] = None,
@@ -69,7 +70,7 @@ def news(
             "news.hubs": hubs,
         },
     ).settings
-    result = run(settings, sources, labels, out)
+    result = run(settings, sources, labels, out, site)
     _print(result, settings.news)
     if out is not None:
         typer.echo(f"\nEverything is in {out}; look at {out / 'daily.png'}")

@@ -1,6 +1,6 @@
 """Options that several commands share, and the settings they lead to."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +25,16 @@ DataDirectory = Annotated[
 BrokerAddress = Annotated[
     str | None,
     typer.Option("--broker", metavar="URL", help="Where messages go: kafka://HOST:PORT, or the embedded log."),
+]
+#: One site, wherever a log is read on its own; where it is fed to a crawl, `LogSite`.
+_PATHS = "the log's paths without a host are its own."
+OneSite = Annotated[
+    str | None,
+    typer.Option("--site", metavar="HOST", help=f"Look at this host and all beneath it alone; {_PATHS}"),
+]
+LogSite = Annotated[
+    str | None,
+    typer.Option("--site", metavar="HOST", help=f"Take in the log's views of this host alone; {_PATHS}"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 
@@ -56,6 +66,20 @@ def load_settings(
     loaded = load(overrides, config_file=config)
     configure(loaded.settings.log)
     return loaded
+
+
+def of_site(settings: "Settings", site: str | None, logs: Sequence[str]) -> "Settings":
+    """Return the settings by which logs are those of the host that --site names, where it names one.
+
+    Raises `CommandError` without a log, for it limits nothing else.
+    """
+    if site is None:
+        return settings
+    if not logs:
+        raise CommandError("--site: expected a log of that host, given as --log FILE")
+    from agents.observation.site import observed, site_named
+
+    return settings.model_copy(update={"observe": observed(settings.observe, site_named(site))})
 
 
 def kafka_settings(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.options import Assignments, ConfigFile, load_settings
+from agents.cli.options import Assignments, ConfigFile, OneSite, load_settings
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -20,18 +20,12 @@ _SHOWN = 25
     epilog=examples(
         "patterns",
         "scentline patterns access.log.gz",
-        "scentline patterns access.log.gz --archive pages.warc.gz --out patterns --json",
+        "scentline patterns access.log.gz --site example.org --archive pages.warc.gz --out patterns --json",
     )
 )
 def patterns(
     log: Annotated[str, typer.Argument(metavar="LOG", help="A log, in the order of its times.")],
-    site: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST",
-            help="Only this host and those beneath it; the host of a log whose lines hold paths only.",
-        ),
-    ] = None,
+    site: OneSite = None,
     archives: Annotated[
         list[Path] | None,
         typer.Option("--archive", metavar="WARC", help="A mirror of the site, with its links; repeatable."),

@@ -14,9 +14,9 @@ from agents.depth.sites import Sites
 from agents.depth.tables import write_tables
 from agents.depth.webs import fetch_archives, fetch_graph
 from agents.evaluate.progress import Progress, progress
-from models.url import canonical
+from agents.observation.site import observed, site_named
 from streams.configuration import ConfigurationError
-from streams.settings import ObserveSettings, Settings
+from streams.settings import Settings
 
 #: Sites that get a picture: those with the most views.
 PICTURES = 20
@@ -50,13 +50,15 @@ def run(settings: Settings, options: Options, out: Path | None) -> Outcome:
     is wrong with the options before anything is read, and what can't be read.
     """
     _check(options)
+    site = None if options.site is None else site_named(options.site)
     place = None if out is None else Place(out)
     if place is not None:
         place.prepare()
     sites = Sites()
-    reader = Reader(_of_site(settings, options.site), Places(options.site), sites)
+    places = Places(None if site is None else site.host)
+    reader = Reader(observed(settings.observe, site), places, sites, everywhere=site is not None)
     with progress(sys.stderr) as bars:
-        interrupted = _read(settings, options, sites, reader, bars)
+        interrupted = _read(settings, options, places, sites, reader, bars)
         results = tuple(result(name, sites.known[name], options.share) for name in sites.largest())
         if place is not None:
             _write(place, results, bars)
@@ -71,19 +73,10 @@ def _check(options: Options) -> None:
             raise ConfigurationError(f"{path}: there is no such file")
 
 
-def _of_site(settings: Settings, site: str | None) -> ObserveSettings:
-    """Return the settings of the observer: paths without a host are those of the site asked for."""
-    observe = settings.observe
-    if site is None or observe.base_url is not None:
-        return observe
-    if canonical(f"http://{site}/") != f"http://{site.lower()}/":
-        raise ConfigurationError(f"--site {site!r}: expected a host, such as example.org")
-    return observe.model_copy(update={"base_url": f"http://{site}"})
-
-
-def _read(settings: Settings, options: Options, sites: Sites, reader: Reader, bars: Progress) -> bool:
+def _read(
+    settings: Settings, options: Options, places: Places, sites: Sites, reader: Reader, bars: Progress
+) -> bool:
     """Read everything, and tell whether that was interrupted."""
-    places = Places(options.site)
     interrupted = False
     try:
         if options.archives:

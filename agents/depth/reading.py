@@ -17,10 +17,13 @@ _STEP = 1_000
 
 
 class Reader:
-    """Reads logs into sites: whom a line names is known only by a pseudonym, whose key is gone at the end."""
+    """Reads logs into sites: whom a line names is known only by a pseudonym, whose key is gone at the end.
 
-    def __init__(self, settings: ObserveSettings, places: Places, sites: Sites) -> None:
-        self._observer = Observer(settings, secrets.token_bytes(32))
+    ``everywhere`` is for `Observer`.
+    """
+
+    def __init__(self, settings: ObserveSettings, places: Places, sites: Sites, *, everywhere: bool) -> None:
+        self._observer = Observer(settings, secrets.token_bytes(32), everywhere=everywhere)
         self._places = places
         self._sites = sites
 

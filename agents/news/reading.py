@@ -7,6 +7,7 @@ from itertools import islice
 from agents.evaluate.progress import Progress
 from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
+from agents.observation.site import Site, observed
 from models.news.clicks import DAY
 from models.news.discovery import NewsDiscovery
 from streams.records import Access
@@ -34,26 +35,34 @@ def read(
     discovery: NewsDiscovery,
     now: float,
     progress: Progress,
+    site: Site | None = None,
 ) -> Read:
     """Take in the accesses of the logs, which must be in the order of their times; Ctrl-C ends the reading.
 
+    With ``site`` those to other hosts are passed over.
     A line whose time is more than a day after ``now`` would move the window on and empty it: it is passed over.
     Raises `agents.observation.logfile.LogFileError` and `models.accesslog.recognise.LogFormatError`.
     """
-    observer = Observer(settings, _KEY)
+    observer = Observer(observed(settings, site), _KEY, everywhere=site is not None)
     found = Read()
     try:
         for source in sources:
             with LogFile(source) as log:
-                _read_one(log, observer.another(), discovery, now, progress, found)
+                _read_one(log, observer.another(), site, discovery, now, progress, found)
     except KeyboardInterrupt:
         found.interrupted = True
-    found.lines, found.views = observer.lines, observer.accepted
+    found.lines = observer.lines
     return found
 
 
 def _read_one(
-    log: LogFile, observer: Observer, discovery: NewsDiscovery, now: float, progress: Progress, found: Read
+    log: LogFile,
+    observer: Observer,
+    site: Site | None,
+    discovery: NewsDiscovery,
+    now: float,
+    progress: Progress,
+    found: Read,
 ) -> None:
     observer.recognise(log.sample)
     progress.phase(f"read {log.name}, per cent", _PER_CENT)
@@ -61,8 +70,9 @@ def _read_one(
     while chunk := list(islice(lines, _LINES)):
         for _, line in chunk:
             access = observer.observe(line)
-            if not isinstance(access, Access):
+            if not isinstance(access, Access) or (site is not None and not site.holds(access.url)):
                 continue
+            found.views += 1
             if 0 <= access.time < now + DAY:
                 discovery.visit(access.url, access.user, access.time, access.referrer)
             else:

@@ -15,6 +15,7 @@ from agents.news.place import Place
 from agents.news.reading import Read, read
 from agents.news.tables import write_daily, write_hubs, write_measures, write_pages, write_prefixes
 from agents.observation.logfile import LogFile
+from agents.observation.site import HINT, Site, site_named
 from models.news.clicks import DailyClicks, History
 from models.news.concentration import Criterion
 from models.news.discovery import News, NewsDiscovery
@@ -41,8 +42,17 @@ class Result:
     separation: Separation | None
 
 
-def run(settings: Settings, sources: Sequence[str], labels: Path | None, out: Path | None) -> Result:
+def run(
+    settings: Settings,
+    sources: Sequence[str],
+    labels: Path | None,
+    out: Path | None,
+    site: str | None = None,
+) -> Result:
     """Read the logs in their order, tell news, and write everything into ``out`` where it is given.
+
+    With ``site`` only that host and those beneath it count.
+
 
     Raises what is wrong with the options before a log is read, and `ConfigurationError` for logs without a page
     view.
@@ -50,18 +60,19 @@ def run(settings: Settings, sources: Sequence[str], labels: Path | None, out: Pa
     for source in sources:
         if source != "-" and not Path(source).is_fifo():
             LogFile(source).close()
+    only = None if site is None else site_named(site)
     table = load(labels) if labels is not None else None
     place = Place(out) if out is not None else None
     if place is not None:
         place.prepare()
     given = settings.news
     criterion = Criterion(given.first_days, given.threshold, given.least)
-    found, discovery = _read(settings, sources)
+    found, discovery = _read(settings, sources, only)
     news = discovery.find(criterion, hubs=given.hubs, share=given.share, least=given.prefix_least)
     if not news.standings:
         raise ConfigurationError(
-            f"news: {', '.join(sources)}: expected page views, found none in {found.lines} lines; where lines "
-            "hold paths only, name the site with --set observe.base_url=https://example.org"
+            f"news: {', '.join(sources)}: expected page views{f' of {site}' if site else ''}, found none in "
+            f"{found.lines} lines; {HINT}"
         )
     known = _labelled(table, news.standings) if table is not None else None
     result = Result(
@@ -78,14 +89,14 @@ def run(settings: Settings, sources: Sequence[str], labels: Path | None, out: Pa
     return result
 
 
-def _read(settings: Settings, sources: Sequence[str]) -> tuple[Read, NewsDiscovery]:
+def _read(settings: Settings, sources: Sequence[str], site: Site | None) -> tuple[Read, NewsDiscovery]:
     given = settings.news
     clicks = DailyClicks(
         given.window, open_days=min(2, given.window), pages=given.pages, visitors=given.visitors
     )
     discovery = NewsDiscovery(clicks, Outlinks(pairs=given.links))
     with progress(sys.stderr) as bars:
-        return read(sources, settings.observe, discovery, time.time(), bars), discovery
+        return read(sources, settings.observe, discovery, time.time(), bars, site), discovery
 
 
 def short(days: int, settings: NewsSettings) -> str | None:

@@ -60,20 +60,22 @@ class Observer:
 
     What is made of a line depends on the settings, the key and the log's lines up to it, and on nothing else.
     So each log has an observer of its own (`another`); with "auto" each line may be of any format all the same,
-    and the one that `recognise` found is tried first.
+    and the one that `recognise` found is tried first. ``everywhere`` takes lines and referrers of all hosts,
+    for whoever looks at them alone and tells them apart.
 
     Raises ValueError when ``observe.base_url`` is no site.
     """
 
-    def __init__(self, settings: ObserveSettings, key: bytes) -> None:
+    def __init__(self, settings: ObserveSettings, key: bytes, *, everywhere: bool = False) -> None:
         self._settings: Final = settings
+        self._everywhere: Final = everywhere
         self._pseudonyms = Pseudonyms(key)
         self._counts = Counts()
         self._site: Final = _site(settings.base_url)
         self._keep_query: Final = settings.keep_query
         self._secrets: Final = Secrets(settings.secrets)
         self._known: Final = lru_cache(_REMEMBERED)(self._public)  # most lines name a page that was just named
-        self._host: Final = None if self._site is None else _host(self._site)
+        self._host: Final = None if self._site is None or everywhere else _host(self._site)
         self._network: Final = lru_cache(_REMEMBERED)(network)
         self._clients: Final = Clients(settings.client_users) if settings.client_users else None
         self._robots: Final = Robots(settings.robot_rate, settings.client_rate) if settings.robots else None
@@ -83,7 +85,7 @@ class Observer:
 
     def another(self) -> "Observer":
         """Return an observer for another log; the counts are those of all together."""
-        fresh = Observer(self._settings, b"")
+        fresh = Observer(self._settings, b"", everywhere=self._everywhere)
         fresh._pseudonyms = self._pseudonyms
         fresh._counts = self._counts
         return fresh
@@ -249,8 +251,8 @@ class Observer:
         filtered = self._counts.filtered
         if reason == "site" and reason not in filtered:
             _log.warning(
-                "observe: the log has lines with a path only and no site is set: they are left out; name the "
-                "site with observe.base_url, such as https://example.org"
+                "observe: the log has lines with a path only and no site is set: they are left out; name it "
+                "with --site example.org, or by observe.base_url"
             )
         filtered[reason] = filtered.get(reason, 0) + 1
         return Filtered(reason)

@@ -8,6 +8,7 @@ from pathlib import Path
 from agents.evaluate.load import load_web
 from agents.evaluate.progress import Progress, progress
 from agents.observation.logfile import LogFile
+from agents.observation.site import HINT
 from agents.patterns.curves import draw_coverage, draw_curves
 from agents.patterns.drawing import draw_tree
 from agents.patterns.orderings import Result, crawled, static
@@ -137,8 +138,7 @@ class _Work:
             total += 1
         if not total:
             raise ConfigurationError(
-                f"log {self._options.log}: no page view of {self._options.site or 'any site'}; a log whose "
-                "lines hold paths only needs its site: --site HOST"
+                f"log {self._options.log}: no page view of {self._options.site or 'any site'}; {HINT}"
             )
         return counts, total
 

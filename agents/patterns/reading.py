@@ -7,8 +7,9 @@ from typing import NamedTuple
 from agents.evaluate.progress import Progress
 from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
+from agents.observation.site import Site as Host
+from agents.observation.site import base_url, site_named
 from models.url import canonical, host
-from streams.configuration import ConfigurationError
 from streams.records import Access
 from streams.settings import ObserveSettings
 
@@ -36,20 +37,15 @@ class Site:
     """
 
     def __init__(self, name: str | None, base: str | None) -> None:
-        self._name = None if name is None else _host(name)
-        if base is None and self._name is not None:
-            base = f"http://{self._name}"
-        found = None if base is None else canonical(base)
-        self.base = None if found is None else found[: found.index("/", len("https://"))]
-        if self._name is None and found is not None:
-            self._name = _without_port(host(found))
+        named = None if name is None else site_named(name)
+        known = canonical(base_url(named, base) or "")
+        paths = None if known is None else Host(known)
+        self.base = None if paths is None else paths.base
+        self._host = named or paths
 
     def holds(self, url: str) -> bool:
         """Say whether a canonical URL is of the site."""
-        if self._name is None:
-            return True
-        name = _without_port(host(url))
-        return name == self._name or name.endswith(f".{self._name}")
+        return self._host is None or self._host.holds(url)
 
     def record(self, access: Access) -> Record | None:
         """Return the record of an access, None of one to another site."""
@@ -75,7 +71,7 @@ def records(
 
     Raises `agents.observation.logfile.LogFileError` and `models.accesslog.recognise.LogFormatError`.
     """
-    observer = Observer(settings.model_copy(update={"base_url": site.base}), _KEY)
+    observer = Observer(settings.model_copy(update={"base_url": site.base}), _KEY, everywhere=True)
     with LogFile(source) as log:
         observer.recognise(log.sample)
         progress.phase(f"{name}, per cent", _PER_CENT)
@@ -92,16 +88,3 @@ def records(
                 done = part
         if done < _PER_CENT:
             progress.advance(_PER_CENT - done)
-
-
-def _host(name: str) -> str:
-    known = canonical(f"http://{name}/")
-    found = None if known is None else host(known)
-    if found is None or known != f"http://{found}/" or found != _without_port(found):
-        raise ConfigurationError(f"--site {name!r}: expected a host such as example.org")
-    return found
-
-
-def _without_port(name: str) -> str:
-    before, _, port = name.rpartition(":")
-    return before if before and port.isdigit() else name

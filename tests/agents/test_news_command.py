@@ -235,7 +235,7 @@ def test_a_log_without_page_views_is_an_error_that_says_what_to_set(tmp_path: Pa
     assert run.returncode == 2
     assert run.stderr.splitlines()[-1] == (
         "scentline: error: news: paths.log: expected page views, found none in 1 lines; where lines hold paths "
-        "only, name the site with --set observe.base_url=https://example.org"
+        "only, name their site: --site example.org"
     )
 
 
@@ -266,13 +266,11 @@ def test_files_of_others_are_not_replaced(files: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("log", "site", "days"),
-    [("semicomplete", "http://semicomplete.com", 4), ("sundog", "http://sundog-soft.com", 6)],
+    [("semicomplete", "semicomplete.com", 4), ("sundog", "sundog-soft.com", 6)],
 )
 def test_a_real_log_of_a_few_days_is_read_whole(tmp_path: Path, log: str, site: str, days: int) -> None:
     path = shared(f"logs/{log}.log.gz")
-    found = last_line(
-        printed(tmp_path, "news", str(path), "--set", f"observe.base_url={site}", "--first-days", "1", "--json")
-    )
+    found = last_line(printed(tmp_path, "news", str(path), "--site", site, "--first-days", "1", "--json"))
     first, last = (int(day[-2:]) for day in found["days"])
     assert (last - first) % 30 + 1 == days
     assert 0 < found["pages"]["news"] < found["pages"]["other"]

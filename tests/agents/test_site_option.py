@@ -1,0 +1,119 @@
+"""The site of a log is named in one way by every command that reads one."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agents.inspect.record import accesses
+from agents.observation.site import base_url, site_named
+from streams.configuration import ConfigurationError
+from streams.transport.journal import Journal
+from tests.agents.commands import complaint, last_line, printed, scentline
+from tests.agents.test_archive import page, write
+
+NAME_IT = "name their site: --site example.org"
+EVERY_PAGE = ("--predicate", 'all=not "unheard-of"')
+PAGES = ("--archive", "pages.warc.gz")
+#: The commands that read a log, and what each has to be given beside it.
+COMMANDS = {
+    "patterns": ("access.log",),
+    "depth": ("access.log",),
+    "news": ("access.log",),
+    "feed": ("access.log",),
+    "crawl": ("--log", "access.log", *PAGES, *EVERY_PAGE),
+    "evaluate": (
+        "--log", "access.log", *PAGES, *EVERY_PAGE, "--out", "out", "--starts", "1", "--seeds", "1",
+        "--policy", "random", "--jobs", "1",
+    ),
+}  # fmt: skip
+
+
+def line(request: str, referrer: str = "-", second: int = 0) -> str:
+    return (
+        f'192.0.2.7 - - [17/May/2015:10:05:{second:02} +0000] "GET {request} HTTP/1.1" 200 5 "{referrer}" "M"\n'
+    )
+
+
+@pytest.fixture
+def cwd(tmp_path: Path) -> Path:
+    """Return a directory with pages, and a log of paths only."""
+    (tmp_path / "access.log").write_text(line("/") + line("/a", second=1))
+    write(
+        tmp_path / "pages.warc.gz",
+        page("http://example.org/", b'<title>home</title><a href="/a">a</a>'),
+        page("http://example.org/a", b"<title>a</title>words"),
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_log_of_paths_is_told_of_with_the_option_of_that_very_command(cwd: Path, command: str) -> None:
+    given = COMMANDS[command]
+    run = scentline(cwd, command, *given)
+    said = run.stdout + run.stderr
+    assert "Traceback" not in said
+    assert "--site example.org" in said
+    assert "--set observe.base_url" not in said
+    assert "--site" in printed(cwd, command, "--help")
+    named = scentline(cwd, command, *given, "--site", "example.org", "--set", "browse.window=5")
+    assert named.returncode == 0, named.stderr
+    assert "--site" not in named.stdout + named.stderr
+    assert complaint(cwd, command, *given, "--site", "http://a.b/c") == (
+        "--site 'http://a.b/c': expected a host, such as example.org"
+    )
+
+
+@pytest.mark.parametrize("command", ["patterns", "depth", "news"])
+def test_the_hosts_beneath_it_count_and_no_other(cwd: Path, command: str) -> None:
+    (cwd / "access.log").write_text(
+        line("http://news.example.org/a", second=1)
+        + line("https://example.org/b", second=2)
+        + line("http://example.com/c", second=3)
+        + line("http://notexample.org/d", second=4)
+        + line("/e", second=5)
+    )
+    found = last_line(printed(cwd, command, "access.log", "--site", "example.org", "--json"))
+    views = {
+        "patterns": lambda: sum(pattern["visits"] for pattern in found["patterns"]),
+        "depth": lambda: sum(site["views"] for site in found["sites"]),
+        "news": lambda: found["views"],
+    }
+    assert views[command]() == 3
+
+
+def test_a_page_of_the_site_under_its_other_name_is_where_people_came_from(cwd: Path) -> None:
+    (cwd / "access.log").write_text(line("/") + line("/a", "http://www.example.org/", second=2))
+    found = last_line(printed(cwd, "depth", "access.log", "--site", "example.org", "--json"))
+    (site,) = found["sites"]
+    assert (site["sessions"], site["views"]) == (1, 2)
+
+
+def test_what_is_fed_is_of_the_site_by_the_scheme_that_is_named(cwd: Path) -> None:
+    (cwd / "access.log").write_text(line("/a") + line("http://evil.test/b", second=1))
+    counts = json.loads(printed(cwd, "feed", "access.log", "--site", "https://example.org", "--json"))
+    assert (counts["accepted"], counts["filtered"]) == (1, {"elsewhere": 1})
+    with Journal.open(cwd / "scentline-data" / "journal", read_only=True) as journal:
+        assert [access.url for access in accesses(journal)] == ["https://example.org/a"]
+
+
+def test_a_crawl_without_a_log_has_no_use_for_a_site(cwd: Path) -> None:
+    given = ("--seed", "http://example.org/", *PAGES, *EVERY_PAGE, "--site", "example.org")
+    assert complaint(cwd, "crawl", *given) == "--site: expected a log of that host, given as --log FILE"
+
+
+def test_a_setting_of_the_same_site_says_more() -> None:
+    site = site_named("example.org")
+    assert base_url(site, "https://www.example.org:8443/") == "https://www.example.org:8443/"
+    assert base_url(site, "https://example.com") == base_url(site, None) == "http://example.org"
+    assert base_url(None, "https://example.com") == "https://example.com"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "a b", "example.org/", "example.org?", "example.org#", "example.org\\", "me@example.org", "a.b:80x",
+     "example.org:8080", "ftp://example.org", "http://", "://example.org"],
+)  # fmt: skip
+def test_what_is_no_host_is_no_site(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="expected a host, such as example"):
+        site_named(text)
