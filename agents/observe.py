@@ -40,7 +40,7 @@ class ObserveAgent:
         seen = observer.observe(message.value or b"")
         if isinstance(seen, Access):
             outbox.emit(ACCESSES.name, self._runtime.partition(ACCESSES, seen.user), seen)
-        elif isinstance(seen, Malformed):
+        elif isinstance(seen, Malformed) and seen.told:
             place = Place(PROXY_LOG.name, message.partition, message.offset)
             self._runtime.bury(outbox, place, b"", seen.reason, "line")
 

@@ -19,7 +19,8 @@ class Topic:
     """One topic: what its messages are, how they are partitioned and kept, who writes and who reads.
 
     ``shards`` is False for a topic that always has one partition; ``retention`` is in seconds, None with
-    ``compacted`` (the newest message of each key is kept for ever).
+    ``compacted`` (the newest message of each key is kept for ever). ``most`` bounds the messages that the
+    embedded log keeps of a partition; on Kafka bytes are bounded (`streams.topic_configs`).
     """
 
     name: str
@@ -30,6 +31,7 @@ class Topic:
     retention: int | None = 7 * DAY
     compacted: bool = False
     shards: bool = True
+    most: int | None = None
 
 
 PROXY_LOG = Topic(
@@ -77,6 +79,7 @@ PREDICATES = Topic(
 DEAD_LETTERS = Topic(
     "dead-letters", "any", "DeadLetter",
     writers=("observe", "feed", "every agent"), readers=("people",), retention=30 * DAY, shards=False,
+    most=20_000,
 )  # fmt: skip
 
 LOG_POSITIONS = Topic(

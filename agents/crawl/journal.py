@@ -39,6 +39,7 @@ def _make_topics(journal: Journal, partitions: int) -> None:
             partitions if topic.shards else 1,
             retention=topic.retention,
             compacted=topic.compacted,
+            most=topic.most,
         )
     for table in TABLES:
         journal.create_topic(changelog_of(APP_ID, table), partitions, retention=None, compacted=True)

@@ -23,6 +23,8 @@ from streams.settings import ObserveSettings
 
 _log = logging.getLogger(__name__)
 _REMEMBERED = 8_192
+#: Malformed lines of a log that are told of one by one; all are counted.
+MOST_TOLD = 1_000
 
 
 class Filtered(msgspec.Struct, frozen=True):
@@ -32,9 +34,13 @@ class Filtered(msgspec.Struct, frozen=True):
 
 
 class Malformed(msgspec.Struct, frozen=True):
-    """A line that could not be read; the reason does not quote it."""
+    """A line that could not be read; the reason does not quote it.
+
+    ``told`` is False where the log had too many such lines for each to be told of.
+    """
 
     reason: str
+    told: bool = True
 
 
 Observed: TypeAlias = Access | Filtered | Malformed
@@ -71,6 +77,7 @@ class Observer:
         self._everywhere: Final = everywhere
         self._pseudonyms = Pseudonyms(key)
         self._counts = Counts()
+        self._malformed = 0
         self._site: Final = _site(settings.base_url)
         self._keep_query: Final = settings.keep_query
         self._secrets: Final = Secrets(settings.secrets)
@@ -133,7 +140,9 @@ class Observer:
             entry = self._entry(text)
         except LogLineError as error:
             self._counts.malformed += 1
-            return Malformed(str(error))
+            self._malformed += 1
+            last = "; it is the last that is told of" if self._malformed == MOST_TOLD else ""
+            return Malformed(f"{error}{last}", self._malformed <= MOST_TOLD)
         reason = page_view(entry)
         if reason is not None and not self._counts_user(entry):
             return self._filter(reason)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from agents.observation.logfile import LogFileError
-from agents.observation.observer import Filtered, Malformed, Observer
+from agents.observation.observer import Malformed, Observer
 from models.accesslog.entry import MAX_LINE
 from streams.records import Access, AccessPack, DeadLetter, Pack
 from streams.topics import partition_of
@@ -55,11 +55,11 @@ def packs(
         for number, line in lines:
             batch.line = number
             observed = observer.observe(line)
-            if number > after and not isinstance(observed, Filtered):
-                if isinstance(observed, Malformed):
-                    batch.letters.append(_letter(name, number, line, observed, now()))
-                else:
-                    _pack(batch, partition_of(observed.user, partitions), source, number, observed)
+            if number > after and isinstance(observed, Access):
+                _pack(batch, partition_of(observed.user, partitions), source, number, observed)
+                gathered += 1
+            elif number > after and isinstance(observed, Malformed) and observed.told:
+                batch.letters.append(_letter(name, number, line, observed, now()))
                 gathered += 1
             if gathered == size or number % LINES == 0:
                 full, batch, gathered = _ended(batch, line), Batch(), 0

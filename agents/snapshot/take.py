@@ -71,7 +71,9 @@ class _Copying:
         for topic in TOPICS:
             self._progress(topic.name)
             count = found[topic.name].partitions
-            self._journal.create_topic(topic.name, count, retention=topic.retention, compacted=topic.compacted)
+            self._journal.create_topic(
+                topic.name, count, retention=topic.retention, compacted=topic.compacted, most=topic.most
+            )
             records += self._topic(topic.name, count)
         self._check_policy(found[OUTCOMES.name].partitions)
         return records

@@ -1,7 +1,6 @@
 """Faust's consumer over a journal: the one process reads every partition."""
 
 import asyncio
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from streams.transport.assignment import assign_everything
 from streams.transport.declaration import declare
 from streams.transport.layout import Entry
 from streams.transport.on_journal import OnJournal
+from streams.transport.retention import Clock
 from streams.transport.waiting import finish
 
 #: What one poll takes at most, shared by the partitions that have records; each gives at least one. The records
@@ -210,9 +210,10 @@ class Consumer(OnJournal, FaustConsumer):
     # cleaning
 
     async def _clean(self) -> None:
+        now = Clock()
         while not self.should_stop:
             await self.sleep(CLEAN_SECONDS)
-            while not self.should_stop and self._settled and self._journal.clean(time.time(), CLEAN_RECORDS):
+            while not self.should_stop and self._settled and self._journal.clean(now(), CLEAN_RECORDS):
                 await self.sleep(CLEAN_PAUSE_SECONDS)
 
     @property

@@ -22,4 +22,5 @@ def declare(
         partitions,
         retention=known.retention if retention is None else want_seconds(retention),
         compacted=known.compacted if compacting is None else compacting,
+        most=known.most,
     )

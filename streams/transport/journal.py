@@ -128,18 +128,27 @@ class Journal:
 
     # topics
 
-    def create_topic(self, name: str, partitions: int, *, retention: float | None, compacted: bool) -> None:
+    def create_topic(
+        self,
+        name: str,
+        partitions: int,
+        *,
+        retention: float | None,
+        compacted: bool,
+        most: int | None = None,
+    ) -> None:
         """Make a topic, or change how long an existing one keeps its records.
 
-        ``retention`` is in seconds, None for ever; a compacted topic keeps the newest record of each key and
-        its retention is not looked at. Raises `ValueError` when the topic has another number of partitions.
+        ``retention`` is in seconds, None for ever, and ``most`` bounds the records of a partition; a compacted
+        topic keeps the newest record of each key, and neither is looked at. Raises `ValueError` when the topic
+        has another number of partitions.
         """
         known = self._topics.get(name)
         if partitions < 1 or (known is not None and known.partitions != partitions):
             has = "at least 1" if known is None else f"{known.partitions}: repartitioning is not supported"
             raise ValueError(f"creating topic {name}: {partitions} partitions; expected {has}")
         number = known.number if known else 1 + max((t.number for t in self._topics.values()), default=0)
-        meta = TopicMeta(number, partitions, retention, compacted)
+        meta = TopicMeta(number, partitions, retention, compacted, most)
         if meta != known:
             self._db.put(b"t" + name.encode(), msgspec.msgpack.encode(meta))
             self._know(name, meta)

@@ -39,12 +39,16 @@ class Entry(NamedTuple):
 
 
 class TopicMeta(msgspec.Struct, frozen=True):
-    """What a journal knows of a topic: ``number`` is its name in keys, ``retention`` is in seconds."""
+    """What a journal knows of a topic: ``number`` is its name in keys, ``retention`` is in seconds.
+
+    ``most`` are the records kept of a partition, None where time alone decides.
+    """
 
     number: int
     partitions: int
     retention: float | None = None
     compacted: bool = False
+    most: int | None = None
 
 
 def place(number: int, partition: int) -> bytes:

@@ -1,5 +1,7 @@
-"""Retention: a topic's records older than its time are dropped, from the front."""
+"""Retention: a topic's records older than its time, or too many, are dropped, from the front."""
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 from rocksdict import WriteBatch
@@ -8,14 +10,35 @@ from streams.transport.layout import pack_offset, timestamp_of, unpack_offset
 from streams.transport.partition import Partition
 
 
+class Clock:
+    """The time of day by which records grow old: that of the start, and what has passed since.
+
+    Never more than the time of day. A clock that is set forward while a crawl runs would have everything be too
+    old at once.
+    """
+
+    def __init__(
+        self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wall, self._steady = wall, steady
+        self._ahead = wall() - steady()
+
+    def __call__(self) -> float:
+        """Return the time in seconds since the epoch."""
+        return min(self._wall(), self._steady() + self._ahead)
+
+
 def drop_expired(db: Any, log: Partition, now: float) -> int:
-    """Drop the partition's records that are older than its topic keeps them; return how many offsets went.
+    """Drop the partition's records that its topic does not keep any more; return how many offsets went.
 
     What a consumer group has not committed yet stays, however old. Timestamps are taken to grow with offsets.
     """
     if log.meta.retention is None or log.meta.compacted:
         return 0
-    start = _first_since(log, now - log.meta.retention, min(log.end, _lowest_committed(db, log)))
+    stop = min(log.end, _lowest_committed(db, log))
+    start = _first_since(log, now - log.meta.retention, stop)
+    if log.meta.most is not None:
+        start = max(start, min(log.end - log.meta.most, stop))
     dropped = start - log.start
     if dropped > 0:
         batch = WriteBatch(raw_mode=True)

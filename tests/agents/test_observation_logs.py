@@ -191,6 +191,20 @@ def test_dead_letters_tell_where_and_why_and_nothing_of_the_line() -> None:
     ]
 
 
+def test_a_log_of_rubbish_leaves_few_letters_and_every_line_is_counted() -> None:
+    reader = observer()
+    lines = [(number, b"rubbish\n") for number in range(1, 35_001)]
+    parts = (lines[:900], lines[900:2_000], lines[2_000:])
+    letters = [letter for part in parts for batch in packs(reader, part, 1, "s") for letter in batch.letters]
+    assert (len(letters), reader.malformed) == (1_000, 35_000)
+    assert [letter.offset for letter in letters] == list(range(1, 1_001))
+    assert "the last that is told of" in letters[-1].reason
+    again = [letter for batch in packs(reader.another(), lines, 1, "s", after=500) for letter in batch.letters]
+    assert [letter.offset for letter in again] == list(range(501, 1_001)), (
+        "what is told depends on the log alone"
+    )
+
+
 def test_a_log_without_accesses_still_tells_how_far_it_was_read() -> None:
     filtered = [(number, LINES[0].replace(b"GET", b"PUT")) for number in range(1, 4)]
     assert list(packs(observer(), filtered, 1, "s")) == [Batch(line=3, whole=3)]

@@ -17,6 +17,7 @@ from streams.transport.compaction import COMPACT_AFTER, TOMBSTONE_SECONDS
 from streams.transport.database import JournalInUseError, JournalMissingError
 from streams.transport.journal import Journal, UnknownTopicError
 from streams.transport.publisher import JournalPublisher, Publisher
+from streams.transport.retention import Clock
 from tests.patience import PATIENCE
 
 KILLS = 6
@@ -210,6 +211,36 @@ def test_retention_keeps_what_a_group_has_yet_to_read(journal: Journal) -> None:
     journal.commit("fast", {("t", 0): 9})
     clean(journal, now=100.0)
     assert (journal.start("t", 0), journal.start("t", 1)) == (4, 9)
+
+
+def test_of_a_topic_with_a_bound_the_newest_records_are_kept(journal: Journal) -> None:
+    journal.create_topic("t", 1, retention=10.0, compacted=False, most=5)
+    journal.append_batch("t", 0, [(None, b"")] * 30, 100.0)
+    clean(journal, now=100.0)
+    assert offsets(journal, "t") == [25, 26, 27, 28, 29]
+    journal.commit("slow", {("t", 0): 27})
+    journal.append_batch("t", 0, [(None, b"")] * 30, 100.0)
+    clean(journal, now=100.0)
+    assert journal.start("t", 0) == 27, "what a group has yet to read stays"
+    clean(journal, now=200.0)
+    assert journal.start("t", 0) == 27
+
+
+def test_a_topic_made_before_there_was_a_bound_is_given_one(journal: Journal) -> None:
+    journal.create_topic("t", 1, retention=10.0, compacted=False)
+    journal.append_batch("t", 0, [(None, b"")] * 30, 100.0)
+    journal.create_topic("t", 1, retention=10.0, compacted=False, most=5)
+    clean(journal, now=100.0)
+    assert journal.start("t", 0) == 25
+
+
+@pytest.mark.parametrize(("jump", "elapsed"), [(31_536_000.0, 60.0), (-3_600.0, -3_540.0), (0.0, 60.0)])
+def test_a_clock_that_is_set_forward_ages_no_record(jump: float, elapsed: float) -> None:
+    wall, steady = [1_700_000_000.0], [50.0]
+    now = Clock(lambda: wall[0], lambda: steady[0])
+    wall[0] += 60.0 + jump
+    steady[0] += 60.0
+    assert now() == 1_700_000_000.0 + elapsed
 
 
 def test_a_topic_without_retention_is_kept(journal: Journal) -> None:
