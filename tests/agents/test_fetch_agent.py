@@ -1,6 +1,8 @@
 """The fetch agent turns orders into pages, failures and redirects, and acknowledges what the log has."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +14,7 @@ import zstandard
 
 from agents.fetch import FetchAgent
 from agents.web.client import Client
+from streams.attempts import Attempts, Place
 from streams.records import (
     DeadLetter,
     Decoder,
@@ -26,11 +29,14 @@ from streams.records import (
 )
 from streams.settings import Settings
 from streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS
+from streams.transport.publisher import JournalPublisher
 from tests.agents.loopback import Answer, Request, fixed, response, serving
 from tests.agents.shards import a_runtime
 from tests.patience import PATIENCE
 
 NOW = 1000.0
+#: What processes had in hand that were killed: they never leave its block.
+KILLED: list[AbstractContextManager[None]] = []
 
 
 @dataclass
@@ -170,3 +176,71 @@ def test_what_sitemaps_list_becomes_sightings(tmp_path: Path) -> None:
     origin = url.removesuffix("/page")
     assert sightings(found) == [Listed(f"{origin}/{number}") for number in range(250)]
     assert sorted(asked) == ["/map.txt", "/page", "/robots.txt"]
+
+
+def carried_out(tmp_path: Path, killers: set[int], deaths: int) -> tuple[list[list[str]], list[Any]]:
+    """Have six orders carried out; processes died with those of ``killers`` in hand.
+
+    Return which paths were asked for while others were under way, and what was told.
+    """
+    settings = Settings.model_validate({
+        "data": tmp_path / "data",
+        "fetch": {"allow": ("127.0.0.1",), "robots": False, "delay_seconds": 0.0, "connections": 3},
+    })  # fmt: skip
+    under_way: list[str] = []
+    together: list[list[str]] = []
+
+    async def slow(request: Request, writer: asyncio.StreamWriter) -> None:
+        under_way.append(request.target)
+        together.append(list(under_way))
+        await asyncio.sleep(0.05)
+        under_way.remove(request.target)
+        await fixed(b"<p>hello")(request, writer)
+
+    class Stream:
+        def noack(self) -> "Stream":
+            return self
+
+        async def events(self) -> AsyncIterator[Event]:
+            for number in range(6):
+                place = SimpleNamespace(partition=0, offset=number)
+                yield Event(encode(order(f"{origin[0]}/{number}")), message=place)
+
+    origin: list[str] = []
+
+    async def run() -> list[Any]:
+        with a_runtime(settings, NOW) as runtime:
+            async with serving(slow) as server, Client(settings.fetch, lambda: NOW) as client:
+                origin.append(server.origin)
+                attempts = tmp_path / "attempts"
+                for _ in range(deaths):
+                    died = Attempts(attempts)
+                    KILLED.extend(died.taking(Place(FETCHES.name, 0, number)) for number in killers)
+                    for block in KILLED[-len(killers) :]:
+                        block.__enter__()
+                runtime.attempts = Attempts(attempts)
+                await FetchAgent(runtime, client)._run(Stream())
+                while runtime._tasks:
+                    await asyncio.sleep(0.01)
+                assert isinstance(runtime.publisher, JournalPublisher)
+                told = runtime.publisher._journal.read(SIGHTINGS.name, 0, 0, 10)
+                return sightings({"sightings": [entry.value or b"" for entry in told]})
+
+    return together, asyncio.run(run())
+
+
+def test_orders_that_a_process_died_with_are_carried_out_alone(tmp_path: Path) -> None:
+    together, told = carried_out(tmp_path, {1, 4}, 1)
+    assert ["/1"] in together
+    assert ["/4"] in together
+    assert not any({"/1", "/4"} & set(paths) for paths in together if len(paths) > 1)
+    assert any(len(paths) > 1 for paths in together)
+    assert told == []
+
+
+def test_an_order_that_three_processes_died_with_is_refused(tmp_path: Path) -> None:
+    together, told = carried_out(tmp_path, {4}, 3)
+    assert not any("/4" in paths for paths in together)
+    assert [(fact.url.rpartition("/")[2], fact.kind, fact.reason) for fact in told] == [
+        ("4", "refused", "quarantined: its fetch failed here")
+    ]

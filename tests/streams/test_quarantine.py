@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streams.attempts import Attempts, Place
-from streams.records import Access, AccessPack, DeadLetter, Decoder, Pack, SightingPack, encode
+from streams.outbox import Outbox
+from streams.records import Access, AccessPack, DeadLetter, Decoder, Pack, SightingPack, Visited, encode
+from streams.relay import Relay
 from streams.runtime import Runtime
 from streams.settings import Settings
 from streams.stateful import Stateful
-from streams.topics import ACCESSES, DEAD_LETTERS, SIGHTINGS
+from streams.topics import ACCESSES, DEAD_LETTERS, PROXY_LOG, SIGHTINGS
 from streams.transport.journal import Journal
 from streams.transport.publisher import JournalPublisher
 from tests.agents.shards import a_runtime, disk
@@ -149,3 +152,24 @@ def test_a_message_is_buried_after_three_processes_ended_with_it(tmp_path: Path)
         assert [letter.offset for letter in found.letters] == ([] if all_taken else [1])
     assert found.letters[0].reason == "3 processes ended while it was taken in"
     assert found.quarantined == found.refusals == 1
+
+
+# agents without state
+
+
+def test_a_line_that_raises_is_buried_without_its_text_and_the_others_are_told(tmp_path: Path) -> None:
+    def handle(outbox: Outbox, line: Any) -> None:
+        outbox.emit(SIGHTINGS.name, 0, Visited(URL, line.value.decode(), 0.0))
+        if line.value == b"bad":
+            raise ValueError(line.value)
+
+    with a_runtime(Settings(data=tmp_path)) as runtime:
+        relay = Relay(runtime, PROXY_LOG, "lines", handle)
+        for offset, line in enumerate((b"ann", b"bad", b"bob")):
+            relay._take(SimpleNamespace(partition=0, offset=offset, value=line))
+        asyncio.run(relay.flush())
+        found = Found({}, journal_of(runtime), 0, 0)
+    assert [fact.user for fact in found.told] == ["ann", "bob"]
+    assert [(letter.topic, letter.offset, letter.value) for letter in found.letters] == [
+        (PROXY_LOG.name, 1, b"")
+    ]
