@@ -77,6 +77,7 @@ class FrontierAgent(Handler[FrontierRow]):
         clocks = HostClocks(fetch.delay_seconds, CLOCKS, fetch.delay_factor, fetch.host_connections)
         candidates = Candidates(self.settings, self._estimates.scorer, clocks, random)
         candidates.scope.spent = self.book.spaces.spent
+        candidates.priorities.promises = self.book.promises
         candidates.scope.stops = self.book.stops
         if self.patterns is not None and self.settings.visited_patterns_only:
             candidates.scope.unvisited = self.patterns.unvisited
@@ -121,6 +122,7 @@ class FrontierAgent(Handler[FrontierRow]):
     def opened(self, shard: FrontierShard) -> None:
         """Take up a partition's candidates."""
         self.book.spaces.open(shard)
+        self.book.promises.open(shard)
         self._estimates.open(shard)
         if self.instant is not None:
             self.instant.prepare(shard)
@@ -132,6 +134,7 @@ class FrontierAgent(Handler[FrontierRow]):
     def closed(self, shard: FrontierShard) -> None:
         """Forget a partition's candidates."""
         self.candidates.close(shard)
+        self.book.promises.close(self.candidates.shards.values())
         if self.book.stops is not None:
             self.book.stops.forget()
         if self.instant is not None:

@@ -15,6 +15,7 @@ from agents.frontier.keys import page_key
 from agents.frontier.links import Links
 from agents.frontier.news import Prefixes, clicked
 from agents.frontier.pages import Pages
+from agents.frontier.promises import LinkPromises
 from agents.frontier.rows import CHOOSABLE, FrontierShard, PageRow, State
 from agents.frontier.spaces import Spaces
 from models.lessons import lessons
@@ -73,6 +74,7 @@ class Book:
         self._pages = Pages(_bounds(settings))
         self.spaces = Spaces(settings)
         self._evidence = EvidenceEmitter(evidence_partitions)
+        self.promises = LinkPromises()
         self._depths = Depths(self._pages, settings.depth_share) if settings.depth == "auto" else None
         self.stops = self._depths.stops if self._depths is not None else None
         self._links = Links(self._pages, self._evidence, self._lessons, settings.parents, self._depths)
@@ -139,6 +141,7 @@ class Book:
         row.inputs = {}
         row.verdict = sighting.verdict
         row.judged_at = sighting.time
+        self.promises.judged(shard, row)
         self._pages.close(shard, key, row, "judged")
         self._pages.count_for_host(shard, row.url)
         if self._instant:
@@ -186,6 +189,7 @@ class Book:
             row.state = "candidate"
             self._pages.keep(shard, key, row)
         else:
+            self.promises.ended(shard, row, hit=False)
             kind: State = "gone" if sighting.kind == "gone" else "refused"
             self._pages.close(shard, key, row, "given up" if sighting.kind == "retry" else kind)
 
@@ -196,9 +200,11 @@ class Book:
         self.ended.append(sighting)
         if row.hops >= self._redirects:
             row.reason = f"more than {self._redirects} redirects"
+            self.promises.ended(shard, row, hit=False)
             self._pages.close(shard, key, row, "gone")
             return
         row.reason = f"redirects to {sighting.target}"
+        self.promises.redirected(shard, row, sighting.target)
         self._pages.close(shard, key, row, "moved")
         level = 0 if self._depths is None else handed_on(row, sighting.target)
         heir = Inherited(

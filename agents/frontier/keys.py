@@ -9,6 +9,7 @@ PARENT_PREFIX = b"l"
 CHILDREN_PREFIX = b"c"
 BESIDE_PREFIX = b"n"
 HOST_PREFIX = b"h"
+OWNER_PREFIX = b"o"
 SPACE_PREFIX = b"s"
 WAYS_PREFIX = b"v"
 HUB_PREFIX = b"u"
@@ -41,6 +42,11 @@ def beside_key(page: bytes) -> bytes:
 def host_key(host: str) -> bytes:
     """Return the key of a host's row."""
     return HOST_PREFIX + host.encode()
+
+
+def owner_key(owner: str) -> bytes:
+    """Return the key of the row of an owner of hosts."""
+    return OWNER_PREFIX + owner.encode()
 
 
 def space_key(space: bytes) -> bytes:

@@ -2,16 +2,16 @@
 
 import math
 
+from agents.frontier.promises import LinkPromises
 from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.scorer import Scorer
+from models.frontier.promises import MOST_LOGIT
 from streams.logging import EventLog
 from streams.quarantine import cause, quarantinable
 from streams.settings import FrontierSettings
 
 #: Where breadth-first puts URLs that no fetched page links to.
 UNLINKED_DEPTH = 1e9
-#: Below its negative a logit is the log of its probability.
-MOST_LOGIT = 30.0
 #: Policies whose priorities can be below the threshold: they are sums of logs, or a logit.
 LEARNED = ("learned", "combined", "collaborative", "linkage")
 #: The priority of a candidate that can't be scored: it comes last.
@@ -27,6 +27,8 @@ class Priorities:
         self._rule = settings.rule
         self._threshold = settings.threshold if settings.rule in LEARNED else None
         self._scorer = scorer
+        #: How far those who link to a page are believed, where that is known.
+        self.promises: LinkPromises | None = None
         #: Times that a candidate could not be scored.
         self.unscored = 0
 
@@ -42,6 +44,8 @@ class Priorities:
             near = row.seed or row.links or row.inherited or row.found
             return -float(row.depth) if near else -UNLINKED_DEPTH
         found = self._score(shard, row, predicate)
+        if self._rule == "learned" and self.promises is not None:
+            found = self.promises.believed(shard, row, found)
         inherited = row.inherited.get(predicate)
         return found if inherited is None else max(found, inherited)
 

@@ -1,4 +1,5 @@
-"""The frontier's rows: a URL, a linking page and its children, a page beside others, a host, a space, totals.
+"""The frontier's rows: a URL, a linking page and its children, a page beside others, a host, an owner, a
+space, totals.
 
 A page's row lies in the partition of its host. A linking page's rows lie in every partition that holds one of
 its link targets, and what is told of a page beside others in every partition that holds one of these, so that
@@ -12,6 +13,7 @@ import msgspec
 from agents.frontier.news_rows import ClicksRow, HubRow, NewsRow
 from models.depth.growth import MAX_LEVEL, Growth
 from models.depth.place import Place
+from models.frontier.promises import Promised
 from models.patterns.ways import Ways
 from models.traps.barren import Barren
 from models.verdict import Verdict
@@ -155,6 +157,12 @@ class HostRow(msgspec.Struct, array_like=True, tag="host"):
     judged: int = 0
 
 
+class OwnerRow(msgspec.Struct, array_like=True, tag="owner"):
+    """What became of the pages that an owner of hosts links to."""
+
+    promises: Promised = msgspec.field(default_factory=Promised)
+
+
 class WaysRow(msgspec.Struct, array_like=True, tag="ways"):
     """How users came to a URL, where patterns are made of it."""
 
@@ -226,6 +234,7 @@ FrontierRow: TypeAlias = (
     | ChildrenRow
     | BesideRow
     | HostRow
+    | OwnerRow
     | SpaceRow
     | TotalsRow
     | HubRow

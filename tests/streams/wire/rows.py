@@ -15,6 +15,7 @@ from agents.frontier.rows import (
     Found,
     FrontierRow,
     HostRow,
+    OwnerRow,
     PageRow,
     ParentRow,
     SpaceRow,
@@ -28,6 +29,7 @@ from models.crowd.window import Visit
 from models.depth.growth import Growth
 from models.depth.place import Place
 from models.depth.trail import Browsing, Trail
+from models.frontier.promises import Promised
 from models.harvest import Harvest
 from models.news.clicks import History
 from models.news.rate import ArrivalRate
@@ -89,6 +91,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
         ChildrenRow(judged={CHILD: (VERDICT, 3)}, revised=2),
         BesideRow(verdict=VERDICT, words=("erste", "zweite"), pages={CHILD: None}),
         HostRow(judged=12),
+        OwnerRow(promises=Promised(promised=7.5, kept=6)),
         DepthRow(
             views=[7, 4], sessions=6, growth=Growth(pages=[1, 3], linking=[1, 2], new=[3, 4], seen=[0, 5])
         ),
