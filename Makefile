@@ -16,7 +16,7 @@ SCRAPY := $(VENV)/scrapy
 NGINX := $(VENV)/nginx
 ATHERIS := $(VENV)/atheris
 
-.PHONY: help setup check format model test kafka kafka-stop faults live demo bench fuzz docs manifests lock clean
+.PHONY: help setup check format model test kafka kafka-stop faults hostile live demo bench fuzz docs manifests lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -99,6 +99,9 @@ bench: setup $(SCRAPY)/installed.stamp $(NGINX)/unpacked.stamp ## crawl the same
 
 faults: setup ## kill, freeze and wipe workers on a real broker, and recount; FAULTS='--hours 8 --seed 3' goes on
 	@$(BIN)/python -m bench.faults $(FAULTS)
+
+hostile: setup ## what hostile sites take from honest ones beside them; HOSTILE='--seeds 5 --delay 0' goes on
+	@$(BIN)/python -m bench.hostile $(HOSTILE)
 
 live: setup ## seconds from a visitor's request through Squid to a candidate, on a real broker
 	@$(BIN)/python -m bench.live

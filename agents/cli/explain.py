@@ -140,7 +140,8 @@ def _why_not_fetched(found: "Explanation", threshold: float) -> str:
         return f"not fetched: {found.beyond}"
     if max(found.priorities.values(), default=threshold) < threshold and not row.seed:
         return "not fetched: its priority is below frontier.threshold"
-    return "not fetched: others had a higher priority, or its host could not be asked yet" if choosable else ""
+    other = found.standing_back or "its host could not be asked yet"
+    return f"not fetched: others had a higher priority, or {other}" if choosable else ""
 
 
 def instantly(row: "PageRow") -> str:
@@ -171,6 +172,7 @@ def _print_as_json(found: "Explanation", features: int) -> None:
         "depth": row.depth,
         "level": row.place.level if row.place is not None else None,
         "beyond": found.beyond,
+        "standing_back": found.standing_back,
         "seed": row.seed,
         "visits": row.visits,
         "links": row.links,

@@ -18,6 +18,7 @@ from agents.frontier.spaces import why_spent
 from agents.frontier.stops import why_beyond
 from agents.inspect.learned import interests
 from agents.inspect.record import definitions
+from agents.inspect.shares import why_standing_back
 from models.crowd.contributions import crowd_contributions
 from models.interest.linkage import Contribution, contributions, ordered
 from models.lessons import lessons
@@ -48,7 +49,7 @@ class Explanation:
     ``contributions`` are features by the paper's policies, ``inputs`` and the ``expected`` probability of a
     hit those of the learned one. ``spent`` is why URLs that differ in numbers only are not asked for any more,
     ``unvisited`` the URL's pattern where that has no visits and such are left out, ``beyond`` why the URL lies
-    deeper than its site is worth crawling.
+    deeper than its site is worth crawling, ``standing_back`` why its owner waits for others.
     """
 
     row: PageRow
@@ -60,6 +61,7 @@ class Explanation:
     spent: str = ""
     unvisited: str = ""
     beyond: str = ""
+    standing_back: str = ""
 
 
 def explain(settings: Settings, url: str) -> Explanation | None:
@@ -79,6 +81,7 @@ def explain(settings: Settings, url: str) -> Explanation | None:
         found.beyond = why_beyond(row, depth_of(shard, host(url)), settings.frontier.depth_share)
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         topics = {each.name: parse(each.expression).topic for each in definitions(journal)}
+        found.standing_back = why_standing_back(journal, url, settings.frontier)
     patterns = _patterns(settings, shard, url)
     if patterns is not None and settings.frontier.visited_patterns_only:
         found.unvisited = patterns.unvisited(url)

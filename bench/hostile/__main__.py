@@ -13,7 +13,7 @@ def main() -> None:
     """Crawl, and print a line for each company the honest sites are in."""
     parser = argparse.ArgumentParser(prog="bench.hostile", description=__doc__)
     parser.add_argument("--seeds", type=int, default=3, help="webs, each of other texts and links")
-    parser.add_argument("--budget", type=int, default=400, help="pages to judge in each crawl")
+    parser.add_argument("--budget", type=int, default=300, help="pages to judge in each crawl")
     parser.add_argument("--delay", type=float, default=0.2, help="seconds between two requests to a site")
     parser.add_argument("--set", action="append", default=[], help="a further setting, NAME=VALUE")
     parser.add_argument("--kinds", nargs="*", default=[*KINDS, "all"])

@@ -1,0 +1,49 @@
+"""Six honest sites with hostile ones of five kinds beside them: the honest harvest stays what it was."""
+
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from agents.frontier.keys import PAGE_PREFIX
+from agents.frontier.rows import FrontierRow, PageRow
+from agents.offline.dangers.rivals import KINDS, Rivals
+from bench.hostile.crawl import crawl
+from models.domain import owner
+from models.url import host
+from streams.tables import open_read_only
+from tests.agents.commands import printed
+
+pytestmark = pytest.mark.slow
+
+BUDGET = 200
+#: Nearly every page of a crawl of the honest sites alone is on the topic.
+LEAST = 0.85 * BUDGET
+
+
+def fetched(tmp_path: Path, kinds: tuple[str, ...]) -> tuple[int, Counter[str]]:
+    outcome = crawl(Rivals(kinds, seed=1), tmp_path / "crawl", BUDGET, {"fetch.delay_seconds": 0.1})
+    return outcome.harvest, outcome.fetches
+
+
+@pytest.mark.parametrize("kinds", [("farm",), KINDS], ids=["farm", "all"])
+def test_the_honest_harvest_stays_what_it_was(tmp_path: Path, kinds: tuple[str, ...]) -> None:
+    harvest, fetches = fetched(tmp_path, kinds)
+    assert harvest >= LEAST, fetches
+    assert fetches.total() > fetches["honest"], "the hostile sites were found"
+
+
+def test_explain_says_that_an_owner_stands_back(tmp_path: Path) -> None:
+    crawl(Rivals(("farm",), seed=1), tmp_path / "crawl", BUDGET // 2, {"fetch.delay_seconds": 0.1})
+    owned = [
+        row.url
+        for part in open_read_only(tmp_path / "crawl" / "scentline-data", "frontier").values()
+        for _, raw in part.scan(PAGE_PREFIX)
+        if isinstance(row := msgspec.msgpack.decode(raw, type=FrontierRow), PageRow)
+        and row.state == "candidate"
+        and owner(host(row.url)) == "127.20.3.0/24"
+    ]
+    said = printed(tmp_path / "crawl", "explain", owned[0])
+    assert "127.20.3.0/24 had" in said, said
+    assert "beyond 3% it stands back" in said
