@@ -9,7 +9,7 @@ from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
-from threading import BoundedSemaphore, Thread, Timer
+from threading import BoundedSemaphore, Lock, Thread, Timer
 from typing import Any
 
 from prometheus_client.exposition import choose_encoder
@@ -21,8 +21,12 @@ from streams.settings import MetricsSettings
 
 log = EventLog("metrics")
 
-#: Requests answered at a time; further ones are turned away.
+#: Requests answered at a time; beyond them the oldest is broken off, first of those that have not asked yet.
 MOST_REQUESTS = 8
+#: Of these, scrapes, which take longer than to say whether the process is well; further ones are turned away.
+MOST_SCRAPES = 4
+#: Seconds that a request waits for the place of one that was broken off.
+ROOM_SECONDS = 1.0
 #: Seconds that a request may take in all, from its first byte to the answer's last.
 REQUEST_SECONDS = 15.0
 
@@ -72,10 +76,15 @@ class _Server(ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 8 * MOST_REQUESTS
 
     def __init__(self, address: tuple[str, int], handler: Any) -> None:
         self.address_family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
         self._room = BoundedSemaphore(MOST_REQUESTS)
+        self.scrapes = BoundedSemaphore(MOST_SCRAPES)
+        self._lock = Lock()
+        # Connections, the oldest first, and whether each has asked for something.
+        self._open: dict[socket.socket, bool] = {}
         super().__init__(address, handler)
 
     def server_bind(self) -> None:
@@ -91,11 +100,27 @@ class _Server(ThreadingHTTPServer):
         self.server_close()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own, if there is room for one."""
-        if self._room.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        """Answer in a thread of its own, in the place of the oldest if there is no other."""
+        if not self._room.acquire(blocking=False):
+            self._make_room()
+            if not self._room.acquire(timeout=ROOM_SECONDS):
+                self.shutdown_request(request)
+                return
+        with self._lock:
+            self._open[request] = False
+        super().process_request(request, client_address)
+
+    def _make_room(self) -> None:
+        """Break off the oldest connection, first of those that say nothing: idle ones stop no health check."""
+        with self._lock:
+            oldest = min(self._open, key=self._open.__getitem__, default=None)
+            if oldest is not None:
+                _break_off(oldest)
+
+    def asked(self, request: socket.socket) -> None:
+        """Note that a request has come whole."""
+        with self._lock:
+            self._open[request] = True
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer, and break off where that takes too long."""
@@ -106,6 +131,8 @@ class _Server(ThreadingHTTPServer):
             super().process_request_thread(request, client_address)
         finally:
             end.cancel()
+            with self._lock:
+                del self._open[request]
             self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -126,8 +153,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._stuck_seconds = stuck_seconds
         super().__init__(*args)
 
+    server: _Server
+
     def do_GET(self) -> None:
         """Answer a GET."""
+        self.server.asked(self.connection)
         answers = {"/metrics": self._scrape, "/healthz": self._live, "/readyz": self._ready}
         answer = answers.get(self.path.partition("?")[0])
         if answer is None:
@@ -136,6 +166,15 @@ class _Handler(BaseHTTPRequestHandler):
             answer()
 
     def _scrape(self) -> None:
+        if not self.server.scrapes.acquire(blocking=False):
+            self._say(HTTPStatus.SERVICE_UNAVAILABLE, [f"{MOST_SCRAPES} scrapes are being answered"])
+            return
+        try:
+            self._metrics_page()
+        finally:
+            self.server.scrapes.release()
+
+    def _metrics_page(self) -> None:
         encode, kind = choose_encoder(self.headers.get("Accept", ""))
         try:
             found = encode(self._metrics.registry)

@@ -6,15 +6,17 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import TypeVar
 
 import pytest
 
 from streams.configuration import ConfigurationError
-from streams.metrics.catalogue import BEAT_AGE, BUILD
+from streams.metrics.catalogue import BEAT_AGE, BUILD, PARTITIONS
 from streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving
 from streams.metrics.health import Health
+from streams.metrics.reading import Reading
 from streams.metrics.registry import Metrics
 from streams.settings import MetricsSettings
 from tests.patience import PATIENCE
@@ -149,25 +151,67 @@ def test_the_port_is_free_again_afterwards() -> None:
         urllib.request.urlopen(url, timeout=5)
 
 
-def test_requests_beyond_the_bound_are_turned_away_and_later_ones_answered() -> None:
+def connected(url: str) -> socket.socket:
+    return socket.create_connection((HOST, int(url.rpartition(":")[2])), timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /metrics HTTP/1.1\r\nX: "])
+@pytest.mark.parametrize("idle", [MOST_REQUESTS, 3 * MOST_REQUESTS])
+def test_connections_that_ask_for_nothing_stop_no_health_check(sent: bytes, idle: int) -> None:
+    def fill(url: str) -> None:
+        with ExitStack() as opened:
+            for _ in range(idle):
+                silent = opened.enter_context(connected(url))
+                silent.sendall(sent)
+            for path in ("healthz", "readyz", "metrics"):
+                for _ in range(MOST_REQUESTS):
+                    assert asked(f"{url}/{path}")[0] == 200
+
     async def run() -> None:
         async with serving(HOST, 0, PATIENT, ready(Metrics())) as url:
             await asyncio.to_thread(fill, url)
-            status = 0
-            async with asyncio.timeout(PATIENCE):
-                while status != 200:
-                    try:
-                        status, _ = await get(f"{url}/healthz")
-                    except OSError:
-                        await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+
+
+def test_beyond_the_bound_the_oldest_that_has_not_asked_is_broken_off() -> None:
+    def fill(url: str) -> None:
+        with ExitStack() as opened:
+            silent = [opened.enter_context(connected(url)) for _ in range(MOST_REQUESTS + 2)]
+            assert [one.recv(1) for one in silent[:2]] == [b"", b""]
+            for one in silent[2:]:
+                one.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+                assert one.recv(12) == b"HTTP/1.0 200"
+
+    async def run() -> None:
+        async with serving(HOST, 0, PATIENT, ready(Metrics())) as url:
+            await asyncio.to_thread(fill, url)
+
+    asyncio.run(run())
+
+
+def test_those_who_do_not_take_their_answer_stop_no_health_check() -> None:
+    """Each asks, and reads nothing of an answer that fits into no buffer."""
 
     def fill(url: str) -> None:
-        address = (HOST, int(url.rpartition(":")[2]))
-        silent = [socket.create_connection(address, timeout=20) for _ in range(MOST_REQUESTS)]
-        with socket.create_connection(address, timeout=20) as further:
-            assert further.recv(1) == b""
-        for connection in silent:
-            connection.close()
+        with ExitStack() as opened:
+            for _ in range(2 * MOST_REQUESTS):
+                greedy = opened.enter_context(socket.socket())
+                greedy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                greedy.connect((HOST, int(url.rpartition(":")[2])))
+                greedy.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            assert asked(f"{url}/healthz")[0] == 200
+
+    async def run() -> None:
+        metrics = ready(Metrics())
+
+        async def read(reading: Reading) -> None:
+            for number in range(5_000):
+                reading.add(PARTITIONS, 0, f"{number:01000}")
+
+        metrics.watch(read)
+        async with serving(HOST, 0, PATIENT, metrics) as url:
+            await asyncio.to_thread(fill, url)
 
     asyncio.run(run())
 
