@@ -66,6 +66,7 @@ def test_there_are_five_recipes_and_the_harvest_rate_comes_first() -> None:
     ("words", "value", "expected"),
     [
         ("Eight requests are answered at a time", endpoint.MOST_REQUESTS, 8),
+        ("four scrapes among them", endpoint.MOST_SCRAPES, 4),
         ("within fifteen seconds", endpoint.REQUEST_SECONDS, 15.0),
         ("for more than five seconds", registry.PATIENCE_SECONDS, 5.0),
         ("beyond the first hundred", registry.MOST_PREDICATES, 100),
