@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents.frontier.flights import SLOW_SECONDS
-from agents.web import guard, pool, resolver, robots, servers, sitemap, sitemaps
+from agents.web import guard, pool, resolver, robots, servers, sitemap, sitemaps, wire
 from agents.web.contact import names_contact
 from models.frontier import politeness
 from models.url import MAX_LENGTH
@@ -58,6 +58,7 @@ def test_every_file_that_is_named_is_there() -> None:
         ("followed two deep", sitemaps.MAX_DEPTH, 2),
         ("kept open for ten seconds", pool.IDLE_SECONDS, 10.0),
         ("128, and 32 KiB", (pool.HEADERS, pool.HEADER_BYTES), (128, 32 * 1024)),
+        ("512 KiB, and as much as the body", wire.FRAMING_BYTES, 512 * 1024),
         ("after three seconds that one", SLOW_SECONDS, 3.0),
         ("if the operator asks for them with", FETCH.sitemaps, False),
         ("The 83 ports that browsers block", len(guard.BAD_PORTS), 83),

@@ -27,10 +27,11 @@ from agents.web.result import (
 from agents.web.robots import MAX_BYTES as MAX_ROBOTS
 from agents.web.robots import Robots
 from agents.web.rules import product
-from agents.web.servers import PATIENCE_SECONDS, Servers, TooEarlyError
+from agents.web.servers import PATIENCE_SECONDS, Held, Servers, TooEarlyError
 from agents.web.sitemap import MAX_BYTES as MAX_SITEMAP
 from agents.web.sitemaps import Sitemaps
 from agents.web.unexpected import unexpected
+from agents.web.wire import telling
 from models.frontier.politeness import LONGEST_CRAWL_DELAY
 from models.url import canonical, host
 from streams.settings import FetchSettings
@@ -41,12 +42,11 @@ _CHUNK = 16_384
 
 @dataclass(slots=True)
 class _Asking:
-    """One fetch under way: the delay that is kept, the addresses taken, and when the page was asked for."""
+    """One fetch under way: the delay that is kept, the addresses held, and when the page was asked for."""
 
     delay: float
+    held: Held
     crawl_delay: float | None = None
-    addresses: Sequence[str] = ()
-    server: str = ""
     start: float | None = None
 
 
@@ -84,9 +84,10 @@ class Client:
         Takes at most ``settings.timeout_seconds``, and as much again where robots.txt must be fetched first,
         and a few seconds to look a name up and to keep a short delay.
         """
-        asking = _Asking(self._settings.delay_seconds)
+        asking = _Asking(self._settings.delay_seconds, Held(self.servers))
         try:
-            result = await self._fetch(url, known, asking)
+            with telling(asking.held.connected):
+                result = await self._fetch(url, known, asking)
         except FetchError as error:
             result = error.failure()
         except TooEarlyError as error:
@@ -94,10 +95,10 @@ class Client:
         except Exception as error:  # a bug, here or in a library: this page's end, not the crawl's
             result = unexpected("page", url, error).failure()
         finally:
-            self.servers.release(asking.addresses)
+            asking.held.release()
         elapsed = 0.0 if asking.start is None else time.perf_counter() - asking.start
         return msgspec.structs.replace(
-            result, crawl_delay=asking.crawl_delay, elapsed=elapsed, server=asking.server
+            result, crawl_delay=asking.crawl_delay, elapsed=elapsed, server=self._server(asking)
         )
 
     async def _fetch(self, url: str, known: Validators, asking: _Asking) -> Result:
@@ -111,20 +112,21 @@ class Client:
                 return decision.failure
             asking.delay = max(asking.delay, min(decision.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))
             await self._take(url, asking)
-        if asking.addresses:
-            await self.servers.start(asking.addresses, asking.delay)
+        if asking.held.addresses:
+            await self.servers.start(asking.held.addresses, asking.delay)
         asking.start = time.perf_counter()
         return await self._page(url, known)
 
     async def _take(self, url: str, asking: _Asking) -> None:
         """Keep others from a server that is asked with a delay; raises `FetchError` or `TooEarlyError`."""
-        if asking.delay and not asking.addresses:
+        if asking.delay:
             addresses = await self._addresses(url)
-            if not self._settings.proxy:
-                asking.server = addresses[0]
-            self.servers.take(addresses, asking.delay)
-            asking.addresses = addresses
-            await self.servers.ready(addresses, asking.delay)
+            if not set(addresses) <= set(asking.held.addresses):
+                asking.held.take(addresses, asking.delay)
+                await self.servers.ready(addresses, asking.delay)
+
+    def _server(self, asking: _Asking) -> str:
+        return "" if self._settings.proxy else asking.held.server
 
     async def _addresses(self, url: str) -> Sequence[str]:
         name = host(url)
@@ -165,8 +167,9 @@ class Client:
         if not delay:
             return await self._file(url, known, MAX_SITEMAP)
         addresses = await self._addresses(url)
-        async with self.servers.turn(addresses, delay):
-            return await self._file(url, known, MAX_SITEMAP)
+        async with self.servers.turn(addresses, delay) as held:
+            with telling(held.connected):
+                return await self._file(url, known, MAX_SITEMAP)
 
     async def _file(self, url: str, known: Validators, limit: int, *, cut: bool = False) -> Answer:
         async with self._pool.open(url, known.headers()) as response:

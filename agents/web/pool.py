@@ -20,6 +20,7 @@ from agents.web.contact import stays_home
 from agents.web.guard import ForbiddenAddressError, Guard, connecting
 from agents.web.resolver import Resolver
 from agents.web.result import FetchError
+from agents.web.wire import Connector, FramingError
 from models.url import crawlable
 from streams.settings import FetchSettings
 
@@ -98,7 +99,7 @@ class Pool:
 def _session(
     settings: FetchSettings, guard: Guard, resolver: AbstractResolver, context: ssl.SSLContext
 ) -> aiohttp.ClientSession:
-    connector = aiohttp.TCPConnector(
+    connector = Connector(
         limit=settings.connections,
         keepalive_timeout=IDLE_SECONDS,
         resolver=resolver,
@@ -151,6 +152,7 @@ def _fetch_error(error: Exception) -> FetchError:
 
 _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientResponseError, "broken response"),
+    (FramingError, "broken response"),
     (aiohttp.ClientProxyConnectionError, "proxy"),
     (aiohttp.ClientConnectorDNSError, "dns"),
     (aiohttp.ClientConnectorCertificateError, "certificate"),

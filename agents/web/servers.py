@@ -37,8 +37,55 @@ class TooEarlyError(Exception):
 
 @dataclass(slots=True)
 class _Server:
+    """An address; ``request`` is the last that may have been sent here, while it is not known where it went."""
+
     started: float
     taken: bool = False
+    request: "_Request | None" = None
+
+
+class _Request:
+    """A request that goes to one of several addresses, and when the one before it began at each."""
+
+    def __init__(self, servers: Iterable[_Server]) -> None:
+        self.before = [(server, server.started) for server in servers]
+
+
+class Held:
+    """The addresses that one fetch keeps others from: all of its host, until it is known which is asked.
+
+    ``server`` is the one that was asked, or the only one; empty while it could be any of several.
+    """
+
+    def __init__(self, servers: "Servers") -> None:
+        self._servers = servers
+        self.addresses: tuple[str, ...] = ()
+        self.server = ""
+
+    def take(self, addresses: Sequence[str], delay: float) -> None:
+        """Keep others from what of ``addresses`` is not held yet; raises `TooEarlyError` as `Servers.take`."""
+        if len(addresses) == 1:
+            self.server = addresses[0]
+        held = _names(self.addresses)
+        self._servers.take([address for address in addresses if server(address) not in held], delay)
+        self.addresses += tuple(address for address in addresses if address not in self.addresses)
+
+    def connected(self, address: str) -> None:
+        """Let others to all addresses but that which is asked.
+
+        A host's addresses are what its name server says. It may name those of others, whom its slow answers
+        must not hold up.
+        """
+        self._servers.connected(address)
+        if address in self.addresses:
+            self._servers.release([other for other in self.addresses if server(other) != server(address)])
+            self.addresses = (address,)
+            self.server = address
+
+    def release(self) -> None:
+        """Let others to all of them."""
+        self._servers.release(self.addresses)
+        self.addresses = ()
 
 
 class Servers:
@@ -83,19 +130,20 @@ class Servers:
                 found.taken = False
 
     @asynccontextmanager
-    async def turn(self, addresses: Sequence[str], delay: float) -> AsyncIterator[None]:
+    async def turn(self, addresses: Sequence[str], delay: float) -> AsyncIterator[Held]:
         """Take a server and start, however long that takes."""
+        held = Held(self)
         while True:
             try:
-                self.take(addresses, delay)
+                held.take(addresses, delay)
                 break
             except TooEarlyError as early:
                 await asyncio.sleep(min(early.seconds, LOOK_SECONDS))
         try:
             await self.start(addresses, delay)
-            yield
+            yield held
         finally:
-            self.release(addresses)
+            held.release()
 
     async def start(self, addresses: Sequence[str], delay: float) -> None:
         """Wait until the last request to a server is ``delay`` seconds ago, and note that one begins.
@@ -104,9 +152,23 @@ class Servers:
         """
         await self.ready(addresses, delay)
         now = self._clock()
+        begun = [self._server(name) for name in _names(addresses)]
+        request = _Request(begun)
+        for one in begun:
+            one.started, one.request = now, request
         for name in _names(addresses):
-            self._server(name).started = now
             self._servers.move_to_end(name)
+
+    def connected(self, address: str) -> None:
+        """Note that the last request that began at ``address`` went there, and to no other address."""
+        (name,) = _names([address])
+        asked = self._servers.get(name)
+        if asked is None or asked.request is None:
+            return
+        for other, before in asked.request.before:
+            if other is not asked and other.request is asked.request:
+                other.started, other.request = before, None
+        asked.request = None
 
     async def ready(self, addresses: Sequence[str], delay: float) -> None:
         """Wait until the last request to a server is ``delay`` seconds ago; `TooEarlyError` as for `start`."""

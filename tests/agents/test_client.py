@@ -1,5 +1,6 @@
 import asyncio
 import gzip
+import socket
 import struct
 import tracemalloc
 import zlib
@@ -7,6 +8,7 @@ from collections.abc import Callable
 from email.utils import formatdate
 
 import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from agents.web import client as module
 from agents.web.client import Client
 from agents.web.result import Early, Failure, Fetched, Moved, Result
 from agents.web.servers import Servers
+from agents.web.wire import FRAMING_BYTES
 from streams.settings import FetchSettings
 from tests.agents.clocks import WaitingClock
 from tests.agents.loopback import (
@@ -27,6 +30,7 @@ from tests.agents.loopback import (
     settings,
     untimed,
 )
+from tests.patience import PATIENCE
 
 NOW = 1_700_000_000.0
 
@@ -235,6 +239,58 @@ def test_a_body_may_take_longer_than_the_head() -> None:
     assert page(answer, first_byte_seconds=0.2).body == b"ok"
 
 
+CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
+ENDLESS = [
+    (b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n" * 100),
+    (b"", b"HTTP/1.1 100 \r\n\r\n" * 100),
+    (CHUNKED, b"1;" + b"a" * 15_000 + b"\r\nx\r\n"),
+    (CHUNKED + b"1;", b"a" * 60_000),
+    (CHUNKED, b"1\r\nx\r\n" * 1000),
+    (CHUNKED, b"00000000001\r\nx\r\n" * 1000),
+    (CHUNKED + b"1\r\nx\r\n0\r\n", b"X-Trailer: y\r\n" * 100),
+]
+
+
+@pytest.mark.parametrize(("head", "endless"), ENDLESS, ids=range(len(ENDLESS)))
+def test_what_is_no_body_and_has_no_end_is_a_broken_response(head: bytes, endless: bytes) -> None:
+    sent = 0
+
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        writer.write(head)
+        while True:
+            writer.write(endless)
+            await writer.drain()
+            sent += len(endless)
+
+    patient = {"first_byte_seconds": PATIENCE, "timeout_seconds": PATIENCE}
+    assert failure(answer, **patient) == Failure("retry", "broken response")
+    # What the system's buffers hold is sent as well.
+    assert sent < FRAMING_BYTES + 20_000_000
+
+
+def test_chunks_that_are_short_and_a_head_that_is_long_are_read() -> None:
+    body = b"x" * 3_000_000
+    chunks = b"".join(b"20\r\n" + body[start : start + 32] + b"\r\n" for start in range(0, len(body), 32))
+    hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n" * 10
+    head = b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: %s\r\n" % (n, b"y" * 3000) for n in range(100))
+    message = hints + head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\nX: y\r\n\r\n"
+    assert page(writing(message)).body == body
+
+
+def test_each_answer_of_a_kept_connection_is_measured_by_itself() -> None:
+    head = b"".join(b"X-%d: %s\r\n" % (n, b"y" * 3000) for n in range(100))
+    message = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n" + head + b"\r\nx"
+
+    async def run() -> None:
+        async with serving(writing(message)) as server, Client(settings(), clock) as client:
+            for number in range(5):
+                assert isinstance(await client.fetch(f"{server.origin}/{number}"), Fetched)
+            assert server.connections == 1
+
+    asyncio.run(run())
+
+
 def test_a_body_without_end_is_refused() -> None:
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
@@ -349,6 +405,24 @@ def test_the_directives_of_several_headers_are_read_one_by_one() -> None:
     assert failure(writing(head + b"X-Robots-Tag: none\r\n\r\nx")).reason == "X-Robots-Tag noindex"
 
 
+class Names(AbstractResolver):
+    """The addresses of some names, in their order; an address is its own."""
+
+    def __init__(self, names: dict[str, list[str]]) -> None:
+        self._names = names
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(hostname=host, host=address, port=port, family=socket.AF_INET, proto=0, flags=0)
+            for address in self._names[host]
+        ]
+
+    async def close(self) -> None:
+        pass
+
+
 class TestServers:
     def test_names_on_one_address_are_asked_one_after_the_other(self) -> None:
         async def run() -> None:
@@ -362,21 +436,50 @@ class TestServers:
 
             async with (
                 serving(answer) as server,
-                Client(settings(allow=("127.0.0.1", "::1"), delay_seconds=30), clock) as client,
+                Client(settings(delay_seconds=30), clock) as client,
             ):
+                client._pool.resolver._ask = Names({"other.test": ["127.0.0.1"]})
                 first = asyncio.create_task(client.fetch(f"{server.origin}/a"))
                 await arrived.wait()
-                busy = await client.fetch(f"http://localhost:{server.port}/b")
+                busy = await client.fetch(f"http://other.test:{server.port}/b")
                 assert isinstance(busy, Early)
                 assert busy.wait == 30.0
                 go_on.set()
                 done = await first
                 assert isinstance(done, Fetched)
                 assert busy.server == done.server == "127.0.0.1"
-                early = await client.fetch(f"http://localhost:{server.port}/b")
+                early = await client.fetch(f"http://other.test:{server.port}/b")
                 assert isinstance(early, Early)
                 assert 0 < early.wait <= 30.0
                 assert server.targets() == ["/a"]
+
+        asyncio.run(run())
+
+    @pytest.mark.parametrize("slow", ["/robots.txt", "/page"])
+    def test_a_slow_host_holds_up_no_other_whose_address_its_name_server_claims(self, slow: str) -> None:
+        async def run() -> None:
+            arrived, go_on = asyncio.Event(), asyncio.Event()
+
+            async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+                if request.target == slow:
+                    arrived.set()
+                    await go_on.wait()
+                writer.write(response(b""))
+
+            async with (
+                serving(answer, "127.0.0.2") as evil,
+                serving(fixed(b"x")) as victim,
+                Client(settings(allow=("127.0.0.0/8",), delay_seconds=1.0, robots=True), clock) as client,
+            ):
+                client._pool.resolver._ask = Names({"evil.test": ["127.0.0.2", "127.0.0.1"]})
+                client._pool.resolver._names.clear()
+                asking = asyncio.create_task(client.fetch(f"http://evil.test:{evil.port}/page"))
+                await arrived.wait()
+                assert isinstance(await client.fetch(f"{victim.origin}/"), Fetched)
+                go_on.set()
+                done = await asking
+                assert isinstance(done, Fetched)
+                assert done.server == "127.0.0.2"
 
         asyncio.run(run())
 

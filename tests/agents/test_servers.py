@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from agents.web import servers as module
-from agents.web.servers import BUSY_SECONDS, PATIENCE_SECONDS, Servers, TooEarlyError
+from agents.web.servers import BUSY_SECONDS, PATIENCE_SECONDS, Held, Servers, TooEarlyError
 from tests.agents.clocks import WaitingClock
 
 
@@ -107,3 +107,98 @@ def test_the_servers_longest_not_asked_are_forgotten_but_none_that_is_being_aske
     assert early(servers, ["busy"], 5.0) == 5.0
     servers.take(["0"], 100.0)
     assert early(servers, ["8"], 100.0) == 100.0
+
+
+class TestHeld:
+    def test_others_may_ask_all_addresses_but_the_one_that_is_asked(self, clock: WaitingClock) -> None:
+        servers = Servers(clock)
+        held = Held(servers)
+
+        async def run() -> None:
+            await servers.start(["b"], 1.0)
+            clock.time = 60.0
+            held.take(["a", "b", "c"], 1.0)
+            await servers.start(held.addresses, 1.0)
+            assert early(servers, ["b"], 5.0) == 5.0
+            held.connected("a")
+            assert (held.addresses, held.server) == (("a",), "a")
+            # Nothing began at the others: no delay is to be kept there.
+            await servers.start(["b"], 50.0)
+            servers.take(["c"], 50.0)
+            assert early(servers, ["a"], 5.0) == 5.0
+            held.release()
+            assert early(servers, ["a"], 5.0) == 5.0
+
+        asyncio.run(run())
+        assert clock.slept == []
+
+    def test_an_address_that_another_has_taken_since_is_not_let_go(self, clock: WaitingClock) -> None:
+        servers = Servers(clock)
+        held = Held(servers)
+        held.take(["a", "b"], 1.0)
+        held.connected("a")
+        servers.take(["b"], 1.0)
+        held.connected("a")
+        held.release()
+        assert early(servers, ["b"], 5.0) == 5.0
+        servers.take(["a"], 1.0)
+
+    def test_an_address_that_is_none_of_them_says_nothing(self, clock: WaitingClock) -> None:
+        servers = Servers(clock)
+        held = Held(servers)
+        held.take(["a", "b"], 1.0)
+        held.connected("c")
+        assert (held.addresses, held.server) == (("a", "b"), "")
+        assert early(servers, ["b"], 5.0) == 5.0
+
+    def test_what_began_since_is_not_taken_back(self, clock: WaitingClock) -> None:
+        servers = Servers(clock)
+
+        async def run() -> None:
+            clock.time = 60.0
+            await servers.start(["a", "b"], 1.0)
+            clock.time = 61.0
+            await servers.start(["b"], 1.0)
+            servers.connected("a")
+            assert early(servers, ["b"], 30.0) == 30.0
+            assert early(servers, ["a"], 30.0) == 29.0
+
+        asyncio.run(run())
+
+    def test_a_request_that_reaches_nobody_counts_at_all_addresses(self, clock: WaitingClock) -> None:
+        servers = Servers(clock)
+        held = Held(servers)
+
+        async def run() -> None:
+            held.take(["a", "b"], 9.0)
+            await servers.start(held.addresses, 9.0)
+            held.release()
+            assert early(servers, ["b"], 9.0) == 9.0
+
+        asyncio.run(run())
+
+    def test_what_was_let_go_is_taken_again_for_the_next_request(self, clock: WaitingClock) -> None:
+        servers = Servers(clock)
+        held = Held(servers)
+        held.take(["a", "b"], 1.0)
+        held.connected("a")
+        held.take(["a", "b"], 1.0)
+        assert set(held.addresses) == {"a", "b"}
+        assert early(servers, ["b"], 5.0) == 5.0
+        held.connected("b")
+        servers.take(["a"], 1.0)
+        with pytest.raises(TooEarlyError):
+            held.take(["a", "b"], 1.0)
+        held.release()
+        servers.take(["b"], 1.0)
+
+    def test_addresses_of_one_64_are_held_and_let_go_as_one(self, clock: WaitingClock) -> None:
+        servers = Servers(clock)
+        held = Held(servers)
+        held.take(["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"], 1.0)
+        held.connected("2001:db8::2")
+        held.take(["2001:db8::1", "2001:db8::2"], 1.0)
+        assert early(servers, ["2001:db8::3"], 5.0) == 5.0
+        servers.take(["2001:db8:0:1::2"], 1.0)
+        held.release()
+        servers.take(["2001:db8::1"], 1.0)
