@@ -1,6 +1,7 @@
 """The harvest agent: the harvest rate of each predicate, as a stream.
 
-Reads `outcomes`; keeps the table `harvest` (a row a predicate, a row a judged URL); writes `harvest`.
+Reads `outcomes`; keeps the table `harvest` (a row a predicate, a row a judged URL); writes `harvest-parts`,
+which every worker of the role reads whole, and `harvest` (`agents.harvest_stream`).
 """
 
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from agents.harvest_parts import whole
+from agents.harvest_stream import HarvestStream
 from agents.metrics.harvest import HarvestMetrics
 from models.harvest import Harvest
 from models.url import identifier
@@ -16,7 +19,7 @@ from streams.inbox import Shard
 from streams.records import (
     UNREADABLE,
     VERSION,
-    HarvestPoint,
+    HarvestPart,
     Outcome,
     Pack,
     RecordError,
@@ -25,7 +28,8 @@ from streams.records import (
 )
 from streams.runtime import Runtime
 from streams.stateful import Stateful
-from streams.topics import HARVEST, OUTCOMES
+from streams.topics import OUTCOMES
+from streams.transport.reader import LogReader
 
 PREDICATE_PREFIX = b"p"
 SEEN_PREFIX = b"s"
@@ -52,6 +56,8 @@ class SeenRow(msgspec.Struct, array_like=True, tag="seen"):
 
 HarvestTableRow: TypeAlias = HarvestRow | SeenRow
 
+_row: msgspec.msgpack.Decoder[HarvestTableRow] = msgspec.msgpack.Decoder(HarvestRow | SeenRow)
+
 
 def read_outcome(value: bytes) -> Pack[Outcome]:
     """Return an outcome as a pack of one fact, with its page's place as origin."""
@@ -71,23 +77,18 @@ def read_outcome(value: bytes) -> Pack[Outcome]:
 class HarvestAgent(Handler[HarvestTableRow]):
     """Counts outcomes and tells each predicate's rates now and then."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+    def __init__(self, runtime: Runtime, reader: LogReader) -> None:
         self._settings = runtime.settings.harvest
-        self._metrics = HarvestMetrics(runtime, self._all_states)
-        self._changed: set[tuple[int, str]] = set()
+        self._metrics = HarvestMetrics(runtime, self._owned)
         self.matches: list[tuple[str, str, str]] = []
         self.inbox: Stateful[HarvestTableRow] = Stateful(
             runtime, OUTCOMES, "harvest", HarvestTableRow, read_outcome, self
         )
-
-    def opened(self, shard: Shard[HarvestTableRow]) -> None:
-        """Tell where a partition stands, for who has just come."""
-        self._changed |= {(shard.partition, key[1:].decode()) for key, _ in shard.scan(PREDICATE_PREFIX)}
+        self.stream = HarvestStream(runtime, reader, self.inbox, committed_parts)
 
     def closed(self, shard: Shard[HarvestTableRow]) -> None:
         """Say no more of a partition."""
-        self._changed = {changed for changed in self._changed if changed[0] != shard.partition}
+        self.stream.lost(shard.partition)
 
     def absorb(self, shard: Shard[HarvestTableRow], fact: Any) -> None:
         """Count one outcome, if its page was not counted before; of a later one, its new predicates."""
@@ -109,7 +110,6 @@ class HarvestAgent(Handler[HarvestTableRow]):
             self._metrics.counted(predicate, hit)
             row.time = max(row.time, outcome.time)
             shard.put(PREDICATE_PREFIX + predicate.encode(), row)
-            self._changed.add((shard.partition, predicate))
             if hit:
                 self.matches = [*self.matches[-19:], (predicate, outcome.url, outcome.title)]
 
@@ -119,41 +119,30 @@ class HarvestAgent(Handler[HarvestTableRow]):
             return row
         return HarvestRow(Harvest(self._settings.window_pages, self._settings.window_seconds))
 
-    async def tell(self) -> None:
-        """Write a point of every predicate that changed since the last time."""
-        changed, self._changed = self._changed, set()
-        messages = []
-        for partition, predicate in sorted(changed):
-            shard = self.inbox.shards.get(partition)
-            if shard is not None:
-                point = self._point(shard, predicate)
-                key = predicate.encode()
-                to = self._runtime.partition(HARVEST, predicate)
-                messages.append((HARVEST.name, to, key, msgspec.json.encode(point)))
-        if messages:
-            await self._runtime.publisher.send_all(messages)
+    def whole(self, predicate: str) -> Harvest:
+        """Return a predicate's statistics: those of the partitions held as they stand, of others as told."""
+        parts = {partition: part.state for partition, part in self.stream.parts.of(predicate).items()}
+        held = {partition: self._row(shard, predicate).state for partition, shard in self.inbox.shards.items()}
+        return whole(parts | held or {0: Harvest(self._settings.window_pages, self._settings.window_seconds)})
 
-    def _point(self, shard: Shard[HarvestTableRow], predicate: str) -> HarvestPoint:
-        row = self._row(shard, predicate)
-        return HarvestPoint(
-            predicate=predicate,
-            partition=shard.partition,
-            time=row.time,
-            pages=row.state.pages,
-            hits=row.state.hits,
-            harvest_rate=row.state.rate,
-            rate_by_pages=row.state.rate_by_pages,
-            rate_by_time=row.state.rate_by_time(self._runtime.clock()),
-            lift=row.state.lift,
-            policies=row.state.policies,
-        )
+    def _owned(self) -> Iterator[tuple[str, Harvest]]:
+        """Yield the statistics of the predicates whose points are written here."""
+        held = self.inbox.shards
+        names = {key[1:].decode() for shard in held.values() for key, _ in shard.scan(PREDICATE_PREFIX)}
+        for name in names.union(self.stream.parts):
+            if self.stream.owner(name) in held:
+                yield name, self.whole(name)
 
-    def states(self, predicate: str) -> list[Harvest]:
-        """Return a predicate's statistics in each partition held."""
-        return [self._row(shard, predicate).state for shard in self.inbox.shards.values()]
 
-    def _all_states(self) -> Iterator[tuple[str, Harvest]]:
-        for shard in self.inbox.shards.values():
-            for key, row in shard.scan(PREDICATE_PREFIX):
-                if isinstance(row, HarvestRow):
-                    yield key[1:].decode(), row.state
+def committed_parts(shard: Shard[HarvestTableRow], offset: int) -> Iterator[HarvestPart]:
+    """Yield what a shard's table on disk has of each predicate, which is all that was counted at ``offset``."""
+    for key, value in shard.store.scan(PREDICATE_PREFIX):
+        row = _row.decode(value)
+        if isinstance(row, HarvestRow):
+            yield HarvestPart(
+                predicate=key[1:].decode(),
+                partition=shard.partition,
+                offset=offset,
+                time=row.time,
+                state=row.state,
+            )

@@ -1,6 +1,10 @@
 """Harvest statistics of one predicate: its harvest rate in all, of late, by policy, and against chance."""
 
 import math
+from collections.abc import Iterator, Sequence
+from heapq import merge
+from itertools import islice, pairwise
+from typing import Final
 
 import msgspec
 
@@ -9,6 +13,10 @@ RANDOM = "random"
 
 #: Parts that the window of time is cut into.
 _PARTS = 60
+#: Seconds of the shortest window of time.
+_SHORTEST: Final = 0.001
+#: Milliseconds after which no page is: the year 9999.
+_MOST: Final = 253_402_300_800_000
 
 
 class Harvest(msgspec.Struct, array_like=True):
@@ -16,6 +24,9 @@ class Harvest(msgspec.Struct, array_like=True):
 
     ``window_pages`` is the length of the one window in pages, ``window_seconds`` of the other in seconds. The
     last verdicts are a ring of bits; time is cut into parts of a sixtieth of the window, with totals a part.
+    ``newest`` is when the last page came, in milliseconds, and ``gaps`` how long after the page before each of
+    the ring's pages came, as far as that is known. They say how the windows of several shards go together
+    (`merged`), and nothing of one alone.
 
     >>> harvest = Harvest(window_pages=2, window_seconds=60)
     >>> for time, hit in enumerate([True, False, False]):
@@ -33,14 +44,26 @@ class Harvest(msgspec.Struct, array_like=True):
     ring_hits: int = 0
     parts: dict[int, tuple[int, int]] = {}
     latest: int | None = None
+    newest: int = 0
+    gaps: list[int] = []
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` where the figures can't be those of pages: they may come from another process."""
+        cells = ((self.pages, self.hits), *self.policies.values(), *self.parts.values())
+        counts = all(0 <= hits <= pages for pages, hits in cells)
+        windows = self.window_pages > 0 and _SHORTEST <= self.window_seconds < math.inf
+        if not counts or not windows:
+            raise ValueError("its windows or counts can't be those of any pages")
 
     def add(self, hit: bool, time: float, policy: str, explored: bool = False) -> None:
         """Count a judged page: whether it is a hit, when it was judged (seconds), and what chose it.
 
         A page that chance alone chose (``explored``) counts as of the policy "random". Times may come out of
-        order: one too late for the window of time is left out of it and counts everywhere else.
+        order: one too late for the window of time is left out of it and counts everywhere else. In the window
+        of pages a page comes no earlier than the one before it.
         """
         self._add_to_ring(hit)
+        self._add_to_gaps(time)
         self.pages += 1
         self.hits += hit
         name = RANDOM if explored else policy
@@ -95,6 +118,25 @@ class Harvest(msgspec.Struct, array_like=True):
         self.ring[index] ^= (old ^ hit) << bit
         self.ring_hits += hit - old
 
+    def _add_to_gaps(self, time: float) -> None:
+        at = max(self.newest, int(min(max(time * 1000, 0), _MOST)))
+        self.gaps.append(at - self.newest)
+        self.newest = at
+        del self.gaps[: -self.window_pages]
+
+    @property
+    def _kept(self) -> int:
+        """How many pages the ring holds."""
+        return min(self.pages, self.window_pages)
+
+    def _last(self) -> Iterator[tuple[int, int]]:
+        """Yield the ring's pages, the last one first: when each came, and its bit."""
+        at = self.newest
+        for back in range(self._kept):
+            index, bit = divmod((self.pages - 1 - back) % self.window_pages, 8)
+            yield at, self.ring[index] >> bit & 1 if index < len(self.ring) else 0
+            at -= self.gaps[-1 - back] if back < len(self.gaps) else 0
+
     def _add_to_parts(self, hit: bool, part: int) -> None:
         if self.latest is None or part > self.latest:
             self.latest = part
@@ -106,11 +148,67 @@ class Harvest(msgspec.Struct, array_like=True):
         return {part: cell for part, cell in self.parts.items() if part > last - _PARTS}
 
 
+def merged(states: Sequence[Harvest]) -> Harvest:
+    """Return the statistics of all pages together that were counted in ``states``, one or more.
+
+    The window of pages holds the last of all of them, by the times at which they came; of pages that came at
+    once, those of an earlier state are later. Where windows differ in length, those of the shortest are taken.
+
+    >>> one, other = Harvest(2, 60), Harvest(2, 60)
+    >>> for time, hit in [(1.0, True), (4.0, True)]:
+    ...     one.add(hit, time, "linkage")
+    >>> for time, hit in [(2.0, False), (3.0, False), (5.0, False)]:
+    ...     other.add(hit, time, "linkage")
+    >>> both = merged([one, other])
+    >>> both.pages, both.rate, both.rate_by_pages
+    (5, 0.4, 0.5)
+    """
+    if len(states) == 1:
+        return states[0]
+    whole = Harvest(min(state.window_pages for state in states), min(state.window_seconds for state in states))
+    for state in states:
+        for name, (pages, hits) in state.policies.items():
+            whole.policies[name] = _sum(whole.policies.get(name), pages, hits)
+    _merge_pages(whole, states)
+    _merge_parts(whole, states)
+    return whole
+
+
+def _merge_pages(whole: Harvest, states: Sequence[Harvest]) -> None:
+    whole.pages = sum(state.pages for state in states)
+    whole.hits = sum(state.hits for state in states)
+    newest_first = merge(*(state._last() for state in states), key=lambda page: -page[0])
+    last = list(islice(newest_first, whole._kept))
+    whole.ring = bytearray(math.ceil(len(last) / 8))
+    for back, (_, hit) in enumerate(last):
+        index, bit = divmod((whole.pages - 1 - back) % whole.window_pages, 8)
+        whole.ring[index] |= hit << bit
+    whole.ring_hits = sum(hit for _, hit in last)
+    times = [at for at, _ in reversed(last)]
+    whole.newest = times[-1] if times else 0
+    whole.gaps = [later - earlier for earlier, later in pairwise(times)]
+
+
+def _merge_parts(whole: Harvest, states: Sequence[Harvest]) -> None:
+    for state in states:
+        for part, (pages, hits) in state.parts.items():
+            same = state.window_seconds == whole.window_seconds
+            place = part if same else math.floor(part * state._part_seconds / whole._part_seconds)
+            whole.parts[place] = _sum(whole.parts.get(place), pages, hits)
+    whole.latest = max(whole.parts, default=None)
+    if whole.latest is not None:
+        whole.parts = whole._window(whole.latest)
+
+
 def explored_rate(pages: int, hits: int) -> float | None:
     """Return the rate of pages that chance alone chose, smoothed as `Harvest.explored_rate` says."""
     return (hits + 0.5) / (pages + 1) if pages else None
 
 
 def _plus(cell: tuple[int, int] | None, hit: bool) -> tuple[int, int]:
+    return _sum(cell, 1, hit)
+
+
+def _sum(cell: tuple[int, int] | None, more_pages: int, more_hits: int) -> tuple[int, int]:
     pages, hits = cell or (0, 0)
-    return pages + 1, hits + hit
+    return pages + more_pages, hits + more_hits

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Generic, TypeAlias, TypeVar, get_args, get_or
 
 import msgspec
 
+from models.harvest import Harvest
 from models.page import Link
 from models.url import MAX_LENGTH, Url
 from models.verdict import Verdict
@@ -554,18 +555,39 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     pattern: str = ""
 
 
-class HarvestPoint(msgspec.Struct, kw_only=True):
-    """One point of a predicate's harvest-rate stream (JSON); counts are totals up to ``time``.
+class HarvestPart(Record, kw_only=True):
+    """What one partition of `outcomes` adds to a predicate's statistics: all that it had counted at ``offset``.
 
+    ``offset`` is that of the last outcome taken in, ``time`` that of the last page, in seconds since the epoch.
+    Of two parts of one partition the one of greater offset says all that the other does.
+    """
+
+    predicate: str
+    partition: Natural
+    offset: int
+    time: Time
+    state: Harvest
+
+
+#: The version of a point that is one of the whole crawl. Those of version 1 are each of one partition.
+POINT_VERSION = 2
+
+
+class HarvestPoint(msgspec.Struct, kw_only=True):
+    """One point of a predicate's harvest-rate stream (JSON); counts are totals of the whole crawl.
+
+    ``covers`` maps each partition of `outcomes` that has pages of the predicate to the offset up to which they
+    are counted; they never go back from one point of a predicate to the next, nor do ``pages``. ``time`` is
+    that of the last page. ``partition`` is null but in points of version 1: each of them is of one partition.
     ``rate_by_pages`` is the rate of the last pages, ``rate_by_time`` that of the last seconds: as many as
     `HarvestSettings` says.
     ``lift`` is the harvest rate over that of randomly explored pages, null until one was explored.
     ``policies`` maps a policy ("random" for explored pages) to its pages and hits.
     """
 
-    version: int = VERSION
+    version: int = POINT_VERSION
     predicate: str
-    partition: Natural
+    partition: Natural | None = None
     time: Time
     pages: Natural
     hits: Natural
@@ -574,6 +596,7 @@ class HarvestPoint(msgspec.Struct, kw_only=True):
     rate_by_time: float
     lift: float | None
     policies: dict[str, tuple[Natural, Natural]]
+    covers: dict[Natural, int] = {}
 
 
 #: States of a predicate: it judges and has turns; it judges only; it does neither, and its name stays taken.

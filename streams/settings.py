@@ -153,7 +153,11 @@ class FrontierSettings(Section):
     instant_share: Annotated[float, Field(gt=0, le=1)] = Field(
         0.5, description="Part of the fetches that revisits and new links to news take, where others wait."
     )
-    budget: Annotated[int, Field(ge=0)] = Field(0, description="Pages to judge in all; 0 is no limit.")
+    budget: Annotated[int, Field(ge=0)] = Field(
+        0,
+        description="Pages to judge in all, 0 is no limit; what fails or redirects does not count. One worker "
+        "keeps to it; several may pass it by what the others have in flight, and what is not told yet.",
+    )
     host_budget: Annotated[int, Field(ge=0)] = Field(0, description="Pages to judge a host; 0 is no limit.")
     domain_share: Annotated[float, Field(gt=0, le=1)] = Field(
         0.03,

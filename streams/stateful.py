@@ -138,7 +138,8 @@ class Stateful(Generic[Row]):
         self.runtime.publisher.release(self._changelog, shard.partition)
         self._handler.closed(shard)
 
-    def _owned(self, shard: Shard[Row]) -> bool:
+    def owns(self, shard: Shard[Row]) -> bool:
+        """Return whether a shard is certainly this worker's own still."""
         app = self.runtime.app
         return (
             self.shards.get(shard.partition) is shard
@@ -228,7 +229,7 @@ class Stateful(Generic[Row]):
         if timer is not None:
             timer.cancel()
         try:
-            owned = partial(self._owned, shard)
+            owned = partial(self.owns, shard)
             await commit(shard, self.runtime.publisher, self._changelog, owned, self._meter.landed)
         except LostShardError:
             self._meter.lost()

@@ -20,7 +20,9 @@ class Topic:
 
     ``shards`` is False for a topic that always has one partition; ``retention`` is in seconds, None with
     ``compacted`` (the newest message of each key is kept for ever). ``most`` bounds the messages that the
-    embedded log keeps of a partition; on Kafka bytes are bounded (`streams.topic_configs`).
+    embedded log keeps of a partition; on Kafka bytes are bounded (`streams.topic_configs`). ``fenced`` is True
+    where each partition has one writer at a time, by the broker's word
+    (`streams.transport.publisher.Publisher.take_over`).
     """
 
     name: str
@@ -32,6 +34,7 @@ class Topic:
     compacted: bool = False
     shards: bool = True
     most: int | None = None
+    fenced: bool = False
 
 
 PROXY_LOG = Topic(
@@ -69,7 +72,12 @@ INTERESTS = Topic(
 )  # fmt: skip
 HARVEST = Topic(
     "harvest", "predicate", "HarvestPoint (JSON)",
-    writers=("harvest",), readers=("crawl", "people"), retention=30 * DAY,
+    writers=("harvest",), readers=("crawl", "people"), retention=30 * DAY, fenced=True,
+)  # fmt: skip
+HARVEST_PARTS = Topic(
+    "harvest-parts", "predicate and partition", "HarvestPart",
+    writers=("harvest",), readers=("harvest (every worker reads all of it)",),
+    retention=None, compacted=True, shards=False,
 )  # fmt: skip
 PREDICATES = Topic(
     "predicates", "name", "PredicateDefinition (JSON)",
@@ -89,8 +97,8 @@ LOG_POSITIONS = Topic(
 )  # fmt: skip
 
 TOPICS: tuple[Topic, ...] = (
-    PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, EVIDENCE, INTERESTS, HARVEST, PREDICATES,
-    DEAD_LETTERS, LOG_POSITIONS,
+    PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, EVIDENCE, INTERESTS, HARVEST, HARVEST_PARTS,
+    PREDICATES, DEAD_LETTERS, LOG_POSITIONS,
 )  # fmt: skip
 
 #: The stateful agents' tables, each with the topic that is its inbox.

@@ -9,10 +9,16 @@ from agents.cli.app import INTERRUPTED, app, examples
 from agents.cli.options import (
     Assignments,
     BrokerAddress,
+    BudgetPages,
     ConfigFile,
     DataDirectory,
+    Labels,
     LogSite,
-    given_predicates,
+    OrderingName,
+    PolicyName,
+    PredicateTexts,
+    RandomSeed,
+    crawl_settings,
     load_settings,
     of_site,
 )
@@ -36,33 +42,16 @@ def crawl(
         typer.Option("--log", metavar="FILE|-", help="A proxy log to learn of pages from; repeatable."),
     ] = None,
     site: LogSite = None,
-    predicates: Annotated[
-        list[str] | None,
-        typer.Option("--predicate", metavar="NAME=EXPR", help="What to look for; repeatable."),
-    ] = None,
+    predicates: PredicateTexts = None,
     archives: Annotated[
         list[Path] | None,
         typer.Option("--archive", metavar="WARC", help="Crawl what these files hold, not the web."),
     ] = None,
-    labels: Annotated[
-        Path | None, typer.Option(metavar="TSV", help="URL and category, for category(...).")
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="P", help="learned (default), combined, collaborative, linkage, breadth-first or random."
-        ),
-    ] = None,
-    ordering: Annotated[
-        str | None,
-        typer.Option(
-            metavar="O",
-            help="Instead of a policy: breadth-first, backlink, pagerank, similarity, location, "
-            "behaviour-fetch or behaviour-discovery; needs no predicate.",
-        ),
-    ] = None,
-    budget: Annotated[int | None, typer.Option(metavar="N", help="Pages to judge in all.")] = None,
-    random_seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of every random choice.")] = None,
+    labels: Labels = None,
+    policy: PolicyName = None,
+    ordering: OrderingName = None,
+    budget: BudgetPages = None,
+    random_seed: RandomSeed = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Wait for the logs' new lines, through rotation, without end.")
     ] = False,
@@ -79,16 +68,9 @@ def crawl(
     """
     from agents.crawl.command import CrawlOptions, run
 
-    options: dict[str, object] = {
-        "data": data,
-        "broker": broker,
-        "random_seed": random_seed,
-        "frontier.policy": policy,
-        "frontier.ordering": ordering,
-        "frontier.budget": budget,
-        "judge.labels": str(labels) if labels is not None else None,
-        **given_predicates(predicates or ()),
-    }
+    options = crawl_settings(
+        predicates, labels, policy, ordering, budget, random_seed, data=data, broker=broker
+    )
     if archives and not any(text.startswith("fetch.delay_seconds") for text in assignments or ()):
         options["fetch.delay_seconds"] = 0.0
     settings = load_settings(config, assignments, options).settings

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.options import Assignments, ConfigFile, LogSite, given_predicates, load_settings, of_site
+from agents.cli.options import (
+    Assignments,
+    ConfigFile,
+    Labels,
+    LogSite,
+    PredicateTexts,
+    given_predicates,
+    load_settings,
+    of_site,
+)
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -33,13 +42,8 @@ def evaluate(
         typer.Option("--log", metavar="FILE", help="What people visited, known from the start; repeatable."),
     ] = None,
     site: LogSite = None,
-    labels: Annotated[
-        Path | None, typer.Option(metavar="TSV", help="URL and category, for category(...).")
-    ] = None,
-    predicates: Annotated[
-        list[str] | None,
-        typer.Option("--predicate", metavar="NAME=EXPR", help="What to look for; repeatable."),
-    ] = None,
+    labels: Labels = None,
+    predicates: PredicateTexts = None,
     policies: Annotated[
         list[str] | None, typer.Option("--policy", metavar="A,B,...", help="Policies; all of them by default.")
     ] = None,

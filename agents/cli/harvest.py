@@ -49,7 +49,7 @@ def _newest(data: Path) -> None:
     from streams.transport.journal import Journal
 
     with Journal.open(data / "journal", read_only=True) as journal:
-        newest = {(point.predicate, point.partition): point for point in harvest_points(journal)}
+        newest = {point.predicate: point for point in harvest_points(journal)}
     print_table(COLUMNS, (_cells(point) for _, point in sorted(newest.items())))
 
 
@@ -70,7 +70,7 @@ async def _all(data: Path, follow: bool, form: str) -> None:
 
 
 FIELDS = (
-    "time", "predicate", "partition", "pages", "hits", "harvest_rate", "rate_by_pages", "rate_by_time", "lift",
+    "time", "predicate", "pages", "hits", "harvest_rate", "rate_by_pages", "rate_by_time", "lift",
 )  # fmt: skip
 COLUMNS = ("predicate", "pages", "hits", "harvest rate", "lately", "lift")
 

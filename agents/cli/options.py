@@ -36,6 +36,34 @@ LogSite = Annotated[
     str | None,
     typer.Option("--site", metavar="HOST", help=f"Take in the log's views of this host alone; {_PATHS}"),
 ]
+PredicateTexts = Annotated[
+    list[str] | None,
+    typer.Option("--predicate", metavar="NAME=EXPR", help="What to look for; repeatable."),
+]
+Labels = Annotated[
+    Path | None, typer.Option("--labels", metavar="TSV", help="URL and category, for category(...).")
+]
+PolicyName = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        metavar="P",
+        help="learned (default), combined, collaborative, linkage, breadth-first or random.",
+    ),
+]
+OrderingName = Annotated[
+    str | None,
+    typer.Option(
+        "--ordering",
+        metavar="O",
+        help="Instead of a policy: breadth-first, backlink, pagerank, similarity, location, "
+        "behaviour-fetch or behaviour-discovery; needs no predicate.",
+    ),
+]
+BudgetPages = Annotated[int | None, typer.Option("--budget", metavar="N", help="Pages to judge in all.")]
+RandomSeed = Annotated[
+    int | None, typer.Option("--random-seed", metavar="N", help="Seed of every random choice.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 
 
@@ -48,6 +76,30 @@ def given_predicates(texts: Iterable[str]) -> dict[str, str]:
             raise CommandError(f"--predicate {text!r}: expected NAME=EXPR, such as news='title(\"news\")'")
         found[f"predicates.{name.strip()}"] = expression
     return found
+
+
+def crawl_settings(
+    predicates: Iterable[str] | None,
+    labels: Path | None,
+    policy: str | None,
+    ordering: str | None,
+    budget: int | None,
+    random_seed: int | None,
+    **others: object,
+) -> dict[str, object]:
+    """Return what the options of a crawl come to, by dotted key; ``others`` are settings of these names.
+
+    Raises `CommandError` for a predicate that is none.
+    """
+    return {
+        **others,
+        "random_seed": random_seed,
+        "frontier.policy": policy,
+        "frontier.ordering": ordering,
+        "frontier.budget": budget,
+        "judge.labels": str(labels) if labels is not None else None,
+        **given_predicates(predicates or ()),
+    }
 
 
 def load_settings(

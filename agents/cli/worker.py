@@ -8,8 +8,15 @@ from agents.cli.app import app, examples
 from agents.cli.options import (
     Assignments,
     BrokerAddress,
+    BudgetPages,
     ConfigFile,
     DataDirectory,
+    Labels,
+    OrderingName,
+    PolicyName,
+    PredicateTexts,
+    RandomSeed,
+    crawl_settings,
     kafka_settings,
 )
 
@@ -28,6 +35,12 @@ def worker(
             metavar="ROLE...", help="observe, browse, fetch, judge, frontier, learn, harvest; or all of them."
         ),
     ],
+    predicates: PredicateTexts = None,
+    labels: Labels = None,
+    policy: PolicyName = None,
+    ordering: OrderingName = None,
+    budget: BudgetPages = None,
+    random_seed: RandomSeed = None,
     broker: BrokerAddress = None,
     data: DataDirectory = None,
     config: ConfigFile = None,
@@ -36,9 +49,13 @@ def worker(
     """Play some of the roles of a crawl, beside any number of other workers, until SIGTERM or Ctrl-C.
 
     Workers that play the same role share its partitions. Each needs a --data directory of its own. The topics
-    are made by scentline topics create; a worker waits for those that are missing.
+    are made by scentline topics create; a worker waits for those that are missing. The options are those of
+    scentline crawl; give every worker the same.
     """
     from agents.worker.command import played, run
 
-    settings = kafka_settings(config, assignments, {"broker": broker, "data": data})
+    options = crawl_settings(
+        predicates, labels, policy, ordering, budget, random_seed, data=data, broker=broker
+    )
+    settings = kafka_settings(config, assignments, options)
     run(settings, played(roles))

@@ -1,12 +1,11 @@
 """Where a crawl stands: the figures that the live view and the summary show."""
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agents.crawl.engine import Engine
 from agents.frontier.instant import NewsStanding
-from models.harvest import RANDOM, Harvest, explored_rate
+from models.harvest import Harvest
 
 
 @dataclass(frozen=True)
@@ -70,27 +69,18 @@ class Meter:
             in_flight=len(engine.frontier.candidates.flights),
             log_read=engine.log_read if engine.feeding else None,
             predicates={
-                name: predicate_status(engine.harvest.states(name)) for name in engine.predicates.active
+                name: predicate_status(engine.harvest.whole(name)) for name in engine.predicates.active
             },
             news=engine.frontier.instant.standing() if engine.frontier.instant is not None else None,
         )
 
 
-def predicate_status(states: Iterable[Harvest]) -> PredicateStatus:
-    """Return a predicate's figures over its partitions."""
-    states = list(states)
-    pages = sum(state.pages for state in states)
-    hits = sum(state.hits for state in states)
-    explored = [state.policies.get(RANDOM, (0, 0)) for state in states]
-    explored_pages = sum(count for count, _ in explored)
-    explored_hits = sum(count for _, count in explored)
-    by_chance = explored_rate(explored_pages, explored_hits)
-    rate = hits / pages if pages else 0.0
-    recent = sum(min(state.pages, state.window_pages) for state in states)
+def predicate_status(state: Harvest) -> PredicateStatus:
+    """Return a predicate's figures."""
     return PredicateStatus(
-        hits=hits,
-        judged=pages,
-        harvest_rate=rate,
-        recent_rate=sum(state.ring_hits for state in states) / recent if recent else 0.0,
-        lift=None if by_chance is None else rate / by_chance,
+        hits=state.hits,
+        judged=state.pages,
+        harvest_rate=state.rate,
+        recent_rate=state.rate_by_pages,
+        lift=state.lift,
     )

@@ -10,8 +10,11 @@ from agents.harvest import read_outcome
 from agents.predicates import read_definition
 from models.crowd.window import Visit, insert
 from models.patterns.ways import Ways
+from streams.logging import EventLog
 from streams.records import (
+    POINT_VERSION,
     REMOVED,
+    VERSION,
     Access,
     AccessPack,
     Decoder,
@@ -19,6 +22,7 @@ from streams.records import (
     Outcome,
     PredicateDefinition,
     RecordError,
+    UnknownVersionError,
 )
 from streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
 from streams.transport.journal import Journal
@@ -27,6 +31,8 @@ from streams.transport.layout import Entry
 READ_AT_ONCE = 1_000
 
 _point = msgspec.json.Decoder(HarvestPoint)
+
+log = EventLog("inspect")
 
 
 def entries(journal: Journal, topic: str, partition: int, start: int | None = None) -> Iterator[Entry]:
@@ -88,15 +94,48 @@ def definitions_of(found: Iterable[Entry]) -> list[PredicateDefinition]:
     return list(last.values())
 
 
+def read_point(value: bytes) -> HarvestPoint:
+    """Return a point of the harvest-rate stream; raises `RecordError`."""
+    try:
+        point = _point.decode(value)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise RecordError(f"not a HarvestPoint: {error}") from error
+    if point.version not in (VERSION, POINT_VERSION):
+        raise UnknownVersionError(
+            f"not a HarvestPoint: unknown version {point.version}, expected {POINT_VERSION} or {VERSION}"
+        )
+    return point
+
+
+class _Points:
+    """The points of the whole crawl in a journal; the log says what is left out."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._single = journal.partitions(OUTCOMES.name) == 1
+        self._noted = False
+
+    def of(self, entries: Iterable[Entry]) -> Iterator[HarvestPoint]:
+        """Yield those in records of their topic."""
+        for entry in entries:
+            with suppress(RecordError):
+                point = read_point(entry.value or b"")
+                if point.version == POINT_VERSION or self._single:
+                    yield point
+                elif not self._noted:
+                    self._noted = True
+                    log.warning("points of an earlier release are left out: each is of one partition alone")
+
+
 def harvest_points(journal: Journal) -> Iterator[HarvestPoint]:
-    """Yield every point of the harvest-rate stream."""
+    """Yield every point of the harvest-rate stream; what can't be read is left out."""
+    points = _Points(journal)
     for partition in range(journal.partitions(HARVEST.name)):
-        for entry in entries(journal, HARVEST.name, partition):
-            yield _point.decode(entry.value or b"")
+        yield from points.of(entries(journal, HARVEST.name, partition))
 
 
 async def follow_points(journal: Journal, follow: bool) -> AsyncIterator[HarvestPoint]:
     """Yield every point of the harvest-rate stream, and with ``follow`` those that come, without end."""
+    points = _Points(journal)
     offsets = {
         (HARVEST.name, partition): journal.start(HARVEST.name, partition)
         for partition in range(journal.partitions(HARVEST.name))
@@ -106,8 +145,8 @@ async def follow_points(journal: Journal, follow: bool) -> AsyncIterator[Harvest
             offset = start
             while found := journal.read(topic, partition, offset, READ_AT_ONCE):
                 offset = found[-1].offset + 1
-                for entry in found:
-                    yield _point.decode(entry.value or b"")
+                for point in points.of(found):
+                    yield point
             offsets[topic, partition] = offset
         if not follow:
             return

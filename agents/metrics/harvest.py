@@ -21,14 +21,15 @@ from streams.metrics.reading import Reading
 from streams.metrics.registry import OTHER
 from streams.runtime import Runtime
 
-#: What is added up over a predicate's partitions, in the order of `_numbers`.
+#: What is told of each predicate, and added up over those that share a label, in the order of `_numbers`.
 _SUMS: Final = (HARVEST_PAGES, HARVEST_HITS, WINDOW_PAGES, WINDOW_HITS, CHANCE_PAGES, CHANCE_HITS)
 
 
 class HarvestMetrics:
     """Counts the outcomes that one harvest agent counts.
 
-    ``states`` yields each predicate's statistics, once for each partition held; it is asked at a scrape.
+    ``states`` yields the statistics of predicates, each of the whole crawl and told by one worker alone: so a
+    sum over workers counts nothing twice. It is asked at a scrape.
     """
 
     def __init__(self, runtime: Runtime, states: Callable[[], Iterable[tuple[str, Harvest]]]) -> None:

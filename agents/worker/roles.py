@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from agents.browse import BrowseAgent
@@ -19,7 +18,7 @@ from agents.observation.observer import Observer
 from agents.observe import ObserveAgent
 from agents.web.client import Client
 from agents.worker.part import Part
-from streams.runtime import Runtime, every
+from streams.runtime import Runtime
 from streams.transport.reader import LogReader
 
 
@@ -90,9 +89,9 @@ def learn(runtime: Runtime, tools: Tools) -> Part[LearnAgent]:
 
 def harvest(runtime: Runtime, tools: Tools) -> Part[HarvestAgent]:
     """Return the role that tells the harvest rates."""
-    agent = HarvestAgent(runtime)
-    tell = partial(every, runtime.settings.harvest.interval_seconds, agent.tell)
-    return Part(agent, agent.inbox, (tell,), report=agent.tell)
+    assert tools.reader is not None
+    agent = HarvestAgent(runtime, tools.reader)
+    return Part(agent, agent.inbox, (agent.stream.run,), report=agent.stream.tell)
 
 
 #: How each role is made, in the order in which messages flow.

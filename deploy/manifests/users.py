@@ -40,7 +40,9 @@ Acl = dict[str, Any]
 
 def users() -> list[dict[str, Any]]:
     """Return a ``KafkaUser`` for each role, for people, for log shippers and for KEDA."""
-    rights = {role: [*_messages(role), *_changelogs(role), _group(role, "Read")] for role in ROLES}
+    rights = {
+        role: [*_messages(role), *_changelogs(role), *_fences(role), _group(role, "Read")] for role in ROLES
+    }
     rights["judge"] += [_group(role, "Describe") for role in REJUDGED]
     rights[SHIPPER] = [
         _acl("topic", topic.name, *operations)
@@ -76,10 +78,18 @@ def _changelogs(role: str) -> Iterator[Acl]:
         changelog = changelog_of(APP_ID, table)
         if owner == role:
             yield _acl("topic", changelog, "Read", "Write")
-            # Claiming a partition: streams/transport/kafka/publisher.py.
-            yield _acl("transactionalId", f"{changelog}/", "Write", pattern="prefix")
+            yield _claiming(changelog)
         else:
             yield _acl("topic", changelog, "Describe")
+
+
+def _fences(role: str) -> Iterator[Acl]:
+    return (_claiming(topic.name) for topic in TOPICS if topic.fenced and "Write" in _operations(topic, role))
+
+
+def _claiming(topic: str) -> Acl:
+    """Return the right to claim a topic's partitions: streams/transport/kafka/publisher.py."""
+    return _acl("transactionalId", f"{topic}/", "Write", pattern="prefix")
 
 
 def _operations(topic: Topic, user: str) -> list[str]:

@@ -121,15 +121,15 @@ JUDGED = _counter("predicate_pages", "judged pages counted in this process", "pr
 HITS = _counter("predicate_hits", "of these, the pages that satisfy the predicate", "predicate")
 HARVEST_PAGES = _gauge("harvest_pages", "judged pages, in all", "predicate")
 HARVEST_HITS = _gauge("harvest_hits", "pages that satisfy the predicate, in all", "predicate")
-WINDOW_PAGES = _gauge(
-    "harvest_window_pages", "judged pages of late (harvest.window_pages a partition)", "predicate"
-)
+WINDOW_PAGES = _gauge("harvest_window_pages", "judged pages of late (harvest.window_pages)", "predicate")
 WINDOW_HITS = _gauge("harvest_window_hits", "pages of late that satisfy the predicate", "predicate")
 CHANCE_PAGES = _gauge("harvest_chance_pages", "judged pages that chance alone chose", "predicate")
 CHANCE_HITS = _gauge("harvest_chance_hits", "of these, the pages that satisfy the predicate", "predicate")
-HARVEST_RATE = _gauge("harvest_rate", "hits over pages, of the partitions that this worker holds", "predicate")
+HARVEST_RATE = _gauge("harvest_rate", "hits over pages, of the whole crawl", "predicate")
 HARVEST_LIFT = _gauge(
-    "harvest_lift", "the harvest rate over that of chance; absent until chance chose a page", "predicate"
+    "harvest_lift",
+    "the harvest rate over that of chance, of the whole crawl; absent until chance chose a page",
+    "predicate",
 )
 
 #: All of them, in the order above.

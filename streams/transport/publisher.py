@@ -27,13 +27,19 @@ class Publisher(Protocol):
         has appended is among the records.
         """
 
+    async def take_over(self, topic: str, partition: int) -> None:
+        """Become a writer of a partition's batches without appending anything to it yet.
+
+        From its first batch on no batch of an earlier writer is appended, by whatever process.
+        """
+
     def release(self, topic: str, partition: int) -> None:
-        """Give up a claim; what is under way there ends with `FencedError`."""
+        """Give up a claim, or what was taken over; what is under way there ends with `FencedError`."""
 
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
         """Append records (key, value) as one batch, whole or not at all; return the first one's offset.
 
-        Raises `FencedError` where the partition was claimed by another writer since.
+        Raises `FencedError` where the partition was claimed or taken over by another writer since.
         """
 
 
@@ -55,6 +61,9 @@ class JournalPublisher:
     async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
         """Return nothing: a journal has one writer, and tables are recovered to its end."""
         return ()
+
+    async def take_over(self, topic: str, partition: int) -> None:
+        """Do nothing: a journal has one writer."""
 
     def release(self, topic: str, partition: int) -> None:
         """Do nothing: nothing is under way in a journal."""

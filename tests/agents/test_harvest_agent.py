@@ -58,10 +58,16 @@ def an_outcome(number: int, *, hit: bool = False, explored: bool = False, origin
     )
 
 
+def an_agent(runtime: Runtime) -> HarvestAgent:
+    assert isinstance(runtime.publisher, JournalPublisher)
+    return HarvestAgent(runtime, runtime.publisher._journal)
+
+
 def a_shard(rows: Disk, agent: HarvestAgent) -> Table:
     """Open the agent's only partition, as Faust's recovery does."""
     shard: Table = rows.shard(HarvestTableRow, OUTCOMES)
     agent.inbox.shards[0] = shard
+    agent.inbox._generation = agent.inbox.runtime.app.consumer_generation_id
     agent.opened(shard)
     return shard
 
@@ -74,16 +80,15 @@ def points(runtime: Runtime) -> list[HarvestPoint]:
 
 def tell(agent: HarvestAgent) -> None:
 
-    asyncio.run(agent.tell())
+    asyncio.run(agent.stream.tell())
 
 
 def state(agent: HarvestAgent, predicate: str = "p") -> Harvest:
-    (found,) = agent.states(predicate)
-    return found
+    return agent.whole(predicate)
 
 
 def test_pages_and_hits_are_counted_for_each_predicate_and_policy(rows: Disk, runtime: Runtime) -> None:
-    agent = HarvestAgent(runtime)
+    agent = an_agent(runtime)
     shard = a_shard(rows, agent)
     take_in(shard, agent, an_outcome(1, hit=True), an_outcome(2, explored=True), an_outcome(3, hit=True))
     assert (state(agent).pages, state(agent).hits) == (3, 2)
@@ -95,27 +100,30 @@ def test_pages_and_hits_are_counted_for_each_predicate_and_policy(rows: Disk, ru
 def test_a_page_counts_once_however_often_its_outcome_comes_and_after_a_restart(
     rows: Disk, runtime: Runtime, restarted: Runtime
 ) -> None:
-    agent = HarvestAgent(runtime)
+    agent = an_agent(runtime)
     shard = a_shard(rows, agent)
     take_in(shard, agent, an_outcome(1, hit=True), an_outcome(1, hit=True, origin="pages/0@2"))
     write(shard)
-    again = HarvestAgent(restarted)
+    again = an_agent(restarted)
     take_in(a_shard(rows, again), again, an_outcome(1, hit=False, origin="pages/0@3"), an_outcome(2))
     assert (state(again).pages, state(again).hits) == (2, 1)
 
 
 def test_the_newest_matches_are_kept_and_no_more(rows: Disk, runtime: Runtime) -> None:
-    agent = HarvestAgent(runtime)
+    agent = an_agent(runtime)
     take_in(a_shard(rows, agent), agent, *(an_outcome(number, hit=True) for number in range(50)))
     assert [url for _, url, _ in agent.matches] == [f"http://a.org/{number}" for number in range(30, 50)]
 
 
 def test_a_point_is_told_of_what_changed_only(rows: Disk, runtime: Runtime) -> None:
-    agent = HarvestAgent(runtime)
+    agent = an_agent(runtime)
     shard = a_shard(rows, agent)
     tell(agent)
     assert points(runtime) == []
     take_in(shard, agent, an_outcome(1, hit=True), an_outcome(2))
+    tell(agent)
+    assert points(runtime) == [], "what is not safe is not told"
+    write(shard)
     tell(agent)
     tell(agent)
     found = points(runtime)
@@ -130,11 +138,11 @@ def test_a_point_is_told_of_what_changed_only(rows: Disk, runtime: Runtime) -> N
 def test_a_point_is_told_of_each_predicate_when_a_partition_is_taken_up(
     rows: Disk, runtime: Runtime, restarted: Runtime
 ) -> None:
-    agent = HarvestAgent(runtime)
+    agent = an_agent(runtime)
     shard = a_shard(rows, agent)
     take_in(shard, agent, an_outcome(1, hit=True))
     write(shard)
-    again = HarvestAgent(restarted)
+    again = an_agent(restarted)
     a_shard(rows, again)
     tell(again)
     assert [point.predicate for point in points(runtime)] == ["p", "q"]

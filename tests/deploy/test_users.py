@@ -45,6 +45,8 @@ def test_a_role_may_do_what_the_topology_says_and_nothing_else(role: str) -> Non
         if inbox is INBOXES[role]:
             expected |= {("topic", changelog, "literal", right) for right in ("Read", "Write")}
             expected.add(("transactionalId", f"{changelog}/", "prefix", "Write"))
+    if role == "harvest":  # the points of a predicate have one writer at a time
+        expected.add(("transactionalId", "harvest/", "prefix", "Write"))
     if role == "judge":  # it judges kept pages no faster than these take in what comes of it
         expected |= {("group", group_of(other), "literal", "Describe") for other in ("frontier", "learn")}
     # Of the others it may know that they are there, since a worker waits for all.

@@ -77,8 +77,7 @@ class Crawl:
             for number in range(PARTITIONS)
             for entry in kept(self.settings, HARVEST.name, number)
         ]
-        newest = {point.partition: point.pages for point in points if point.predicate == predicate}
-        return sum(newest.values())
+        return max((point.pages for point in points if point.predicate == predicate), default=0)
 
     def told(self) -> int:
         """Return the outcomes that were ever written."""

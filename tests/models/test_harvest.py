@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.harvest import Harvest
+from models.harvest import Harvest, merged
 
 EXACT = settings(derandomize=True, deadline=None)
 PAGES = st.lists(
@@ -105,3 +105,118 @@ def test_state_of_a_long_crawl_stays_small() -> None:
     for number in range(5_000):
         harvest.add(number % 3 == 0, number / 20, "linkage", explored=number % 100 == 0)
     assert len(msgspec.msgpack.encode(harvest)) < 1_000
+
+
+# shards together
+
+
+def dealt(pages: Pages, shards: list[int]) -> list[Pages]:
+    """Return the pages as they come to each of three shards."""
+    return [[page for page, at in zip(pages, shards, strict=False) if at == shard] for shard in range(3)]
+
+
+def in_turn(shards: list[Pages]) -> list[bool]:
+    """Return the verdicts in the order in which they came to all shards, none before the last of its own."""
+    found: list[tuple[float, int, bool]] = []
+    for number, pages in enumerate(shards):
+        latest = 0.0
+        for hit, time, *_ in pages:
+            latest = max(latest, int(time * 1000))
+            found.append((latest, -number, hit))
+    return [hit for *_, hit in sorted(found, key=lambda page: page[:2])]
+
+
+@EXACT
+@given(PAGES, st.lists(st.integers(0, 2), min_size=40, max_size=40), st.integers(1, 20), st.floats(0, 600))
+def test_shards_together_have_the_totals_and_windows_of_all_their_pages(
+    pages: Pages, places: list[int], window: int, now: float
+) -> None:
+    shards = dealt(pages, places)
+    whole = merged([counted(shard, window, 60.0) for shard in shards])
+    straight = counted(pages, window, 60.0)
+    assert (whole.pages, whole.hits, whole.policies) == (straight.pages, straight.hits, straight.policies)
+    assert (whole.parts, whole.latest) == (straight.parts, straight.latest)
+    assert whole.rate_by_time(now) == straight.rate_by_time(now)
+    assert (whole.lift, whole.rate) == (straight.lift, straight.rate)
+    assert whole.rate_by_pages == rate(in_turn(shards)[-window:])
+
+
+@EXACT
+@given(PAGES, st.lists(st.integers(0, 2), min_size=40, max_size=40), st.integers(1, 20))
+def test_shards_whose_pages_come_in_their_order_are_together_what_one_shard_is(
+    pages: Pages, places: list[int], window: int
+) -> None:
+    ordered = [(hit, float(number), policy, by) for number, (hit, _, policy, by) in enumerate(pages)]
+    whole = merged([counted(shard, window, 60.0) for shard in dealt(ordered, places)])
+    straight = counted(ordered, window, 60.0)
+    assert (whole.ring, whole.ring_hits, whole.newest) == (straight.ring, straight.ring_hits, straight.newest)
+    # How long before the oldest page another one came is not needed.
+    assert whole.gaps == straight.gaps[len(straight.gaps) - len(whole.gaps) :]
+    assert len(whole.gaps) >= len(straight.gaps) - 1
+
+
+@EXACT
+@given(PAGES, st.lists(st.integers(0, 2), min_size=40, max_size=40), st.integers(1, 20))
+def test_it_does_not_matter_which_shards_are_put_together_first(
+    pages: Pages, places: list[int], window: int
+) -> None:
+    one, two, three = (counted(shard, window, 60.0) for shard in dealt(pages, places))
+    whole = merged([one, two, three])
+    assert merged([merged([one, two]), three]) == merged([one, merged([two, three])]) == whole
+
+
+def test_one_shard_is_the_whole() -> None:
+    harvest = counted([(True, 1.0, "linkage", False), (False, 2.0, "linkage", True)], 5, 60.0)
+    assert merged([harvest]) == harvest
+
+
+def test_pages_whose_times_an_earlier_release_did_not_keep_are_the_oldest() -> None:
+    old, new = Harvest(3, 60.0, 3, 3, ring=bytearray(b"\x07"), ring_hits=3), Harvest(3, 60.0)
+    new.add(False, 5.0, "linkage")
+    assert merged([old, new]).rate_by_pages == rate([True, True, False])
+
+
+def test_windows_of_several_lengths_are_cut_to_the_shortest() -> None:
+    long, short = Harvest(10, 120.0), Harvest(2, 60.0)
+    for time in range(8):
+        long.add(True, 60.0 + time, "linkage")
+        short.add(False, 40.0 + time, "linkage")
+    whole = merged([long, short])
+    assert (whole.window_pages, whole.window_seconds) == (2, 60.0)
+    assert (whole.rate, whole.rate_by_pages) == (0.5, 1.0)
+    assert whole.rate_by_time(67.0) == 0.5
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        (0, 60.0),
+        (10, 0.0),
+        (10, math.nan),
+        (10, math.inf),
+        (10, 60.0, 1, 2),
+        (10, 60.0, -1, -1),
+        (10, 60.0, 1, 1, {"random": (-1, 0)}),
+        (10, 60.0, 1, 1, {}, b"", 0, {3: (1, 2)}),
+    ],
+)
+def test_figures_that_no_pages_have_are_refused(figures: tuple[object, ...]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.msgpack.decode(msgspec.msgpack.encode(figures), type=Harvest)
+
+
+@EXACT
+@given(st.integers(0, 2**40), st.binary(max_size=4), st.lists(st.integers(-(2**60), 2**60), max_size=4))
+def test_whatever_ring_a_state_comes_with_it_can_be_put_together(
+    pages: int, ring: bytes, gaps: list[int]
+) -> None:
+    strange = Harvest(500, 60.0, pages, 0, ring=bytearray(ring), gaps=gaps)
+    assert merged([strange, counted([(True, 1.0, "linkage", False)], 5, 60.0)]).pages == pages + 1
+
+
+def test_a_time_that_is_none_of_a_clock_does_no_harm() -> None:
+    harvest = Harvest(10, 60.0)
+    for time in (-5.0, 1e18, 3.0):
+        harvest.add(True, time, "linkage")
+    assert harvest.rate_by_pages == 1.0
+    assert harvest.newest < 2**53

@@ -62,6 +62,8 @@ class CrashingPublisher:
     async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
         return ()
 
+    async def take_over(self, topic: str, partition: int) -> None: ...
+
     def release(self, topic: str, partition: int) -> None: ...
 
     async def append_batch(self, topic: str, partition: int, records: Any) -> int:

@@ -104,23 +104,39 @@ class KafkaPublisher:
 
         Raises `FencedError` where another writer claims it at the same time.
         """
-        lane = Lane(self._wire, topic, partition, await self._writer_of(f"{topic}/{partition}"))
+        lane = await self._next_lane(topic, partition)
         at = await lane.append([(CLAIM, self._name)])
         self.release(topic, partition)
         self._claimed[topic, partition] = lane
         found = [] if at <= known + 1 else await self._reader.records(topic, partition, known + 1, at)
         return [*found, Entry(at, time.time(), CLAIM, self._name)]
 
+    async def take_over(self, topic: str, partition: int) -> None:
+        """Become a writer of a partition's batches: the first of them has the effect of a claim.
+
+        For a topic that people read: a claim would be a record among theirs.
+        """
+        lane = await self._next_lane(topic, partition)
+        self.release(topic, partition)
+        self._claimed[topic, partition] = lane
+
+    async def _next_lane(self, topic: str, partition: int) -> Lane:
+        return Lane(self._wire, topic, partition, await self._writer_of(f"{topic}/{partition}"))
+
     def release(self, topic: str, partition: int) -> None:
-        """Write no more to a partition that was claimed; what is under way there ends with `FencedError`."""
+        """Write no more to a partition that was claimed or taken over.
+
+        What is under way there ends with `FencedError`.
+        """
         lane = self._claimed.pop((topic, partition), None)
         if lane is not None:
             lane.close(FencedError(f"writing to {topic}/{partition}: it was given up"))
 
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
-        """Append records as one batch to a partition that was claimed; return the first one's offset.
+        """Append records as one batch to a partition that was claimed or taken over.
 
-        Raises `FencedError` where it was not, or was claimed by another writer since, and `KafkaError`.
+        Returned is the first one's offset. Raises `FencedError` where it was neither, or another writer has
+        claimed it or taken it over since, and `KafkaError`.
         """
         lane = self._claimed.get((topic, partition))
         if lane is None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from agents.harvest import read_outcome
+from agents.inspect.record import read_point
 from agents.predicates import read_definition
 from streams.inbox import Codec, Mark
 from streams.records import (
@@ -17,7 +18,7 @@ from streams.records import (
     EvidencePack,
     FetchedPage,
     FetchOrder,
-    HarvestPoint,
+    HarvestPart,
     Interest,
     LogPosition,
     Pack,
@@ -30,6 +31,7 @@ from streams.topics import (
     EVIDENCE,
     FETCHES,
     HARVEST,
+    HARVEST_PARTS,
     INTERESTS,
     LOG_POSITIONS,
     OUTCOMES,
@@ -54,7 +56,8 @@ CODECS: dict[str, tuple[Encode, Decode]] = {
     OUTCOMES.name: (_json, lambda value: read_outcome(value).facts[0][2]),
     EVIDENCE.name: (encode, Decoder[Any](EvidencePack)),
     INTERESTS.name: (encode, Decoder[Any](Interest)),
-    HARVEST.name: (_json, msgspec.json.Decoder(HarvestPoint).decode),
+    HARVEST.name: (_json, read_point),
+    HARVEST_PARTS.name: (encode, Decoder[Any](HarvestPart)),
     PREDICATES.name: (_json, read_definition),
     DEAD_LETTERS.name: (encode, Decoder[Any](DeadLetter)),
     LOG_POSITIONS.name: (encode, Decoder[Any](LogPosition)),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from models.harvest import Harvest
 from models.page import Link
 from streams.records import (
     PAUSED,
@@ -15,6 +16,7 @@ from streams.records import (
     Failed,
     FetchedPage,
     FetchOrder,
+    HarvestPart,
     HarvestPoint,
     Hub,
     Inherited,
@@ -50,6 +52,7 @@ from streams.topics import (
     EVIDENCE,
     FETCHES,
     HARVEST,
+    HARVEST_PARTS,
     INTERESTS,
     LOG_POSITIONS,
     OUTCOMES,
@@ -64,6 +67,11 @@ URL = "http://a.test/wiki?q=1"
 LINK = Link(url="http://b.test/", anchor=("näher", "dran"), context=("und", "weiter"), position=3)
 VERDICT = {"news": True, "sport": False}
 VERSION_HAD = Version(etag='"v1"', last_modified="Mon, 01 Jan 2024 00:00:00 GMT")
+STATE = Harvest(
+    window_pages=500, window_seconds=60.0, pages=12, hits=5, policies={"learned": (8, 4)},
+    ring=bytearray(b"\x1f\x00"), ring_hits=5, parts={28_333: (3, 1)}, latest=28_334,
+    newest=1_700_000_000_500, gaps=[1_700_000_000_000, 500],
+)  # fmt: skip
 ORDER = FetchOrder(
     url=URL, order=2, predicate="news", policy="learned", explored=True, probability=0.125, priority=-1.5,
     depth=4, lease=1_700_000_120.0, expected=0.75,
@@ -174,7 +182,11 @@ RECORDS: dict[str, tuple[Any, ...]] = {
         HarvestPoint(
             predicate="news", partition=3, time=1_700_000_000.5, pages=12, hits=5, harvest_rate=0.375,
             rate_by_pages=0.5, rate_by_time=0.625, lift=2.5, policies={"learned": (8, 4), "random": (4, 1)},
+            covers={0: 7, 3: 11},
         ),
+    ),
+    HARVEST_PARTS.name: (
+        HarvestPart(predicate="news", partition=3, offset=11, time=1_700_000_000.5, state=STATE),
     ),
     PREDICATES.name: (
         PredicateDefinition(name="news", expression='title("news*")', share=2.5, state=PAUSED, kept=True),

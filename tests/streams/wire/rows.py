@@ -30,7 +30,6 @@ from models.depth.growth import Growth
 from models.depth.place import Place
 from models.depth.trail import Browsing, Trail
 from models.frontier.promises import Promised
-from models.harvest import Harvest
 from models.news.clicks import History
 from models.news.rate import ArrivalRate
 from models.patterns.ways import Ways
@@ -38,7 +37,7 @@ from models.traps.barren import Barren
 from streams.inbox import Mark
 from streams.topics import PREDICATES
 from streams.transport.layout import TopicMeta
-from tests.streams.wire.records import CHILD, PAGE, RECORDS, URL, VERDICT, VERSION_HAD
+from tests.streams.wire.records import CHILD, PAGE, RECORDS, STATE, URL, VERDICT, VERSION_HAD
 
 #: What each table's rows are read as.
 ROW_TYPES: dict[str, Any] = {
@@ -122,10 +121,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
     ),
     "harvest": (
         HarvestRow(
-            state=Harvest(
-                window_pages=500, window_seconds=60.0, pages=12, hits=5, policies={"learned": (8, 4)},
-                ring=bytearray(b"\x1f"), ring_hits=4, parts={28_333: (3, 1)}, latest=28_334,
-            ),
+            state=STATE,
             time=1_700_000_000.5,
         ),
         SeenRow(time=1_700_000_000.5, predicates=["news", "sport"]),

@@ -1,0 +1,436 @@
+"""One stream a predicate: no point counts a page twice or goes back, whoever holds, loses or takes what."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeAlias
+
+import faust
+import msgspec
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from agents.harvest import PREDICATE_PREFIX, HarvestRow, HarvestTableRow, committed_parts
+from agents.harvest_stream import HarvestStream
+from models.harvest import Harvest, merged
+from streams.app import create_app
+from streams.inbox import Codec, Shard
+from streams.outbox import Message
+from streams.records import HarvestPoint
+from streams.runtime import Runtime
+from streams.settings import HarvestSettings, Settings
+from streams.topics import HARVEST, HARVEST_PARTS, OUTCOMES, partition_of
+from streams.transport.journal import Record
+from streams.transport.layout import Entry
+from streams.transport.publisher import FencedError
+
+PARTITIONS, WORKERS = 3, 3
+#: Named so that each partition has one at least.
+PREDICATES = ("a", "b", "g", "i")
+WINDOW, SECONDS = 5, 60.0
+NOW = 110.0
+#: What a worker that stands still is about to do.
+APPEND = "append"
+#: Nobody tells anything but when the test says so.
+SETTINGS = Settings(harvest=HarvestSettings(interval_seconds=1e6))
+
+Table: TypeAlias = Shard[HarvestTableRow]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page that was judged."""
+
+    verdict: dict[str, bool]
+    time: float
+    explored: bool
+
+
+class Rows:
+    """A worker's own copy of a table's partition."""
+
+    def __init__(self, rows: Mapping[bytes, bytes]) -> None:
+        self.rows = dict(rows)
+
+    def get(self, key: bytes) -> bytes | None:
+        return self.rows.get(key)
+
+    def write(self, rows: Mapping[bytes, bytes | None], changelog_offset: int) -> None:
+        self.rows.update({key: value for key, value in rows.items() if value is not None})
+
+    def size(self) -> tuple[int, int]:
+        return len(self.rows), 0
+
+    def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        yield from sorted((key, value) for key, value in self.rows.items() if key.startswith(prefix))
+
+
+class Broker:
+    """Topics in memory, with a broker's fence: who writes to a partition last took it over."""
+
+    def __init__(self) -> None:
+        self.parts: list[Entry] = []
+        self.points: dict[int, list[HarvestPoint]] = {n: [] for n in range(PARTITIONS)}
+        self.epochs: dict[int, int] = dict.fromkeys(range(PARTITIONS), 0)
+        self.fences: dict[int, int] = dict.fromkeys(range(PARTITIONS), 0)
+        self.holders: dict[int, Any] = {}
+        self.tables: dict[int, Rows] = {n: Rows({}) for n in range(PARTITIONS)}
+        self.gates: dict[asyncio.Future[None], str] = {}
+        self.failures: list[BaseException] = []
+        self._open = False
+        self._more = asyncio.Event()
+
+    def fail(self, error: BaseException) -> None:
+        self.failures.append(error)
+
+    async def pause(self, before: str = "") -> None:
+        """Come to where a worker may be frozen: it goes on when the scheduler says so."""
+        if not self._open:
+            gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self.gates[gate] = before
+            try:
+                await gate
+            finally:
+                del self.gates[gate]
+
+    def let_go(self, but: "asyncio.Future[None] | None" = None) -> None:
+        """Let everybody go on to the next pause."""
+        for gate in self.gates:
+            if gate is not but and not gate.done():
+                gate.set_result(None)
+
+    def open_gates(self) -> None:
+        """Let everybody go on from now on."""
+        self._open = True
+        self.let_go()
+
+    # as a reader
+
+    def partitions(self, topic: str) -> int:
+        return PARTITIONS if topic in (OUTCOMES.name, HARVEST.name) else 1
+
+    async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
+        found = self.parts[offset : offset + limit]
+        await self.pause()
+        return found
+
+    async def ends(self, topic: str) -> Mapping[int, int]:
+        return {0: len(self.parts)}
+
+    async def wait(self, positions: Mapping[tuple[str, int], int]) -> Mapping[tuple[str, int], int]:
+        while len(self.parts) <= positions[HARVEST_PARTS.name, 0]:
+            self._more.clear()
+            await self._more.wait()
+        return {(HARVEST_PARTS.name, 0): len(self.parts)}
+
+    def tell(self, messages: Sequence[Message]) -> None:
+        for topic, partition, key, value in messages:
+            assert (topic, partition) == (HARVEST_PARTS.name, 0)
+            self.parts.append(Entry(len(self.parts), 0.0, key, value))
+        self._more.set()
+
+
+class Way:
+    """A worker's way to the broker. It may be frozen before and after each message."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._epochs: dict[int, int] = {}
+
+    def partitions(self, topic: str) -> int:
+        return self._broker.partitions(topic)
+
+    async def send_all(self, entries: Sequence[Message]) -> None:
+        await self._broker.pause()
+        self._broker.tell(entries)
+        await self._broker.pause()
+
+    async def take_over(self, topic: str, partition: int) -> None:
+        assert topic == HARVEST.name
+        await self._broker.pause()
+        self._broker.epochs[partition] += 1
+        self._epochs[partition] = self._broker.epochs[partition]
+        await self._broker.pause()
+
+    def release(self, topic: str, partition: int) -> None:
+        self._epochs.pop(partition, None)
+
+    async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
+        return ()
+
+    async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
+        broker, epoch = self._broker, self._epochs.get(partition)
+        await broker.pause(APPEND)
+        if epoch is None or epoch < broker.fences[partition]:
+            raise FencedError("another writer has it")
+        broker.fences[partition] = epoch
+        points = [msgspec.json.decode(value or b"", type=HarvestPoint) for _, value in records]
+        broker.points[partition] += points
+        await broker.pause()
+        return len(broker.points[partition]) - len(points)
+
+
+class Inbox:
+    """What the stream sees of the inbox of a worker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.topic = OUTCOMES
+        self.shards: dict[int, Table] = {}
+
+    def owns(self, shard: Table) -> bool:
+        """Return what a worker that looks at its session finds: the truth of the moment."""
+        return self._broker.holders.get(shard.partition) is shard
+
+
+class Worker:
+    """A worker that plays harvest."""
+
+    def __init__(self, app: faust.App, broker: Broker) -> None:
+        self._broker = broker
+        self.inbox = Inbox(broker)
+        runtime = Runtime(app, SETTINGS, Way(broker), broker.fail, lambda: NOW)
+        reader: Any = broker
+        inbox: Any = self.inbox
+        self.stream = HarvestStream[HarvestTableRow](runtime, reader, inbox, committed_parts)
+        self._running = asyncio.create_task(self.stream.run())
+        self._telling: asyncio.Task[None] | None = None
+
+    def take(self, partition: int) -> None:
+        """Come to hold a partition, with all that was committed of its table."""
+        self.lose(partition)
+        store = Rows(self._broker.tables[partition].rows)
+        shard: Table = Shard(partition, f"{OUTCOMES.name}/{partition}", store, Codec(HarvestTableRow), 100)
+        self.inbox.shards[partition] = self._broker.holders[partition] = shard
+
+    def lose(self, partition: int) -> None:
+        """Hear that a partition is no longer held."""
+        if self.inbox.shards.pop(partition, None) is not None:
+            self.stream.lost(partition)
+
+    def tell(self) -> None:
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.create_task(self.stream.tell())
+
+    async def told(self) -> None:
+        if self._telling is not None:
+            await self._telling
+
+    async def die(self) -> None:
+        tasks = [task for task in (self._running, self._telling) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class World:
+    """Workers that share the partitions out again and again, and what each partition has to count."""
+
+    def __init__(self, app: faust.App, random: Random, pages: list[Page]) -> None:
+        self._app = app
+        self._random = random
+        self.broker = Broker()
+        self.logs: dict[int, list[Page]] = {n: [] for n in range(PARTITIONS)}
+        for page in pages:
+            self.logs[random.randrange(PARTITIONS)].append(page)
+        self.workers = [Worker(app, self.broker) for _ in range(WORKERS)]
+        self._unaware: list[tuple[Worker, int]] = []
+        for partition in range(PARTITIONS):
+            self._random.choice(self.workers).take(partition)
+
+    # what may happen
+
+    def absorb(self) -> None:
+        """Have who holds a partition count a page, and commit or not."""
+        self.count(self._random.randrange(PARTITIONS), commit=self._random.random() < 0.6)
+
+    def count(self, partition: int, *, commit: bool) -> bool:
+        """Have who holds a partition count its next page; return whether there was one."""
+        shard: Table = self.broker.holders[partition]
+        offset = shard.mark.offset + 1
+        more = offset < len(self.logs[partition])
+        if more:
+            shard.begin(offset)
+            page = self.logs[partition][offset]
+            for predicate, hit in page.verdict.items():
+                row = shard.get(PREDICATE_PREFIX + predicate.encode()) or HarvestRow(Harvest(WINDOW, SECONDS))
+                assert isinstance(row, HarvestRow)
+                row.state.add(hit, page.time, "learned", page.explored)
+                row.time = max(row.time, page.time)
+                shard.put(PREDICATE_PREFIX + predicate.encode(), row)
+        if commit:
+            group = shard.close_group()
+            for store in (self.broker.tables[partition], shard.store):
+                store.write(group.rows, 0)
+            shard.landed()
+        return more
+
+    def tell(self) -> None:
+        self._random.choice(self.workers).tell()
+
+    def go_on(self) -> None:
+        """Let a worker that stands still go on; some stand still for long, and don't know what they lost."""
+        gates = [gate for gate in self.broker.gates if not gate.done()]
+        if gates:
+            (gates[-1] if self._random.random() < 0.8 else self._random.choice(gates)).set_result(None)
+
+    def move(self) -> None:
+        """Give a partition to another worker, which its holder may not hear of for long."""
+        partition = self._random.randrange(PARTITIONS)
+        self._unaware += [(worker, partition) for worker in self.workers if partition in worker.inbox.shards]
+        self._give(partition)
+
+    def _give(self, partition: int) -> None:
+        to = self._random.choice(self.workers)
+        self._unaware = [(worker, lost) for worker, lost in self._unaware if (worker, lost) != (to, partition)]
+        to.take(partition)
+
+    def hear(self) -> None:
+        if self._unaware:
+            worker, partition = self._unaware.pop(self._random.randrange(len(self._unaware)))
+            worker.lose(partition)
+
+    async def kill(self) -> None:
+        """End a worker in the middle of whatever it does."""
+        number = self._random.randrange(WORKERS)
+        dead, self.workers[number] = self.workers[number], Worker(self._app, self.broker)
+        await dead.die()
+        self._unaware = [(worker, partition) for worker, partition in self._unaware if worker is not dead]
+        for partition, shard in list(self.broker.holders.items()):
+            if dead.inbox.shards.get(partition) is shard:
+                self._give(partition)
+
+    async def run(self, steps: int) -> None:
+        """Have anything happen, then let all come to rest."""
+        may: list[Callable[[], None]] = [self.absorb, self.tell, self.go_on, self.move, self.hear]
+        for _ in range(steps):
+            if self._random.random() < 0.03:
+                await self.kill()
+            else:
+                self._random.choices(may, (4, 5, 10, 2, 1))[0]()
+            await breath()
+        await self._rest()
+
+    async def _rest(self) -> None:
+        while self._unaware:
+            self.hear()
+        self.broker.open_gates()
+        for partition in range(PARTITIONS):
+            while self.count(partition, commit=True):
+                pass
+        for _ in range(3):
+            for worker in self.workers:
+                await worker.told()
+                worker.tell()
+                await worker.told()
+                await breath()
+        for worker in self.workers:
+            await worker.die()
+
+    # what should be
+
+    def recount(self, predicate: str, covers: Mapping[int, int]) -> Harvest:
+        """Return the statistics of the pages that are covered."""
+        states = []
+        for partition, offset in sorted(covers.items()):
+            state = Harvest(WINDOW, SECONDS)
+            for page in self.logs[partition][: offset + 1]:
+                if predicate in page.verdict:
+                    state.add(page.verdict[predicate], page.time, "learned", page.explored)
+            states.append(state)
+        return merged(states)
+
+    def whole(self, predicate: str) -> Harvest:
+        """Return the statistics of all pages there are."""
+        return self.recount(predicate, {n: len(log) - 1 for n, log in self.logs.items()})
+
+
+async def breath() -> None:
+    """Let whoever can go on do so."""
+    for _ in range(4):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> faust.App:
+    return create_app(Settings(data=tmp_path_factory.mktemp("app")))
+
+
+async def played(app: faust.App, random: Random, pages: list[Page], steps: int) -> World:
+    world = World(app, random, pages)
+    await world.run(steps)
+    assert world.broker.failures == []
+    return world
+
+
+PAGES = st.lists(
+    st.builds(
+        Page,
+        verdict=st.dictionaries(st.sampled_from(PREDICATES), st.booleans(), max_size=4),
+        time=st.integers(0, 100).map(float),
+        explored=st.booleans(),
+    ),
+    min_size=20,
+    max_size=60,
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=150, phases=[Phase.generate])
+@given(pages=PAGES, steps=st.integers(100, 500), seed=st.integers(0, 10_000))
+def test_points_are_of_the_whole_count_each_page_once_and_never_go_back(
+    app: faust.App, pages: list[Page], steps: int, seed: int
+) -> None:
+    world = asyncio.run(played(app, Random(seed), pages, steps))
+    points = [point for partition in range(PARTITIONS) for point in world.broker.points[partition]]
+    last: dict[str, HarvestPoint] = {}
+    for point in points:
+        before = last.get(point.predicate)
+        if before is not None:
+            assert before.pages <= point.pages
+            behind = {n for n, offset in before.covers.items() if point.covers.get(n, -1) < offset}
+            assert not behind, (before, point)
+        last[point.predicate] = point
+        expected = world.recount(point.predicate, point.covers)
+        assert (point.pages, point.hits, point.policies) == (expected.pages, expected.hits, expected.policies)
+        assert (point.harvest_rate, point.lift) == (expected.rate, expected.lift)
+        assert point.rate_by_pages == expected.rate_by_pages
+        assert point.rate_by_time == expected.rate_by_time(NOW)
+    told = {name: (point.pages, point.hits, point.rate_by_pages) for name, point in last.items()}
+    wholes = {name: world.whole(name) for name in PREDICATES}
+    assert told == {
+        name: (whole.pages, whole.hits, whole.rate_by_pages) for name, whole in wholes.items() if whole.pages
+    }
+
+
+def test_each_predicate_has_an_owner_and_some_share_one() -> None:
+    assert {partition_of(name, PARTITIONS) for name in PREDICATES} == set(range(PARTITIONS))
+
+
+async def thawed_late(app: faust.App) -> list[int]:
+    """Freeze a worker that is about to write a point until another one has written a later one."""
+    world = World(app, Random(0), [])
+    broker, partition = world.broker, partition_of("a", PARTITIONS)
+    world.logs[partition] = [Page({"a": True}, float(number), explored=False) for number in range(2)]
+    frozen, other = world.workers[:2]
+    frozen.take(partition)
+    world.count(partition, commit=True)
+    while APPEND not in broker.gates.values():
+        frozen.tell()
+        broker.let_go()
+        await breath()
+    [writing] = [gate for gate, what in broker.gates.items() if what == APPEND]
+    other.take(partition)
+    world.count(partition, commit=True)
+    while not broker.points[partition]:
+        other.tell()
+        broker.let_go(but=writing)
+        await breath()
+    broker.open_gates()
+    await frozen.told()
+    return [point.pages for point in broker.points[partition]]
+
+
+def test_a_worker_that_was_frozen_before_it_wrote_a_point_writes_it_no_more(app: faust.App) -> None:
+    assert asyncio.run(thawed_late(app)) == [2]
