@@ -7,15 +7,14 @@ Who copies a site may be asked first. So a page is the duplicate of another owne
 vouched for more (`models.frontier.trust`), or where that is not told: whoever is trusted less silences nobody.
 """
 
-from hashlib import blake2b
 from typing import TypeAlias
 
 import msgspec
 
 from agents.judges.rows import LaterRow
 from models.domain import owner
-from models.duplicates.sketch import Sketch, bands, likeness, sketch
-from models.page import Page
+from models.duplicates.fingerprint import Fingerprint
+from models.duplicates.sketch import Sketch, bands, likeness
 from models.traps.barren import space
 from models.url import host, identifier
 from streams.inbox import Shard
@@ -71,42 +70,40 @@ class Duplicates:
     def __init__(self, settings: JudgeSettings) -> None:
         self._settings = settings
 
-    def original(self, shard: Shard[DuplicateRow], page: Page, vouched: float | None = None) -> str | None:
+    def original(
+        self, shard: Shard[DuplicateRow], url: str, fingerprint: Fingerprint, vouched: float | None = None
+    ) -> str | None:
         """Return the URL of a judged page that this one is like; None, and it is entered, where there is none.
 
         Pages of few words are like none: what they share is their template. ``vouched`` is the part of all
         trust that the page's owner has, None where that is not told.
         """
-        settings = self._settings
-        if not settings.duplicates:
+        found = fingerprint.sketch
+        if found is None or not self._settings.duplicates:
             return None
-        found = sketch(f"{page.title} {page.text}", settings.least_words)
-        if found is None:
-            return None
-        key = SKETCH_PREFIX + identifier(page.url)
+        key = SKETCH_PREFIX + identifier(url)
         if shard.get(key) is not None:
             return None
         keys = [BAND_PREFIX + band for band in bands(found)]
         rows = [shard.get(band) for band in keys]
-        arrived = SketchRow(page.url, found, vouched)
+        arrived = SketchRow(url, found, vouched)
         nearest = self._nearest(shard, rows, arrived)
         if nearest is None:
             shard.put(key, arrived)
             for band, row in zip(keys, rows, strict=True):
                 before = row.pages if isinstance(row, BandRow) else []
-                shard.put(band, BandRow([*before, identifier(page.url)][-BAND_PAGES:]))
+                shard.put(band, BandRow([*before, identifier(url)][-BAND_PAGES:]))
         return nearest
 
-    def repeated(self, shard: Shard[DuplicateRow], page: Page) -> bool:
+    def repeated(self, shard: Shard[DuplicateRow], url: str, fingerprint: Fingerprint) -> bool:
         """Tell whether another page, whose URL differs in numbers only, had this text but for its digits.
 
         That holds for the shortest pages too, because of their URLs: days of a calendar without events.
         """
-        name = space(page.url) if self._settings.duplicates else None
+        found = fingerprint.plain
+        name = space(url) if found and self._settings.duplicates else None
         if name is None:
             return False
-        text = f"{page.title}\n{page.text}".encode("utf-8", "replace").translate(None, b"0123456789")
-        found = blake2b(text, digest_size=8).digest()
         row = shard.get(SPACE_PREFIX + name)
         texts = row.texts if isinstance(row, SpaceRow) else []
         if found in texts:

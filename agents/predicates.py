@@ -77,6 +77,11 @@ class Predicates:
         self.definitions: dict[str, PredicateDefinition] = {}
         self.active: dict[str, Predicate] = {}
 
+    @property
+    def expressions(self) -> dict[str, str]:
+        """The expressions of those that judge, by name."""
+        return {name: self.definitions[name].expression for name in self.active}
+
     def hear(self, key: bytes | None, value: bytes | None) -> PredicateDefinition | None:
         """Take in a definition and return it; None where it can't be read, which is said in the log."""
         try:

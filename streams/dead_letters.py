@@ -8,9 +8,9 @@ from streams.records import DeadLetter, RecordError, UnknownFactsError, UnknownV
 from streams.topics import DEAD_LETTERS
 
 #: Why a message is buried: it is no record, one of a version not known here, one with facts of a kind not known
-#: here, no line of a log, a page on which a judge of categories failed, or what raised, or ended its process,
-#: while it was taken in (`streams.quarantine`).
-Why = Literal["unreadable", "version", "kind", "line", "judge", "quarantine"]
+#: here, no line of a log, a page on which a judge of categories failed or that took too long or too much, or
+#: what raised, or ended its process, while it was taken in (`streams.quarantine`).
+Why = Literal["unreadable", "version", "kind", "line", "judge", "page", "quarantine"]
 
 #: Bytes of an unreadable message that are kept.
 LETTER_BYTES = 1000

@@ -329,6 +329,15 @@ class JudgeSettings(Section):
     python: str | None = Field(
         None, description="Judge of categories that an installed package offers, by its name."
     )
+    seconds: Positive = Field(
+        60.0, description="Time that reading and judging a page may take; beyond it the page is refused."
+    )
+    cpu_seconds: Annotated[int, Field(ge=1)] = Field(
+        15, description="CPU time that reading and judging a page may take, in all threads."
+    )
+    memory_bytes: Annotated[int, Field(ge=100_000_000)] = Field(
+        600_000_000, description="Memory that a page may take, beyond what its judges take before they see one."
+    )
     words: Count = Field(200, description="Distinct words used of a page.")
     links: Count = Field(2000, description="Links used of a page.")
     context: Annotated[int, Field(ge=0)] = Field(8, description="Words around a link that are kept.")

@@ -1,7 +1,8 @@
 """A stateful agent on Faust: its inbox topic, its table, its shards and when their groups are committed."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Generic
 
@@ -26,7 +27,8 @@ class Stateful(Generic[Row]):
     """Runs a handler over an inbox topic, one shard a partition.
 
     ``decode`` reads an inbox message's (value, partition, offset) as a pack of facts; what it can't read
-    goes to the dead letters. ``group_seconds`` overrides how long a group gathers.
+    goes to the dead letters. ``group_seconds`` overrides how long a group gathers. ``prepare`` is awaited
+    with a message right before it is read and absorbed: for what takes time that a stranger decides.
     """
 
     def __init__(
@@ -38,11 +40,13 @@ class Stateful(Generic[Row]):
         decode: Callable[[bytes], Pack[Any]],
         handler: Handler[Row],
         group_seconds: float | None = None,
+        prepare: Callable[[bytes], Awaitable[None]] | None = None,
     ) -> None:
         self.runtime = runtime
         self.topic = topic
         self.shards: dict[int, Shard[Row]] = {}
         self._codec: Codec[Row] = Codec(row_type)
+        self._prepare = prepare
         self._handler = handler
         self.absorber: Absorber[Row] = Absorber(runtime, topic, decode, handler)
         self._name = table
@@ -160,6 +164,13 @@ class Stateful(Generic[Row]):
         shard = self.shards.get(message.partition)
         if shard is None or not await self._in_turn(shard, message):
             return  # it comes again, to whoever owns the partition then
+        if self._prepare is not None and shard.fresh(message.offset):
+            known = weakref.ref(shard)
+            del shard  # it may be lost meanwhile, and a table that is open can't be taken over again
+            await self._prepare(event.value or b"")
+            shard = known()
+            if shard is None or self.shards.get(message.partition) is not shard:
+                return
         try:
             await self._take_in(shard, event)
         except Exception:
@@ -206,7 +217,13 @@ class Stateful(Generic[Row]):
         while waiting:
             waiting = [*shard.roll_back(), *waiting]
             self._handler.restored(shard)
-            while waiting and self.absorber.absorb(shard, waiting[0]):
+            while waiting:
+                if self._prepare is not None:
+                    await self._prepare(waiting[0].value or b"")
+                    if self.shards.get(shard.partition) is not shard:
+                        return
+                if not self.absorber.absorb(shard, waiting[0]):
+                    break
                 del waiting[0]
                 if len(waiting) <= 1:
                     await self.commit(shard)

@@ -19,14 +19,15 @@ class PageReader:
         self._decode = Decoder[FetchedPage](FetchedPage)
         self._decompress = zstandard.ZstdDecompressor()
 
-    def read(self, value: bytes) -> tuple[FetchedPage, Page]:
-        """Return a fetched page as it came and as it reads; raises `RecordError` for what is no page."""
+    def read(self, value: bytes) -> tuple[FetchedPage, bytes, Page]:
+        """Return a fetched page as it came, its body and its text; raises `RecordError` for what is none."""
         fetched = self._decode(value)
         kind = fetched.headers.get("content-type")
-        page = parse(fetched.order.url, self.body(fetched), kind, self._settings, self._agent)
+        body = self.body(fetched)
+        page = parse(fetched.order.url, body, kind, self._settings, self._agent)
         if fetched.nofollow:
             page = msgspec.structs.replace(page, links=(), follow=False)
-        return fetched, page
+        return fetched, body, page
 
     def body(self, fetched: FetchedPage) -> bytes:
         """Return a page's body; raises `RecordError` where it is too large or damaged."""

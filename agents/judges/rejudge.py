@@ -20,22 +20,19 @@ from typing import Any
 
 import msgspec
 
+from agents.judges.examiner import Examined, Examines, PageError, Question
 from agents.judges.outcomes import outcome_of
-from agents.judges.reading import PageReader
 from agents.judges.rows import LaterRow, due, later_key, later_row
-from agents.judges.verdicts import Verdicts
 from agents.keep.store import KeptPages
+from agents.predicates import Predicates
 from models.learner.semantic import page_subject
-from models.page import Page
 from models.url import host, identifier
-from models.verdict import Verdict
 from streams.attempts import Place
-from streams.inbox import Shard
 from streams.logging import EventLog
 from streams.metrics.catalogue import KEPT_LEFT
 from streams.metrics.reading import Reading
-from streams.outbox import Outbox
-from streams.records import FetchedPage, PredicateDefinition, RecordError, Rejudged, Relinked
+from streams.outbox import Message, Outbox
+from streams.records import Decoder, FetchedPage, PredicateDefinition, RecordError, Rejudged, Relinked
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import OUTCOMES, PAGES, SIGHTINGS
@@ -61,16 +58,17 @@ class Rejudge:
         runtime: Runtime,
         inbox: Stateful[Any],
         reader: LogReader,
-        pages: PageReader,
-        verdicts: Verdicts,
+        examiner: Examines,
+        predicates: Predicates,
         kept: KeptPages,
         room: Room,
     ) -> None:
         self._runtime = runtime
         self._inbox = inbox
         self._reader = reader
-        self._pages = pages
-        self._verdicts = verdicts
+        self._examiner = examiner
+        self._predicates = predicates
+        self._decode = Decoder[FetchedPage](FetchedPage)
         self._kept = kept
         self._room = room
         self._meanings = runtime.settings.semantic is not None
@@ -84,74 +82,86 @@ class Rejudge:
 
     def measure(self, reading: Reading) -> None:
         """Tell how many pages are left, of each predicate that is followed."""
-        for name in self._verdicts.predicates.active:
+        for name in self._predicates.active:
             reading.add(KEPT_LEFT, 0, name)
-        for shard, definition in due(self._verdicts.predicates, self._inbox.shards.values()):
+        for shard, definition in due(self._predicates, self._inbox.shards.values()):
             row = later_row(shard, definition.name)
             reading.add(KEPT_LEFT, 0 if row is None else row.end - row.at, definition.name)
 
     async def look(self) -> bool:
         """Judge a few pages of each partition by each predicate; return whether there was anything to do."""
-        if not any(due(self._verdicts.predicates, self._inbox.shards.values())):
+        if not any(due(self._predicates, self._inbox.shards.values())):
             return False
         await self._room()  # with no shard in hand: a table that is kept open can't be taken over again
+        waiting = due(self._predicates, self._inbox.shards.values())
         went_on = False
-        for shard, definition in list(due(self._verdicts.predicates, self._inbox.shards.values())):
-            went_on |= await self._go_on(shard, definition)
+        for partition, definition in [(shard.partition, definition) for shard, definition in waiting]:
+            went_on |= await self._go_on(partition, definition)
         return went_on
 
-    async def _go_on(self, shard: Shard[Any], definition: PredicateDefinition) -> bool:
+    async def _go_on(self, partition: int, definition: PredicateDefinition) -> bool:
+        shard = self._inbox.shards.get(partition)
+        if shard is None:
+            return False
         row = later_row(shard, definition.name)
         if row is None:
+            del shard
             ends = await self._reader.ends(PAGES.name)
-            self._note(shard, LaterRow(definition, ends[shard.partition]))
+            self._note(partition, None, LaterRow(definition, ends[partition]))
             return True
         if shard.mark.offset + 1 < row.end:
             return False  # some of them have no verdict yet
         await self._inbox.commit(shard)
-        entries = await self._reader.fetch(PAGES.name, shard.partition, row.at, PAGES_AT_ONCE)
-        if self._inbox.shards.get(shard.partition) is shard:
-            self._judge_all(shard, row, [entry for entry in entries if entry.offset < row.end])
+        del shard
+        entries = await self._reader.fetch(PAGES.name, partition, row.at, PAGES_AT_ONCE)
+        await self._judge_all(partition, row, [entry for entry in entries if entry.offset < row.end])
         return True
 
-    def _judge_all(self, shard: Shard[Any], row: LaterRow, entries: Sequence[Entry]) -> None:
+    async def _judge_all(self, partition: int, row: LaterRow, entries: Sequence[Entry]) -> None:
         outbox = Outbox("")  # without origins: a repetition does no harm
-        name = row.definition.name
         for entry in entries:
-            self.judge(outbox, name, shard.partition, entry.offset, entry.value or b"")
-        for message in outbox.take():
-            shard.outbox.send(*message)
+            await self.judge(outbox, row.definition.name, partition, entry.offset, entry.value or b"")
         at = entries[-1].offset + 1 if entries else row.end
-        self._note(shard, LaterRow(row.definition, row.end, at))
+        self._note(partition, row, LaterRow(row.definition, row.end, at), outbox.take())
 
-    def _note(self, shard: Shard[Any], row: LaterRow) -> None:
-        """Note how far a predicate has come, in the group that tells what it says, while the shard is ours."""
-        if self._inbox.shards.get(shard.partition) is not shard:
+    def _note(
+        self, partition: int, before: LaterRow | None, row: LaterRow, messages: Sequence[Message] = ()
+    ) -> None:
+        """Note how far a predicate has come, in the group that tells what it says.
+
+        If its row is not as ``before``, the partition was lost meanwhile: whoever has it goes on from the row.
+        """
+        shard = self._inbox.shards.get(partition)
+        if shard is None or later_row(shard, row.definition.name) != before:
             return
+        for message in messages:
+            shard.outbox.send(*message)
         shard.put(later_key(row.definition.name), row)
         self._inbox.commit_soon(shard)
         if row.done:
-            log.info("kept pages were judged", predicate=row.definition.name, partition=shard.partition)
+            log.info("kept pages were judged", predicate=row.definition.name, partition=partition)
 
-    def judge(self, outbox: Outbox, predicate: str, partition: int, offset: int, value: bytes) -> bool:
+    async def judge(self, outbox: Outbox, predicate: str, partition: int, offset: int, value: bytes) -> bool:
         """Judge one page and gather what it comes to; return whether it is one that is judged at all."""
+        place = Place(PAGES.name, partition, offset)
         try:
-            fetched, page = self._pages.read(value)
+            fetched = self._decode(value)
+            asked = {name: text for name, text in self._predicates.expressions.items() if name == predicate}
+            examined = await self._examiner.examine(Question(value, asked, alone=True))
         except RecordError:
             return False  # the judge agent has sent it to the dead letters
-        if page.barred or fetched.order.revisit is not None:
+        except PageError as error:
+            self._runtime.bury(outbox, place, value, str(error), "page")
             return False
-        verdict, failure = self._verdicts.of(page, [predicate])
-        origin = f"{PAGES.name}/{partition}@{offset}"
-        if failure is not None:
-            self._runtime.bury(outbox, Place(PAGES.name, partition, offset), value, failure, "judge")
-        if verdict:
-            self._tell(outbox, fetched, page, verdict, origin)
-            self._kept.keep(fetched, page, verdict)
-        return bool(verdict)
+        if examined.failure is not None:
+            self._runtime.bury(outbox, place, value, examined.failure, "judge")
+        if examined.verdict:
+            self._tell(outbox, fetched, examined, f"{PAGES.name}/{partition}@{offset}")
+            self._kept.keep(fetched.order.url, examined.record, examined.unkept)
+        return bool(examined.verdict)
 
-    def _tell(self, outbox: Outbox, fetched: FetchedPage, page: Page, verdict: Verdict, origin: str) -> None:
-        order = fetched.order
+    def _tell(self, outbox: Outbox, fetched: FetchedPage, examined: Examined, origin: str) -> None:
+        order, page, verdict = fetched.order, examined.page, examined.verdict
         outcome = outcome_of(fetched, page, verdict, origin, later=True)
         to = self._runtime.partition(OUTCOMES, order.url)
         outbox.send(OUTCOMES.name, to, order.url.encode(), msgspec.json.encode(outcome))

@@ -4,15 +4,10 @@ A page's records are appended with one write, so that a process killed at any mo
 them cut short. Each run of a crawl begins a file of its own.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from agents.keep.records import packed
-from models.page import Page
-from models.verdict import Verdict
 from streams.logging import EventLog
-from streams.records import FetchedPage
 from streams.settings import KeepSettings
 
 log = EventLog("keep")
@@ -27,33 +22,25 @@ class KeepingError(Exception):
 
 
 class KeptPages:
-    """Keeps pages in the data directory ``data``; ``body`` returns the body of a fetched page."""
+    """Keeps the records of pages in the data directory ``data``."""
 
-    def __init__(
-        self, data: Path, settings: KeepSettings, user_agent: str, body: Callable[[FetchedPage], bytes]
-    ) -> None:
+    def __init__(self, data: Path, settings: KeepSettings) -> None:
         self._directory = data / DIRECTORY
         self._settings = settings
-        self._user_agent = user_agent
-        self._body = body
         self._file: BinaryIO | None = None
         self._sizes: dict[Path, int] = {}
 
-    def keep(self, fetched: FetchedPage, page: Page, verdict: Verdict) -> None:
-        """Keep a page, if it is of those that are kept; raises `KeepingError` where none can be.
+    def keep(self, url: str, record: bytes, unkept: str = "") -> None:
+        """Keep a page's records, if it has any; raises `KeepingError` where nothing can be kept.
 
-        One that has no form as a record is not kept, and told of.
+        ``unkept`` says why a page that should have records has none: it is told of.
         """
-        which = self._settings.pages
-        if which == "none" or (which == "matches" and not any(verdict.values())):
+        if unkept:
+            log.warning("a page can't be kept", url=url, reason=unkept)
+        if not record:
             return
         try:
-            records = packed(fetched, self._body(fetched), page, verdict, self._user_agent)
-        except Exception as error:  # of this page, whatever it is: the others are judged and kept
-            log.warning("a page can't be kept", url=fetched.order.url, reason=type(error).__name__)
-            return
-        try:
-            self._append(records)
+            self._append(record)
         except OSError as error:
             raise KeepingError(f"keeping pages in {self._directory}: {error.strerror}") from error
 

@@ -3,13 +3,13 @@
 import logging
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 
+from agents.interpreter import command, environment
 from agents.offline.archive import Progress
 from agents.offline.dangers.rivals import Rivals
 from agents.offline.newspaper.site import Site
@@ -35,17 +35,15 @@ class ServerProcess:
 
     def __init__(self, arguments: Iterable[str], progress: Progress | None = None) -> None:
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the child runs
-        # The child runs the package that runs here: its path comes first, the working directory (-P) not at
-        # all, whatever lies there.
         self._child = subprocess.Popen(  # noqa: S603 - this interpreter, and arguments that no shell reads
-            [sys.executable, "-P", "-m", "agents.offline", *arguments],
+            command("agents.offline", *arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
             # Ctrl-C reaches every process of a terminal's foreground group; this one has to serve on until
             # the pages in flight are in.
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())},
+            env=environment(),
         )
         try:
             self.url = self._started(progress)
@@ -130,12 +128,6 @@ class ServerProcess:
     def _said(self) -> str:
         # Not seek and read: the child writes at the same file offset.
         return os.pread(self._messages.fileno(), _MAX_MESSAGES, 0).decode(errors="replace").strip()
-
-
-def _import_path() -> list[str]:
-    root = str(Path(__file__).parents[2])
-    inherited = os.environ.get("PYTHONPATH")
-    return [root, inherited] if inherited else [root]
 
 
 def _log_option(log: Path | None) -> list[str]:

@@ -9,13 +9,13 @@ from agents.fetch import FetchAgent
 from agents.frontier.agent import FrontierAgent
 from agents.harvest import HarvestAgent
 from agents.judge import JudgeAgent
-from agents.judges.reading import PageReader
+from agents.judges.apart.process import ExaminerProcess
 from agents.judges.rejudge import Rejudge, Room
-from agents.judges.verdicts import Verdicts
 from agents.keep.store import KeptPages
 from agents.learn.agent import LearnAgent
 from agents.observation.observer import Observer
 from agents.observe import ObserveAgent
+from agents.predicates import Predicates
 from agents.web.client import Client
 from agents.worker.part import Part
 from streams.runtime import Runtime
@@ -28,8 +28,8 @@ class Tools:
 
     observer: Observer | None = None
     client: Client | None = None
-    pages: PageReader | None = None
-    verdicts: Verdicts | None = None
+    examiner: ExaminerProcess | None = None
+    predicates: Predicates | None = None
     kept: KeptPages | None = None
     reader: LogReader | None = None
     room: Room | None = None
@@ -67,10 +67,11 @@ def fetch(runtime: Runtime, tools: Tools) -> Part[FetchAgent]:
 
 def judge(runtime: Runtime, tools: Tools) -> Part[JudgeAgent]:
     """Return the role that checks pages against the predicates."""
-    assert tools.pages is not None and tools.verdicts is not None and tools.kept is not None
+    examiner, predicates, kept = tools.examiner, tools.predicates, tools.kept
+    assert examiner is not None and predicates is not None and kept is not None
     assert tools.reader is not None and tools.room is not None
-    agent = JudgeAgent(runtime, tools.pages, tools.verdicts, tools.kept)
-    rejudge = Rejudge(runtime, agent.inbox, tools.reader, tools.pages, tools.verdicts, tools.kept, tools.room)
+    agent = JudgeAgent(runtime, examiner, predicates, kept)
+    rejudge = Rejudge(runtime, agent.inbox, tools.reader, examiner, predicates, kept, tools.room)
     return Part(agent, agent.inbox, (rejudge.run,))
 
 

@@ -12,14 +12,12 @@ from typing import Any
 import faust
 import msgspec
 
-from agents.judges.categories import load_judges
-from agents.judges.reading import PageReader
-from agents.judges.verdicts import Verdicts
+from agents.judges.apart.process import ExaminerProcess
+from agents.judges.examiner import Work
 from agents.keep.store import KeptPages
 from agents.observation.observer import Observer
 from agents.predicates import Predicates, check_judges
 from agents.web.client import Client
-from agents.web.rules import product
 from agents.worker.part import Part
 from agents.worker.roles import MAKERS, Tools
 from agents.worker.room import room
@@ -82,6 +80,9 @@ class Worker:
         self.tools = await self._make_tools()
         attempts = Attempts(self.settings.data / ATTEMPTS_FILE)
         self._resources.callback(attempts.close)
+        # Beside what follows, which takes as long.
+        starting = asyncio.create_task(self._start_examiner())
+        self._resources.callback(starting.cancel)
         for role in self._roles:
             runtime = Runtime(
                 self.log.app(role), self.settings, self.log.publisher, self.fail, metrics=self.metrics,
@@ -93,6 +94,7 @@ class Worker:
         if self._listening:
             await self._listen()
             self._check_judges()
+        await starting
         for app in self._apps:
             app.finalize()
             self._resources.push_async_callback(app.stop)
@@ -118,16 +120,20 @@ class Worker:
         return "judge" in self.parts or any(part.hears_predicate for part in self.parts.values())
 
     async def _make_tools(self) -> Tools:
-        settings, client, pages, verdicts, kept = self.settings, None, None, None, None
+        settings, client, examiner, kept = self.settings, None, None, None
         if "fetch" in self._roles:
             client = await self._resources.enter_async_context(Client(settings.fetch, time.time))
         if "judge" in self._roles:
-            verdicts = Verdicts(self.predicates, load_judges(settings.judge))
-            pages = PageReader(settings.judge, settings.fetch.max_bytes, product(settings.fetch.user_agent))
-            kept = KeptPages(settings.data, settings.keep, settings.fetch.user_agent, pages.body)
+            examiner = ExaminerProcess(Work.of(settings))
+            self._resources.push_async_callback(examiner.close)
+            kept = KeptPages(settings.data, settings.keep)
             self._resources.callback(kept.close)
         waits = room(settings, self.log, self.parts)
-        return Tools(self._observer, client, pages, verdicts, kept, self.log.reader, waits)
+        return Tools(self._observer, client, examiner, self.predicates, kept, self.log.reader, waits)
+
+    async def _start_examiner(self) -> None:
+        if self.tools.examiner is not None:
+            await self.tools.examiner.start()
 
     async def _listen(self) -> None:
         """Read what every worker must know before anything is judged or chosen, then follow it."""

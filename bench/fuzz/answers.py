@@ -42,7 +42,7 @@ def _keep(result: Fetched) -> None:
         priority=0.0, depth=0, lease=0.0,
     )  # fmt: skip
     body = zstandard.ZstdCompressor(level=1).compress(result.body)
-    fetched, page = _READER.read(
+    fetched, _, page = _READER.read(
         encode(
             FetchedPage(
                 order=order, status=result.status, headers=result.headers, body=body, time=0.0, elapsed=0.0

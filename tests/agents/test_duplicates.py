@@ -8,6 +8,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from agents.duplicates import BAND_PAGES, BAND_PREFIX, SPACE_TEXTS, BandRow, DuplicateRow, Duplicates
 from agents.web.parse import parse
+from models.duplicates.fingerprint import fingerprint
 from models.page import Page
 from models.url import canonical
 from streams.inbox import Shard
@@ -39,7 +40,14 @@ def a_page(name: str, changed: int = 0, length: int = 400, start: int = 0) -> Pa
 
 def look(shard: Shard[DuplicateRow], *pages: Page, **changed: object) -> list[str | None]:
     duplicates = Duplicates(JudgeSettings.model_validate(changed))
-    return [duplicates.original(shard, page) for page in pages]
+    least = JudgeSettings.model_validate(changed).least_words
+    return [duplicates.original(shard, page.url, fingerprint(page, least)) for page in pages]
+
+
+def original(
+    duplicates: Duplicates, shard: Shard[DuplicateRow], page: Page, vouched: float | None
+) -> str | None:
+    return duplicates.original(shard, page.url, fingerprint(page, JudgeSettings().least_words), vouched)
 
 
 def test_a_page_like_a_judged_one_is_its_duplicate(shard: Shard[DuplicateRow]) -> None:
@@ -73,37 +81,38 @@ def of(site: str, number: int) -> Page:
 def test_a_mirror_that_was_asked_first_silences_no_original(shard: Shard[DuplicateRow]) -> None:
     duplicates = Duplicates(JudgeSettings())
     for number in range(100):
-        assert duplicates.original(shard, of("mirror.net", number), 0.01) is None
+        assert original(duplicates, shard, of("mirror.net", number), 0.01) is None
     for number in range(100):
-        assert duplicates.original(shard, of("original.org", number), 0.2) is None
+        assert original(duplicates, shard, of("original.org", number), 0.2) is None
 
 
 def test_nor_does_one_that_is_trusted_as_much(shard: Shard[DuplicateRow]) -> None:
     duplicates = Duplicates(JudgeSettings())
-    found = [duplicates.original(shard, of(site, 1), 0.0) for site in ("mirror.net", "original.org")]
+    found = [original(duplicates, shard, of(site, 1), 0.0) for site in ("mirror.net", "original.org")]
     assert found == [None, None]
 
 
 def test_copies_of_whom_is_trusted_more_are_refused(shard: Shard[DuplicateRow]) -> None:
     duplicates = Duplicates(JudgeSettings())
-    assert duplicates.original(shard, of("original.org", 1), 0.2) is None
-    assert duplicates.original(shard, of("mirror.net", 1), 0.01) == "http://original.org/1"
+    assert original(duplicates, shard, of("original.org", 1), 0.2) is None
+    assert original(duplicates, shard, of("mirror.net", 1), 0.01) == "http://original.org/1"
 
 
 def test_an_owner_is_its_own_duplicate_whatever_its_hosts_are_called(shard: Shard[DuplicateRow]) -> None:
     duplicates = Duplicates(JudgeSettings())
-    assert duplicates.original(shard, of("www.mirror.net", 1), 0.01) is None
-    assert duplicates.original(shard, of("shop.mirror.net", 1), 0.02) == "http://www.mirror.net/1"
-    assert duplicates.original(shard, of("192.0.2.1", 2), 0.01) is None
-    assert duplicates.original(shard, of("192.0.2.99", 2), 0.02) == "http://192.0.2.1/2"
+    assert original(duplicates, shard, of("www.mirror.net", 1), 0.01) is None
+    assert original(duplicates, shard, of("shop.mirror.net", 1), 0.02) == "http://www.mirror.net/1"
+    assert original(duplicates, shard, of("192.0.2.1", 2), 0.01) is None
+    assert original(duplicates, shard, of("192.0.2.99", 2), 0.02) == "http://192.0.2.1/2"
 
 
 def test_a_mirror_that_is_likest_does_not_hide_a_copy_on_the_own_site(shard: Shard[DuplicateRow]) -> None:
     duplicates = Duplicates(JudgeSettings())
     own, mirror = a_page("own", changed=16), a_page("mirrored")
-    assert duplicates.original(shard, Page("http://mirror.net/", mirror.title, mirror.text), 0.01) is None
-    assert duplicates.original(shard, own, 0.2) is None
-    assert duplicates.original(shard, a_page("again"), 0.2) == "http://a.org/own"
+    copy = Page("http://mirror.net/", mirror.title, mirror.text)
+    assert original(duplicates, shard, copy, 0.01) is None
+    assert original(duplicates, shard, own, 0.2) is None
+    assert original(duplicates, shard, a_page("again"), 0.2) == "http://a.org/own"
 
 
 def test_short_pages_are_like_none(shard: Shard[DuplicateRow]) -> None:
@@ -148,7 +157,8 @@ def test_a_text_that_was_there_but_for_its_digits_is_repeated_where_the_urls_dif
     duplicates = Duplicates(JudgeSettings())
 
     def repeated(path: str, text: str) -> bool:
-        return duplicates.repeated(shard, Page(f"http://a.org/{path}", title="Events", text=text))
+        page = Page(f"http://a.org/{path}", title="Events", text=text)
+        return duplicates.repeated(shard, page.url, fingerprint(page, 50))
 
     months = ("May", "June", "July")
     assert not any(repeated(f"day/{n}", f"{month} {n}: none") for n, month in enumerate(months))
@@ -162,9 +172,13 @@ def test_a_text_that_was_there_but_for_its_digits_is_repeated_where_the_urls_dif
 def test_what_is_kept_of_a_space_is_bounded(shard: Shard[DuplicateRow]) -> None:
     duplicates = Duplicates(JudgeSettings())
     pages = [Page(f"http://a.org/{n}", text="x" * n) for n in range(2 * SPACE_TEXTS)]
-    assert not any(duplicates.repeated(shard, page) for page in pages)
-    assert duplicates.repeated(shard, pages[-SPACE_TEXTS])
-    assert not duplicates.repeated(shard, pages[-SPACE_TEXTS - 1])
+
+    def repeated(page: Page) -> bool:
+        return duplicates.repeated(shard, page.url, fingerprint(page, 50))
+
+    assert not any(map(repeated, pages))
+    assert repeated(pages[-SPACE_TEXTS])
+    assert not repeated(pages[-SPACE_TEXTS - 1])
 
 
 def in_archive(name: str) -> Iterator[Page]:
@@ -179,7 +193,7 @@ def flagged(shard: Shard[DuplicateRow], name: str) -> dict[str, str]:
     duplicates = Duplicates(JudgeSettings())
     found = {}
     for number, page in enumerate(in_archive(name)):
-        original = duplicates.original(shard, page)
+        original = duplicates.original(shard, page.url, fingerprint(page, JudgeSettings().least_words))
         if original is not None:
             found[page.url] = original
         if number % 200 == 0:

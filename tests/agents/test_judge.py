@@ -11,9 +11,6 @@ import zstandard
 
 from agents.duplicates import DuplicateRow
 from agents.judge import JudgeAgent
-from agents.judges.reading import PageReader
-from agents.judges.verdicts import Verdicts
-from agents.keep.store import KeptPages
 from agents.predicates import Predicates
 from models.page import Page
 from models.url import host, identifier
@@ -33,8 +30,9 @@ from streams.records import (
     encode,
 )
 from streams.runtime import Runtime
-from streams.settings import KeepSettings, Settings
+from streams.settings import Settings
 from streams.topics import DEAD_LETTERS, OUTCOMES, PAGES, SIGHTINGS, partition_of
+from tests.agents.judging import judge_of, take_in
 from tests.agents.shards import Disk, a_runtime, disk, emitted, write
 
 URL = "http://a.org/skiing"
@@ -62,13 +60,7 @@ def a_judge(runtime: Runtime) -> JudgeAgent:
     for name, expression in (("alps", '"alps"'), ("sea", '"sea"')):
         definition = PredicateDefinition(name=name, expression=expression)
         predicates.hear(name.encode(), msgspec.json.encode(definition))
-    return judge_of(runtime, Verdicts(predicates))
-
-
-def judge_of(runtime: Runtime, verdicts: Verdicts) -> JudgeAgent:
-    pages = PageReader(runtime.settings.judge, runtime.settings.fetch.max_bytes, "scentline")
-    kept = KeptPages(runtime.settings.data, KeepSettings(pages="none"), "test", pages.body)
-    return JudgeAgent(runtime, pages, verdicts, kept)
+    return judge_of(runtime, predicates)
 
 
 def a_page(body: bytes = HTML, content_type: str = "text/html", raw: bytes | None = None) -> FetchedPage:
@@ -112,8 +104,7 @@ def arrived(
     judge: JudgeAgent, shard: Shard[DuplicateRow], page: FetchedPage | bytes, offset: int
 ) -> list[Message]:
     value = encode(page) if isinstance(page, FetchedPage) else page
-    for arrival in shard.accept(offset, judge.read(value)):
-        judge.absorb(shard, arrival)
+    take_in(judge, shard, offset, value)
     return shard.outbox.take()
 
 
@@ -213,7 +204,7 @@ def test_a_judge_of_categories_that_fails_is_a_dead_letter_and_the_other_predica
     for name, expression in (("alps", '"alps"'), ("sport", 'category("Sport")')):
         definition = PredicateDefinition(name=name, expression=expression)
         predicates.hear(name.encode(), msgspec.json.encode(definition))
-    messages = judged(judge_of(runtime, Verdicts(predicates, [fails])), rows, a_page())
+    messages = judged(judge_of(runtime, predicates, [fails]), rows, a_page())
     outcome = msgspec.json.decode(the_outcome(messages)[3] or b"", type=Outcome)
     assert outcome.verdict == {"alps": True}
     (letter,) = [message for message in messages if message[0] == DEAD_LETTERS.name]

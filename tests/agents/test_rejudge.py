@@ -15,12 +15,8 @@ from zstandard import ZstdCompressor
 from agents.control.requests import AddPredicate, defined
 from agents.duplicates import DuplicateRow
 from agents.inspect.record import entries, judged_pages, outcomes
-from agents.judge import JudgeAgent
-from agents.judges.reading import PageReader
 from agents.judges.rejudge import Rejudge
 from agents.judges.rows import due, later_row
-from agents.judges.verdicts import Verdicts
-from agents.keep.store import KeptPages
 from agents.predicates import Predicates
 from models.url import identifier
 from streams.inbox import Shard
@@ -39,10 +35,11 @@ from streams.records import (
     encode,
 )
 from streams.runtime import Runtime
-from streams.settings import KeepSettings, Settings
+from streams.settings import Settings
 from streams.topics import PAGES, SIGHTINGS
 from streams.transport.journal import Journal
 from streams.transport.publisher import JournalPublisher
+from tests.agents.judging import examine, examiner_of, judge_of
 from tests.agents.shards import Disk, a_runtime, disk
 from tests.agents.test_keep import fetched
 
@@ -69,8 +66,6 @@ class Partition:
         self.pages = 0
         self._runtime = runtime
         self._rows = rows
-        self._reader = PageReader(runtime.settings.judge, 100_000)
-        self._kept = KeptPages(runtime.settings.data, KeepSettings(pages="none"), "a test", self._reader.body)
         self.inbox: Any = None
         self.open()
 
@@ -78,18 +73,18 @@ class Partition:
         """Come into the partition with what the disk has, and without having heard of what came later."""
         self.predicates = Predicates()
         self.hear(FIRST)
-        verdicts = Verdicts(self.predicates)
         if self.inbox is None:
-            judge = JudgeAgent(self._runtime, self._reader, verdicts, self._kept)
+            judge = judge_of(self._runtime, self.predicates)
             self.inbox, self._judge = judge.inbox, judge
             self.inbox._generation = self._runtime.app.consumer_generation_id
-        self._judge._verdicts = verdicts
+        self._judge._predicates = self.predicates
         self.shard: Shard[Any] = self._rows.shard(DuplicateRow, PAGES)
         self.inbox.shards[0] = self.shard
         self._judge.opened(self.shard)
         self.rejudge = Rejudge(
-            self._runtime, self.inbox, self.journal, self._reader, verdicts, self._kept, room
-        )
+            self._runtime, self.inbox, self.journal, examiner_of(self._runtime), self.predicates,
+            self._judge._kept, room,
+        )  # fmt: skip
 
     def hear(self, definition: PredicateDefinition = TEA) -> None:
         self.predicates.hear(definition.name.encode(), msgspec.json.encode(definition))
@@ -110,9 +105,9 @@ class Partition:
         offset = self.shard.mark.offset + 1
         found = self.journal.read(PAGES.name, 0, offset, 1)
         for entry in found:
-            for arrival in self.shard.accept(
-                offset, self.inbox.absorber._read(self.shard, offset, entry.value)
-            ):
+            value = entry.value or b""
+            examine(self._judge, value)
+            for arrival in self.shard.accept(offset, self.inbox.absorber._read(self.shard, offset, value)):
                 self._judge.absorb(self.shard, arrival)
         return bool(found)
 

@@ -11,9 +11,6 @@ import zstandard
 from agents.duplicates import DuplicateRow
 from agents.fetch import FetchAgent
 from agents.judge import JudgeAgent
-from agents.judges.reading import PageReader
-from agents.judges.verdicts import Verdicts
-from agents.keep.store import KeptPages
 from agents.predicates import Predicates
 from agents.web.client import Client
 from agents.web.result import Failure, Fetched, Result, Unchanged, Validators
@@ -31,8 +28,9 @@ from streams.records import (
     encode,
 )
 from streams.runtime import Runtime
-from streams.settings import KeepSettings, Settings
+from streams.settings import Settings
 from streams.topics import PAGES, SIGHTINGS
+from tests.agents.judging import judge_of, take_in
 from tests.agents.loopback import Answer, Request, fixed, serving, untimed
 from tests.agents.loopback import settings as fetch_settings
 from tests.agents.shards import a_runtime, disk, emitted
@@ -150,8 +148,7 @@ def judged(tmp_path: Path, page: FetchedPage, mode: str = "instant") -> tuple[se
     with a_runtime(Settings.model_validate(given)) as runtime, disk(tmp_path / "rows") as rows:
         judge = a_judge(runtime)
         shard = rows.shard(DuplicateRow, PAGES, 0)
-        for arrival in shard.accept(7, judge.read(encode(page))):
-            judge.absorb(shard, arrival)
+        take_in(judge, shard, 7, encode(page))
         messages = shard.outbox.take()
     return {message[0] for message in messages}, [fact for _, fact in emitted(messages, SIGHTINGS)]
 
@@ -160,9 +157,7 @@ def a_judge(runtime: Runtime) -> JudgeAgent:
     predicates = Predicates()
     definition = PredicateDefinition(name="alps", expression='"alps"')
     predicates.hear(b"alps", msgspec.json.encode(definition))
-    pages = PageReader(runtime.settings.judge, runtime.settings.fetch.max_bytes)
-    kept = KeptPages(runtime.settings.data, KeepSettings(pages="all"), "test", pages.body)
-    return JudgeAgent(runtime, pages, Verdicts(predicates), kept)
+    return judge_of(runtime, predicates, keep="all")
 
 
 def test_a_revisited_page_tells_its_links_and_teaches_nothing(tmp_path: Path) -> None:

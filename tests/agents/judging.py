@@ -1,0 +1,44 @@
+"""Pages that a judge agent takes in, examined in this process."""
+
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from agents.judge import JudgeAgent
+from agents.judges.categories import CategoryJudge
+from agents.judges.examiner import Examiner, Work
+from agents.keep.store import KeptPages
+from agents.predicates import Predicates
+from streams.inbox import Shard
+from streams.runtime import Runtime
+from streams.settings import KeepSettings
+
+
+def examiner_of(runtime: Runtime, judges: Sequence[CategoryJudge] = (), keep: str = "none") -> Examiner:
+    """Return what examines pages here, by the settings of a runtime."""
+    settings = runtime.settings.model_copy(update={"keep": KeepSettings.model_validate({"pages": keep})})
+    return Examiner(Work.of(settings), judges)
+
+
+def judge_of(
+    runtime: Runtime, predicates: Predicates, judges: Sequence[CategoryJudge] = (), keep: str = "none"
+) -> JudgeAgent:
+    """Return a judge agent that examines pages here."""
+    kept = KeptPages(runtime.settings.data, KeepSettings())
+    return JudgeAgent(runtime, examiner_of(runtime, judges, keep), predicates, kept)
+
+
+def take_in(judge: JudgeAgent, shard: Shard[Any], offset: int, value: bytes) -> None:
+    """Have the judge take in a message of its inbox; raises `RecordError` for what is no page."""
+    examine(judge, value)
+    for arrival in shard.accept(offset, judge.read(value)):
+        judge.absorb(shard, arrival)
+
+
+def examine(judge: JudgeAgent, value: bytes) -> None:
+    """Have the judge find out about a page, also where an event loop runs: here that waits for nothing."""
+    work: Coroutine[Any, Any, None] = judge.examine(value)
+    try:
+        work.send(None)
+    except StopIteration:
+        return
+    raise AssertionError("it waits")
