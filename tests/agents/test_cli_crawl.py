@@ -306,7 +306,7 @@ def test_a_crawl_that_is_told_to_end_prints_its_figures_and_the_same_command_goe
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert 5 <= last_line(out)["fetched"] < BUDGET
-    ended = last_line(printed(crawl.cwd, *given, **crawl.variables | SLOW))
+    ended = last_line(printed(crawl.cwd, *given, **crawl.variables))
     assert ended["fetched"] >= BUDGET
     report = last_line(printed(crawl.cwd, "audit", "--data", called, "--json"))
     assert report["judged"] == ended["fetched"]
