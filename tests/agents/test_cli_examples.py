@@ -48,7 +48,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("files")
     web = SyntheticWeb(3, 6, 20, 4)
     _record(directory / "pages.warc.gz", web)
-    log = "".join(f"{line}\n" for line in web.access_log(5, 100)).encode()
+    visits = list(web.access_log(5, 100))
+    visits += [_visit(visits[-1].split()[0], f"192.0.2.{user}", url) for user in range(1, 6) for url in PAGES]
+    log = "".join(f"{line}\n" for line in visits).encode()
     (directory / "access.log.gz").write_bytes(gzip.compress(log))
     (directory / "logs").mkdir()
     shutil.copy(directory / "access.log.gz", directory / "logs" / "monday.gz")
@@ -65,6 +67,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     printed(directory, "state", "export", "learned.state")
     return directory
+
+
+def _visit(time: str, user: str, url: str) -> str:
+    return f"{time} 5 {user} TCP_MISS/200 512 GET {url} - HIER_DIRECT/- text/html"
 
 
 def _record(path: Path, web: SyntheticWeb) -> None:
