@@ -12,8 +12,8 @@ process. After a power failure it may be old, which does no harm.
 import mmap
 import os
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -72,48 +72,64 @@ class Attempts:
         deaths = min(deaths + (state == _TAKEN), _MOST_DEATHS)
         topic, partition, offset = place
         self._suspects[topic, partition, offset] = slot
-        self._write(slot, _SUSPECT, deaths, (topic, partition, offset))
+        self.write(slot, _SUSPECT, deaths, (topic, partition, offset))
 
     def deaths(self, place: Place) -> int:
         """Return how many processes ended while the message was taken in."""
         slot = self._suspects.get(_noted(place)) if self._suspects else None
         return 0 if slot is None else int(_SLOT.unpack_from(self._notes, slot * _SLOT.size)[1])
 
-    @contextmanager
-    def taking(self, place: Place) -> Iterator[None]:
+    def taking(self, place: Place) -> AbstractContextManager[None]:
         """Note that the message is being taken in, for as long as the block lasts.
 
         An error that leaves the block is none of the message's, and nothing is held against it, unless it is
         for want of memory.
         """
         noted, deaths = _noted(place), self.deaths(place)
-        slot = self._suspects.get(noted) if deaths else self._free.pop() if self._free else None
-        if slot is None:
-            yield
-            return
-        self._write(slot, _TAKEN, deaths, noted)
-        struck = True
-        try:
-            yield
-        except MemoryError:
-            struck = False
-            raise
-        finally:
-            if struck:
-                self._suspects.pop(noted, None)
-                self._write(slot, _EMPTY, 0, (0, 0, 0))
-                self._free.append(slot)
+        slot = self._suspects[noted] if deaths else self._free.pop() if self._free else None
+        return nullcontext() if slot is None else _Taking(self, slot, deaths, noted)
+
+    def write(self, slot: int, state: int, deaths: int, noted: _Noted) -> None:
+        """Write a note."""
+        _SLOT.pack_into(self._notes, slot * _SLOT.size, state, deaths, *noted)
+
+    def strike(self, slot: int, noted: _Noted) -> None:
+        """Strike a note out."""
+        self._suspects.pop(noted, None)
+        _SLOT.pack_into(self._notes, slot * _SLOT.size, _EMPTY, 0, 0, 0, 0)
+        self._free.append(slot)
 
     def close(self) -> None:
         """Unmap the file."""
         self._notes.close()
 
-    def _write(self, slot: int, state: int, deaths: int, noted: _Noted) -> None:
-        _SLOT.pack_into(self._notes, slot * _SLOT.size, state, deaths, *noted)
+
+class _Taking:
+    """A block in which a message is taken in."""
+
+    __slots__ = ("_attempts", "_deaths", "_noted", "_slot")
+
+    def __init__(self, attempts: Attempts, slot: int, deaths: int, noted: _Noted) -> None:
+        self._attempts = attempts
+        self._slot = slot
+        self._deaths = deaths
+        self._noted = noted
+
+    def __enter__(self) -> None:
+        self._attempts.write(self._slot, _TAKEN, self._deaths, self._noted)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or not issubclass(kind, MemoryError):
+            self._attempts.strike(self._slot, self._noted)
 
 
 def _noted(place: Place) -> _Noted:
-    return crc32(place.topic.encode()), place.partition, place.offset
+    return _number(place.topic), place.partition, place.offset
+
+
+@cache
+def _number(topic: str) -> int:
+    return crc32(topic.encode())
 
 
 def _mapped(path: Path, size: int) -> mmap.mmap:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,8 +34,6 @@ from tests.agents.shards import a_runtime
 from tests.patience import PATIENCE
 
 NOW = 1000.0
-#: What processes had in hand that were killed: they never leave its block.
-KILLED: list[AbstractContextManager[None]] = []
 
 
 @dataclass
@@ -215,9 +212,8 @@ def carried_out(tmp_path: Path, killers: set[int], deaths: int) -> tuple[list[li
                 attempts = tmp_path / "attempts"
                 for _ in range(deaths):
                     died = Attempts(attempts)
-                    KILLED.extend(died.taking(Place(FETCHES.name, 0, number)) for number in killers)
-                    for block in KILLED[-len(killers) :]:
-                        block.__enter__()
+                    for number in killers:
+                        died.taking(Place(FETCHES.name, 0, number)).__enter__()
                 runtime.attempts = Attempts(attempts)
                 await FetchAgent(runtime, client)._run(Stream())
                 while runtime._tasks:

@@ -1,6 +1,9 @@
 """Faults of the program, in every role at once: each costs what it was about, and every count stays exact."""
 
 import asyncio
+import signal
+import subprocess
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,10 +24,12 @@ from agents.observation.observer import Observer
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from streams.handler import Handler
-from streams.records import Count, DeadLetter, Decoder, Judged, Linked
+from streams.records import Access, Count, DeadLetter, Decoder, Judged, Linked
 from streams.settings import Settings
 from streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS
 from streams.transport.journal import Journal
+from tests.agents.commands import environment
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -131,3 +136,50 @@ def test_faults_of_fetch_and_of_the_scorer_cost_a_page_and_a_place(
     assert {letter.topic for letter in letters(settings.data)} == {FETCHES.name}
     assert audit(settings).clean
     assert audit(settings).judged > BUDGET / 2
+
+
+#: A crawl whose browse role dies of one page, as by a fault in C code.
+DEADLY = """
+import os, signal, sys
+from agents.browse import BrowseAgent
+from agents.cli import main
+absorb = BrowseAgent.absorb
+def dies(self, shard, fact):
+    if f"{fact.user} {fact.time}" == sys.argv[1]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    absorb(self, shard, fact)
+BrowseAgent.absorb = dies
+main(sys.argv[2:])
+"""
+
+
+def test_a_message_that_kills_its_process_is_buried_at_the_fourth_start(proxy: str, log: Path) -> None:
+    data = log.parent / "data"
+    visited = Observer(Settings().observe, b"key").observe(log.read_bytes().splitlines()[40])
+    assert isinstance(visited, Access)
+    options = {
+        "fetch.proxy": proxy,
+        "fetch.delay_seconds": 0,
+        "frontier.lease_seconds": 3,
+        "streams.partitions": 2,
+    }
+    command = [
+        sys.executable, "-c", DEADLY, f"{visited.user} {visited.time}", "crawl", "--budget", "20",
+        "--log", str(log), "--data", str(data), "--predicate", 'any=not "unheard-of"',
+    ]  # fmt: skip
+    command += [text for name, value in options.items() for text in ("--set", f"{name}={value}")]
+    for start in range(1, 5):
+        run = subprocess.run(
+            command,
+            cwd=log.parent,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+        assert run.returncode == (-signal.SIGKILL if start < 4 else 0), run.stderr
+    assert "3 processes ended while it was taken in" in run.stderr
+    report = audit(Settings(data=data))
+    assert report.clean, report.examples
+    assert report.quarantined == 1

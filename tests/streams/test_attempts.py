@@ -37,8 +37,7 @@ def test_a_process_that_is_killed_leaves_what_it_was_taking_in(tmp_path: Path) -
 
 
 def test_a_suspicion_lasts_until_the_message_is_taken_in(tmp_path: Path) -> None:
-    killed = Attempts(tmp_path / "attempts").taking(HERE)
-    killed.__enter__()
+    Attempts(tmp_path / "attempts").taking(HERE).__enter__()
     assert Attempts(tmp_path / "attempts").deaths(HERE) == 1
     third = Attempts(tmp_path / "attempts")
     assert third.deaths(HERE) == 1  # nobody has taken it in the second time

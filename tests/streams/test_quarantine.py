@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,8 +26,6 @@ from tests.agents.shards import a_runtime, disk
 from tests.streams.test_stateful import Messages, Raising
 
 URL = "http://a.test/"
-#: Processes that were killed never leave their blocks.
-KILLED: list[AbstractContextManager[None]] = []
 read_accesses = Decoder[AccessPack](AccessPack)
 
 
@@ -136,8 +133,7 @@ def test_nested_without_end_is_no_record(tmp_path: Path) -> None:
 def deaths(path: Path, place: Place, times: int) -> Attempts:
     """Return the attempts of a process after ``times`` others that died with a message in hand."""
     for _ in range(times):
-        KILLED.append(Attempts(path).taking(place))
-        KILLED[-1].__enter__()
+        Attempts(path).taking(place).__enter__()
     return Attempts(path)
 
 
