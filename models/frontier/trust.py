@@ -63,10 +63,7 @@ class Trust:
         """Return the part that each owner has of all trust; an owner without any is left out."""
         self._worked_out = self._known
         given = {owner: count / len(self._seeds) for owner, count in Counter(self._seeds.values()).items()}
-        parts = {
-            source: [(target, count / links.total()) for target, count in links.items() if target != source]
-            for source, links in self._links.items()
-        }
+        parts = {source: _parts(source, links) for source, links in self._links.items()}
         trust = given
         for _ in range(ROUNDS):
             handed = dict(given)
@@ -76,3 +73,9 @@ class Trust:
             trust = handed
         total = sum(trust.values())
         return {owner: amount / total for owner, amount in trust.items()}
+
+
+def _parts(source: str, links: Counter[str]) -> list[tuple[str, float]]:
+    """Return the part of an owner's links that leads to each other one."""
+    total = links.total()
+    return [(target, count / total) for target, count in links.items() if target != source]
