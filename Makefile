@@ -110,11 +110,13 @@ $(ATHERIS)/installed.stamp: bench/fuzz/requirements.txt $(INSTALLED)
 	@$(PIP) --upgrade --target $(ATHERIS) -r $<
 	touch $@
 
-fuzz: setup $(ATHERIS)/installed.stamp ## fuzz every reader of what strangers write; a minute each, or SECONDS=...
+fuzz: setup $(ATHERIS)/installed.stamp ## fuzz every reader and whole crawls, a minute each, or SECONDS=...; write 100,000 messages to crawls
 	@failed=
 	for reader in page log url predicate robots sitemap http record sealed warc; do
 	  $(BIN)/python -m bench.fuzz $$reader $(or $(SECONDS),60) || failed=1
 	done
+	$(BIN)/python -m tests.rubbish $(or $(SECONDS),60) || failed=1
+	STRANGERS=100000 $(BIN)/pytest -q tests/rubbish/test_strangers.py || failed=1
 	test -z "$$failed"
 
 docs: setup ## write docs/settings.md anew from the settings class

@@ -18,7 +18,7 @@ from streams.settings import FetchSettings, JudgeSettings
 
 #: Nothing but loopback is asked: the User-Agent names no contact.
 _SETTINGS = FetchSettings(allow=("127.0.0.1",), delay_seconds=0.0, timeout_seconds=2.0, first_byte_seconds=2.0)
-NO_ROBOTS = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
+_NO_ROBOTS = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
 _READER = PageReader(JudgeSettings(), _SETTINGS.max_bytes)
 
 
@@ -26,7 +26,7 @@ async def asked(answer: bytes) -> None:
     """Ask a server that answers everything so, and one that answers pages so; read and keep what is a page."""
     async with (
         _serving(answer, answer) as one,
-        _serving(answer, NO_ROBOTS) as other,
+        _serving(answer, _NO_ROBOTS) as other,
         Client(_SETTINGS, time.time) as client,
     ):
         for origin in (one, other):

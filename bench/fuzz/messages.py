@@ -5,6 +5,7 @@ from typing import Any
 
 from agents.harvest import read_outcome
 from agents.judges.reading import PageReader
+from agents.observation.positions import Positions
 from agents.predicates import Predicates
 from streams.records import (
     AccessPack,
@@ -42,3 +43,4 @@ def message(data: bytes) -> None:
             assert len(str(error)) < 500
             assert "\n" not in str(error)
     Predicates().hear(b"key", data)
+    Positions("reading").hear(b"key", data)

@@ -55,7 +55,7 @@ def unpack(data: bytes) -> SemanticTable:
         raise SemanticTableError("semantic table: its checksum is wrong; the file is damaged or cut short")
     try:
         stored = msgspec.msgpack.decode(body, type=_Stored)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise SemanticTableError(f"semantic table: {error}") from error
     return _checked(stored)
 

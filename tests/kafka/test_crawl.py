@@ -35,9 +35,9 @@ def arguments(directory: Path, proxy: str) -> list[str]:
     return [*options, "--set", "observe.user_key=the same on both"]
 
 
-def counts(directory: Path, *command: str) -> dict[str, object]:
-    """Run a crawl to its end; return what it counted."""
-    ended = run(directory, "crawl", *command, seconds=120)
+def counts(directory: Path, *command: str, first: str = "", seconds: float = 120) -> dict[str, object]:
+    """Run a crawl to its end, after ``first``; return what it counted."""
+    ended = run(directory, "crawl", *command, first=first, seconds=seconds)
     assert ended.status == 0, ended.err
     found = last_line(ended.out)
     return {name: found[name] for name in ("fetched", "failed", "refused", "candidates")} | {

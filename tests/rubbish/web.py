@@ -1,0 +1,228 @@
+"""A web at random: good pages on several hosts, and whatever else may be answered, on hosts of its own.
+
+What is answered depends on the seed, the host and the path alone.
+"""
+
+import asyncio
+import re
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from random import Random
+from threading import Event, Thread
+from urllib.parse import urlsplit
+
+from bench.fuzz.corpus import small
+from bench.fuzz.mutators import MUTATORS
+
+#: The network that a crawl without a proxy has to allow.
+NETWORK = "127.0.2.0/24"
+GOOD_HOSTS, GOOD_PAGES, BAD_HOSTS = 3, 24, 40
+#: Bytes of an input that is mutated.
+_MOST = 8_192
+_WORDS = tuple(
+    f"{first}{second}"
+    for first in ("ba", "de", "ki", "lo", "mu", "ra")
+    for second in ("lan", "ter", "nos", "vig")
+)
+#: What is no page to be asked for, or none that answers.
+_ODD = (
+    "javascript:alert(1)", "mailto:a@b.test", "data:text/html,x", "//", "http://", "http://:80/", "http://[::1/",
+    "http://a.test:99999/", "http://xn--n3h.net/", "http://i❤.ws/", "http://a-.test/", "http://xn--/", "http://0x7f.1/",
+    "http://169.254.169.254/", "ftp://a.test/", "http://" + "a" * 64 + ".test/", "?" + "q=1&" * 900,
+    "/" + "%25" * 600, "http://u:p@a.test/", "http://a\u200db.test/", "/nul\0byte", "HTTP:\\\\a.test\\x",
+)  # fmt: skip
+#: What may follow a page's links, and is forgiven.
+_TAILS = (
+    b"", b"<b>" * 3000 + b"</i>" * 3000, b"<p>a" + "\u0315".encode() * 3000 + "\u0300".encode() * 3000,
+    b"\0<p>", b"\xff\xfe\xc3\x28" * 100, b"<!--", b"<script>", b"<a href=" * 50, b"&#99999999;&amp",
+    b"<table><tr>" * 999,
+)  # fmt: skip
+_HEADERS = (
+    "", "Link: </café>; rel=shortlink\r\n", 'ETag: "é;a=b"\r\n', "X-Robots-Tag: é: archive\r\n",
+    "Set-Cookie: a=b\r\n", "Last-Modified: gestern;um=☃\r\n", "Content-Language: ü=ö;\r\n",
+)  # fmt: skip
+_REASONS = (b"200 OK", b"200", b"200 N\xe3o", b"200 \xcf\xea\xfc")
+_MISSING = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+#: How long the crawl is asked to wait: obeyed, it would only make the test long.
+_DELAYS = re.compile(rb"delay|retry-after", re.IGNORECASE)
+#: A host that fails three times is left alone for a minute, and there is no secure one here.
+_SECURE = re.compile(rb"https", re.IGNORECASE)
+_SEEDS = {
+    reader: [data for _, data in small(reader, _MOST)] for reader in ("page", "http", "robots", "sitemap")
+}
+
+
+class Web:
+    """The web of a seed: at addresses of `NETWORK`, or with names, where it is asked through a proxy."""
+
+    def __init__(self, seed: int, *, proxied: bool) -> None:
+        self._seed = seed
+        self.proxied = proxied
+        self.port = 0
+        self._numbers = {self._name(number): number for number in range(GOOD_HOSTS + BAD_HOSTS)}
+        self._paths = {f"/{_WORDS[number]}/": number for number in range(GOOD_PAGES)}
+
+    def addresses(self) -> list[str]:
+        """Return where to listen."""
+        return ["127.0.0.1"] if self.proxied else list(self._numbers)
+
+    @property
+    def good(self) -> list[str]:
+        """The URLs of the good pages; all are reached from the first."""
+        return [f"{self._origin(number % GOOD_HOSTS)}{path}" for path, number in self._paths.items()]
+
+    def answer(self, host: str, path: str) -> bytes:
+        """Return the bytes that answer a request for a path of a host."""
+        random = Random(f"{self._seed} {host} {path}")
+        number = self._numbers.get(host)
+        if number is None or (number < GOOD_HOSTS and path not in self._paths):
+            return _MISSING
+        if number < GOOD_HOSTS:
+            return self._good(random, path)
+        if path == "/robots.txt":
+            return self._robots(random, number)
+        if path == "/map":
+            return _response(b"200 OK", self._mutated("sitemap", random))
+        return self._bad(random) if path == "/" else _MISSING
+
+    def _name(self, number: int) -> str:
+        return f"host{number}.test" if self.proxied else f"127.0.2.{number + 1}"
+
+    def _origin(self, number: int) -> str:
+        return f"http://{self._name(number)}" + ("" if self.proxied else f":{self.port}")
+
+    def _rubbish(self, random: Random) -> str:
+        return f"{self._origin(random.randrange(GOOD_HOSTS, GOOD_HOSTS + BAD_HOSTS))}/"
+
+    def _good(self, random: Random, path: str) -> bytes:
+        """Answer with a page, in one of the ways that are right or are forgiven."""
+        number = self._paths[path]
+        links = self.good[2 * number + 1 : 2 * number + 3] + random.sample(_ODD, 4)
+        links += [self._rubbish(random) for _ in range(5)]
+        anchors = "".join(f'<a href="{link}">{random.choice(_WORDS)}</a> ' for link in links)
+        text = " ".join(random.choices(_WORDS, k=120))
+        body = f"<title>{path}</title><p>{text}</p>{anchors}".encode() + random.choice(_TAILS)
+        head = random.choice(_HEADERS)
+        match random.randrange(4):
+            case 0:
+                chunks = b"".join(_chunk(body[start : start + 700]) for start in range(0, len(body), 700))
+                whole = _head(random.choice(_REASONS), f"{head}Transfer-Encoding: chunked\r\n") + chunks
+                return whole + b"0\r\nTrailer: x\r\n\r\n"
+            case 1:
+                packed = (
+                    zlib.compress(body, wbits=31) if len(body) < 4000 else zlib.compress(body[:4000], wbits=31)
+                )
+                return _response(random.choice(_REASONS), packed, f"{head}Content-Encoding: gzip\r\n")
+            case 2:
+                return _head(random.choice(_REASONS), head) + body  # to the end of the connection
+            case _:
+                return _response(random.choice(_REASONS), body, head)
+
+    def _robots(self, random: Random, number: int) -> bytes:
+        text = self._mutated("robots", random) + f"\nSitemap: {self._origin(number)}/map".encode()
+        answers = (_MISSING, _response(b"200 OK", text), self._mutated("http", random), self._bad(random))
+        return random.choice(answers)
+
+    def _bad(self, random: Random) -> bytes:
+        """Answer with anything."""
+        body = self._mutated("page", random)
+        whole = _response(b"200 OK", body)
+        leads = random.choice([*self.good, *_ODD, self._rubbish(random)]).replace("\0", "")
+        statuses = (
+            b"404 N\xe3o",
+            b"503 Busy",
+            b"429 Slow",
+            b"999 Much",
+            b"204 No",
+            b"206 Part",
+            b"304 Same",
+            b"101 Up",
+        )
+        codings = ("gzip", "deflate", "br", "x, gzip")
+        return random.choice((
+            self._mutated("http", random), self._mutated("http", random), whole,
+            whole[: random.randrange(len(whole))], random.randbytes(random.randrange(3000)), b"",
+            _response(random.choice(statuses), body),
+            _response(b"302 Found", b"", f"Location: {leads}\r\n"),
+            _response(b"200 OK", body, f"Content-Encoding: {random.choice(codings)}\r\n"),
+        ))  # fmt: skip
+
+    def _mutated(self, reader: str, random: Random) -> bytes:
+        found = MUTATORS[reader](random.choice(_SEEDS[reader]), random)
+        return _SECURE.sub(b"http", _DELAYS.sub(b"later", found))
+
+
+def _head(status: bytes, headers: str) -> bytes:
+    return b"HTTP/1.1 " + status + f"\r\nContent-Type: text/html\r\n{headers}Connection: close\r\n\r\n".encode()
+
+
+def _response(status: bytes, body: bytes, headers: str = "") -> bytes:
+    return _head(status, f"{headers}Content-Length: {len(body)}\r\n") + body
+
+
+def _chunk(piece: bytes) -> bytes:
+    return f"{len(piece):x};a=b\r\n".encode() + piece + b"\r\n"
+
+
+@contextmanager
+def serving(web: Web) -> Iterator[Web]:
+    """Serve a web from a thread, for a crawl in another process."""
+    ready, over = Event(), Event()
+
+    async def serve() -> None:
+        async with _listening(web):
+            ready.set()
+            await asyncio.to_thread(over.wait)
+
+    thread = Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        ready.wait()
+        yield web
+    finally:
+        over.set()
+        thread.join()
+
+
+@asynccontextmanager
+async def _listening(web: Web) -> AsyncIterator[None]:
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        try:
+            await _converse(web, reader, writer)
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async with AsyncExitStack() as servers:
+        for address in web.addresses():
+            server = await asyncio.start_server(connected, address, web.port)
+            servers.callback(server.close)
+            web.port = server.sockets[0].getsockname()[1]
+        yield
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _converse(web: Web, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer one request, in pieces, and end the connection."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    target = head.split(b" ", 2)[1].decode("latin-1")
+    if web.proxied:
+        parts = urlsplit(target)
+        host, path = parts.hostname or "", parts.path
+    else:
+        host, path = writer.get_extra_info("sockname")[0], target.partition("?")[0]
+    answer = web.answer(host, path)
+    for start in range(0, len(answer), 5_000):
+        writer.write(answer[start : start + 5_000])
+        await writer.drain()
+        await asyncio.sleep(0)
