@@ -14,19 +14,20 @@ CACHED = 100_000
 #: Bits of an address that tell networks apart: what one customer is given, of either version.
 _IPV4_BITS, _IPV6_BITS = 24, 64
 
-_suffixes = PublicSuffixList(accept_unknown=False)
+_suffixes = PublicSuffixList()
 
 
 @lru_cache(CACHED)
 def domain(host: str) -> str:
     """Return the registered domain of a canonical URL's host, which may have a port.
 
-    An address, or a name without a public suffix, stands for itself.
+    An address, or a name of one label, stands for itself. A top level that the list does not know is a public
+    suffix, as the list's algorithm has it.
 
     >>> domain("news.example.co.uk:8080"), domain("someone.github.io")
     ('example.co.uk', 'someone.github.io')
-    >>> domain("127.0.0.1:8080"), domain("[2001:db8::1]"), domain("intranet")
-    ('127.0.0.1', '2001:db8::1', 'intranet')
+    >>> domain("127.0.0.1:8080"), domain("[2001:db8::1]"), domain("intranet"), domain("wiki.example.internal")
+    ('127.0.0.1', '2001:db8::1', 'intranet', 'example.internal')
     """
     name = _without_port(host)
     if _address(name) is not None:

@@ -38,6 +38,8 @@ def test_the_addresses_of_one_64_are_one_server(prefix: int, first: int, second:
         ("www.a.co.uk", "shop.a.co.uk", True),
         ("a.co.uk", "b.co.uk", False),
         ("intranet", "wiki", False),
+        ("intranet.example.internal", "wiki.example.internal", True),
+        ("co.uk", "com", False),
         ("[2001:db8::1]", "[2001:db8:0:1::1]", False),
         ("[::ffff:192.0.2.1]", "192.0.2.9", True),
     ],
