@@ -179,7 +179,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         judged = Judged(
             order.url, verdict, fetched.time, fetched.crawl_delay, page.words, fetched.elapsed, fetched.server,
             repeated=repeated, subject=subject, version=version_of(fetched) if self._instant else None,
-            pattern=order.pattern,
+            pattern=order.pattern, silent=order.silent,
         )  # fmt: skip
         outbox.emit(SIGHTINGS.name, self._sightings(order.url), judged)
 

@@ -175,7 +175,7 @@ class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
     ``elapsed`` and ``server`` are those of `FetchedPage`. ``repeated`` says that it has no words but those of
     another page whose URL differs from its own in numbers only.
     ``subject`` says what the page is about, where word meanings count (`models.learner.semantic.page_subject`).
-    ``version`` is told where pages are revisited. ``pattern`` is that of `FetchOrder`.
+    ``version`` is told where pages are revisited. ``pattern`` and ``silent`` are those of `FetchOrder`.
     """
 
     url: Url
@@ -189,6 +189,7 @@ class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
     subject: str = ""
     version: Version | None = None
     pattern: str = ""
+    silent: bool = False
 
 
 class Rejudged(msgspec.Struct, array_like=True, frozen=True, tag="rejudged"):
@@ -432,7 +433,8 @@ class FetchOrder(Record, kw_only=True):
     alone chose it, ``lease`` is the end of the wait in seconds since the epoch. With ``revisit`` the page is
     fetched again for its links, and not judged; ``order`` counts its revisits then. ``pattern`` is that of the
     URL at the time of the order, where the policy has a use for it. ``vouched`` is the part of all
-    trust that the host's owner had (`models.frontier.trust`); older orders do not tell.
+    trust that the host's owner had (`models.frontier.trust`); older orders do not tell. A ``silent`` page is to
+    teach nothing but that it was judged: its owner had more of the latest fetches than may teach.
     """
 
     url: Url
@@ -448,6 +450,7 @@ class FetchOrder(Record, kw_only=True):
     revisit: Revisit | None = None
     pattern: str = ""
     vouched: float | None = None
+    silent: bool = False
 
 
 class FetchedPage(Record, kw_only=True):
@@ -533,7 +536,7 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     ``origin`` is the place of the fetched page, "topic/partition@offset": equal origins are one page.
     ``later`` says that the verdict is of predicates that came after the page was judged: it is added to the
     verdict of the outcome with the same URL and time, which has the words and links.
-    ``pattern`` is that of `FetchOrder`.
+    ``pattern`` and ``silent`` are those of `FetchOrder`; the latter is left out where it is false.
     """
 
     version: int = VERSION
@@ -553,6 +556,7 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     origin: str
     later: bool = False
     pattern: str = ""
+    silent: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class HarvestPart(Record, kw_only=True):

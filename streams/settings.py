@@ -164,6 +164,11 @@ class FrontierSettings(Section):
         description="Share of the latest 200 fetches beyond which a registered domain, /24 or /64 that no seed "
         "vouches for stands back for others that are worth a third as much at least; 1 is no limit.",
     )
+    evidence_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.5,
+        description="Share of the latest 200 fetches beyond which an owner's pages teach nothing but that they "
+        "were judged, where others wait and no seed vouches for it as much; 1 is no limit.",
+    )
     max_depth: Annotated[int, Field(ge=0)] = Field(0, description="Links from a seed at most; 0 is no limit.")
     depth: Literal["", "auto"] = Field(
         "", description="With auto, each host is crawled as deep as its users go, or else its links are new."

@@ -105,7 +105,15 @@ def _recounted(seen: Seen, quarantined: Quarantined, settings: Settings) -> Coun
 def judged_page(outcome: Outcome, meanings: bool) -> JudgedPage:
     """Return an outcome as the learner uses it; with word ``meanings`` it has a subject."""
     subject = page_subject(outcome.url, outcome.title) if meanings else ""
-    return JudgedPage(outcome.url, outcome.verdict, outcome.words, outcome.links, subject, outcome.pattern)
+    return JudgedPage(
+        outcome.url,
+        outcome.verdict,
+        outcome.words,
+        outcome.links,
+        subject,
+        outcome.pattern,
+        outcome.silent is True,
+    )
 
 
 def trace_of(found: Iterable[Access], settings: Settings) -> Trace:

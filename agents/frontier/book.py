@@ -18,6 +18,7 @@ from agents.frontier.pages import Pages
 from agents.frontier.promises import LinkPromises
 from agents.frontier.rows import CHOOSABLE, FrontierShard, PageRow, State
 from agents.frontier.spaces import Spaces
+from models.interest.features import BASE
 from models.lessons import lessons
 from models.traps.spaces import Bounds
 from models.url import host
@@ -137,6 +138,7 @@ class Book:
         key, row = self._pages.find(shard, sighting.url)
         if row.verdict is not None:
             return
+        row.silent = sighting.silent
         self._evidence.label(shard, row, sighting.verdict)
         row.inputs = {}
         row.verdict = sighting.verdict
@@ -170,7 +172,7 @@ class Book:
         self._pages.count_verdict(shard, verdict)
         features = self._lessons.own(row.url, page.words, page.subject, page.pattern)
         features |= self._links.features(shard, row) | self._crowd.features(shard, row)
-        self._evidence.count(shard, features, verdict)
+        self._evidence.count(shard, {BASE} if row.silent else features, verdict)
         self._links.judged(shard, row, verdict)
         self._crowd.judged(shard, row, verdict, page.words)
 

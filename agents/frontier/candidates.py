@@ -16,6 +16,7 @@ from agents.frontier.scorer import Scorer
 from agents.frontier.scoring import highest
 from agents.frontier.shards import Shards
 from agents.frontier.sweep import Sweep
+from models.domain import owner
 from models.frontier.politeness import HostClocks
 from models.frontier.queue import CandidateQueue
 from models.url import host
@@ -199,6 +200,13 @@ class Candidates:
                 probability = explore / drawn_from if explored else 1.0 - explore
                 return (*found, explored, probability)
             self.withdraw(url)  # its host's budget, or its space, was spent since it came in
+
+    def taught_enough(self, name: str) -> bool:
+        """Tell whether a host's owner had more of the latest fetches than may teach, and others wait."""
+        if not self.fairness.shares.beyond(name, self.settings.evidence_share):
+            return False
+        own = owner(name)
+        return any(owner(other) != own for queue in self.queues.values() for other in queue.hosts())
 
     def _best(
         self, queue: CandidateQueue, predicate: str, ready: Callable[[str], bool], now: float

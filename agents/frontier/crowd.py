@@ -50,7 +50,7 @@ class Crowd:
 
     def _recount(self, shard: FrontierShard, row: PageRow, before: frozenset[str]) -> None:
         """Count what changed in what the crowd says of a judged page."""
-        if row.verdict is not None:
+        if row.verdict is not None and not row.silent:
             after = self.features(shard, row)
             self._evidence.change(shard, row.verdict, after - before, before - after)
 

@@ -42,7 +42,7 @@ class EvidenceEmitter:
         the first time. What else the message gives rise to must keep its origin: hence one for each predicate.
         """
         for predicate, holds in verdict.items():
-            if row.seed or row.choice is None or predicate not in row.inputs:
+            if row.seed or row.silent or row.choice is None or predicate not in row.inputs:
                 shard.outbox.skip()
                 continue
             fact = Label(predicate, row.inputs[predicate], holds, _chosen(row.choice, predicate))

@@ -45,8 +45,12 @@ class Leases:
         row.attempts += 1
         row.lease = now + self._settings.lease_seconds
         self._lease(shard, row, choice, now)
-        pattern, vouched = self._pattern(row.url), self._candidates.fairness.shares.vouched(host(row.url))
-        order = order_of(choice, row.url, row.attempts, row.depth, row.lease, pattern=pattern, vouched=vouched)
+        name = host(row.url)
+        pattern, vouched = self._pattern(row.url), self._candidates.fairness.shares.vouched(name)
+        silent = not row.seed and self._candidates.taught_enough(name)
+        order = order_of(
+            choice, row.url, row.attempts, row.depth, row.lease, pattern=pattern, vouched=vouched, silent=silent
+        )
         send(self._runtime, shard, order)
         by = INSTANT if choice.policy == INSTANT else "chance" if choice.explored else "policy"
         self._metrics.ordered(choice.predicate, by)

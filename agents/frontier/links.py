@@ -77,7 +77,7 @@ class Links:
         row.parents = kept((*before, sighting.page), page, self._bound)
         self._pages.keep(shard, key, row)
         if row.verdict is not None:
-            if self._lessons.counts_links:
+            if self._lessons.counts_links and not row.silent:
                 self._evidence.count(shard, link_features(sighting.verdict), row.verdict)
             self._correct(shard, before, row, page, row.verdict)
             self._register(shard, sighting.page, parent, page, row.verdict)
@@ -97,14 +97,14 @@ class Links:
             if isinstance(row, PageRow):
                 _count_link(row, verdict)
                 self._pages.keep(shard, PAGE_PREFIX + page, row)
-                if row.verdict is not None and self._lessons.counts_links:
+                if row.verdict is not None and not row.silent and self._lessons.counts_links:
                     self._evidence.count(shard, link_features(verdict), row.verdict)
 
     def _correct(
         self, shard: FrontierShard, before: list[bytes], row: PageRow, page: bytes, verdict: Verdict
     ) -> None:
         """Correct what a judged page is counted under, where a linking page came to be kept."""
-        if row.parents != before:
+        if row.parents != before and not row.silent:
             old, new = self._found(shard, before, page), self._found(shard, row.parents, page)
             self._evidence.change(shard, verdict, *self._lessons.change_of_links(old, new))
 
@@ -124,7 +124,7 @@ class Links:
 
     def judged(self, shard: FrontierShard, row: PageRow, verdict: Verdict) -> None:
         """Count the links to a judged page, and note its verdict with the pages that link to it."""
-        if self._lessons.counts_links:
+        if self._lessons.counts_links and not row.silent:
             for predicate, (links, satisfying) in row.links.items():
                 self._evidence.count(shard, (link(predicate, True),), verdict, satisfying)
                 self._evidence.count(shard, (link(predicate, False),), verdict, links - satisfying)

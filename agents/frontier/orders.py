@@ -16,6 +16,7 @@ def order_of(
     *,
     pattern: str = "",
     vouched: float | None = None,
+    silent: bool = False,
     revisit: Revisit | None = None,
 ) -> FetchOrder:
     """Return the order for a choice: the fetch of a URL by this ``number``, whose answer is waited for."""
@@ -33,6 +34,7 @@ def order_of(
         revisit=revisit,
         pattern=pattern,
         vouched=vouched,
+        silent=silent,
     )
 
 

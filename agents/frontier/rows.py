@@ -77,7 +77,8 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
     for each predicate when the page, or one that redirects here, was chosen. ``judged_at`` is the time that the
     verdict bears. ``hops`` is how many redirects in a row led here, ``postponed`` how many of the attempts came
     to nothing because their time had not come. ``found`` tells that a revisit brought the first link to it.
-    ``place`` is where it lies in its site, where sites are stopped at a depth of their own.
+    ``place`` is where it lies in its site, where sites are stopped at a depth of their own. A ``silent`` page
+    teaches nothing but that it was judged: its owner had more of the latest fetches than may teach.
     """
 
     url: str
@@ -105,6 +106,7 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
     postponed: int = 0
     found: Found | None = None
     place: Place | None = None
+    silent: bool = False
 
 
 class ParentRow(msgspec.Struct, array_like=True, tag="parent"):

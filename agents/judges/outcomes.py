@@ -1,5 +1,7 @@
 """What is written of a judged page."""
 
+import msgspec
+
 from models.page import Page
 from models.verdict import Verdict
 from streams.records import FetchedPage, Outcome
@@ -27,4 +29,5 @@ def outcome_of(
         origin=origin,
         later=later,
         pattern=order.pattern,
+        silent=order.silent or msgspec.UNSET,
     )

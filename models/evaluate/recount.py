@@ -10,6 +10,7 @@ from models.crowd.locality import region
 from models.crowd.signature import signers
 from models.crowd.trace import Trace
 from models.interest.contribution import link_features
+from models.interest.features import BASE
 from models.interest.parents import kept
 from models.lessons import LinkFrom, lessons
 from models.page import Link
@@ -21,7 +22,8 @@ class JudgedPage(msgspec.Struct, frozen=True):
     """A judged page as the learner uses it: canonical URL, verdict, distinct words in order, and links.
 
     ``subject`` says what it is about (`models.learner.semantic.page_subject`), where word meanings count,
-    ``pattern`` is that of its URL when it was ordered, where patterns count.
+    ``pattern`` is that of its URL when it was ordered, where patterns count. A ``silent`` page is counted as
+    judged, and under nothing else.
     """
 
     url: str
@@ -30,6 +32,7 @@ class JudgedPage(msgspec.Struct, frozen=True):
     links: tuple[Link, ...] = ()
     subject: str = ""
     pattern: str = ""
+    silent: bool = False
 
 
 class InLink(NamedTuple):
@@ -79,6 +82,9 @@ def recount(
     inlinks = _in_links(judged, [*judged.values(), *linking])
     counts = Counts()
     for url, page in judged.items():
+        if page.silent:
+            counts.add({BASE}, page.verdict)
+            continue
         sources = inlinks[url]
         nearest = [sources[name].found for name in kept(sources, identifier(url), parents)]
         counts.add(found.own(url, page.words, page.subject, page.pattern), page.verdict)

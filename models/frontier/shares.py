@@ -69,6 +69,14 @@ class Shares:
             if found != own:
                 self._vouched[found] = self._vouched.get(found, 0.0) + vouched.get(own, 0.0)
 
+    def beyond(self, host: str, share: float) -> bool:
+        """Tell whether a host's owner had more than a ``share`` of the latest fetches, not vouched for."""
+        most = share * max(len(self._latest), LEAST)
+        had = (
+            self._fetched.get(each, 0) for each in self.owners(host) if self._vouched.get(each, 0.0) <= share
+        )
+        return any(number > most for number in had)
+
     def fetched(self, host: str) -> None:
         """Count a fetch."""
         owners = self.owners(host)

@@ -182,7 +182,7 @@ def sightings_of(page: JudgedPage, partitions: int) -> list[tuple[int, Linked | 
         (place, Linked(identifier(page.url), page.url, 0, page.verdict, page.words, tuple(links), places, TIME))
         for place, links in by_partition.items()
     ]
-    judged = Judged(page.url, page.verdict, TIME, None, page.words, subject=page.subject)
+    judged = Judged(page.url, page.verdict, TIME, None, page.words, subject=page.subject, silent=page.silent)
     return [*found, (partition_of(host(page.url), partitions), judged)]
 
 

@@ -8,12 +8,14 @@ import pytest
 
 from agents.frontier.keys import PAGE_PREFIX
 from agents.frontier.rows import FrontierRow, PageRow
+from agents.inspect.record import outcomes
 from agents.offline.dangers.rivals import KINDS, Rivals
 from bench.hostile.crawl import crawl
 from models.domain import owner
 from models.url import host
 from streams.tables import open_read_only
-from tests.agents.commands import printed
+from streams.transport.journal import Journal
+from tests.agents.commands import last_line, printed
 
 pytestmark = pytest.mark.slow
 
@@ -32,6 +34,18 @@ def test_the_honest_harvest_stays_what_it_was(tmp_path: Path, kinds: tuple[str, 
     harvest, fetches = fetched(tmp_path, kinds)
     assert harvest >= LEAST, fetches
     assert fetches.total() > fetches["honest"], "the hostile sites were found"
+
+
+def test_counts_are_exact_where_an_owner_may_not_teach(tmp_path: Path) -> None:
+    settings: dict[str, object] = {
+        "fetch.delay_seconds": 0.1, "frontier.domain_share": 1, "frontier.evidence_share": 0.1,
+    }  # fmt: skip
+    crawl(Rivals(("farm",), seed=2), tmp_path / "crawl", BUDGET // 2, settings)
+    report = last_line(printed(tmp_path / "crawl", "audit", "--json"))
+    assert (report["judged_twice"], report["lost"], report["differences"]) == (0, 0, 0)
+    with Journal.open(tmp_path / "crawl" / "scentline-data" / "journal", read_only=True) as journal:
+        silent = [outcome.silent is True for outcome in outcomes(journal)]
+    assert 0 < sum(silent) < len(silent)
 
 
 def test_explain_says_that_an_owner_stands_back(tmp_path: Path) -> None:

@@ -44,6 +44,15 @@ def test_each_word_of_the_in_linking_pages_counts_once_for_the_target() -> None:
     assert counts.get("t:a", "p") == (1, 0)
 
 
+def test_a_silent_page_counts_as_judged_and_its_words_and_links_for_others_alone() -> None:
+    pages = [JudgedPage(A, YES, ("snow",), (Link(B), Link(C))), JudgedPage(B, YES, (), (Link(C),), silent=True)]
+    counts = linkage([*pages, JudgedPage(C, NO)])
+    assert counts.get("", "p") == (3, 2)
+    assert counts.get("w:snow", "p") == (1, 0)
+    assert counts.get("l:p:1", "p") == (2, 0)
+    assert counts.get("t:b", "p") == (0, 0)
+
+
 def test_links_to_the_page_itself_and_to_pages_not_judged_do_not_count() -> None:
     counts = linkage([JudgedPage(A, YES, ("snow",), (Link(A), Link(B)))])
     assert counts.get("l:p:1", "p") == (0, 0)

@@ -64,6 +64,13 @@ def test_who_is_vouched_for_has_a_larger_share_and_so_has_its_network() -> None:
     assert found.vouched("b.org") == 0
 
 
+def test_who_had_more_than_may_teach() -> None:
+    found = shares(*["a.org"] * 60, *["b.org"] * 40)
+    assert [found.beyond(host, 0.5) for host in ("www.a.org", "b.org", "c.org")] == [True, False, False]
+    found.vouch({"a.org": 0.6})
+    assert not found.beyond("a.org", 0.5)
+
+
 def test_what_was_fetched_long_ago_is_forgotten() -> None:
     found = shares(*["a.org"] * 500, *["b.org"] * WINDOW)
     assert found.handicap("a.org") == 0

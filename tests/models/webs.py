@@ -11,18 +11,26 @@ WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=4, unique=True).map(tuple
 SUBJECTS = st.sampled_from(["", "a", "b c", "1 d e"])
 SOME_WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=3).map(tuple)
 
+
+def _pages(silent: st.SearchStrategy[bool]) -> st.SearchStrategy[list[JudgedPage]]:
+    return st.lists(
+        st.builds(
+            JudgedPage,
+            st.sampled_from(URLS),
+            st.dictionaries(st.sampled_from(["p", "q"]), st.booleans()),
+            WORDS,
+            st.lists(st.builds(Link, st.sampled_from(URLS), SOME_WORDS, SOME_WORDS), max_size=6).map(tuple),
+            SUBJECTS,
+            silent=silent,
+        ),
+        unique_by=lambda page: page.url,
+    )
+
+
 #: Pages of distinct URLs, judged for none, one or two predicates; words of links may come twice.
-PAGES = st.lists(
-    st.builds(
-        JudgedPage,
-        st.sampled_from(URLS),
-        st.dictionaries(st.sampled_from(["p", "q"]), st.booleans()),
-        WORDS,
-        st.lists(st.builds(Link, st.sampled_from(URLS), SOME_WORDS, SOME_WORDS), max_size=6).map(tuple),
-        SUBJECTS,
-    ),
-    unique_by=lambda page: page.url,
-)
+PAGES = _pages(st.just(False))
+#: The same, of which some teach nothing but that they were judged.
+SOME_SILENT = _pages(st.booleans())
 
 #: Accesses in the order of their lines: some late, some repeated.
 STEPS = st.lists(

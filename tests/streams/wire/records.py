@@ -75,7 +75,8 @@ STATE = Harvest(
 ORDER = FetchOrder(
     url=URL, order=2, predicate="news", policy="learned", explored=True, probability=0.125, priority=-1.5,
     depth=4, lease=1_700_000_120.0, expected=0.75,
-    revisit=Revisit(version=VERSION_HAD, since=1_700_000_000.5), pattern="http://a.test/**", vouched=0.25,
+    revisit=Revisit(version=VERSION_HAD, since=1_700_000_000.5), pattern="http://a.test/**",
+    vouched=0.25, silent=True,
 )  # fmt: skip
 
 SIGHTED = (
@@ -97,7 +98,7 @@ SIGHTED = (
     Judged(
         url=URL, verdict=VERDICT, time=1_700_000_000.5, crawl_delay=5.0, words=("erste", "zweite"),
         elapsed=0.25, server="192.0.2.1", repeated=True, subject="wiki",
-        version=VERSION_HAD, pattern="http://a.test/**",
+        version=VERSION_HAD, pattern="http://a.test/**", silent=True,
     ),
     Rejudged(
         url=URL, verdict=VERDICT, time=1_700_000_000.5, words=("erste", "zweite"), subject="wiki",
@@ -167,7 +168,7 @@ RECORDS: dict[str, tuple[Any, ...]] = {
             url=URL, time=1_700_000_000.5, title="Titel", verdict=VERDICT, predicate="news", policy="learned",
             explored=True, probability=0.125, priority=-1.5, expected=0.75, depth=4,
             words=("erste", "zweite"), links=(LINK,), origin="pages/3@7", later=True,
-            pattern="http://a.test/**",
+            pattern="http://a.test/**", silent=True,
         ),
     ),
     EVIDENCE.name: tuple(Pack(source="sightings/3", facts=[(7, 1, fact)]) for fact in TAUGHT),
