@@ -51,7 +51,8 @@ def audit(settings: Settings) -> AuditReport:
         quarantined = Quarantined(journal)
         seen = seen_of(judged_pages(journal), quarantined)
         report.judged, report.uncounted = len(seen.linking), seen.uncounted
-        _compare_features(report, _recounted(seen, quarantined, settings), tables["interests"])
+        counts = _recounted(seen, quarantined, settings)
+        _compare_features(report, counts, _uncertain(quarantined), tables["interests"])
         _check_harvest(report, quarantined.harvested().values(), tables["harvest"])
         has_depths = settings.frontier.depth == "auto"
         depths = RecountedDepths(journal.partitions(ACCESSES.name)) if has_depths else None
@@ -102,6 +103,18 @@ def _recounted(seen: Seen, quarantined: Quarantined, settings: Settings) -> Coun
     return counts
 
 
+def _uncertain(quarantined: Quarantined) -> Counter[str]:
+    """Return by how much each feature may differ from the recount, for evidence that was quarantined.
+
+    No count falls below zero, so that what takes a page back does nothing where it was never counted.
+    """
+    found: Counter[str] = Counter()
+    for fact in quarantined.facts(EVIDENCE.name):
+        if isinstance(fact, Count):
+            found.update(dict.fromkeys(fact.features, abs(fact.times)))
+    return found
+
+
 def judged_page(outcome: Outcome, meanings: bool) -> JudgedPage:
     """Return an outcome as the learner uses it; with word ``meanings`` it has a subject."""
     subject = page_subject(outcome.url, outcome.title) if meanings else ""
@@ -127,7 +140,9 @@ def trace_of(found: Iterable[Access], settings: Settings) -> Trace:
     )
 
 
-def _compare_features(report: AuditReport, counts: Counts, parts: dict[int, TablePartition]) -> None:
+def _compare_features(
+    report: AuditReport, counts: Counts, uncertain: Counter[str], parts: dict[int, TablePartition]
+) -> None:
     expected = cells_of(counts)
     report.forgotten = sum(row.forgotten for _, row in _rows(parts, TOTALS_KEY, LearnRow))
     found: dict[str, dict[str, tuple[int, int]]] = {}
@@ -140,6 +155,8 @@ def _compare_features(report: AuditReport, counts: Counts, parts: dict[int, Tabl
         state, counted = found.get(feature, {}), expected.get(feature, {})
         if report.forgotten and not always_kept(feature) and _at_most(state, counted):
             continue
+        if uncertain[feature] and _within(uncertain[feature], state, counted):
+            counted = state
         report.compare(f"feature {feature!r}", state, counted)
     base = max((pages for pages, _ in found.get(BASE, {}).values()), default=0)
     report.judged_twice = max(0, base - report.judged)
@@ -151,6 +168,11 @@ def cells_of(counts: Counts) -> dict[str, dict[str, tuple[int, int]]]:
     for feature, predicate, pages, hits in counts.items():
         cells.setdefault(feature, {})[predicate] = (pages, hits)
     return cells
+
+
+def _within(most: int, state: dict[str, tuple[int, int]], counted: dict[str, tuple[int, int]]) -> bool:
+    cells = [(state.get(name, (0, 0)), counted.get(name, (0, 0))) for name in state.keys() | counted.keys()]
+    return all(abs(one - other) <= most for cell, told in cells for one, other in zip(cell, told, strict=True))
 
 
 def _at_most(state: dict[str, tuple[int, int]], counted: dict[str, tuple[int, int]]) -> bool:
