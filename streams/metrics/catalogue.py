@@ -47,6 +47,9 @@ def _histogram(name: str, buckets: tuple[float, ...], meaning: str, *labels: str
 
 BUILD = _gauge("build_info", "1; the labels have the versions", "version", "python")
 BEAT_AGE = _gauge("event_loop_beat_age_seconds", "since the event loop last turned; about 1 at most, if well")
+LATE = _histogram(
+    "event_loop_late_seconds", SECONDS, "by how much a beat of the event loop, one a second, came too late"
+)
 READY = _gauge("ready", "1 where tables are recovered and partitions assigned, else 0", "role")
 RECOVERY = _gauge("recovery_seconds", "from the last rebalance's begin until its tables were recovered", "role")
 REBALANCES = _counter("rebalances", "times that partitions began to change hands", "role")

@@ -16,6 +16,7 @@ from prometheus_client.exposition import choose_encoder
 
 from streams.configuration import ConfigurationError
 from streams.logging import EventLog
+from streams.metrics.catalogue import LATE
 from streams.metrics.registry import Metrics
 from streams.settings import MetricsSettings
 
@@ -50,7 +51,7 @@ async def serving(host: str, port: int, stuck_seconds: float, metrics: Metrics) 
     server = _server(host, port, stuck_seconds, metrics)
     loop = asyncio.get_running_loop()
     metrics.attach(loop)
-    beats = asyncio.create_task(metrics.health.beat(), name="heartbeat")
+    beats = asyncio.create_task(metrics.health.beat(metrics.histogram(LATE).observe), name="heartbeat")
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, name="metrics", daemon=True)
     thread.start()
     try:

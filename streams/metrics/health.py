@@ -45,8 +45,9 @@ class Health:
         """Return the seconds since the loop last turned, or since the process began."""
         return self._clock() - self._beat
 
-    async def beat(self) -> None:
-        """Note that the loop turns, for ever."""
+    async def beat(self, late: Callable[[float], object] = lambda _: None) -> None:
+        """Note that the loop turns, for ever; tell ``late`` by how many seconds each beat came too late."""
         while True:
             self._beat = self._clock()
             await asyncio.sleep(BEAT_SECONDS)
+            late(max(self._clock() - self._beat - BEAT_SECONDS, 0.0))

@@ -1,4 +1,7 @@
-"""How long a crawl's event loop stood still: the longest of its turns, measured within its process."""
+"""How long a crawl's event loop stood still: the longest of its turns, measured within its process.
+
+What the process left open is a traceback on its standard error too.
+"""
 
 import re
 
@@ -7,7 +10,8 @@ LONGEST = 0.5
 
 #: Python to run before a command: what takes longest is told at the end. A turn that imports is the start's.
 TELLS_STALLS = """\
-import asyncio.events, atexit, sys, time
+import asyncio.events, atexit, sys, time, warnings
+warnings.simplefilter("error", ResourceWarning)
 turn, longest = asyncio.events.Handle._run, [0.0, ""]
 def timed(handle):
     begun, known = time.thread_time(), len(sys.modules)

@@ -11,6 +11,7 @@ import pytest
 from tests.agents.commands import printed
 from tests.agents.loopback import Request, Server, response, serving
 from tests.rubbish.measured import MEMORY, Ended, run
+from tests.rubbish.stalls import LONGEST, TELLS_STALLS, longest_turn
 
 HOSTILE = [
     "http://169.254.169.254/latest/meta-data/",
@@ -80,7 +81,7 @@ def crawled(site: Server, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
     ended = run(
         cwd, "crawl", "--seed", f"{site.origin}/", "--predicate", 'any=not "unheard-of"', "--json",
         "--set", "fetch.allow=127.0.0.1", "--set", "fetch.delay_seconds=0", "--set", "frontier.attempts=2",
-        "--set", "frontier.retry_seconds=0.1",
+        "--set", "frontier.retry_seconds=0.1", first=TELLS_STALLS,
     )  # fmt: skip
     assert ended.status == 0, ended.err
     return cwd, ended
@@ -104,6 +105,12 @@ def test_it_is_done_in_little_memory_and_without_a_traceback(crawled: tuple[Path
     _, ended = crawled
     assert ended.memory < MEMORY
     assert "Traceback" not in ended.err
+
+
+def test_no_turn_of_the_loop_is_long(crawled: tuple[Path, Ended]) -> None:
+    _, ended = crawled
+    seconds, what = longest_turn(ended.err)
+    assert seconds < LONGEST, what
 
 
 def test_nothing_is_left_in_doubt(crawled: tuple[Path, Ended]) -> None:

@@ -19,7 +19,7 @@ from streams.metrics.health import Health
 from streams.metrics.reading import Reading
 from streams.metrics.registry import Metrics
 from streams.settings import MetricsSettings
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_for
 from tests.streams.scraping import HOST, PATIENT, asked, get
 
 T = TypeVar("T")
@@ -111,6 +111,22 @@ def test_beats_are_taken_note_of() -> None:
         beats.cancel()
 
     asyncio.run(run())
+
+
+def test_how_late_a_beat_came_is_told() -> None:
+    now = [10.0]
+    told: list[float] = []
+    health = Health(lambda: now[0])
+
+    async def run() -> None:
+        beats = asyncio.create_task(health.beat(told.append))
+        await asyncio.sleep(0)
+        now[0] = 13.5  # the loop stands still for two and a half seconds beyond the beat's one
+        await asyncio.to_thread(wait_for, "the beat", lambda: bool(told), 0.01)
+        beats.cancel()
+
+    asyncio.run(run())
+    assert told == [2.5]
 
 
 def test_without_a_port_nothing_is_served() -> None:
