@@ -47,6 +47,7 @@ def _arguments() -> argparse.ArgumentParser:
     rivals.add_argument("record", type=Path)
     rivals.add_argument("kinds", nargs="*", choices=(*KINDS, []))
     rivals.add_argument("--seed", type=int, required=True)
+    rivals.add_argument("--commented", type=float, required=True)
     newspaper = webs.add_parser("newspaper")
     newspaper.add_argument("record", type=Path)
     for name in ("old", "first", "articles", "every"):
@@ -62,7 +63,7 @@ async def _serve(given: argparse.Namespace) -> None:
     elif given.web == "dangers":
         await serve_dangers(given.record, given.port, _ready, until_stdin_closes=True)
     elif given.web == "rivals":
-        web = Rivals(tuple(given.kinds), given.seed)
+        web = Rivals(tuple(given.kinds), given.seed, given.commented)
         await serve_rivals(web, given.record, given.port, _ready, until_stdin_closes=True)
     elif given.web == "newspaper":
         site = Site(given.old, given.first, given.articles, given.every)

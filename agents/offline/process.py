@@ -80,7 +80,8 @@ class ServerProcess:
     @classmethod
     def rivals(cls, rivals: Rivals, record: Path) -> "ServerProcess":
         """Serve honest and hostile sites, `agents.offline.dangers.rivals`; `url` is an honest home page."""
-        return cls(["rivals", f"--seed={rivals.seed}", "--", str(record), *rivals.kinds])
+        given = [f"--seed={rivals.seed}", f"--commented={rivals.commented}"]
+        return cls(["rivals", *given, "--", str(record), *rivals.kinds])
 
     @classmethod
     def newspaper(cls, site: Site, record: Path) -> "ServerProcess":

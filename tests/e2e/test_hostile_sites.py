@@ -20,12 +20,14 @@ from tests.agents.commands import last_line, printed
 pytestmark = pytest.mark.slow
 
 BUDGET = 200
+#: So many honest pages bear links to each hostile kind that these are found.
+COMMENTED = 0.05
 #: Nearly every page of a crawl of the honest sites alone is on the topic.
 LEAST = 0.85 * BUDGET
 
 
 def fetched(tmp_path: Path, kinds: tuple[str, ...]) -> tuple[int, Counter[str]]:
-    outcome = crawl(Rivals(kinds, seed=1), tmp_path / "crawl", BUDGET, {"fetch.delay_seconds": 0.1})
+    outcome = crawl(Rivals(kinds, 1, COMMENTED), tmp_path / "crawl", BUDGET, {"fetch.delay_seconds": 0.1})
     return outcome.harvest, outcome.fetches
 
 
@@ -36,20 +38,20 @@ def test_the_honest_harvest_stays_what_it_was(tmp_path: Path, kinds: tuple[str, 
     assert fetches.total() > fetches["honest"], "the hostile sites were found"
 
 
-def test_counts_are_exact_where_an_owner_may_not_teach(tmp_path: Path) -> None:
+def test_counts_are_exact_where_an_owner_may_not_teach_and_explain_says_that_it_stands_back(
+    tmp_path: Path,
+) -> None:
     settings: dict[str, object] = {
-        "fetch.delay_seconds": 0.1, "frontier.domain_share": 1, "frontier.evidence_share": 0.1,
+        "fetch.delay_seconds": 0.1, "frontier.domain_share": 1, "frontier.evidence_share": 0.15,
     }  # fmt: skip
-    crawl(Rivals(("farm",), seed=2), tmp_path / "crawl", BUDGET // 2, settings)
+    crawl(Rivals(("farm",), 2, COMMENTED), tmp_path / "crawl", BUDGET, settings)
     report = last_line(printed(tmp_path / "crawl", "audit", "--json"))
     assert (report["judged_twice"], report["lost"], report["differences"]) == (0, 0, 0)
     with Journal.open(tmp_path / "crawl" / "scentline-data" / "journal", read_only=True) as journal:
         silent = [outcome.silent is True for outcome in outcomes(journal)]
     assert 0 < sum(silent) < len(silent)
 
-
-def test_explain_says_that_an_owner_stands_back(tmp_path: Path) -> None:
-    crawl(Rivals(("farm",), seed=1), tmp_path / "crawl", BUDGET // 2, {"fetch.delay_seconds": 0.1})
+    # What the crawl was free to do, one with the usual share would not.
     owned = [
         row.url
         for part in open_read_only(tmp_path / "crawl" / "scentline-data", "frontier").values()
@@ -60,4 +62,4 @@ def test_explain_says_that_an_owner_stands_back(tmp_path: Path) -> None:
     ]
     said = printed(tmp_path / "crawl", "explain", owned[0])
     assert "127.20.3.0/24 had" in said, said
-    assert "beyond 3% it stands back" in said
+    assert "it stands back" in said

@@ -15,7 +15,7 @@ from agents.offline.dangers.honest import SITES, SOUGHT, Article, HonestSite, ar
 KINDS = ("endless", "mirrored", "cloaked", "farm", "redirects")
 #: Addresses of the link farm and of the farm of redirects.
 FARM, SIGNPOSTS = 60, 20
-#: Part of the honest pages that bear a link to each hostile site.
+#: Part of the honest pages that bear a link to each hostile kind.
 COMMENTED = 0.02
 #: The networks that a crawl has to allow.
 NETWORKS = ("127.10.0.0/16", "127.20.0.0/16")
@@ -25,10 +25,14 @@ _LINKS = 20
 
 @dataclass(frozen=True)
 class Rivals:
-    """Which hostile kinds stand beside the honest sites; ``seed`` gives the texts and links of all."""
+    """Which hostile kinds stand beside the honest sites; ``seed`` gives the texts and links of all.
+
+    ``commented`` is the part of the honest pages that bear a link to each kind.
+    """
 
     kinds: tuple[str, ...] = ()
     seed: int = 1
+    commented: float = COMMENTED
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -75,7 +79,7 @@ class Rivals:
         for kind in KINDS:
             own = [root for name, root in roots.items() if name.startswith(f"{kind}-")]
             pages = [(site, path) for site, of in enumerate(honest) for path in of]
-            chosen = rng.sample(pages, round(COMMENTED * len(pages)))
+            chosen = rng.sample(pages, round(self.commented * len(pages)))
             for (site, path), root in zip(chosen, cycle(own) if own else (), strict=False):
                 link = (f"{root}/", title(rng, SOUGHT, rng.randrange(1000)))
                 found[site].setdefault(path, []).append(link)
