@@ -11,6 +11,7 @@ import zstandard
 
 from agents.duplicates import DuplicateRow
 from agents.judge import JudgeAgent
+from agents.judges.examiner import Examined, PageError, Question
 from agents.predicates import Predicates
 from models.page import Page
 from models.url import host, identifier
@@ -27,6 +28,7 @@ from streams.records import (
     Outcome,
     PredicateDefinition,
     RecordError,
+    SightingPack,
     encode,
 )
 from streams.runtime import Runtime
@@ -333,3 +335,36 @@ def test_a_body_that_grows_beyond_the_limit_is_refused(judge: JudgeAgent, rows: 
     assert len(bomb) < 100_000
     with pytest.raises(RecordError, match="body"):
         judged(judge, rows, a_page(raw=bomb))
+
+
+class Fails:
+    """Examines no page: each takes too long."""
+
+    async def examine(self, question: Question) -> Examined:
+        raise PageError("too long")
+
+
+def test_a_page_that_takes_too_long_is_refused_buried_and_counted(runtime: Runtime, rows: Disk) -> None:
+    judge = a_judge(runtime)
+    judge._examiner = Fails()
+    messages = judged(judge, rows, a_page())
+    (letter,) = [message for message in messages if message[0] == DEAD_LETTERS.name]
+    assert Decoder[DeadLetter](DeadLetter)(letter[3] or b"").reason == "too long"
+    ((partition, fact),) = emitted(messages, SIGHTINGS)
+    assert partition == partition_of("a.org", 3)
+    assert isinstance(fact, Failed)
+    assert (fact.url, fact.order, fact.kind, fact.barren) == (URL, 2, "refused", False)
+    assert fact.reason == "too long"
+
+
+def test_a_page_that_took_too_long_before_a_crash_is_told_of_whole_when_it_comes_again(
+    runtime: Runtime, rows: Disk
+) -> None:
+    judge = a_judge(runtime)
+    whole = judged(judge, rows, a_page())
+    examiner, judge._examiner = judge._examiner, Fails()
+    (refused,) = [message for message in judged(judge, rows, a_page()) if message[0] == SIGHTINGS.name]
+    # Without a source: who has taken it in has seen no origin of this page, and passes nothing over.
+    assert Decoder[SightingPack](SightingPack)(refused[3] or b"").source == ""
+    judge._examiner = examiner
+    assert judged(judge, rows, a_page()) == whole
