@@ -10,16 +10,19 @@ def end_as_by_ctrl_c() -> None:
     """Have SIGTERM end this process in good order, as Ctrl-C does.
 
     It does so too where SIGINT is ignored, as in a process that a shell's script or cron starts in the
-    background.
+    background: SIGINT is blocked there, which keeps it away as well. For an event loop puts its own way to end,
+    to cancel its main task, only in the place of Python's handler. An exception raised amid whatever
+    runs may be lost.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _interrupt)
 
 
 def _interrupt(_: int, frame: FrameType | None) -> None:
-    # An event loop that runs has put what it does at Ctrl-C there: it cancels its main task.
     at_ctrl_c = signal.getsignal(signal.SIGINT)
-    if not callable(at_ctrl_c):
-        raise KeyboardInterrupt
+    assert callable(at_ctrl_c)
     at_ctrl_c(signal.SIGINT, frame)
 
 

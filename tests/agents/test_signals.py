@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,44 @@ def test_a_demo_ends_before_its_first_crawl_too(tmp_path: Path) -> None:
         wait_until((tmp_path / "out").exists, process)
         status, said = ended(process, signal.SIGTERM)
     assert (status, "Traceback" in said) == (130, False), said
+
+
+#: Most of the time it is in code that loses what is raised there, as finalizers do.
+LOSES = """
+import asyncio, sys
+from agents.signals import end_as_by_ctrl_c
+
+async def work():
+    while True:
+        try:
+            for _ in range(200_000):
+                pass
+        except BaseException:
+            pass
+        await asyncio.sleep(0)
+
+async def main():
+    working = asyncio.create_task(work())
+    print("works", flush=True)
+    await asyncio.sleep(3600)
+
+end_as_by_ctrl_c()
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def test_an_event_loop_started_with_sigint_ignored_is_ended_whatever_it_is_amid() -> None:
+    with subprocess.Popen(
+        [*IN_BACKGROUND[:4], sys.executable, "-c", LOSES], env=environment(), stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "works\n"
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == 130
+        finally:
+            process.kill()
