@@ -64,4 +64,3 @@ def test_two_workers_judge_as_many_pages_as_they_may_and_a_window_more_at_most(
         wait_for("the budget to be spent", ended)
     # What the learner had not told is a part of a window: the verdicts of pages that were just in flight.
     assert BUDGET <= seen[-1] <= BUDGET + 2 * WINDOW
-    print("judged", seen[-1])
