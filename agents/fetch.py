@@ -18,6 +18,7 @@ from agents.metrics.fetch import FetchMetrics
 from agents.revisits import known, unread
 from agents.web.client import Client
 from agents.web.result import Early, Failure, Fetched, Moved, Result, Unchanged
+from agents.web.silence import Silence
 from models.url import host
 from streams.attempts import Place
 from streams.dead_letters import bury, why
@@ -58,6 +59,7 @@ class FetchAgent:
         self._decode = Decoder[FetchOrder](FetchOrder)
         self._slots = asyncio.Semaphore(runtime.settings.fetch.connections)
         self._metrics = FetchMetrics(runtime, client, runtime.settings.fetch.connections)
+        self._silence = Silence()
         self._compress = zstandard.ZstdCompressor(level=1)
         runtime.app.agent(runtime.channel(FETCHES), name="fetch")(runtime.guarded(self._run))
 
@@ -125,6 +127,7 @@ class FetchAgent:
             return []  # the frontier has taken the order back
         result = await self._client.fetch(order.url, known(order.revisit))
         self._metrics.answered(result)
+        self._silence.note(result)
         return [self._message(order, result)]
 
     def _message(self, order: FetchOrder, result: Result) -> Message:

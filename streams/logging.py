@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from streams.settings import LogSettings
+from streams.trouble import of_the_machine
 
 ROOT = "scentline"
 TEXT_LIMIT = 500  # characters of a value
@@ -168,7 +169,7 @@ def _event(record: logging.LogRecord) -> dict[str, Any]:
 
 def _explains_itself(error: BaseException) -> bool:
     """Tell whether a traceback would add nothing to an error's text, for those who can mend it."""
-    return getattr(error, "explains_itself", False)
+    return getattr(error, "explains_itself", False) or of_the_machine(error)
 
 
 def _value(name: str, value: object) -> str | int | float | bool | None:

@@ -48,7 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.umask(0o077)
     load_commands()
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="scentline")
+        try:
+            app(args=None if arguments is None else list(arguments), prog_name="scentline")
+        finally:
+            sys.stdout.flush()  # what can't be written is told like any other trouble
     except Exception as error:
         line = complaint(error)
         if line is None:

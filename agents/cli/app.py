@@ -36,10 +36,14 @@ def complaint(error: Exception) -> str | None:
     """
     from models.predicate import PredicateError
     from streams.logging import printable
+    from streams.trouble import of_the_machine, told
 
-    if not isinstance(error, _mendable()):
+    if isinstance(error, _mendable()):
+        text = str(error)
+    elif of_the_machine(error):
+        text = told(error)
+    else:
         return None
-    text = str(error)
     lines = text.split("\n") if isinstance(error, PredicateError) else [text]
     return "\n".join(printable(line, limit=2000) for line in lines)
 

@@ -4,8 +4,8 @@ A page's records are appended with one write, so that a process killed at any mo
 them cut short. Each run of a crawl begins a file of its own.
 """
 
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from streams.logging import EventLog
 from streams.settings import KeepSettings
@@ -27,7 +27,7 @@ class KeptPages:
     def __init__(self, data: Path, settings: KeepSettings) -> None:
         self._directory = data / DIRECTORY
         self._settings = settings
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
         self._sizes: dict[Path, int] = {}
 
     def keep(self, url: str, record: bytes, unkept: str = "") -> None:
@@ -51,9 +51,13 @@ class KeptPages:
         if self._file is None or self._sizes[Path(self._file.name)] + len(records) > part:
             self._begin()
         assert self._file is not None
-        self._file.write(records)
-        self._file.flush()
-        self._sizes[Path(self._file.name)] += len(records)
+        path = Path(self._file.name)
+        try:
+            _write_all(self._file, records)
+        except OSError:
+            self._file.truncate(self._sizes[path])  # half a record would end what readers can read
+            raise
+        self._sizes[path] += len(records)
         self._drop()
 
     def _begin(self) -> None:
@@ -64,7 +68,8 @@ class KeptPages:
             self._sizes = {path: path.stat().st_size for path in files(self._directory)}
         last = max((int(path.name.partition(".")[0]) for path in self._sizes), default=0)
         path = self._directory / f"{last + 1:08d}.warc.gz"
-        self._file = path.open("xb")
+        # Unbuffered: what did not fit on the disk is not tried again when the file is closed.
+        self._file = path.open("xb", buffering=0)
         self._sizes[path] = 0
 
     def _drop(self) -> None:
@@ -85,3 +90,9 @@ class KeptPages:
 def files(directory: Path) -> list[Path]:
     """Return the files of kept pages, the oldest first."""
     return sorted(directory.glob("[0-9]*.warc.gz"))
+
+
+def _write_all(file: FileIO, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
