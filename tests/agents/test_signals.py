@@ -125,15 +125,15 @@ from agents.signals import end_as_by_ctrl_c
 async def work():
     while True:
         try:
-            for _ in range(200_000):
+            for _ in range(2_000_000):
                 pass
         except BaseException:
             pass
+        print("works", flush=True)
         await asyncio.sleep(0)
 
 async def main():
     working = asyncio.create_task(work())
-    print("works", flush=True)
     await asyncio.sleep(3600)
 
 end_as_by_ctrl_c()
