@@ -116,7 +116,7 @@ fuzz: setup $(ATHERIS)/installed.stamp ## fuzz every reader and whole crawls, a 
 	  $(BIN)/python -m bench.fuzz $$reader $(or $(SECONDS),60) || failed=1
 	done
 	$(BIN)/python -m tests.rubbish $(or $(SECONDS),60) || failed=1
-	STRANGERS=100000 $(BIN)/pytest -q tests/rubbish/test_strangers.py || failed=1
+	STRANGERS=100000 $(BIN)/pytest -q tests/rubbish/test_strangers.py tests/kafka/test_strangers.py || failed=1
 	test -z "$$failed"
 
 docs: setup ## write docs/settings.md anew from the settings class
