@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import httpx
 import msgspec
-from aiohttp import ClientResponse
 
 from agents.web import body
 from agents.web.directives import directives
@@ -35,9 +35,6 @@ from agents.web.wire import telling
 from models.frontier.politeness import LONGEST_CRAWL_DELAY
 from models.url import canonical, host
 from streams.settings import FetchSettings
-
-# Bytes of a body that are taken at a time: its size and its ratio are checked after each.
-_CHUNK = 16_384
 
 
 @dataclass(slots=True)
@@ -134,7 +131,7 @@ class Client:
 
     async def _page(self, url: str, known: Validators) -> Result:
         async with self._pool.open(url, known.headers()) as response:
-            status, headers = response.status, fields(response)
+            status, headers = response.status_code, fields(response)
             if status == 304 and known.known:
                 return Unchanged(url)
             moved = location(status, headers)
@@ -147,7 +144,7 @@ class Client:
             content = await self._body(response, headers, self._settings.max_bytes)
         return Fetched(url, status, kept(headers), content, 0.0, nofollow="nofollow" in asks)
 
-    def _asks(self, response: ClientResponse) -> frozenset[str]:
+    def _asks(self, response: httpx.Response) -> frozenset[str]:
         return directives(values(response, "x-robots-tag"), self._agent)
 
     async def _robots_txt(self, url: str, known: Validators) -> Answer:
@@ -173,7 +170,7 @@ class Client:
 
     async def _file(self, url: str, known: Validators, limit: int, *, cut: bool = False) -> Answer:
         async with self._pool.open(url, known.headers()) as response:
-            status, headers = response.status, fields(response)
+            status, headers = response.status_code, fields(response)
             if status == 200:
                 content = await self._body(response, headers, limit, cut=cut)
                 return Answer(status, None, content, validators(headers))
@@ -183,12 +180,10 @@ class Client:
             return Answer(status, leads_to, b"", retry_after=wait)
 
     async def _body(
-        self, response: ClientResponse, headers: dict[str, str], limit: int, *, cut: bool = False
+        self, response: httpx.Response, headers: dict[str, str], limit: int, *, cut: bool = False
     ) -> bytes:
         length = headers.get("content-length", "")
         if not cut and length.isascii() and length.isdigit() and int(length[:20]) > limit:
             raise FetchError("refused", f"body over {limit} bytes")
         coding = headers.get("content-encoding", "")
-        return await body.read(
-            response.content.iter_chunked(_CHUNK), coding, limit, self._settings.max_ratio, cut=cut
-        )
+        return await body.read(response.aiter_raw(), coding, limit, self._settings.max_ratio, cut=cut)

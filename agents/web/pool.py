@@ -1,7 +1,8 @@
 """The connections to the web: one pool, whose every connection is judged, and its errors as fetch errors.
 
-A URL goes to aiohttp as it is spelled, and what comes back is taken as bytes: nothing on the way decodes a host
-name, a reason phrase or a header that a stranger wrote.
+Requests and responses are httpx's, the connections aiohttp's, behind httpx's interface of transports. httpx's
+own client stays out of it: it decodes host names, reason phrases and where a redirect leads, all of which
+strangers wrote. A URL goes out as it is spelled, and what comes back is taken as bytes.
 """
 
 import asyncio
@@ -21,13 +22,15 @@ from agents.web.guard import ForbiddenAddressError, Guard, connecting
 from agents.web.resolver import Resolver
 from agents.web.result import FetchError
 from agents.web.wire import Connector, FramingError
-from models.url import crawlable
+from models.url import crawlable, host
 from streams.settings import FetchSettings
 
 _ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1"
 # Idle connections are bounded by the pages of these seconds.
 IDLE_SECONDS = 10.0
 HEADER_BYTES = 32_768
+#: Bytes of a body that are taken at a time: its size and its ratio are checked after each.
+CHUNK = 16_384
 HEADERS = 128
 # Of one look-up: how long a name server is waited for, and how many times it is asked.
 _DNS_SECONDS, _DNS_TRIES = 3.0, 2
@@ -51,32 +54,28 @@ class Pool:
         self.resolver = Resolver(aiohttp.AsyncResolver(timeout=_DNS_SECONDS, tries=_DNS_TRIES), time.monotonic)
         # Its authorities are those of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR.
         context = httpx.create_ssl_context()
-        self._session = _session(self._settings, self._guard, self.resolver, context)
+        self._transport = _Transport(_session(self._settings, self._guard, self.resolver, context))
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._session.close()
+        await self._transport.aclose()
         await self.resolver.close()
 
-    def check(self, url: str) -> URL:
-        """Return ``url`` as aiohttp takes it; a "refused" `FetchError` where it may not be asked for."""
+    def check(self, url: str) -> str:
+        """Return the host of ``url``; raises a "refused" `FetchError` where it may not be asked for."""
         if not crawlable(url):
             raise FetchError("refused", "url")
-        # As it is spelled: of itself aiohttp decodes %28 to "(" and the like, so that a server would see
-        # another URL than the one under which the page is known.
-        asked = URL(url, encoded=True)
+        asked = _spelled(url)
         name = asked.raw_host or ""
         if self._stays_home and not self._guard.allows_host(name):
             raise FetchError("refused", "contact missing in fetch.user_agent")
         self._guard.check(name, asked.port or 0)
         if self._settings.proxy:
             self._guard.check_name(name)
-        return asked
+        return name
 
     @asynccontextmanager
-    async def open(
-        self, url: str, headers: Mapping[str, str] | None = None
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def open(self, url: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[httpx.Response]:
         """Ask for ``url``; its body is not read yet. Redirects are not followed.
 
         What goes wrong inside the block, reading included, is raised as `FetchError`; the time limits are
@@ -84,16 +83,59 @@ class Pool:
         """
         settings = self._settings
         with errors():
-            asked = self.check(url)
-            token = connecting.set(asked.raw_host or "")
+            token = connecting.set(self.check(url))
             try:
                 async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
-                    async with self._session.get(asked, headers=headers, allow_redirects=False) as response:
-                        limit.reschedule(end)
+                    # With the host: of itself httpx would decode it.
+                    request = httpx.Request("GET", url, headers={"Host": host(url), **(headers or {})})
+                    response = await self._transport.handle_async_request(request)
+                    limit.reschedule(end)
+                    try:
                         yield response
+                    finally:
+                        await response.aclose()
             finally:
                 connecting.reset(token)
+
+
+class _Transport(httpx.AsyncBaseTransport):
+    """Carries out httpx's requests over aiohttp's connections; redirects are not followed."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Return the response, whose body is not read yet."""
+        response = await self._session.request(
+            request.method, _spelled(str(request.url)), headers=request.headers, allow_redirects=False
+        )
+        return httpx.Response(response.status, headers=response.raw_headers, stream=_Body(response))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+
+class _Body(httpx.AsyncByteStream):
+    """The body of a response as it comes, in its content encoding."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._response.content.iter_chunked(CHUNK):
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Give the connection back, or close it where something is left to read."""
+        await self._response.__aexit__(None, None, None)
+
+
+def _spelled(url: str) -> URL:
+    # Of itself aiohttp decodes %28 to "(" and the like, so that a server would see another URL than the one
+    # under which the page is known.
+    return URL(url, encoded=True)
 
 
 def _session(
@@ -134,7 +176,7 @@ def errors() -> Iterator[None]:
         raise FetchError("retry", "timeout") from error
     except ForbiddenAddressError as error:
         raise FetchError("refused", f"address {error.address}") from error
-    except aiohttp.InvalidURL as error:
+    except (aiohttp.InvalidURL, httpx.InvalidURL) as error:
         raise FetchError("refused", "url") from error
     except (aiohttp.ClientError, OSError) as error:
         raise _fetch_error(error) from error

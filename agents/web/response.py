@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from aiohttp import ClientResponse
+import httpx
 
 from agents.web.result import FetchError, retry_after
 from models.url import canonical
@@ -21,18 +21,18 @@ _PASSING = frozenset({407, 408, 425, 429})
 _NOT_A_TYPE = re.compile(r"[^a-z0-9.+/-]")
 
 
-def fields(response: ClientResponse) -> dict[str, str]:
+def fields(response: httpx.Response) -> dict[str, str]:
     """Return a response's headers, their names in lower case; the values of several of a name are joined."""
     found: dict[str, str] = {}
-    for name, value in response.raw_headers:
+    for name, value in response.headers.raw:
         key, text = name.decode("latin-1").lower(), _decoded(value)
         found[key] = f"{found[key]}, {text}" if key in found else text
     return found
 
 
-def values(response: ClientResponse, name: str) -> list[str]:
+def values(response: httpx.Response, name: str) -> list[str]:
     """Return the values of the headers of a name, in lower case, one by one."""
-    return [_decoded(value) for key, value in response.raw_headers if key.decode("latin-1").lower() == name]
+    return [_decoded(value) for key, value in response.headers.raw if key.decode("latin-1").lower() == name]
 
 
 def _decoded(value: bytes) -> str:

@@ -481,7 +481,7 @@ def test_a_name_that_changes_its_address_between_two_connections_is_judged_each_
             async with Client(settings(allow=("127.0.0.1",)), lambda: 0.0) as client:
                 time = [0.0]
                 resolver = Resolver(Rebinding(), lambda: time[0])
-                client._pool._session.connector._resolver = resolver  # type: ignore[union-attr]  # instead of DNS
+                client._pool._transport._session.connector._resolver = resolver  # type: ignore[union-attr]  # instead of DNS
                 url = f"http://rebinding.test:{server.port}/"
                 assert isinstance(await client.fetch(url), Fetched)
                 time[0] = 1000.0
