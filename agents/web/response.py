@@ -67,7 +67,8 @@ def check(status: int, headers: Mapping[str, str], now: float) -> None:
         raise FetchError("retry", f"status {status}", retry_after(headers.get("retry-after"), now))
     if status != 200:
         raise FetchError("gone", "no content" if status == 204 else f"status {status}")
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    # Of several, the last, as browsers have it (MIME Sniffing standard, 4.4).
+    kind = headers.get("content-type", "").rpartition(",")[2].partition(";")[0].strip().lower()
     # What is no media type at all says nothing; the bytes will.
     if "/" in kind and kind not in READABLE:
         raise FetchError("refused", f"content type {_NOT_A_TYPE.sub('', kind)[:60]}")

@@ -162,7 +162,10 @@ def test_what_is_not_html_or_text_is_refused_unread(kind: str) -> None:
     assert failure(fixed(b"x" * 100, content_type=kind)) == Failure("refused", reason)
 
 
-@pytest.mark.parametrize("kind", ["text/html;charset=utf-8", "Text/Plain", "application/xhtml+xml", "", "html"])
+@pytest.mark.parametrize(
+    "kind",
+    ["text/html;charset=utf-8", "Text/Plain", "application/xhtml+xml", "", "html", "image/png, text/html"],
+)
 def test_html_text_and_what_has_no_type_is_read(kind: str) -> None:
     assert page(fixed(b"x", content_type=kind)).body == b"x"
 

@@ -56,7 +56,7 @@ def order(url: str = URL, revisit: Revisit | None = None) -> FetchOrder:
 def fetched(answer: Answer, known: Validators) -> tuple[Result, Request]:
     async def run() -> tuple[Result, Request]:
         async with serving(answer) as server, Client(fetch_settings(), lambda: NOW) as client:
-            return untimed(await client.fetch(server.origin, known)), server.requests[0]
+            return untimed(await client.fetch(f"{server.origin}/", known)), server.requests[0]
 
     return asyncio.run(run())
 

@@ -130,4 +130,4 @@ ROWS: dict[str, tuple[Any, ...]] = {
 
 #: The row that every table has one of a partition, and what the embedded log knows of a topic.
 MARK = Mark(offset=7, origins={"pages/3": (6, 1)}, quarantined=2)
-TOPIC = TopicMeta(number=3, partitions=4, retention=604_800.0, compacted=True)
+TOPIC = TopicMeta(number=3, partitions=4, retention=604_800.0, compacted=True, most=1_000)
