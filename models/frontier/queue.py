@@ -1,11 +1,14 @@
 """The candidates of one predicate that are in memory, best first among the hosts that may be asked now."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from random import Random
 from typing import TypeAlias
+
+from models.domain import owner
 
 # Negated priority, order, URL, host: the best compares least. A change makes a new item, and the old one
 # stays in its heap until it is met: an item is live while ``_live`` holds that very object.
@@ -15,6 +18,8 @@ _Item: TypeAlias = tuple[float, int, str, str]
 _SLACK = 32
 # Draws from a host's heap, about half of it live, before it is rebuilt so that every draw succeeds.
 _DRAWS = 16
+#: Hosts of one owner (`models.domain`) that are kept: a name costs nothing, and takes time at every choice.
+OWNER_HOSTS = 1_000
 
 
 @dataclass(slots=True)
@@ -33,6 +38,8 @@ class _Lane:
 class CandidateQueue:
     """At most ``limit`` candidates by host; the worst leave when there are more.
 
+    An owner has at most ``hosts`` hosts in it: what lies on further ones is taken as evicted at once.
+
     A candidate is better with a higher priority and, at the same one, with a smaller order (its discovery
     number). Each host has a heap with lazy deletion, and the hosts are in a heap by their best, so that a
     choice looks at the hosts and candidates it returns and at better hosts that are not ready.
@@ -45,10 +52,12 @@ class CandidateQueue:
     ['http://a.org/2', 'http://a.org/1']
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, hosts: int = OWNER_HOSTS) -> None:
         if limit < 1:
             raise ValueError(f"candidate queue: limit is {limit}, expected at least 1")
         self._limit = limit
+        self._hosts = hosts
+        self._owners: Counter[str] = Counter()
         self._live: dict[str, _Item] = {}
         self._lanes: dict[str, _Lane] = {}
         self._tops: list[_Item] = []
@@ -96,6 +105,10 @@ class CandidateQueue:
                 known = None
         lane = self._lanes.get(host)
         if lane is None:
+            if self._owners[owner(host)] >= self._hosts:
+                self._lost(priority)
+                return
+            self._owners[owner(host)] += 1
             lane = self._lanes[host] = _Lane()
         if lane.top is None or item < lane.top:
             lane.top = item
@@ -118,6 +131,7 @@ class CandidateQueue:
         lane.size -= 1
         if not lane.size:
             del self._lanes[item[3]]
+            self._owners[owner(item[3])] -= 1
         elif len(lane.heap) > 2 * lane.size + _SLACK:
             self._compact(lane)
 
@@ -248,4 +262,7 @@ class CandidateQueue:
         for _, _, url, _ in worst:
             self.discard(url)
         highest = -worst[0][0]
-        self._floor = highest if self._floor is None else max(self._floor, highest)
+        self._lost(highest)
+
+    def _lost(self, priority: float) -> None:
+        self._floor = priority if self._floor is None else max(self._floor, priority)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -285,3 +285,28 @@ def test_a_limit_below_one_is_refused() -> None:
 def test_a_candidate_that_is_none_has_no_priority() -> None:
     with pytest.raises(KeyError):
         CandidateQueue(1).priority("http://a.org/")
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.booleans()), max_size=60))
+def test_an_owner_has_no_more_hosts_than_allowed_and_others_lose_nothing(
+    steps: list[tuple[int, int, bool]],
+) -> None:
+    queue = CandidateQueue(1000, hosts=3)
+    kept: set[str] = set()
+    for number, page, comes in steps:
+        host = f"{number}.farm.org" if number < 8 else f"{number}.org"
+        url = f"http://{host}/{page}"
+        if comes:
+            queue.put(url, host, float(page), number)
+            room = len({known.split("/")[2] for known in kept if "farm" in known} | {host}) <= 3
+            if number >= 8 or room:
+                kept.add(url)
+            else:
+                assert queue.floor is not None
+                assert queue.floor >= page
+        else:
+            queue.discard(url)
+            kept.discard(url)
+        assert set(queue) == kept
+    assert sorted(queue.best(1000, lambda host: True)) == sorted(kept)
