@@ -133,6 +133,7 @@ def _number(topic: str) -> int:
 
 
 def _mapped(path: Path, size: int) -> mmap.mmap:
+    path.parent.mkdir(parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         if os.fstat(file).st_size != size:

@@ -28,6 +28,8 @@ Finite = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 #: Seconds since the epoch, of the years 1 to 9999.
 Time = Annotated[float, msgspec.Meta(ge=-62_135_596_800, le=253_402_300_799)]
+#: The end of a time, which may never come.
+End = Annotated[float, msgspec.Meta(ge=-62_135_596_800)]
 UrlIfAny = Annotated[str, msgspec.Meta(pattern=r"^$|^https?://[^/?#@\x00-\x20]+/", max_length=MAX_LENGTH)]
 
 
@@ -269,7 +271,7 @@ class Hub(msgspec.Struct, array_like=True, frozen=True, tag="hub"):
 
     url: Url
     rate: Finite
-    until: Time
+    until: End
 
 
 class Relisted(msgspec.Struct, array_like=True, frozen=True, tag="relisted"):

@@ -32,13 +32,13 @@ LOOK_SECONDS = 0.25
 QUIET_LOOKS = 20
 #: Python that has a worker take a third of a second for each page that it reads.
 SLOW = """\
-import time
-import agents.judges.reading as reading
-parse = reading.parse
-def slowly(*given):
-    time.sleep(0.3)
-    return parse(*given)
-reading.parse = slowly
+import asyncio
+from agents.judges.apart.process import ExaminerProcess
+examine = ExaminerProcess.examine
+async def slowly(self, question):
+    await asyncio.sleep(0.3)
+    return await examine(self, question)
+ExaminerProcess.examine = slowly
 """
 
 
