@@ -12,7 +12,8 @@ from models.traps.sessions import without_session
 MAX_LENGTH = 2000
 
 #: What a message must give as a URL to be read: as much of the canonical form as its readers rely on.
-Url = Annotated[str, msgspec.Meta(pattern=r"^https?://[^/?#@\x00-\x20]+/", max_length=MAX_LENGTH)]
+URL_PATTERN = r"^https?://[^/?#@\x00-\x20]+/"
+Url = Annotated[str, msgspec.Meta(pattern=URL_PATTERN, max_length=MAX_LENGTH)]
 
 # What the WHATWG parser writes for an http(s) URL that a crawler can ask for: no user information, a host
 # that is a DNS name (labels of 1 to 63 characters) or an IPv6 address. Each character has one way to match,

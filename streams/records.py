@@ -13,7 +13,7 @@ import msgspec
 
 from models.harvest import Harvest
 from models.page import Link
-from models.url import MAX_LENGTH, Url
+from models.url import MAX_LENGTH, URL_PATTERN, Url
 from models.verdict import Verdict
 
 VERSION = 1
@@ -30,7 +30,7 @@ Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Time = Annotated[float, msgspec.Meta(ge=-62_135_596_800, le=253_402_300_799)]
 #: The end of a time, which may never come.
 End = Annotated[float, msgspec.Meta(ge=-62_135_596_800)]
-UrlIfAny = Annotated[str, msgspec.Meta(pattern=r"^$|^https?://[^/?#@\x00-\x20]+/", max_length=MAX_LENGTH)]
+UrlIfAny = Annotated[str, msgspec.Meta(pattern=rf"^$|{URL_PATTERN}", max_length=MAX_LENGTH)]
 
 
 class RecordError(Exception):

@@ -594,8 +594,6 @@ class TestProxy:
 
         asyncio.run(run())
 
-    # httpx-aiohttp 0.2 still hands aiohttp the credentials in the older form.
-    @pytest.mark.filterwarnings("ignore:.*(BasicAuth|proxy_auth).*deprecated:DeprecationWarning")
     def test_credentials_are_sent_to_it_alone(self) -> None:
         async def run() -> None:
             async with serving(fixed(b"x")) as proxy:
