@@ -1,0 +1,34 @@
+"""What a crawl wrote, read from its data directory after its end: nothing counts while it crawls."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rocksdict import AccessType, Options, Rdict
+
+from streams.transport.journal import Journal
+
+
+def appended(data: Path) -> Mapping[str, int]:
+    """Return the records that were appended to each topic and changelog, with those that are gone since."""
+    with Journal.open(data / "journal", read_only=True) as journal:
+        return {
+            topic: sum(journal.end(topic, partition) for partition in range(meta.partitions))
+            for topic, meta in journal.topics().items()
+        }
+
+
+def puts(data: Path) -> int:
+    """Return the puts and deletes that RocksDB took, in all databases below a directory.
+
+    RocksDB numbers them without gaps, whatever batch they come in, and keeps the last number.
+    """
+    return sum(_last_number(current.parent) for current in data.rglob("CURRENT"))
+
+
+def _last_number(database: Path) -> int:
+    db = Rdict(str(database), Options(raw_mode=True), access_type=AccessType.read_only())
+    try:
+        number: int = db.latest_sequence_number()
+        return number
+    finally:
+        db.close()

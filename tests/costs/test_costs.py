@@ -1,0 +1,152 @@
+"""What a page costs, in counts: records, rows, puts, messages, encodings, scores, tasks. No time is taken.
+
+One page is in flight at a time, and groups end by their messages: so a page costs the same on a busy
+machine. Of nine runs, alone and six at a time, none was further than 1 % from another in any count but
+three: puts (5 %) and tasks (11 %), of which a few come by the second, and scores (25 %), since on a slow
+machine the frontier hears more of what was just learned before it chooses.
+"""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from rocksdict import Options, Rdict, WriteBatch
+
+from agents.offline.process import ServerProcess
+from agents.offline.synthetic.web import SyntheticWeb
+from bench.written import appended, puts
+from tests.agents.commands import ROOT, environment
+from tests.patience import PATIENCE
+
+WEB = (3, 4, 120, 4)  # seed, sites, pages a site, topics
+PAGES = 200
+#: Messages that end a commit group: so few that the learner's, which gather for a second, end by them.
+GROUP = 2
+#: At most this many of each a page. A step that lowers a count lowers its budget here, to a little above it.
+BUDGETS: Mapping[str, Mapping[str, float]] = {
+    "learned": {
+        "log records": 275,
+        "messages of fetches": 1.1,
+        "messages of pages": 1.01,
+        "messages of outcomes": 1.01,
+        "messages of sightings": 1.12,
+        "messages of evidence": 1.05,
+        "messages of interests": 66,
+        "messages of other topics": 0.1,
+        "commit groups": 4.8,
+        "table rows written": 203,
+        "RocksDB puts and deletes": 920,
+        "records encoded": 70,
+        "records decoded": 70,
+        "rows encoded": 203,
+        "rows decoded": 0.1,
+        "scores": 132,
+        "asyncio tasks": 37,
+    },
+    "breadth-first": {
+        "log records": 47,
+        "messages of fetches": 1.1,
+        "messages of pages": 1.01,
+        "messages of outcomes": 1.01,
+        "messages of sightings": 1.1,
+        "messages of evidence": 1.05,
+        "messages of interests": 1.05,
+        "messages of other topics": 0.1,
+        "commit groups": 4.7,
+        "table rows written": 41,
+        "RocksDB puts and deletes": 142,
+        "records encoded": 5.2,
+        "records decoded": 5.2,
+        "rows encoded": 41,
+        "rows decoded": 0.1,
+        "asyncio tasks": 34,
+    },
+}
+#: A budget below this many a page is for something that need not come at all.
+RARE = 1.0
+
+
+@pytest.mark.parametrize("policy", BUDGETS)
+def test_a_page_costs_no_more_than_its_budgets(tmp_path: Path, policy: str) -> None:
+    spent, budgets = costs(tmp_path, policy), BUDGETS[policy]
+    over = {name for name, budget in budgets.items() if spent.get(name, 0) > budget}
+    # What counts nothing where there was a lot of it counts at a place that is gone.
+    missed = {name for name, budget in budgets.items() if budget > RARE and not spent.get(name)}
+    unknown = spent.keys() - budgets.keys()
+    assert not over | missed | unknown, f"{policy}, a page\n{table(spent, budgets, over)}"
+
+
+def table(spent: Mapping[str, float], budgets: Mapping[str, float], over: set[str]) -> str:
+    lines = [f"{'':<28}{'spent':>10}{'budget':>10}"]
+    for name in sorted(spent.keys() | budgets.keys()):
+        budget = f"{budgets[name]:>10}" if name in budgets else f"{'none':>10}"
+        lines.append(f"{name:<28}{spent.get(name, 0):>10.2f}{budget}{'  over' if name in over else ''}")
+    return "\n".join(lines)
+
+
+def costs(directory: Path, policy: str) -> dict[str, float]:
+    """Crawl; return what a page cost."""
+    web = SyntheticWeb(*WEB)
+    first, second, *_ = sorted(web.facts().pages)
+    labels = directory / "labels.tsv"
+    labels.write_text("".join(f"{url}\t{category}\n" for url, category in web.labels()))
+    data = directory / "data"
+    with ServerProcess.synthetic(*WEB) as server:
+        counts = counted(
+            {
+                "data": str(data),
+                "predicates": {"first": f'category("{first}")', "second": f'category("{second}")'},
+                "fetch": {"proxy": server.url, "delay_seconds": 0.0},
+                "judge": {"labels": str(labels)},
+                "frontier": {"policy": policy, "budget": PAGES, "window_max": 1},
+                "streams": {"group_messages": GROUP},
+                "harvest": {"interval_seconds": 3600},
+            },
+            web.seeds(2),
+        )
+    assert counts.pop("pages judged") == PAGES
+    counts |= {**written(appended(data)), "RocksDB puts and deletes": puts(data)}
+    return {name: count / PAGES for name, count in counts.items()}
+
+
+def counted(settings: Mapping[str, object], seeds: list[str]) -> dict[str, int]:
+    """Crawl in a process of its own; return what it counted."""
+    crawl = subprocess.run(
+        [sys.executable, "-m", "tests.costs.counted_crawl", json.dumps(settings), *seeds],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=environment(PYTHONHASHSEED="0"),
+        timeout=PATIENCE,
+    )
+    counts: dict[str, int] = json.loads(crawl.stdout.splitlines()[-1])
+    return counts
+
+
+def written(records: Mapping[str, int]) -> Counter[str]:
+    """Return the records of the log, and those of each topic that has a budget."""
+    named = {name.removeprefix("messages of ") for budgets in BUDGETS.values() for name in budgets}
+    found = Counter({"log records": sum(records.values())})
+    for topic, count in records.items():
+        if not topic.endswith("-changelog"):
+            found[f"messages of {topic if topic in named else 'other topics'}"] += count
+    return found
+
+
+def test_puts_and_deletes_of_all_databases_are_counted(tmp_path: Path) -> None:
+    for place in ("one", "below/another"):
+        (tmp_path / place).mkdir(parents=True)
+        db = Rdict(str(tmp_path / place), Options(raw_mode=True))
+        batch = WriteBatch(raw_mode=True)
+        batch.put(b"a", b"1")
+        batch.put(b"b", b"2")
+        batch.delete(b"a")
+        db.write(batch)
+        db.put(b"b", b"3")
+        db.close()
+    assert puts(tmp_path) == 8
