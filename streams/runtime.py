@@ -46,6 +46,7 @@ class Runtime:
     attempts: Attempts = field(default_factory=Attempts)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _brief: set[asyncio.Task[None]] = field(default_factory=set)
+    _closed: bool = False
 
     def __post_init__(self) -> None:
         self._assignment = self.metrics.assignment(self.app)
@@ -124,8 +125,10 @@ class Runtime:
         return run
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run ``work`` beside the agents; an error in it ends the program."""
+        """Run ``work`` beside the agents; an error in it ends the program. Once closed, it is not begun."""
         task = asyncio.ensure_future(work)
+        if self._closed:
+            task.cancel()  # of a message that came after: it comes again
         self._tasks.add(task)
         task.add_done_callback(self._finished)
         return task
@@ -142,6 +145,7 @@ class Runtime:
 
     async def close(self) -> None:
         """Cancel whatever `spawn` started and is still running, and wait for what ends by itself."""
+        self._closed = True
         tasks = list(self._tasks)
         for task in self._tasks - self._brief:
             task.cancel()

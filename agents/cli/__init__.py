@@ -1,5 +1,7 @@
 """The command line, one command a file; nothing slow is imported before a command runs."""
 
+import atexit
+import gc
 import importlib
 import os
 import sys
@@ -45,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from agents.signals import end_as_by_ctrl_c
 
     end_as_by_ctrl_c()
+    atexit.register(gc.freeze)  # nothing has to be found in a process that ends
     os.umask(0o077)
     load_commands()
     try:

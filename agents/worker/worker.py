@@ -4,6 +4,7 @@ What it owns: the connection to the log, the Faust apps, the web client, the bro
 """
 
 import asyncio
+import gc
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
@@ -24,6 +25,7 @@ from agents.worker.room import room
 from streams.app import watch
 from streams.attempts import ATTEMPTS_FILE, Attempts, Place
 from streams.broadcast import Broadcast
+from streams.collector import collected_seldom
 from streams.logging import EventLog
 from streams.metrics.lag import broadcast_lag
 from streams.metrics.registry import Metrics
@@ -95,9 +97,11 @@ class Worker:
             await self._listen()
             self._check_judges()
         await starting
+        self._resources.enter_context(collected_seldom())
         for app in self._apps:
             app.finalize()
             self._resources.push_async_callback(app.stop)
+        self._resources.callback(gc.freeze)  # Faust collects all there is, for each table that it closes
         # Together: each waits a second or more for its group on Kafka.
         await asyncio.gather(*(app.start() for app in self._apps))
         for app in self._apps:

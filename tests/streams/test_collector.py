@@ -1,0 +1,49 @@
+"""A worker has garbage collected seldom, and not where it was before; the collector is as before at its end."""
+
+import asyncio
+import gc
+import weakref
+from pathlib import Path
+
+from agents.crawl.engine import Engine
+from agents.observation.observer import Observer
+from streams.collector import YOUNG, collected_seldom
+from streams.settings import Settings
+from tests.patience import PATIENCE
+
+
+class Cycle:
+    """Is freed by the collector alone."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_was_there_is_left_alone_and_the_rest_collected_seldom() -> None:
+    before = gc.get_threshold()
+    there = weakref.ref(Cycle())
+    with collected_seldom():
+        new = weakref.ref(Cycle())
+        gc.collect()
+        assert there() is not None
+        assert new() is None
+        assert gc.get_threshold() == (YOUNG, *before[1:])
+    assert gc.get_threshold() == before
+    gc.collect()
+    assert there() is None
+
+
+def test_a_crawl_collects_seldom_and_leaves_the_collector_as_it_was(tmp_path: Path) -> None:
+    here = Settings.model_validate({"data": tmp_path / "data"})
+
+    async def run() -> weakref.ref[Cycle]:
+        async with asyncio.timeout(PATIENCE), Engine(here, Observer(here.observe, b"key")):
+            assert gc.get_threshold()[0] == YOUNG
+            return weakref.ref(Cycle())
+
+    before = gc.get_threshold()
+    left = asyncio.run(run())
+    assert left() is not None, "closing its tables, Faust looked through the whole heap"
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
+    gc.collect()
+    assert left() is None
