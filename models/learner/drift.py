@@ -2,6 +2,10 @@
 
 from array import array
 
+# river.drift.ADWIN runs on it. It is taken from where it is since river.drift imports scipy.stats, for other
+# detectors, which takes a second of CPU.
+from river._river_rust.drift import AdaptiveWindowing
+
 #: Residuals kept; once there are twice as many, the older half is let go.
 KEPT = 1_000
 #: How sure ADWIN must be: the rate of false alarms it allows for.
@@ -28,20 +32,17 @@ class Drift:
         self._start()
 
     def _start(self) -> None:
-        # It imports scipy, which takes a second: only where a combiner learns.
-        from river.drift import ADWIN
-
-        self._detector = ADWIN(delta=DELTA)
+        self._detector = adwin()
         for residual in self._residuals:
             self._detector.update(residual)
 
     def update(self, residual: float) -> float | None:
         """Take in a residual; return the mean of the recent ones where it has risen."""
-        before = self._detector.estimation
+        before = self._mean()
         self._residuals.append(residual)
         # As it is written down, so that a later start sees the same number.
-        self._detector.update(self._residuals[-1])
-        after = float(self._detector.estimation) if self._detector.drift_detected else None
+        risen_or_fallen = self._detector.update(self._residuals[-1])
+        after = self._mean() if risen_or_fallen else None
         if after is not None:
             self._residuals = array("f")
             self._start()
@@ -50,6 +51,15 @@ class Drift:
             self._start()
         return after if after is not None and after > before else None
 
+    def _mean(self) -> float:
+        width = self._detector.get_width()
+        return float(self._detector.get_total() / width) if width else 0.0
+
     def state(self) -> bytes:
         """Return the state: the residuals as float32."""
         return self._residuals.tobytes()
+
+
+def adwin() -> AdaptiveWindowing:
+    """Return an empty window, with river's own values of what the paper leaves open."""
+    return AdaptiveWindowing(delta=DELTA, clock=32, max_buckets=5, min_window_length=5, grace_period=10)

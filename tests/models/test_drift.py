@@ -2,7 +2,11 @@
 
 from random import Random
 
-from models.learner.drift import KEPT, Drift
+from hypothesis import given
+from hypothesis import strategies as st
+from river.drift import ADWIN
+
+from models.learner.drift import DELTA, KEPT, Drift, adwin
 from models.learner.inputs import NAMES
 from models.learner.state import Learner
 
@@ -47,6 +51,21 @@ def test_it_goes_on_where_its_state_was_written_down() -> None:
         assert one.update(residual) == other.update(residual)
         assert len(one.state()) <= 4 * 2 * KEPT
     assert one.state() == other.state()
+
+
+@given(
+    seed=st.integers(0, 1000),
+    levels=st.lists(st.tuples(st.floats(0.05, 0.95), st.integers(1, 400)), max_size=6),
+)
+def test_what_it_runs_on_is_the_adwin_of_river(seed: int, levels: list[tuple[float, int]]) -> None:
+    random = Random(seed)
+    ours, rivers = adwin(), ADWIN(delta=DELTA)
+    for residual in [residual for mean, count in levels for residual in around(random, mean, count)]:
+        rivers.update(residual)
+        assert ours.update(residual) == rivers.drift_detected
+        assert ours.get_total() / ours.get_width() == rivers.estimation
+        if rivers.drift_detected:
+            ours = adwin()
 
 
 # as a learner sees it
