@@ -15,6 +15,7 @@ from http.client import responses
 from urllib.parse import quote, urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
+from isal import isal_zlib
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
@@ -28,6 +29,9 @@ VERSION = "1.1"
 #: Headers that no longer fit the body once its encodings are undone.
 _UNDONE = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _TITLE = 300
+# Compression level and window of a gzip member. ISA-L's best level takes a tenth of zlib's time at level 9, to
+# which warcio is fixed, for members 6 % larger.
+_LEVEL, _GZIP = isal_zlib.ISAL_BEST_COMPRESSION, 31
 # What the name of a header may be (RFC 9110, 5.6.2).
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ASCII = string.printable
@@ -48,8 +52,6 @@ def date_of(time: float) -> str:
 
 def packed(fetched: FetchedPage, body: bytes, page: Page, verdict: Verdict, user_agent: str) -> bytes:
     """Return the records of a page; ValueError for one whose URL or time no record can hold."""
-    out = io.BytesIO()
-    writer = WARCWriter(out, gzip=True, warc_version=VERSION)
     url = fetched.order.url
     if not crawlable(url):
         raise ValueError("expected a canonical URL")
@@ -60,20 +62,19 @@ def packed(fetched: FetchedPage, body: bytes, page: Page, verdict: Verdict, user
         [("Host", parts.netloc), ("User-Agent", _ascii(user_agent))],
         is_http_request=True,
     )
-    _write(writer, fetched, "request", b"", http=request)
-    _write(writer, fetched, "response", body, http=_response(fetched, len(body)))
-    _write(writer, fetched, "metadata", _metadata(fetched, page, verdict), kind="application/warc-fields")
-    return out.getvalue()
+    return (
+        _member(fetched, "request", b"", http=request)
+        + _member(fetched, "response", body, http=_response(fetched, len(body)))
+        + _member(fetched, "metadata", _metadata(fetched, page, verdict), kind="application/warc-fields")
+    )
 
 
-def _write(
-    writer: WARCWriter,
-    fetched: FetchedPage,
-    record_type: str,
-    payload: bytes,
-    http: StatusAndHeaders | None = None,
-    kind: str = "",
-) -> None:
+def _member(
+    fetched: FetchedPage, record_type: str, payload: bytes, http: StatusAndHeaders | None = None, kind: str = ""
+) -> bytes:
+    """Return a record as a gzip member."""
+    out = io.BytesIO()
+    writer = WARCWriter(out, gzip=False, warc_version=VERSION)
     headers = {
         "WARC-Record-ID": _identifier(fetched, record_type),
         "WARC-Date": date_of(fetched.time),
@@ -90,6 +91,8 @@ def _write(
         http_headers=http,
     )
     writer.write_record(record)
+    member: bytes = isal_zlib.compress(out.getbuffer(), _LEVEL, _GZIP)
+    return member
 
 
 def _identifier(fetched: FetchedPage, record_type: str) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import logging
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -244,6 +245,21 @@ def test_every_record_is_read_back_whatever_its_headers_hold(
     for name, value in headers.items():
         written = name in known and value.isprintable() and "%" not in value
         assert not written or unquote(known[name]) == value.strip()
+
+
+@given(st.binary(max_size=300), st.integers(0, 20_000))
+@examples(derandomize=True, deadline=None, max_examples=100)
+def test_every_body_is_read_back_and_each_record_is_a_gzip_member(piece: bytes, times: int) -> None:
+    page, body = fetched(1), piece * times
+    data = packed(page, body, Page(page.order.url, "Tea"), YES, "a test")
+    assert packed(page, body, Page(page.order.url, "Tea"), YES, "a test") == data
+    assert records(data)[1] == ("response", page.order.url, body)
+    members = 0
+    while data:
+        member = zlib.decompressobj(wbits=31)
+        assert member.decompress(data).startswith(b"WARC/1.1\r\n")
+        data, members = member.unused_data, members + 1
+    assert members == 3
 
 
 def records_with_headers(data: bytes) -> list[list[tuple[str, str]]]:
