@@ -22,18 +22,22 @@ def role_of(app_id: str) -> str:
 class Assignment:
     """Watches a Faust app: `settled` while it holds its partitions, tables recovered.
 
-    Faust counts a rebalance as ended when the tables are recovered and messages flow.
+    Faust counts a rebalance as ended when the tables are recovered and messages flow. It is made in the app's
+    event loop, and asked from any thread.
     """
 
     def __init__(self, app: Any) -> None:
         self._app = app
+        # Faust makes its parts, and takes the event loop for them, where they are first asked for. A probe's
+        # thread has another loop, which never runs: the app would wait for ever for what is to run there.
+        self._monitor = app.monitor
         self._role = role_of(app.conf.id)
 
     @property
     def settled(self) -> bool:
         """Whether the partitions are assigned and their tables recovered; with none assigned it is so too."""
         app = self._app
-        return bool(app.monitor.rebalance_end_latency) and not app.rebalancing and not app.should_stop
+        return bool(self._monitor.rebalance_end_latency) and not app.rebalancing and not app.should_stop
 
     def missing(self) -> list[str]:
         """Return what is missing before the role can work, as text; may be called from any thread."""
@@ -48,8 +52,8 @@ class Assignment:
 
     async def read(self, reading: Reading) -> None:
         """Tell where the role stands."""
-        monitor = self._app.monitor
+        latencies = self._monitor.rebalance_end_latency
         reading.add(READY, self.settled, self._role)
         reading.add(REBALANCES, self._app.rebalancing_count, self._role)
-        if monitor.rebalance_end_latency:
-            reading.add(RECOVERY, monitor.rebalance_end_latency[-1], self._role)
+        if latencies:
+            reading.add(RECOVERY, latencies[-1], self._role)

@@ -1,4 +1,4 @@
-"""On four partitions with two workers there is one line a predicate, and the metrics of both add up to it."""
+"""On four partitions with two workers there is one line a predicate, whatever happens to the workers."""
 
 import json
 from collections.abc import Iterator
@@ -128,7 +128,7 @@ def crawl(tmp_path: Path, empty_kafka: str) -> Iterator[Crawl]:
     crawl.close()
 
 
-def test_there_is_one_line_a_predicate_of_all_partitions_and_workers(crawl: Crawl) -> None:
+def test_there_is_one_line_a_predicate_whatever_happens_to_the_workers(crawl: Crawl) -> None:
     assert {partition_of(name, PARTITIONS) for name in PREDICATES} == set(range(PARTITIONS))
     with ExitStack() as resources:
         one, two = crawl.worker("one"), crawl.worker("two")
@@ -137,10 +137,20 @@ def test_there_is_one_line_a_predicate_of_all_partitions_and_workers(crawl: Craw
             worker.start()
         crawl.write()
         wait_for("the first points", crawl.counted)
-        wait_for("both to tell of it", lambda: all(map(ready, urls(crawl, "readyz"))))
+        wait_for("both to be ready", lambda: all(map(ready, urls(crawl, "readyz"))))
         wait_for("the sums of both", lambda: in_all(crawl) == wholes(crawl))
+        two.freeze()
         crawl.write()
-        wait_for("all points", crawl.counted)
+        wait_for("one worker to count it all", crawl.counted)
+        two.thaw()
+        crawl.write()
+        one.kill()
+        crawl.write()
+        wait_for("the other one to count it all", crawl.counted)
+        one.start()
+        crawl.write()
+        wait_for("both to count it all", crawl.counted)
+        wait_for("both to be ready again", lambda: all(map(ready, urls(crawl, "readyz"))))
         wait_for("the new sums of both", lambda: in_all(crawl) == wholes(crawl))
     last: dict[str, HarvestPoint] = {}
     for point in crawl.points():
@@ -151,11 +161,11 @@ def test_there_is_one_line_a_predicate_of_all_partitions_and_workers(crawl: Craw
         expected = crawl.recount(point.predicate, point.covers)
         assert (point.pages, point.hits, point.policies) == (expected.pages, expected.hits, expected.policies)
         assert (point.rate_by_pages, point.lift) == (expected.rate_by_pages, expected.lift)
-    assert {crawl.whole(name).pages for name in PREDICATES} == {2 * ROUND}
+    assert {crawl.whole(name).pages for name in PREDICATES} == {5 * ROUND}
     take(crawl.settings, lambda _: None)
     told = printed(crawl.directory, "harvest", "--data", "snapshot").splitlines()[1:]
     assert [line.split("\t")[:3] for line in told] == [
-        [name, str(2 * ROUND), str(crawl.whole(name).hits)] for name in PREDICATES
+        [name, str(5 * ROUND), str(crawl.whole(name).hits)] for name in PREDICATES
     ]
 
 

@@ -1,7 +1,7 @@
 """Messages are delivered in their turn, each once, whatever a client brings in which order."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,116 +12,184 @@ from hypothesis import strategies as st
 from streams.transport.kafka.consumer import Consumer
 
 HERE, CHANGELOG = TP("sightings", 0), TP("scentline-frontier-changelog", 0)
+END = 40
 
 
 class Reading(Consumer):
-    """The consumer's rules over a partition of its own, without a client."""
+    """The consumer's rules over one partition, of a log that ends before ``END``, without a client."""
 
-    def __init__(self, first: int) -> None:
+    def __init__(self, first: int, tp: TP = HERE) -> None:
         self.delivered: list[int] = []
+        self.tp = tp
         self.position = first
+        self.went_back = 0
         self.app = SimpleNamespace(rebalancing=False, flow_control=SimpleNamespace(acquire=self._flows))
         self._next = {HERE: first}
+        self._read = {}
         self._kept = {}
-        self._went_back = {}
+        self._missed = set()
         self._deliver = self._take
         self._polling = asyncio.Lock()
         self._outdated = False
-        self._thread: Any = SimpleNamespace(first_kept=self._first, getmany=self._poll, seek_wait=self._go)
+        self._thread: Any = SimpleNamespace(
+            first_kept=self._first, getmany=self._poll, seek_wait=self._go, go_back=self._back
+        )
         self.first = 0
+        self.asked = 0
         self.answered = asyncio.Event()
+        self.answered.set()
 
     async def _flows(self) -> None:
         """Nothing has to be waited for."""
 
-    async def _poll(self, _: Any, timeout: float) -> list[int]:
-        """Take what comes next, once the broker answers."""
+    async def _poll(self, wanted: set[TP] | None, timeout: float) -> dict[TP, list[Any]]:
+        """Take two messages, once the broker answers."""
+        assert wanted is None or wanted, "an empty set is all partitions to the client"
         await self.answered.wait()
-        found = [self.position, self.position + 1]
-        self.position += 2
-        return found
+        self.position = max(self.position, self.first)
+        offsets = range(self.position, min(self.position + 2, END))
+        self.position = max(self.position, offsets.stop)
+        return {self.tp: [SimpleNamespace(tp=self.tp, offset=offset) for offset in offsets]}
 
     async def _go(self, positions: Mapping[TP, int]) -> None:
-        self.position = positions[CHANGELOG]
+        self.position = positions[self.tp]
+
+    async def _back(self, positions: Mapping[TP, int]) -> None:
+        self.went_back += 1
+        await self._go(positions)
 
     async def _take(self, message: Any) -> None:
         self.delivered.append(message.offset)
 
     async def _first(self, tp: TP) -> int:
+        self.asked += 1
         return self.first
-
-    async def seek(self, partition: TP, offset: int) -> None:
-        self.position = offset
 
     def _is_changelog_tp(self, tp: TP) -> bool:
         return bool(tp == CHANGELOG)
 
-    def bring(self, tp: TP, offsets: Iterable[int]) -> None:
-        asyncio.run(self.bring_all(tp, offsets))
+    async def poll(self) -> list[Any]:
+        found: list[Any] = (await self._getmany({self.tp}, 1.0)).get(self.tp, [])
+        return found
 
-    async def bring_all(self, tp: TP, offsets: Iterable[int]) -> None:
-        for offset in offsets:
-            await self._in_order(SimpleNamespace(tp=tp, offset=offset))
+    async def offer(self, messages: list[Any]) -> None:
+        for message in messages:
+            await self._in_order(message)
+
+    async def turn(self) -> None:
+        """Poll once, and offer what came."""
+        await self.offer(await self.poll())
+
+    async def rest(self) -> None:
+        """Poll until everything came; twice more, since the first may find that it has to go back."""
+        while self.position < END:
+            await self.turn()
+        await self.turn()
+        while self.position < END:
+            await self.turn()
+
+
+async def a_while(reading: Reading, events: list[str]) -> None:
+    for event in events:
+        match event:
+            case "turn":
+                await reading.turn()
+            case "half":  # Faust stops amid what a poll brought
+                await reading.offer((await reading.poll())[:1])
+            case "lost":  # Faust drops all of it
+                await reading.poll()
+            case "ahead":  # it was read ahead of a seek
+                reading.position = min(reading.position + 3, END - 1)
+                await reading.turn()
+            case "rebalance":
+                reading.app.rebalancing = not reading.app.rebalancing
+
+
+EVENTS = ("turn", "half", "lost", "ahead", "rebalance")
 
 
 @settings(derandomize=True, deadline=None)
-@given(st.lists(st.integers(0, 30), max_size=40))
-def test_what_an_older_poll_brought_is_neither_lost_nor_delivered_twice(strays: list[int]) -> None:
+@given(st.lists(st.sampled_from(EVENTS), max_size=40))
+def test_everything_is_delivered_once_whatever_faust_drops(events: list[str]) -> None:
     reading = Reading(5)
-    for stray in strays:
-        reading.bring(HERE, [stray])
-        reading.bring(HERE, [reading.position])
-        reading.position += 1
-    while reading.position < 40:
-        reading.bring(HERE, [reading.position])
-        reading.position += 1
-    assert reading.delivered == list(range(5, reading.delivered[-1] + 1))
-    assert reading.delivered[-1] == 39
+
+    async def run() -> None:
+        await a_while(reading, events)
+        reading.app.rebalancing = False
+        await reading.rest()
+
+    asyncio.run(run())
+    assert reading.delivered == list(range(5, END))
+
+
+def test_what_comes_last_before_the_end_of_a_rebalance_needs_nothing_after_it() -> None:
+    reading = Reading(END - 2)
+
+    async def run() -> None:
+        reading.app.rebalancing = True
+        await reading.turn()
+        reading.app.rebalancing = False
+        assert not reading.delivered
+        await reading.turn()
+
+    asyncio.run(run())
+    assert reading.delivered == [END - 2, END - 1]
 
 
 def test_messages_that_the_broker_keeps_no_more_are_passed_over() -> None:
     reading = Reading(5)
     reading.first = 9
-    reading.bring(HERE, [9, 10])
+    asyncio.run(reading.turn())
     assert reading.delivered == [9, 10]
 
 
-def test_nothing_is_delivered_while_partitions_change_hands() -> None:
+def test_the_broker_is_asked_once_a_poll_for_what_it_keeps() -> None:
     reading = Reading(5)
-    reading.app.rebalancing = True
-    reading.bring(HERE, [5, 6])
-    reading.app.rebalancing = False
-    reading.bring(HERE, [7])
-    assert (reading.delivered, reading.position) == ([], 5)
-
-
-def test_what_was_read_ahead_is_passed_over_without_going_back_for_each() -> None:
-    reading = Reading(5)
-    reading.bring(HERE, [8])
-    assert reading.position == 5
-    reading.position = 9
-    reading.bring(HERE, [9, 10, 11])
-    assert (reading.delivered, reading.position) == ([], 9)
+    reading.position = 8
+    asyncio.run(reading.turn())
+    assert (reading.delivered, reading.asked, reading.went_back) == ([], 1, 0)
+    asyncio.run(reading.turn())
+    assert (reading.delivered, reading.asked, reading.went_back) == ([5, 6], 1, 1)
 
 
 def test_changelogs_have_gaps() -> None:
-    reading = Reading(5)
-    reading.bring(CHANGELOG, [1, 4, 9])
+    reading = Reading(5, CHANGELOG)
+    messages = [SimpleNamespace(tp=CHANGELOG, offset=offset) for offset in (1, 4, 9)]
+    asyncio.run(reading.offer(messages))
     assert reading.delivered == [1, 4, 9]
+
+
+def test_a_poll_for_nothing_takes_nothing() -> None:
+    reading = Reading(5)
+    assert asyncio.run(reading._getmany(set(), 1.0)) == {}
+    assert reading.position == 5
+
+
+def test_a_poll_that_waits_for_its_turn_asks_for_what_is_active_then() -> None:
+    async def run() -> Any:
+        reading, active = Reading(5), {HERE}
+        async with reading._polling:
+            poll = asyncio.create_task(reading._getmany(active, 1.0))
+            await asyncio.sleep(0)
+            active.clear()
+        return await poll
+
+    assert asyncio.run(run()) == {}
 
 
 def test_a_poll_that_is_under_way_takes_nothing_of_what_a_recovery_is_to_read() -> None:
     async def run() -> Reading:
-        reading = Reading(5)
-        poll = asyncio.create_task(reading._getmany(None, 1.0))
+        reading = Reading(5, CHANGELOG)
+        reading.answered.clear()
+        poll = asyncio.create_task(reading.poll())
         await asyncio.sleep(0)
         recovery = asyncio.create_task(reading.seek_wait({CHANGELOG: 2}))
         await asyncio.sleep(0)
         reading.answered.set()
         earlier = await poll
         await recovery
-        await reading.bring_all(CHANGELOG, earlier)
-        await reading.bring_all(CHANGELOG, await reading._getmany(None, 1.0))
+        await reading.offer(earlier)
+        await reading.turn()
         return reading
 
     assert asyncio.run(run()).delivered == [2, 3]

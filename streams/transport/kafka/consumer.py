@@ -5,7 +5,10 @@
 - A commit of offsets that fails is passed over: the messages come again, and their marks are known. Faust ends.
 - Every message is delivered, and in its turn. Around a rebalance Faust may deliver what a poll brought that was
   begun before it, pass over what lies between, and commit past it. It also empties the agents' queues once it
-  has gone back to where they stand, and what was delivered in between is lost: so nothing is, until it has.
+  has gone back to where they stand, and what was delivered in between is lost: so nothing is, until it has. A
+  poll begins where what was delivered ends: what an earlier one brought in vain is read again.
+- A poll asks for the partitions that are active when it is its turn. Faust's set may be emptied meanwhile, and
+  its client takes no partitions for all: what it then brings of a changelog, Faust drops.
 - A table is read from where its recovery goes to. A poll that was begun before may bring what is read there,
   and Faust passes that over while the flow of messages stands: the recovery would wait for it for ever. So no
   poll is under way then, and what an earlier one brought is not delivered any more.
@@ -37,9 +40,6 @@ FETCH_WAIT_MS = 100
 
 #: Seconds that one poll takes at most: a recovery waits for it. Faust's take a second.
 POLL_SECONDS = 0.3
-
-#: Seconds in which a partition is gone back to once: what was read ahead of it is passed over meanwhile.
-BACK_SECONDS = 1.0
 
 _REFUSED = (GroupAuthorizationFailedError, TopicAuthorizationFailedError)
 
@@ -114,6 +114,15 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         first: int = (await self._ensure_consumer().beginning_offsets([place]))[place]
         return first
 
+    async def go_back(self, places: Mapping[TP, int]) -> None:
+        """Read partitions again from where they are said to, those that are still this worker's."""
+        await self.call_thread(self._go_back, places)
+
+    async def _go_back(self, places: Mapping[TP, int]) -> None:
+        for tp, offset in places.items():
+            if tp in self.assignment():
+                self.seek(tp, offset)
+
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
         held = {driver.ensure_aiokafka_TP(tp): at for tp, at in offsets.items() if tp in self.assignment()}
         try:
@@ -138,17 +147,33 @@ class Consumer(driver.Consumer):
         self._deliver = callback
         self.callback = self._in_order
         self._next: dict[TP, int] = {}
+        self._read: dict[TP, int] = {}
         self._kept: dict[TP, int] = {}
-        self._went_back: dict[TP, float] = {}
+        self._missed: set[TP] = set()
         self._read_offset = _Unread()
         self._polling = asyncio.Lock()
         self._outdated = False
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:
         async with self._polling:
-            found = await super()._getmany(active_partitions, min(timeout, POLL_SECONDS))
+            await self._read_again()
+            wanted = active_partitions and set(active_partitions)
+            if wanted is not None and not wanted:
+                return {}
+            found = await super()._getmany(wanted, min(timeout, POLL_SECONDS))
+            self._read.update({tp: records[-1].offset + 1 for tp, records in found.items() if records})
             self._outdated = False
             return found
+
+    async def _read_again(self) -> None:
+        """Go back to what was read and not delivered: everything that was read has been offered by now."""
+        self._missed.clear()
+        if self.app.rebalancing:
+            return
+        back = {tp: due for tp, due in self._next.items() if self._read.get(tp, due) > due}
+        if back:
+            self._read.update(back)
+            await self._thread.go_back(back)
 
     async def seek_wait(self, partitions: Mapping[TP, int]) -> None:
         """Go to where tables are to be read from."""
@@ -160,7 +185,6 @@ class Consumer(driver.Consumer):
         """Go on from what the group committed, and deliver nothing but what follows."""
         positions: Mapping[TP, int] = await super().seek_to_committed()
         self._next = {tp: at for tp, at in positions.items() if at is not None}
-        self._went_back.clear()
         return positions
 
     async def _in_order(self, message: Any) -> None:
@@ -177,16 +201,15 @@ class Consumer(driver.Consumer):
                 await self._deliver(message)
 
     async def gone(self, tp: TP, due: int, offset: int) -> bool:
-        """Return whether the broker keeps nothing from ``due`` to ``offset``; if it does, read on from there.
+        """Return whether the broker keeps nothing from ``due`` to ``offset``; if it does, have that read.
 
-        False may also say that it was just asked: what was read ahead still comes, and is to be passed over.
+        False may also say that it was just asked: what the same poll brought is to be passed over.
         """
         if offset <= self._kept.get(tp, 0):
             return True
-        now = time.monotonic()
-        if now - self._went_back.get(tp, float("-inf")) < BACK_SECONDS:
+        if tp in self._missed:
             return False
-        self._went_back[tp] = now
+        self._missed.add(tp)
         try:
             first: int = await self._thread.first_kept(tp)
         except ClientError:
@@ -197,7 +220,6 @@ class Consumer(driver.Consumer):
             log.error("messages were lost: the broker keeps them no more", **lost)
         if first < offset:
             self._next[tp] = max(first, due)
-            await self.seek(tp, self._next[tp])
         return first >= offset
 
     def _new_consumer_thread(self) -> ConsumerThread:
