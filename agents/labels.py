@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from models.categories import expand
+from models.errors import ScentlineError
 from models.page import Page
 from models.url import canonical
 
@@ -14,7 +15,7 @@ MAX_LINES = 20_000_000
 _NONE: frozenset[str] = frozenset()
 
 
-class LabelsError(Exception):
+class LabelsError(ScentlineError):
     """A file of labels that can't be read; the text names file, line and what was expected."""
 
 

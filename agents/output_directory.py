@@ -5,8 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
+from models.errors import ScentlineError
 
-class OccupiedError(Exception):
+
+class OccupiedError(ScentlineError):
     """The output directory can't be had, or holds what the command did not put there; the text names it."""
 
 

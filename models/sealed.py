@@ -12,6 +12,8 @@ from typing import NamedTuple, TypeVar
 import msgspec
 import zstandard
 
+from models.errors import ScentlineError
+
 T = TypeVar("T")
 
 #: Bounds of a file, and of what it holds when it is decompressed.
@@ -23,8 +25,10 @@ _LEVEL = 9
 _WINDOW = 1 << 27
 
 
-class SealedError(ValueError):
+class SealedError(ScentlineError, ValueError):
     """Bytes that are not what was expected; the text says what is wrong with them."""
+
+    explains_itself = False
 
 
 class Kind(NamedTuple):

@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
+from models.errors import ScentlineError
 from streams.settings import Section, Settings
 
 FILE = "scentline.toml"
@@ -24,7 +25,7 @@ OPEN = "predicates"  # the one table whose keys are the user's own
 SHOWN = 80  # characters of a wrong value in a message
 
 
-class ConfigurationError(ValueError):
+class ConfigurationError(ScentlineError, ValueError):
     """Settings that can't be used; the text names the key, where it came from and what was expected."""
 
 

@@ -21,6 +21,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from models.errors import ScentlineError
 from streams.outbox import Message, Outbox
 from streams.records import Pack, RecordError
 from streams.transport.publisher import FencedError, Publisher
@@ -230,8 +231,10 @@ class Shard(Generic[Row]):
                 del self._cache[key]
 
 
-class LostShardError(Exception):
+class LostShardError(ScentlineError):
     """The shard belongs to another worker now: its open group must not be written."""
+
+    explains_itself = False
 
 
 async def commit(

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from models.errors import ScentlineError
 from streams.settings import LogSettings
 from streams.trouble import of_the_machine
 
@@ -169,7 +170,7 @@ def _event(record: logging.LogRecord) -> dict[str, Any]:
 
 def _explains_itself(error: BaseException) -> bool:
     """Tell whether a traceback would add nothing to an error's text, for those who can mend it."""
-    return getattr(error, "explains_itself", False) or of_the_machine(error)
+    return (isinstance(error, ScentlineError) and error.explains_itself) or of_the_machine(error)
 
 
 def _value(name: str, value: object) -> str | int | float | bool | None:

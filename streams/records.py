@@ -11,6 +11,7 @@ from typing import Annotated, Any, Generic, TypeAlias, TypeVar, get_args, get_or
 
 import msgspec
 
+from models.errors import ScentlineError
 from models.harvest import Harvest
 from models.page import Link
 from models.url import MAX_LENGTH, URL_PATTERN, Url
@@ -33,8 +34,10 @@ End = Annotated[float, msgspec.Meta(ge=-62_135_596_800)]
 UrlIfAny = Annotated[str, msgspec.Meta(pattern=rf"^$|{URL_PATTERN}", max_length=MAX_LENGTH)]
 
 
-class RecordError(Exception):
+class RecordError(ScentlineError):
     """A message that can't be read as the record its topic carries; the text says why."""
+
+    explains_itself = False
 
 
 class UnknownVersionError(RecordError):

@@ -8,6 +8,7 @@ from typing import Any
 from faust.stores.rocksdb import Store as FaustStore
 from rocksdict import AccessType, Options, Rdict, WriteBatch
 
+from models.errors import ScentlineError
 from streams.transport.database import storage_error
 
 #: What Faust's RocksDB store is told: small buffers, since a worker holds several partitions open.
@@ -21,7 +22,7 @@ OPTIONS: dict[str, Any] = {
 _SIZES = ("rocksdb.estimate-num-keys", "rocksdb.total-sst-files-size", "rocksdb.size-all-mem-tables")
 
 
-class TableMissingError(FileNotFoundError):
+class TableMissingError(ScentlineError, FileNotFoundError):
     """There is no table to read."""
 
 

@@ -1,6 +1,7 @@
 """The layout of the code: packages from this checkout, imports in one direction, models pure."""
 
 import ast
+import builtins
 import importlib
 import re
 import tomllib
@@ -32,6 +33,8 @@ IMPURE = {
     "open", "input", "print", "datetime.now", "datetime.today", "datetime.utcnow", "date.today",
     "datetime.datetime.now", "datetime.date.today", "os.urandom", "uuid.uuid4", "uuid.uuid1",
 }  # fmt: skip
+#: What every error of this program is.
+BASE = "ScentlineError"
 #: Methods that reach the file system, whatever they are called on.
 FILE_METHODS = {"read_text", "read_bytes", "write_text", "write_bytes", "iterdir", "glob", "rglob"}
 
@@ -70,6 +73,14 @@ def undocumented(tree: ast.Module) -> Offences:
         yield "no docstring"
 
 
+def rootless_errors(tree: ast.AST) -> Offences:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Error"):
+            bases = [ast.unparse(base) for base in node.bases]
+            if node.name != BASE and all(hasattr(builtins, base) for base in bases):
+                yield f"{node.name} is no {BASE}"
+
+
 def offending(files: Iterable[Path], offences: Callable[[ast.Module, str], Iterable[str]]) -> list[str]:
     """Return what each file holds that it must not, after its path; ``offences`` is given its package too."""
     return [
@@ -86,6 +97,10 @@ def test_imports_go_from_agents_to_streams_to_models_only() -> None:
 def test_models_read_no_clock_no_chance_and_no_file() -> None:
     models = [file for file in FILES if file.is_relative_to(ROOT / "models")]
     assert offending(models, lambda tree, _: impure_calls(tree)) == []
+
+
+def test_every_error_has_the_one_base() -> None:
+    assert offending(FILES, lambda tree, _: rootless_errors(tree)) == []
 
 
 def test_every_module_has_a_docstring_and_belongs_to_a_typed_package_of_this_checkout() -> None:
@@ -153,6 +168,13 @@ def test_a_planted_impurity_is_found(source: str) -> None:
 @pytest.mark.parametrize("source", ["", "import re", "x = 1\n'no docstring'"])
 def test_a_planted_module_without_a_docstring_is_found(source: str) -> None:
     assert list(undocumented(ast.parse(source)))
+
+
+@pytest.mark.parametrize(
+    "source", ["class LostError(Exception): ...", "class LostError(OSError, ValueError): ..."]
+)
+def test_a_planted_error_without_the_base_is_found(source: str) -> None:
+    assert list(rootless_errors(ast.parse(source))) == ["LostError is no ScentlineError"]
 
 
 def test_what_offends_is_named_with_its_file() -> None:

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from models.errors import ScentlineError
+
 app = typer.Typer(
     help="A focused web crawler that learns, while it crawls, from links and from what people visited.",
     no_args_is_help=True,
@@ -19,7 +21,7 @@ INTERRUPTED = 130
 EXAMPLES: dict[str, tuple[str, ...]] = {}
 
 
-class CommandError(Exception):
+class CommandError(ScentlineError):
     """A command that can't do what it was asked; the text is all that people see."""
 
 
@@ -38,7 +40,7 @@ def complaint(error: Exception) -> str | None:
     from streams.logging import printable
     from streams.trouble import of_the_machine, told
 
-    if isinstance(error, _mendable()):
+    if isinstance(error, ScentlineError) and error.explains_itself:
         text = str(error)
     elif of_the_machine(error):
         text = told(error)
@@ -46,38 +48,6 @@ def complaint(error: Exception) -> str | None:
         return None
     lines = text.split("\n") if isinstance(error, PredicateError) else [text]
     return "\n".join(printable(line, limit=2000) for line in lines)
-
-
-def _mendable() -> tuple[type[Exception], ...]:
-    # Imported when an error has come, so that a command that goes well does not wait for all of them.
-    from agents.control.requests import RefusedError
-    from agents.evaluate.spread import WorkerError
-    from agents.keep.store import KeepingError
-    from agents.labels import LabelsError
-    from agents.observation.logfile import LogFileError
-    from agents.offline.linkgraph import GraphError
-    from agents.offline.process import ServerProcessError
-    from agents.offline.warc import ArchiveError
-    from agents.output_directory import OccupiedError
-    from agents.semantic.encoders import EncoderError
-    from agents.topics.create import TopicsError
-    from models.accesslog.recognise import LogFormatError
-    from models.classify.stored import ClassifierError
-    from models.predicate import PredicateError
-    from models.reuse.checks import LearnedStateError
-    from models.semantic.stored import SemanticTableError
-    from streams.configuration import ConfigurationError
-    from streams.tables import TableMissingError
-    from streams.transport.database import JournalInUseError, JournalMissingError, StorageError
-    from streams.transport.journal import UnknownTopicError
-    from streams.transport.kafka.connection import KafkaError
-
-    return (
-        ArchiveError, ClassifierError, CommandError, ConfigurationError, EncoderError, GraphError,
-        JournalInUseError, JournalMissingError, KafkaError, KeepingError, LabelsError, LearnedStateError,
-        LogFileError, LogFormatError, OccupiedError, PredicateError, RefusedError, SemanticTableError,
-        ServerProcessError, StorageError, TableMissingError, TopicsError, UnknownTopicError, WorkerError,
-    )  # fmt: skip
 
 
 def _version(asked: bool) -> None:

@@ -4,6 +4,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
+from models.errors import ScentlineError
 from streams.records import REMOVED, PredicateDefinition
 
 #: URLs in one request at most, and bytes of one.
@@ -40,7 +41,7 @@ class Seeds(msgspec.Struct, frozen=True, tag="seeds", forbid_unknown_fields=True
 Request: TypeAlias = AddPredicate | ChangePredicate | Seeds
 
 
-class RefusedError(Exception):
+class RefusedError(ScentlineError):
     """A request that can't be carried out; the text says why."""
 
 

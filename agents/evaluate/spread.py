@@ -7,12 +7,14 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Generic, TypeVar
 
+from models.errors import ScentlineError
+
 T = TypeVar("T")
 R = TypeVar("R")
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
-class WorkerError(Exception):
+class WorkerError(ScentlineError):
     """A worker process that ended before its work did; the text says how."""
 
 

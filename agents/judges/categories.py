@@ -9,6 +9,7 @@ from agents.judges.installed import load as load_installed
 from agents.judges.text import load as load_text
 from agents.labels import load as load_labels
 from models.categories import expand
+from models.errors import ScentlineError
 from models.page import Page
 from streams.logging import printable
 from streams.settings import JudgeSettings
@@ -20,8 +21,10 @@ CategoryJudge: TypeAlias = Callable[[Page], Iterable[str]]
 MOST_CATEGORIES = 100
 
 
-class CategoryJudgeError(Exception):
+class CategoryJudgeError(ScentlineError):
     """A judge that failed on a page; the text says how."""
+
+    explains_itself = False
 
 
 def load_judges(settings: JudgeSettings) -> list[CategoryJudge]:

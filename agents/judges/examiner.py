@@ -18,6 +18,7 @@ from agents.keep.packing import Packing, UnkeptError
 from agents.predicates import Predicates
 from agents.web.rules import product
 from models.duplicates.fingerprint import NONE, Fingerprint, fingerprint
+from models.errors import ScentlineError
 from models.page import Page
 from models.predicate import parse
 from models.verdict import Verdict
@@ -53,8 +54,10 @@ class Examined(msgspec.Struct, array_like=True, frozen=True):
     unkept: str = ""
 
 
-class PageError(Exception):
+class PageError(ScentlineError):
     """A page that can't be judged, since it takes too long or too much; the text says what it did."""
+
+    explains_itself = False
 
 
 class Examines(Protocol):

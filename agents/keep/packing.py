@@ -1,14 +1,17 @@
 """Which pages are kept, and what is kept of them."""
 
 from agents.keep.records import packed
+from models.errors import ScentlineError
 from models.page import Page
 from models.verdict import Verdict
 from streams.records import FetchedPage
 from streams.settings import KeepSettings
 
 
-class UnkeptError(Exception):
+class UnkeptError(ScentlineError):
     """A page that should be kept has no form as a record; the text names the kind of error."""
+
+    explains_itself = False
 
 
 class Packing:

@@ -7,6 +7,7 @@ them cut short. Each run of a crawl begins a file of its own.
 from io import FileIO
 from pathlib import Path
 
+from models.errors import ScentlineError
 from streams.logging import EventLog
 from streams.settings import KeepSettings
 
@@ -17,7 +18,7 @@ DIRECTORY = "kept"
 PARTS = 16
 
 
-class KeepingError(Exception):
+class KeepingError(ScentlineError):
     """Pages can't be kept; the text names the directory and says why."""
 
 

@@ -16,6 +16,7 @@ from agents.observation.zstd import MAGIC as ZSTD
 from agents.observation.zstd import ZstdFile
 from models.accesslog.entry import MAX_LINE
 from models.accesslog.recognise import SAMPLE
+from models.errors import ScentlineError
 
 _GZIP = b"\x1f\x8b"
 _MAGIC_BYTES = 4
@@ -23,7 +24,7 @@ _CHUNK = 65_536
 _ROUNDS = 100_000
 
 
-class LogFileError(Exception):
+class LogFileError(ScentlineError):
     """A log that can't be read, or not to its end; the text names it, the line and the cause."""
 
 

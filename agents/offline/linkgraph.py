@@ -10,13 +10,14 @@ from typing import NamedTuple, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from models.errors import ScentlineError
 from models.url import canonical
 
 #: Pages of a graph at most: their numbers index an array.
 MOST_PAGES = 20_000_000
 
 
-class GraphError(Exception):
+class GraphError(ScentlineError):
     """A graph that can't be read; the text names the file and what was expected."""
 
 

@@ -13,6 +13,7 @@ from agents.interpreter import command, environment
 from agents.offline.archive import Progress
 from agents.offline.dangers.rivals import Rivals
 from agents.offline.newspaper.site import Site
+from models.errors import ScentlineError
 
 _CLOSE_SECONDS = 10.0
 _MAX_MESSAGES = 20_000
@@ -20,7 +21,7 @@ _MAX_MESSAGES = 20_000
 _log = logging.getLogger(__name__)
 
 
-class ServerProcessError(Exception):
+class ServerProcessError(ScentlineError):
     """A server process that ended before it served; the text holds what it wrote about it."""
 
 

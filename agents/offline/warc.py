@@ -13,6 +13,7 @@ from warcio.limitreader import LimitReader
 from warcio.recordloader import ArcWarcRecord
 
 from agents.offline.answer import Answer, end_to_end
+from models.errors import ScentlineError
 
 MAX_BODY = 64 * 1024 * 1024
 _BLOCK = 65536
@@ -20,7 +21,7 @@ _GZIP = b"\x1f\x8b"
 _UNREADABLE = (ArchiveLoadFailed, ChunkedDataException, EOFError, OSError, ValueError, zlib.error)
 
 
-class ArchiveError(Exception):
+class ArchiveError(ScentlineError):
     """What can't be read as WARC; the text names the file, the byte offset and the reason."""
 
 

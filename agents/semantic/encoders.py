@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from models.errors import ScentlineError
 from models.semantic.bert import Bert, Shape
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -16,7 +17,7 @@ CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocab.txt", "model.safetensors"
 TOKENIZER = "tokenizer_config.json"
 
 
-class EncoderError(Exception):
+class EncoderError(ScentlineError):
     """A directory that holds no encoder that can be read; the text says what is wrong."""
 
 

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from agents.topics.differences import Difference, differences
+from models.errors import ScentlineError
 from streams.settings import Settings
 from streams.topic_configs import Declared, declared
 from streams.transport.kafka.admin import Admin
 
 
-class TopicsError(Exception):
+class TopicsError(ScentlineError):
     """Topics that are there and can't become what is declared; the text says what to do."""
 
 

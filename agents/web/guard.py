@@ -7,6 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any, TypeAlias
 
 from agents.web.result import FetchError
+from models.errors import ScentlineError
 from models.url import canonical
 from models.url import host as host_of
 
@@ -38,12 +39,14 @@ BAD_PORTS = frozenset({
 connecting: ContextVar[str] = ContextVar("connecting", default="")
 
 
-class ForbiddenAddressError(OSError):
+class ForbiddenAddressError(ScentlineError, OSError):
     """A connection to an address that may not be asked.
 
     The text is the same for all addresses: where each of a host's addresses is forbidden, the
     connector then raises this very error instead of a summary.
     """
+
+    explains_itself = False
 
     def __init__(self, address: str) -> None:
         super().__init__("not an address of the open internet")

@@ -11,6 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from models.errors import ScentlineError
+
 DAY = 86_400.0
 _VALIDATOR = 200
 
@@ -127,8 +129,10 @@ def validators(headers: Mapping[str, str]) -> Validators:
     return Validators(etag or None, modified or None)
 
 
-class FetchError(Exception):
+class FetchError(ScentlineError):
     """A fetch that can't go on."""
+
+    explains_itself = False
 
     def __init__(self, kind: str, reason: str, retry_after: float | None = None) -> None:
         super().__init__(kind, reason, retry_after)

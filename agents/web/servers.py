@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from models.domain import server
+from models.errors import ScentlineError
 
 #: An order waits here for as many seconds at most; a longer wait is for the frontier, which has other pages.
 PATIENCE_SECONDS = 2.0
@@ -27,8 +28,10 @@ def _names(addresses: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(map(server, addresses)))
 
 
-class TooEarlyError(Exception):
+class TooEarlyError(ScentlineError):
     """A server that may not be asked for ``seconds``."""
+
+    explains_itself = False
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)

@@ -4,15 +4,19 @@ import re
 
 import msgspec
 
+from models.errors import ScentlineError
+
 MAX_LINE = 8192
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 
 
-class LogLineError(ValueError):
+class LogLineError(ScentlineError, ValueError):
     """A line that is not of the format it was read as.
 
     The text says what is wrong and never quotes the line, which would tell who its user was.
     """
+
+    explains_itself = False
 
 
 class Entry(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ import msgspec
 from models.accesslog.entry import Entry, LogLineError
 from models.accesslog.fields import entry_of, unescaped
 from models.accesslog.times import MONTHS, seconds_of
+from models.errors import ScentlineError
 
 #: Parts of a point in time, which have a form of their own.
 TIME_PARTS = {
@@ -34,8 +35,10 @@ _DAY = ("year", "day")
 _QUOTED = r'([^"\\]*+(?:\\.[^"\\]*+)*+)'
 
 
-class FormatTextError(ValueError):
+class FormatTextError(ScentlineError, ValueError):
     """A format's description that can't be used; the text names the directive and what was expected."""
+
+    explains_itself = False
 
 
 class Field(msgspec.Struct, frozen=True):

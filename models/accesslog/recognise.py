@@ -11,6 +11,7 @@ from models.accesslog.json_lines import JsonLines
 from models.accesslog.layout import FormatTextError
 from models.accesslog.squid import parse as parse_squid
 from models.accesslog.w3c import W3C
+from models.errors import ScentlineError
 
 Parser: TypeAlias = Callable[[str], Entry]
 
@@ -25,7 +26,7 @@ FORMATS: Mapping[str, Parser] = MappingProxyType(
 RECOGNISED = (*FORMATS, "w3c", "json")
 
 
-class LogFormatError(ValueError):
+class LogFormatError(ScentlineError, ValueError):
     """A log of which no line is of a known format."""
 
 

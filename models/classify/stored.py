@@ -5,6 +5,7 @@ import msgspec
 from models.categories import expand
 from models.classify.classifier import Classifier
 from models.classify.holdout import Holdout
+from models.errors import ScentlineError
 from models.sealed import Kind, SealedError, seal, unseal
 from models.words import MAX_LENGTH
 
@@ -16,7 +17,7 @@ MOST_WORDS = 2_000_000
 MOST_EXAMPLES = 1_000_000_000
 
 
-class ClassifierError(ValueError):
+class ClassifierError(ScentlineError, ValueError):
     """Bytes that are no classifier; the text says what is wrong with them."""
 
 

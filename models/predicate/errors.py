@@ -1,9 +1,11 @@
 """The error of a predicate that can't be read: it points at the column."""
 
+from models.errors import ScentlineError
+
 _AROUND = 60
 
 
-class PredicateError(ValueError):
+class PredicateError(ScentlineError, ValueError):
     """A predicate that can't be read.
 
     ``column`` counts characters from 1; ``problem`` says what stands there or what was expected. The message

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedInput
 
+from models.errors import ScentlineError
 from models.predicate.arguments import FUNCTIONS, keyword
 from models.predicate.errors import PredicateError
 from models.predicate.syntax import And, Node, Not, Or
@@ -76,8 +77,10 @@ class _Part(NamedTuple):
     depth: int
 
 
-class _RefusedError(Exception):
+class _RefusedError(ScentlineError):
     """Something well-formed that can't be: its position from 0, and why."""
+
+    explains_itself = False
 
     def __init__(self, position: int | None, problem: str) -> None:
         super().__init__(problem)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from models.errors import ScentlineError
 from models.interest.features import LINK, REGION, USER, link, region, split
 from models.learner.calibration import Calibration
 from models.reuse.learned import Cell, Combining, Learned
@@ -24,7 +25,7 @@ _PREDICATE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _PSEUDONYM = re.compile(r"[0-9a-f]{16}")
 
 
-class LearnedStateError(ValueError):
+class LearnedStateError(ScentlineError, ValueError):
     """Bytes that are no state of a crawl; the text says what is wrong with them."""
 
 

@@ -5,6 +5,7 @@ from hashlib import sha256
 import msgspec
 import numpy as np
 
+from models.errors import ScentlineError
 from models.semantic.table import SemanticTable
 
 #: What a file begins with; the number is the format's version.
@@ -17,7 +18,7 @@ MOST_SIZE = 1_024
 _CHECKSUM = sha256().digest_size
 
 
-class SemanticTableError(ValueError):
+class SemanticTableError(ScentlineError, ValueError):
     """Bytes that are no table; the text says what is wrong with them."""
 
 

@@ -15,22 +15,21 @@ from rocksdict import (
     WriteBatch,
 )
 
+from models.errors import ScentlineError
+
 _MEGABYTE = 1024 * 1024
 
 
-class JournalInUseError(Exception):
+class JournalInUseError(ScentlineError):
     """Another process writes to the journal."""
 
 
-class JournalMissingError(Exception):
+class JournalMissingError(ScentlineError):
     """There is no journal to read."""
 
 
-class StorageError(Exception):
+class StorageError(ScentlineError):
     """The disk does not take what is written, or what it holds is damaged; the text says which and where."""
-
-    #: For the log: no traceback says more.
-    explains_itself = True
 
 
 class Database:

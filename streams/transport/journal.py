@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import msgspec
 from rocksdict import WriteBatch
 
+from models.errors import ScentlineError
 from streams.transport.compaction import compact
 from streams.transport.database import open_reader, open_writer
 from streams.transport.layout import Entry, TopicMeta, encode_record, pack_offset, unpack_offset
@@ -33,7 +34,7 @@ READ_BYTES = 8 * 1024 * 1024
 FOLLOW_SECONDS = 0.2
 
 
-class UnknownTopicError(LookupError):
+class UnknownTopicError(ScentlineError, LookupError):
     """A topic or partition that the journal does not have."""
 
 

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from models.errors import ScentlineError
 from streams.transport.journal import Journal, Record
 from streams.transport.layout import Entry
 
 
-class FencedError(Exception):
+class FencedError(ScentlineError):
     """A partition was claimed by another writer since: this one may not write there any more."""
+
+    explains_itself = False
 
 
 class Publisher(Protocol):

@@ -27,6 +27,7 @@ from agents.judges.apart.messages import (
     framed,
 )
 from agents.judges.examiner import Examined, PageError, Question, Work
+from models.errors import ScentlineError
 from streams.configuration import PREFIX, ConfigurationError
 from streams.records import RecordError
 
@@ -39,8 +40,10 @@ _MODULE = "agents.judges.apart"
 _decode = msgspec.msgpack.Decoder(Answer).decode
 
 
-class _EndedError(Exception):
+class _EndedError(ScentlineError):
     """The process ended, or said what it may not, before it answered; the text says how."""
+
+    explains_itself = False
 
 
 class ExaminerProcess:

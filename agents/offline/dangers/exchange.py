@@ -8,12 +8,15 @@ from typing import TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from agents.offline.dangers.text import document
+from models.errors import ScentlineError
 
 HTML = "text/html; charset=utf-8"
 
 
-class GoneError(Exception):
+class GoneError(ScentlineError):
     """The client has closed its connection."""
+
+    explains_itself = False
 
 
 class Exchange:

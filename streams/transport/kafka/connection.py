@@ -6,13 +6,14 @@ from typing import Any
 
 from faust import SASLCredentials, SSLCredentials
 
+from models.errors import ScentlineError
 from streams.settings import KafkaSettings, Settings
 
 #: A request without an answer for so long is given up, and sent again on a new connection.
 REQUEST_SECONDS = 30.0
 
 
-class KafkaError(Exception):
+class KafkaError(ScentlineError):
     """The brokers can't be used as the settings say; the text holds no secret."""
 
 
