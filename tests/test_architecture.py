@@ -70,9 +70,14 @@ def table(page: Path, heading: str) -> list[list[str]]:
     return [[cell.strip(" `") for cell in row.strip("|").split(" | ")] for row in rows[2:]]
 
 
+def walk() -> str:
+    """Return what follows one access and one page through the code."""
+    return prose(ARCHITECTURE).partition("\n## One access\n")[2].partition("\n## Topics\n")[0]
+
+
 def steps() -> list[str]:
     """Return the numbered steps of the walk."""
-    return re.split(r"^\d+\. ", prose(ARCHITECTURE).partition("\n## Topics\n")[0], flags=re.MULTILINE)[1:]
+    return re.split(r"^\d+\. ", walk(), flags=re.MULTILINE)[1:]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -93,9 +98,11 @@ def test_every_step_of_the_walk_names_a_file() -> None:
     assert [step for step in steps() if not files_in(step)] == []
 
 
-def test_the_steps_of_the_walk_are_numbered_in_order() -> None:
-    numbers = [int(number) for number in re.findall(r"^(\d+)\. ", prose(ARCHITECTURE), flags=re.MULTILINE)]
-    assert numbers == list(range(1, len(numbers) + 1))
+def test_the_steps_are_numbered_in_order() -> None:
+    overview = prose(ARCHITECTURE).partition("\n## One access\n")[0]
+    for part, last in ((overview, 9), (walk(), len(steps()))):
+        numbers = [int(number) for number in re.findall(r"^(\d+)\. ", part, flags=re.MULTILINE)]
+        assert numbers == list(range(1, last + 1))
 
 
 def test_the_walk_meets_every_agent() -> None:
@@ -103,8 +110,7 @@ def test_the_walk_meets_every_agent() -> None:
     documented = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in modules)
     agents = [found[1] for text in documented if (found := re.match(r"The (\w+) agent\b", text))]
     assert len(agents) == 7
-    walk = " ".join(steps())
-    assert [agent for agent in agents if f"**{agent}**" not in walk] == []
+    assert [agent for agent in agents if f"**{agent}**" not in walk()] == []
 
 
 def test_the_table_of_topics_is_the_topology() -> None:
@@ -112,8 +118,7 @@ def test_the_table_of_topics_is_the_topology() -> None:
 
 
 def test_the_walk_meets_every_topic() -> None:
-    walk = " ".join(steps())
-    assert [topic.name for topic in TOPICS if f"`{topic.name}`" not in walk] == []
+    assert [topic.name for topic in TOPICS if f"`{topic.name}`" not in walk()] == []
 
 
 def test_the_table_of_bounds_has_the_defaults() -> None:
