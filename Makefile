@@ -12,11 +12,11 @@ CREATED := $(VENV)/created.stamp
 INSTALLED := $(VENV)/installed.stamp
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 CODE := models streams agents bench deploy tests
-SCRAPY := $(VENV)/scrapy
+CRAWLERS := $(VENV)/crawlers
 NGINX := $(VENV)/nginx
 ATHERIS := $(VENV)/atheris
 
-.PHONY: help setup check format model test kafka kafka-stop faults hostile live demo bench fuzz docs manifests lock clean
+.PHONY: help setup check format model test kafka kafka-stop faults hostile live demo bench bench-quick fuzz docs manifests lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -74,11 +74,11 @@ kafka-stop: setup ## stop that broker; what it kept stays in .kafka/broker
 demo: setup ## crawl a synthetic web for about a minute and show what came of it
 	@$(BIN)/scentline demo
 
-# Scrapy lives apart from what the crawler itself needs.
-$(SCRAPY)/installed.stamp: bench/crawl/requirements.txt $(CREATED)
-	@echo "make bench: installing Scrapy into $(SCRAPY)"
-	$(BIN)/python -m venv --clear $(SCRAPY)
-	$(SCRAPY)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+# Scrapy and Crawlee live apart from what the crawler itself needs.
+$(CRAWLERS)/installed.stamp: bench/crawl/requirements.txt $(CREATED)
+	@echo "make bench: installing Scrapy and Crawlee into $(CRAWLERS)"
+	$(BIN)/python -m venv --clear $(CRAWLERS)
+	$(CRAWLERS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
 # Debian's package, unpacked: nothing is installed, and no server starts by itself.
@@ -94,8 +94,11 @@ $(NGINX)/unpacked.stamp: $(CREATED)
 	fi
 	touch $(CURDIR)/$@
 
-bench: setup $(SCRAPY)/installed.stamp $(NGINX)/unpacked.stamp ## crawl the same pages with Scrapy and with Scentline (half an hour)
-	@$(BIN)/python -m bench.crawl --scrapy $(SCRAPY)/bin/python --nginx $(NGINX) $(BENCH)
+bench: setup $(CRAWLERS)/installed.stamp $(NGINX)/unpacked.stamp ## crawl the same pages with Scrapy, Crawlee and Scentline (an hour)
+	@$(BIN)/python -m bench.crawl --python $(CRAWLERS)/bin/python --nginx $(NGINX) $(BENCH)
+
+bench-quick: ## the same with 400 pages, once, and nothing killed (two minutes)
+	@$(MAKE) bench BENCH='--quick $(BENCH)'
 
 faults: setup ## kill, freeze and wipe workers on a real broker, and recount; FAULTS='--hours 8 --seed 3' goes on
 	@$(BIN)/python -m bench.faults $(FAULTS)

@@ -1,20 +1,24 @@
-"""``python -m bench.crawl``: the same pages crawled by Scrapy and by Scentline, turn by turn.
+"""``python -m bench.crawl``: the same pages crawled by Scrapy, Crawlee and Scentline, turn by turn.
 
-Everything is written to a directory that is removed at the end, unless it is named.
+What they write goes to a directory that is removed at the end, unless it is named; JSON and a picture are kept.
 """
 
 import argparse
 import tempfile
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from agents.labels import load
 from agents.signals import end_as_by_ctrl_c
-from bench.crawl.crawlers import Crawler, Scentline, Scrapy
+from bench.crawl import report, results
+from bench.crawl.crawlers import COMMON, RARE, SQLITE, Crawlee, Crawler, Scentline, Scrapy
 from bench.crawl.measure import CrawlerError, Resumed, Run, killed, whole
-from bench.crawl.report import table
 from bench.crawl.server import Nginx, ServerError, find
-from bench.crawl.web import unpack
+from bench.crawl.web import Pages, unpack
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "wikispeedia"
+#: Pages of each crawl of a quick run.
+QUICK_PAGES = 400
 
 
 def main() -> None:
@@ -36,45 +40,93 @@ def main() -> None:
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bench.crawl")
-    parser.add_argument("--scrapy", type=Path, required=True, help="the Python that has Scrapy")
+    parser.add_argument("--python", type=Path, required=True, help="the Python that has Scrapy and Crawlee")
     parser.add_argument("--nginx", type=Path, required=True, help="where an unpacked nginx may lie")
     parser.add_argument("--pages", type=Path, default=DATA / "pages.warc.gz", help="WARC file of the pages")
     parser.add_argument("--labels", type=Path, default=DATA / "topics.tsv.gz", help="URL and category")
-    parser.add_argument("--rounds", type=int, default=3, help="whole crawls by each")
-    parser.add_argument("--keep", type=Path, help="write here, and leave it")
+    parser.add_argument("--rounds", type=int, default=3, help="crawls by each")
+    parser.add_argument("--first", type=int, default=1_500, help="pages among which hits are counted")
+    parser.add_argument(
+        "--quick", action="store_true", help=f"one round of {QUICK_PAGES} pages, nothing killed"
+    )
+    parser.add_argument("--results", type=Path, default=Path("bench-results"), help="where results are kept")
+    parser.add_argument("--keep", type=Path, help="write the crawls here, and leave them")
     return parser
 
 
 def _run(given: argparse.Namespace, directory: Path) -> None:
     pages = unpack(given.pages, directory / "web")
+    print(f"{len(pages.urls)} pages, {len(pages.seeds)} seeds", flush=True)
     seeds = directory / "seeds.txt"
     seeds.write_text("\n".join(pages.seeds) + "\n")
-    print(f"{len(pages.urls)} pages, {len(pages.seeds)} seeds", flush=True)
-    crawlers: list[Crawler] = [
-        Scrapy(given.scrapy.absolute(), seeds),
-        Scentline(seeds, given.labels.absolute()),
-    ]
-    runs: dict[str, list[Run]] = {crawler.name: [] for crawler in crawlers}
-    resumed: dict[str, Resumed] = {}
+    rounds, first, kind = (1, QUICK_PAGES, "quick") if given.quick else (given.rounds, given.first, "whole")
+    crawlers = _crawlers(given, seeds, QUICK_PAGES if given.quick else None, first)
     with Nginx(find(given.nginx), directory / "web", directory / "nginx") as nginx:
-        for number in range(1, given.rounds + 1):
-            for crawler in crawlers:
-                run = whole(crawler, nginx, directory / f"{crawler.name}-{number}")
-                runs[crawler.name].append(run)
-                print(
-                    f"{crawler.name} {number}: {run.pages} pages, {run.rate:.1f} a second, "
-                    f"{run.cpu_a_page:.1f} ms of CPU a page, {run.memory / 1e6:.0f} MB",
-                    flush=True,
-                )
+        runs = _rounds(crawlers, nginx, directory, _categories(given.labels, pages), rounds)
+        resumed = {} if given.quick else _kills(crawlers, nginx, directory, pages)
+    found = report.aims(runs, first)
+    print(
+        f"\n{report.table(runs, first)}\n\n{report.kills(resumed)}\n"
+        if resumed
+        else f"\n{report.table(runs, first)}\n"
+    )
+    print(report.aimed(found, results.before(given.results, kind)))
+    print(f"\nkept as {results.keep(given.results, kind, runs, resumed, found)}")
+
+
+def _crawlers(given: argparse.Namespace, seeds: Path, most: int | None, first: int) -> list[Crawler]:
+    """Return the crawlers of a round; those with one predicate end after the pages whose hits are counted."""
+    python, labels = given.python.absolute(), given.labels.absolute()
+    both = (COMMON, RARE)
+    return [
+        Scrapy(python, seeds, most, report.SCRAPY, {}),
+        Scrapy(python, seeds, most, report.SQLITE, SQLITE),
+        Crawlee(python, seeds, most, report.CRAWLEE),
+        Scentline(seeds, labels, most, report.BREADTH, "breadth-first", both),
+        Scentline(seeds, labels, most, report.LEARNED, "learned", both),
+        Scentline(seeds, labels, first, report.ONE_COMMON, "learned", (COMMON,)),
+        Scentline(seeds, labels, first, report.ONE_RARE, "learned", (RARE,)),
+    ]
+
+
+def _categories(labels: Path, pages: Pages) -> dict[str, list[str]]:
+    known = load(labels)
+    return {name: [url for url in pages.urls if name in known.categories(url)] for name in (COMMON, RARE)}
+
+
+def _rounds(
+    crawlers: Sequence[Crawler],
+    nginx: Nginx,
+    directory: Path,
+    categories: Mapping[str, Collection[str]],
+    rounds: int,
+) -> dict[str, list[Run]]:
+    runs: dict[str, list[Run]] = {crawler.name: [] for crawler in crawlers}
+    for number in range(1, rounds + 1):
         for crawler in crawlers:
-            resumed[crawler.name] = killed(
-                crawler,
-                nginx,
-                directory / f"{crawler.name}-killed",
-                pages.urls,
-                directory / f"{crawler.name}-1",
+            run = whole(crawler, nginx, _place(directory, crawler, number), categories)
+            runs[crawler.name].append(run)
+            print(
+                f"{crawler.name} {number}: {run.pages} pages, {run.rate:.1f} a second, "
+                f"{run.cpu_a_page:.1f} ms of CPU a page, {run.memory / 1e6:.0f} MB",
+                flush=True,
             )
-    print(f"\n{table(runs, resumed)}")
+    return runs
+
+
+def _kills(crawlers: Sequence[Crawler], nginx: Nginx, directory: Path, pages: Pages) -> dict[str, Resumed]:
+    """Kill each crawler that takes all pages, half-way."""
+    return {
+        crawler.name: killed(
+            crawler, nginx, _place(directory, crawler, "killed"), pages.urls, _place(directory, crawler, 1)
+        )
+        for crawler in crawlers
+        if crawler.pages is None
+    }
+
+
+def _place(directory: Path, crawler: Crawler, number: int | str) -> Path:
+    return directory / f"{crawler.name.replace(' ', '-')}-{number}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The two crawlers: how each is started on the same seeds, and how its pages are counted."""
+"""The crawlers: how each is started on the same seeds, and how its pages are counted."""
 
 import json
 import os
@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Protocol
 
 AGENT = "bench/1.0 (+mailto:bench@example.org)"
-PREDICATES = ('science=category("Science")', 'music=category("Music")')
+#: The predicates, as categories: on a common subject and on a rare one.
+COMMON, RARE = "Science", "Music"
+#: First in, first out, as Scrapy's FAQ has it for a crawl in breadth-first order, on its SQLite queues.
+SQLITE = {
+    "DEPTH_PRIORITY": "1",
+    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoSQLiteQueue",
+    "SCHEDULER_START_DISK_QUEUE": "scrapy.squeues.PickleFifoSQLiteQueue",
+}
 _HERE = Path(__file__).parent
 
 
@@ -20,6 +27,14 @@ class Crawler(Protocol):
     @property
     def name(self) -> str:
         """What the report calls it."""
+
+    @property
+    def data(self) -> str | None:
+        """Where Scentline's data directory lies below that of the crawl, None for others."""
+
+    @property
+    def pages(self) -> int | None:
+        """After how many pages it ends, None where it takes all."""
 
     def command(self, directory: Path, proxy: str) -> list[str]:
         """Return the command that crawls, through ``proxy``, into ``directory``."""
@@ -37,13 +52,19 @@ class Scrapy:
 
     python: Path
     seeds: Path
-    name: str = "Scrapy"
+    pages: int | None
+    name: str
+    settings: dict[str, str]
+    data: None = None
 
     def command(self, directory: Path, proxy: str) -> list[str]:
         """Return the command; the proxy is told by the environment."""
+        settings = {**self.settings, "JOBDIR": str(directory / "job"), "USER_AGENT": AGENT}
+        if self.pages is not None:
+            settings["CLOSESPIDER_PAGECOUNT"] = str(self.pages)
         return [
             str(self.python), "-m", "scrapy", "runspider", str(_HERE / "spider.py"),
-            "-a", f"seeds={self.seeds}", "-s", f"JOBDIR={directory / 'job'}", "-s", f"USER_AGENT={AGENT}",
+            "-a", f"seeds={self.seeds}", *_each("-s", [f"{name}={value}" for name, value in settings.items()]),
             "-o", f"{directory / 'items.jsonl'}",
         ]  # fmt: skip
 
@@ -58,18 +79,50 @@ class Scrapy:
 
 
 @dataclass(frozen=True)
+class Crawlee:
+    """Crawlee with its default storage: requests and items are files on disk, one each."""
+
+    python: Path
+    seeds: Path
+    pages: int | None
+    name: str = "Crawlee"
+    data: None = None
+
+    def command(self, directory: Path, proxy: str) -> list[str]:
+        """Return the command; it writes below the current directory."""
+        most = [] if self.pages is None else [str(self.pages)]
+        return [str(self.python), str(_HERE / "crawlee_spider.py"), str(self.seeds), proxy, AGENT, *most]
+
+    def environment(self, proxy: str) -> dict[str, str]:
+        """Return this process's environment."""
+        return dict(os.environ)
+
+    def kept(self, directory: Path) -> int:
+        """Count the items that can be read."""
+        items = (directory / "storage" / "datasets" / "default").glob("[0-9]*.json")
+        return len({json.loads(item.read_text())["url"] for item in items})
+
+
+@dataclass(frozen=True)
 class Scentline:
-    """Scentline with the learned policy and two predicates."""
+    """Scentline with a policy, and predicates by category."""
 
     seeds: Path
     labels: Path
-    name: str = "Scentline"
+    pages: int | None
+    name: str
+    policy: str
+    categories: Sequence[str]
+    data: str = "data"
 
     def command(self, directory: Path, proxy: str) -> list[str]:
         """Return the command."""
+        predicates = [f'{category.lower()}=category("{category}")' for category in self.categories]
+        most = [] if self.pages is None else ["--budget", str(self.pages)]
         return [
-            *_SCENTLINE, "crawl", "--data", str(directory / "data"), "--labels", str(self.labels),
-            *_each("--predicate", PREDICATES), *_each("--seed", self.seeds.read_text().split()),
+            *_SCENTLINE, "crawl", "--data", str(directory / self.data), "--labels", str(self.labels), *most,
+            "--policy", self.policy, *_each("--predicate", predicates),
+            *_each("--seed", self.seeds.read_text().split()),
             *_each("--set", (f"fetch.proxy={proxy}", "fetch.delay_seconds=0", f"fetch.user_agent={AGENT}")),
         ]  # fmt: skip
 
@@ -80,7 +133,7 @@ class Scentline:
     def kept(self, directory: Path) -> int:
         """Have the crawl audited, which recounts everything from the judged pages; each counts once."""
         audit = subprocess.run(  # noqa: S603 - this project's own command
-            [*_SCENTLINE, "audit", "--json", "--data", str(directory / "data")],
+            [*_SCENTLINE, "audit", "--json", "--data", str(directory / self.data)],
             check=True, capture_output=True, text=True, cwd=directory, env=self.environment(""),
         )  # fmt: skip
         found = json.loads(audit.stdout.splitlines()[-1])

@@ -1,29 +1,44 @@
 """Running a crawler as a process of its own: to its end and measured, or killed half-way and resumed."""
 
 import os
-import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.crawl.crawlers import Crawler
 from bench.crawl.server import Nginx
+from bench.crawl.usage import Usage
+from bench.written import appended, puts
 
 _POLL_SECONDS = 0.05
+#: One look of so many is at the memory too: summing it up stops the process for some milliseconds.
+_LOOKS_A_MEMORY = 10
 
 
 @dataclass(frozen=True)
 class Run:
-    """One whole crawl: ``pages`` served, its time and its CPU time in seconds, peak memory in bytes."""
+    """One crawl: ``pages`` served, its time and its CPU time in seconds, its peak memory in bytes.
+
+    ``start`` is the CPU time until the first page was served, ``end`` that after the last. ``curve`` is of CPU
+    seconds, after each of which so many pages were served, and ``hits`` says of each category the ordinals of
+    the pages that are in it. ``records`` and ``puts`` are what Scentline wrote (`bench.written`), 0 for others.
+    """
 
     pages: int
     seconds: float
     cpu: float
     memory: int
+    start: float
+    end: float
+    curve: list[tuple[float, int]]
+    hits: dict[str, list[int]]
+    records: int
+    puts: int
 
     @property
     def rate(self) -> float:
@@ -32,8 +47,17 @@ class Run:
 
     @property
     def cpu_a_page(self) -> float:
-        """Milliseconds of CPU time a page, all threads, user and system."""
+        """Milliseconds of CPU time a page, all threads and children, user and system."""
         return 1000 * self.cpu / self.pages
+
+    def cpu_at(self, page: int) -> float:
+        """Return the CPU time in seconds at which so many pages were served."""
+        return next((cpu for cpu, pages in self.curve if pages >= page), self.cpu)
+
+    def hits_a_second(self, category: str, pages: int) -> float:
+        """Return the pages of a category for a second of CPU time, among the first ``pages``."""
+        found = sum(ordinal <= pages for ordinal in self.hits[category])
+        return found / self.cpu_at(pages)
 
 
 @dataclass(frozen=True)
@@ -56,20 +80,38 @@ class CrawlerError(Exception):
     """A crawler that did not do its work; the text names its log."""
 
 
-def whole(crawler: Crawler, nginx: Nginx, directory: Path) -> Run:
-    """Crawl everything, and measure it. Raises `CrawlerError`."""
+def whole(crawler: Crawler, nginx: Nginx, directory: Path, categories: Mapping[str, Collection[str]]) -> Run:
+    """Crawl to the end, and measure it. Raises `CrawlerError`."""
     nginx.forget()
+    curve: list[tuple[float, int]] = [(0.0, 0)]
     started = time.monotonic()
-    memory = 0
     with _started(crawler, nginx, directory) as process:
+        usage, looks = Usage(process.pid), 0
         while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
-            memory = max(memory, _peak(process.pid))
+            usage.look(memory=looks % _LOOKS_A_MEMORY == 0)
+            looks += 1
+            if (served := nginx.count()) > curve[-1][1]:
+                curve.append((usage.cpu, served))
             time.sleep(_POLL_SECONDS)
         seconds = time.monotonic() - started
-        _, status, usage = ended
+        _, status, total = ended
         process.returncode = os.waitstatus_to_exitcode(status)
     _check(crawler, process, directory)
-    return Run(len(nginx.served()), seconds, usage.ru_utime + usage.ru_stime, memory)
+    cpu = total.ru_utime + total.ru_stime  # with its children, which it has waited for
+    ordinals = {url: number for number, url in enumerate(dict.fromkeys(nginx.served()), 1)}
+    data = None if crawler.data is None else directory / crawler.data
+    return Run(
+        pages=len(ordinals),
+        seconds=seconds,
+        cpu=cpu,
+        memory=usage.memory,
+        start=curve[min(1, len(curve) - 1)][0],
+        end=cpu - curve[-1][0],
+        curve=curve,
+        hits={name: [ordinals[url] for url in urls if url in ordinals] for name, urls in categories.items()},
+        records=0 if data is None else sum(appended(data).values()),
+        puts=0 if data is None else puts(data),
+    )
 
 
 def killed(crawler: Crawler, nginx: Nginx, directory: Path, urls: frozenset[str], unharmed: Path) -> Resumed:
@@ -79,18 +121,18 @@ def killed(crawler: Crawler, nginx: Nginx, directory: Path, urls: frozenset[str]
     """
     nginx.forget()
     with _started(crawler, nginx, directory) as process:
-        while process.poll() is None and len(nginx.served()) < len(urls) // 2:
+        while process.poll() is None and nginx.count() < len(urls) // 2:
             time.sleep(_POLL_SECONDS)
         if process.returncode is not None:
             raise CrawlerError(f"{crawler.name} ended before it was killed; see {directory / 'output.log'}")
-    before = nginx.served()
+    before = nginx.count()
     with _started(crawler, nginx, directory) as process:
         process.wait()
     _check(crawler, process, directory)
-    served = nginx.served()
+    served = Counter(nginx.served())
     return Resumed(
-        before=len(before),
-        after=served.total() - before.total(),
+        before=before,
+        after=served.total() - before,
         lost=len(urls - served.keys()),
         twice=sum(count > 1 for count in served.values()),
         kept=crawler.kept(directory),
@@ -98,19 +140,12 @@ def killed(crawler: Crawler, nginx: Nginx, directory: Path, urls: frozenset[str]
     )
 
 
-def _peak(pid: int) -> int:
-    """Return a process's peak memory in bytes; its usage at the end would count what its parent held, too."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+([0-9]+) kB", status)
-    return 1024 * int(found[1]) if found else 0  # none is told of a process that has just ended
-
-
 @contextmanager
 def _started(crawler: Crawler, nginx: Nginx, directory: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """Start a crawler, and ``kill -9`` it at the end of the block if it still runs."""
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "output.log").open("ab") as log:
-        process = subprocess.Popen(  # noqa: S603 - the two crawlers' own commands
+        process = subprocess.Popen(  # noqa: S603 - the crawlers' own commands
             crawler.command(directory, nginx.url),
             cwd=directory,
             env=crawler.environment(nginx.url),

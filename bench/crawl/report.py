@@ -1,17 +1,18 @@
-"""The comparison as a table: medians of both crawlers, and Scentline's as multiples of Scrapy's."""
+"""The comparison as tables: what each crawler took, what a kill cost it, and the figures that have an aim."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 
+from bench.crawl.crawlers import COMMON, RARE
 from bench.crawl.measure import Resumed, Run
 
-_MEGABYTE = 1_000_000
-_FIGURES: tuple[tuple[str, Callable[[Run], float]], ...] = (
-    ("pages", lambda run: run.pages),
-    ("pages a second", lambda run: run.rate),
-    ("CPU a page, ms", lambda run: run.cpu_a_page),
-    ("peak memory, MB", lambda run: run.memory / _MEGABYTE),
-)
+#: The names of the crawlers, in the order of their columns.
+SCRAPY, SQLITE, CRAWLEE = "Scrapy", "Scrapy SQLite", "Crawlee"
+BREADTH, LEARNED, ONE_COMMON, ONE_RARE = "breadth-first", "learned", f"for {COMMON}", f"for {RARE}"
+
+Runs = Mapping[str, Sequence[Run]]
+
 _COUNTS: tuple[tuple[str, Callable[[Resumed], int]], ...] = (
     ("served before", lambda crawl: crawl.before),
     ("served after", lambda crawl: crawl.after),
@@ -20,23 +21,97 @@ _COUNTS: tuple[tuple[str, Callable[[Resumed], int]], ...] = (
     ("in the output", lambda crawl: crawl.kept),
     ("in a whole crawl's", lambda crawl: crawl.whole),
 )
+_LABEL, _COLUMN = 34, 15
 
 
-def table(runs: Mapping[str, Sequence[Run]], resumed: Mapping[str, Resumed]) -> str:
-    """Return the report; ``runs`` and ``resumed`` have Scrapy first and Scentline second."""
-    (first, base), (second, own) = runs.items()
-    lines = [f"{'median of ' + str(len(base)) + ' crawls':<24}{first:>12}{second:>12}{'ratio':>10}"]
-    for label, figure in _FIGURES:
-        left, right = median(map(figure, base)), median(map(figure, own))
-        lines.append(f"{label:<24}{left:>12.1f}{right:>12.1f}{right / left:>9.2f}x")
-        spread = f"{_range(base, figure):>12}{_range(own, figure):>12}"
-        lines.append(f"{'  least to most':<24}{spread}")
-    lines += ["", f"{'killed with -9 half-way':<24}{first:>12}{second:>12}"]
-    for label, count in _COUNTS:
-        lines.append(f"{label:<24}" + "".join(f"{count(crawl):>12}" for crawl in resumed.values()))
+@dataclass(frozen=True)
+class Aim:
+    """A figure and what it is to be: at most ``aim``, or at least that where ``least``."""
+
+    name: str
+    value: float
+    aim: float
+    least: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether the figure is what it is to be."""
+        return self.value >= self.aim if self.least else self.value <= self.aim
+
+
+def table(runs: Runs, first: int) -> str:
+    """Return the medians of each crawler's runs; hits are those among the ``first`` pages."""
+    figures: tuple[tuple[str, Callable[[Run], float]], ...] = (
+        ("pages", lambda run: run.pages),
+        ("pages a second", lambda run: run.rate),
+        ("CPU a page, ms", lambda run: run.cpu_a_page),
+        ("CPU until the first page, s", lambda run: run.start),
+        ("CPU after the last page, s", lambda run: run.end),
+        ("peak memory (PSS), MB", lambda run: run.memory / 1e6),
+        (f"{COMMON} hits a CPU second", lambda run: run.hits_a_second(COMMON, first)),
+        (f"{RARE} hits a CPU second", lambda run: run.hits_a_second(RARE, first)),
+    )
+    rounds = len(next(iter(runs.values())))
+    lines = [_line(f"medians of {rounds}; hits in {first} pages", runs)]
+    for label, figure in figures:
+        lines.append(_line(label, (f"{median(map(figure, found)):.2f}" for found in runs.values())))
+        if rounds > 1:
+            lines.append(_line("  least to most", (_range(map(figure, found)) for found in runs.values())))
     return "\n".join(lines)
 
 
-def _range(runs: Sequence[Run], figure: Callable[[Run], float]) -> str:
-    found = [figure(run) for run in runs]
-    return f"{min(found):.0f}-{max(found):.0f}"
+def kills(resumed: Mapping[str, Resumed]) -> str:
+    """Return what was left of each crawl that was killed."""
+    lines = [_line("killed with -9 half-way", resumed)]
+    for label, count in _COUNTS:
+        lines.append(_line(label, (str(count(crawl)) for crawl in resumed.values())))
+    return "\n".join(lines)
+
+
+def aims(runs: Runs, first: int) -> list[Aim]:
+    """Return the figures that have an aim; hits are compared with those of the better of Scrapy's crawls."""
+
+    def times(name: str, figure: Callable[[Run], float]) -> float:
+        return _median(runs[name], figure) / _median(runs[SCRAPY], figure)
+
+    def hits(name: str, category: str) -> float:
+        found = {each: _median(runs[each], lambda run: run.hits_a_second(category, first)) for each in runs}
+        return found[name] / (max(found[SCRAPY], found[SQLITE]) or float("nan"))
+
+    learned = runs[LEARNED]
+    return [
+        Aim("CPU a page, learned: times Scrapy's", times(LEARNED, lambda run: run.cpu_a_page), 0.9),
+        Aim("CPU a page, breadth-first: times Scrapy's", times(BREADTH, lambda run: run.cpu_a_page), 0.7),
+        Aim("peak memory, learned: MB", _median(learned, lambda run: run.memory) / 1e6, 300),
+        Aim(f"{COMMON} hits a CPU second: times Scrapy's", hits(ONE_COMMON, COMMON), 2, least=True),
+        Aim(f"{RARE} hits a CPU second: times Scrapy's", hits(ONE_RARE, RARE), 4, least=True),
+        Aim("start to first page, learned: CPU s", _median(learned, lambda run: run.start), 0.8),
+        Aim("last page to exit, learned: CPU s", _median(learned, lambda run: run.end), 0.2),
+        Aim("log records a page, learned", _median(learned, lambda run: run.records / run.pages), 12),
+        Aim("RocksDB puts a page, learned", _median(learned, lambda run: run.puts / run.pages), 80),
+    ]
+
+
+def aimed(found: Sequence[Aim], before: Mapping[str, float]) -> str:
+    """Return the figures beside their aims, and beside those of the run ``before``, by name."""
+    lines = [f"{'':<44}{'asked':>10}{'found':>10}{'before':>10}{'ratio':>8}"]
+    for aim in found:
+        asked = f"{'>=' if aim.least else '<='} {aim.aim:g}"
+        line = f"{aim.name:<44}{asked:>10}{aim.value:>10.2f}"
+        if earlier := before.get(aim.name):
+            line += f"{earlier:>10.2f}{aim.value / earlier:>8.2f}"
+        lines.append(line + ("" if aim.met else "  not met"))
+    return "\n".join(lines)
+
+
+def _median(runs: Sequence[Run], figure: Callable[[Run], float]) -> float:
+    return median(map(figure, runs))
+
+
+def _line(label: str, cells: Iterable[str]) -> str:
+    return f"{label:<{_LABEL}}" + "".join(f"{cell:>{_COLUMN}}" for cell in cells)
+
+
+def _range(values: Iterable[float]) -> str:
+    found = sorted(values)
+    return f"{found[0]:.2f}-{found[-1]:.2f}"

@@ -5,7 +5,6 @@ import shutil
 import socket
 import subprocess
 import time
-from collections import Counter
 from pathlib import Path
 from types import TracebackType
 
@@ -15,8 +14,9 @@ pid {directory}/nginx.pid;
 error_log {directory}/error.log warn;
 events {{ worker_connections 512; }}
 http {{
-  log_format asked '$status http://$host$request_uri';
-  access_log {directory}/asked.log asked;
+  log_format asked 'http://$host$request_uri';
+  map $status $found {{ 200 1; default 0; }}
+  access_log {directory}/asked.log asked if=$found;
   client_body_temp_path {directory}/body;
   proxy_temp_path {directory}/proxy;
   fastcgi_temp_path {directory}/fastcgi;
@@ -82,10 +82,13 @@ class Nginx:
         """Begin the access log anew."""
         os.truncate(self._log, 0)
 
-    def served(self) -> Counter[str]:
-        """Return how often each page was answered with 200 since the log began."""
-        lines = self._log.read_text().splitlines()
-        return Counter(line.removeprefix("200 ") for line in lines if line.startswith("200 "))
+    def served(self) -> list[str]:
+        """Return the page of each answer with 200 since the log began, in their order."""
+        return self._log.read_text().splitlines()
+
+    def count(self) -> int:
+        """Return how many answers with 200 there were since the log began."""
+        return self._log.read_bytes().count(b"\n")
 
     def close(self) -> None:
         """Stop it."""
