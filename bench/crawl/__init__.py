@@ -1,1 +1,1 @@
-"""Scentline beside Scrapy: the same pages, crawled whole, and what is left of a crawl after ``kill -9``."""
+"""Scentline beside Scrapy and Crawlee: the same pages, and what a ``kill -9`` leaves of each crawl."""

@@ -33,8 +33,9 @@ def main() -> None:
             with tempfile.TemporaryDirectory(prefix="scentline-bench-") as directory:
                 _run(given, Path(directory))
         else:
+            given.keep.mkdir(parents=True)  # a crawl that is there already would go on
             _run(given, given.keep.absolute())
-    except (ServerError, CrawlerError) as error:
+    except (ServerError, CrawlerError, FileExistsError) as error:
         raise SystemExit(f"bench: {error}") from error
 
 
@@ -50,7 +51,7 @@ def _arguments() -> argparse.ArgumentParser:
         "--quick", action="store_true", help=f"one round of {QUICK_PAGES} pages, nothing killed"
     )
     parser.add_argument("--results", type=Path, default=Path("bench-results"), help="where results are kept")
-    parser.add_argument("--keep", type=Path, help="write the crawls here, and leave them")
+    parser.add_argument("--keep", type=Path, help="write the crawls to this new directory")
     return parser
 
 
@@ -65,13 +66,11 @@ def _run(given: argparse.Namespace, directory: Path) -> None:
         runs = _rounds(crawlers, nginx, directory, _categories(given.labels, pages), rounds)
         resumed = {} if given.quick else _kills(crawlers, nginx, directory, pages)
     found = report.aims(runs, first)
-    print(
-        f"\n{report.table(runs, first)}\n\n{report.kills(resumed)}\n"
-        if resumed
-        else f"\n{report.table(runs, first)}\n"
-    )
-    print(report.aimed(found, results.before(given.results, kind)))
-    print(f"\nkept as {results.keep(given.results, kind, runs, resumed, found)}")
+    parts = [report.table(runs, first), report.aimed(found, results.before(given.results, kind))]
+    if resumed:
+        parts.insert(1, report.kills(resumed))
+    parts.append(f"kept as {results.keep(given.results, kind, runs, resumed, found)}")
+    print("", *parts, sep="\n\n")
 
 
 def _crawlers(given: argparse.Namespace, seeds: Path, most: int | None, first: int) -> list[Crawler]:

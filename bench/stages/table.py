@@ -1,0 +1,56 @@
+"""The stages of a page, and the functions whose own time each of them is.
+
+A function is named ``module:Class.method``, or ``module:function`` where it is looked up. What it calls counts
+to its stage, unless that has a stage of its own.
+"""
+
+from collections.abc import Mapping
+
+#: The stage that begins once for each page.
+PAGE = "judge: verdict, outcome, facts"
+
+STAGES: Mapping[str, tuple[str, ...]] = {
+    "fetch: ask, compress, send": ("agents.fetch:FetchAgent._answer",),
+    "fetch: read sockets": ("asyncio.selector_events:_SelectorSocketTransport._read_ready",),
+    "judge: ask the examiner": ("agents.judge:JudgeAgent.examine",),
+    PAGE: ("agents.judge:JudgeAgent.absorb",),
+    "judge: near-duplicates": (
+        "agents.duplicates:Duplicates.original",
+        "agents.duplicates:Duplicates.repeated",
+    ),
+    "judge: kept pages": ("agents.keep.store:KeptPages.keep",),
+    "frontier: facts, rows, evidence": ("agents.frontier.agent:FrontierAgent.absorb",),
+    "frontier: queues": ("agents.frontier.agent:FrontierAgent._settle",),
+    "frontier: choose": (
+        "agents.frontier.selection:Selection.choose",
+        "agents.frontier.candidates:Candidates._best",
+    ),
+    "frontier: scores": (
+        "agents.frontier.learned:LearnedScorer.priority",
+        "agents.frontier.learned:LearnedScorer.choose",
+    ),
+    "frontier: hear what was learned": (
+        "agents.worker.worker:Worker._hear_interest",
+        "streams.broadcast:Broadcast._step",
+    ),
+    "learn: count": ("agents.learn.agent:LearnAgent.absorb",),
+    "learn: combiner": ("agents.learn.models:ModelStore.learn",),
+    "learn: tell what moved": ("agents.learn.agent:LearnAgent.publish",),
+    "harvest": ("agents.harvest:HarvestAgent.absorb",),
+    "groups: take messages": (
+        "streams.stateful:Stateful._take",
+        "streams.absorber:Absorber.absorb",
+    ),
+    "groups: encode rows": ("streams.inbox:Shard.close_group",),
+    "groups: encode messages": ("streams.outbox:Outbox.take",),
+    "groups: commit": ("streams.stateful:commit",),
+    "tables: read": ("streams.tables:TablePartition.get",),
+    "tables: write": ("streams.tables:TablePartition.write",),
+    "log: append": ("streams.transport.journal:Journal.append_all",),
+    "log: read": ("streams.transport.partition:Partition.read",),
+    "log: drop and compact": ("streams.transport.journal:Journal.clean",),
+    "Faust: poll": (
+        "streams.transport.consumer:Consumer._poll",
+        "streams.transport.consumer:Consumer._to_message",
+    ),
+}
