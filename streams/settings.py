@@ -16,7 +16,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from models.accesslog.json_lines import JsonLines
 from models.accesslog.recognise import parsers
@@ -482,16 +481,10 @@ class NewsSettings(Section):
         return self
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Everything that can be set: a few keys of the whole crawl and one section a part of it."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="SCENTLINE_",
-        env_nested_delimiter="__",
-        extra="forbid",
-        frozen=True,
-        validate_default=True,
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     data: Path = Field(Path("scentline-data"), description="Directory of everything that a crawl keeps.")
     broker: str = Field(
@@ -537,15 +530,3 @@ class Settings(BaseSettings):
     def patterns(self) -> bool:
         """Whether URL patterns are an input of the learned policy."""
         return self.learn.patterns and self.frontier.rule == "learned"
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take only what `streams.configuration` hands over: it reads the sources and knows their origins."""
-        return (init_settings,)
