@@ -64,7 +64,7 @@ def _entries(settings: "Settings") -> "Iterator[Entry]":
     from streams.topics import DEAD_LETTERS
 
     if settings.broker.startswith("kafka:"):
-        from streams.transport.kafka.kept import kept
+        from streams.transport.kafka.admin import kept
 
         yield from kept(settings, DEAD_LETTERS.name, 0)
         return

@@ -11,8 +11,7 @@ from streams.outbox import Message
 from streams.records import PredicateDefinition
 from streams.settings import Settings
 from streams.topics import PREDICATES, SIGHTINGS
-from streams.transport.kafka.admin import Admin
-from streams.transport.kafka.kept import kept
+from streams.transport.kafka.admin import Admin, kept
 
 
 def carry_out_there(settings: Settings, request: Request) -> None:

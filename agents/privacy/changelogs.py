@@ -18,7 +18,7 @@ import msgspec
 from agents.privacy.plan import Replacement
 from streams.forgetting import FORGETTING
 from streams.settings import Settings
-from streams.transport.kafka.kept import kept
+from streams.transport.kafka.admin import kept
 from streams.transport.layout import Entry
 from streams.transport.publisher import Publisher
 

@@ -13,7 +13,7 @@ from agents.privacy.plan import Replacement, choose
 from streams.records import Access
 from streams.settings import Settings
 from streams.topics import ACCESSES, APP_ID, changelog_of
-from streams.transport.kafka.kept import kept
+from streams.transport.kafka.admin import kept
 
 _CHANGELOG = changelog_of(APP_ID, "frontier")
 

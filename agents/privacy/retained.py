@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from streams.settings import Settings
 from streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, INBOXES, PROXY_LOG, SIGHTINGS, Topic, group_of
-from streams.transport.kafka.admin import Admin, Place
-from streams.transport.kafka.kept import kept
+from streams.transport.kafka.admin import Admin, Place, kept
 
 
 @dataclass

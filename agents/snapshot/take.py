@@ -16,8 +16,7 @@ from streams.settings import Settings
 from streams.tables import writing
 from streams.topics import APP_ID, FETCHES, OUTCOMES, PAGES, PROXY_LOG, TABLES, TOPICS, changelog_of
 from streams.transport.journal import Journal
-from streams.transport.kafka.admin import Admin
-from streams.transport.kafka.kept import kept
+from streams.transport.kafka.admin import Admin, kept
 from streams.transport.kafka.publisher import CLAIM
 from streams.transport.layout import Entry
 

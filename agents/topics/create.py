@@ -26,7 +26,7 @@ class Done(NamedTuple):
 def create(settings: Settings) -> list[Done]:
     """Make the topics that are missing, set what differs of the others, and return what was done.
 
-    Again is harmless. Raises `streams.transport.kafka.connecting.AdminError`. Raises `TopicsError`, before
+    Again is harmless. Raises `streams.transport.kafka.admin.AdminError`. Raises `TopicsError`, before
     anything is changed, where a topic has another number of partitions or replicas.
     """
     replication = settings.kafka.replication

@@ -18,7 +18,7 @@ class Difference(NamedTuple):
 
 
 def check(settings: Settings) -> list[Difference]:
-    """Return every difference at the broker; raises `streams.transport.kafka.connecting.AdminError`."""
+    """Return every difference at the broker; raises `streams.transport.kafka.admin.AdminError`."""
     topics = declared(settings.streams.partitions, settings.kafka.replication)
     with Admin(settings) as admin:
         found = admin.topics(topic.name for topic in topics)

@@ -27,7 +27,7 @@ class Lag(NamedTuple):
 def lags(settings: Settings, roles: Iterable[str] = tuple(INBOXES)) -> Iterator[Lag]:
     """Yield the lag of every partition of the roles' groups, all in the order in which messages flow.
 
-    Raises `streams.transport.kafka.connecting.AdminError`; a topic that is missing is passed over.
+    Raises `streams.transport.kafka.admin.AdminError`; a topic that is missing is passed over.
     """
     with Admin(settings) as admin:
         inboxes = {role: INBOXES[role] for role in roles}

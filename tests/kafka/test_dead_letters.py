@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agents.topics.create import create
 from streams.records import DeadLetter, encode
-from streams.transport.kafka.kept import kept
+from streams.transport.kafka.admin import kept
 from tests.agents.commands import complaint, printed
 from tests.kafka.test_lag import drop, send
 from tests.kafka.test_topics import settings

@@ -39,7 +39,7 @@ from streams.metrics.registry import Metrics
 from streams.records import Access, AccessPack, encode
 from streams.settings import Settings
 from streams.topics import APP_ID, DAY, INTERESTS, TABLES, TOPICS, changelog_of
-from streams.transport.kafka.kept import kept
+from streams.transport.kafka.admin import kept
 from streams.transport.kafka.publisher import CLAIM
 from tests.agents.commands import last_line, printed
 from tests.kafka.test_lag import commit, drop, send

@@ -19,7 +19,7 @@ from streams.metrics.catalogue import HARVEST_HITS, HARVEST_PAGES, HARVEST_RATE,
 from streams.records import HarvestPoint, Outcome
 from streams.settings import Settings
 from streams.topics import HARVEST, OUTCOMES, partition_of
-from streams.transport.kafka.kept import kept
+from streams.transport.kafka.admin import kept
 from tests.agents.commands import printed
 from tests.patience import wait_for
 from tests.streams.scraping import asked, read

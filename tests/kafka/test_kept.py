@@ -24,8 +24,7 @@ from streams.records import HarvestPoint, Outcome
 from streams.settings import Settings
 from streams.topics import HARVEST, OUTCOMES
 from streams.transport.journal import Journal
-from streams.transport.kafka.admin import Admin
-from streams.transport.kafka.kept import kept
+from streams.transport.kafka.admin import Admin, kept
 from tests.agents.commands import printed
 from tests.patience import PATIENCE
 

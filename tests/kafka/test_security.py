@@ -26,8 +26,7 @@ from streams.topic_configs import declared
 from streams.topics import ACCESSES
 from streams.transport.kafka.admin import Admin
 from streams.transport.kafka.connection import KafkaError, aiokafka_arguments
-from streams.transport.kafka.log import connected
-from streams.transport.kafka.waiting import UnreachableError, probe
+from streams.transport.kafka.log import UnreachableError, connected, probe
 from tests.kafka.counting import Counter
 from tests.patience import PATIENCE
 

@@ -10,7 +10,7 @@ import pytest
 
 from streams.configuration import load
 from streams.topics import PROXY_LOG
-from streams.transport.kafka.kept import kept
+from streams.transport.kafka.admin import kept
 from tests.agents.commands import printed
 from tests.patience import PATIENCE, wait_for
 

@@ -12,8 +12,7 @@ from deploy.kafka.broker import free_port
 from streams.configuration import load
 from streams.settings import Settings
 from streams.topic_configs import declared
-from streams.transport.kafka.admin import Admin
-from streams.transport.kafka.connecting import AdminError
+from streams.transport.kafka.admin import Admin, AdminError
 from tests.agents.commands import complaint, printed, scentline
 from tests.patience import wait_for
 

@@ -19,8 +19,7 @@ from streams.topic_configs import declared
 from streams.topics import ACCESSES, APP_ID, changelog_of
 from streams.transport.kafka.admin import Admin
 from streams.transport.kafka.consumer import Consumer, ConsumerThread
-from streams.transport.kafka.log import KafkaLog, connected
-from streams.transport.kafka.waiting import wait_for_topics
+from streams.transport.kafka.log import KafkaLog, connected, wait_for_topics
 from tests.kafka import counting
 from tests.kafka.counting import settings_of
 from tests.patience import PATIENCE

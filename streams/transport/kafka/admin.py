@@ -1,20 +1,68 @@
-"""The operator's connection to a Kafka broker: topics, their configuration, and the groups that read them."""
+"""The operator's connection to Kafka: topics, their configuration, the groups that read them, what they hold.
 
+It is made by kafka-python, within a bound of time, and a failure names the reason.
+"""
+
+import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from kafka import TopicPartition
+from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, OffsetSpec
 from kafka.errors import KafkaError as ClientError
-from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
+from kafka.errors import KafkaTimeoutError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
 from streams.settings import Settings
 from streams.topic_configs import Declared
-from streams.transport.kafka.connecting import AdminError, connecting
-from streams.transport.kafka.connection import addresses
+from streams.transport.kafka.connection import KafkaError, addresses, kafka_python_arguments
+from streams.transport.layout import Entry
+
+#: Time for brokers that are just starting, too.
+_CONNECT_MS = 10_000
+
+
+class AdminError(KafkaError):
+    """Brokers that can't be asked, or refuse; the text names them, what they were asked, and the answer."""
+
+
+@contextmanager
+def connecting(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Hand out the arguments of a client that is made within; raises `AdminError` where it can't connect.
+
+    The library logs each attempt and raises a time-out that tells no reason: so its log is heard here, and what
+    the last attempt failed of is in the error.
+    """
+    attempts = _Attempts()
+    log = logging.getLogger("kafka")
+    log.addHandler(attempts)
+    log.propagate = False
+    try:
+        yield {**kafka_python_arguments(settings), "bootstrap_timeout_ms": _CONNECT_MS}
+    except ClientError as error:
+        names = ",".join(addresses(settings.broker))
+        raise AdminError(f"{names}: can't connect: {attempts.failure or error}") from error
+    finally:
+        log.propagate = True
+        log.removeHandler(attempts)
+
+
+class _Attempts(logging.Handler):
+    """Remembers the last error that a client told of while it connected."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.failure: ClientError | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Look for an error among the values of the message; the library's own time-out tells nothing."""
+        for value in record.args if isinstance(record.args, tuple) else ():
+            if isinstance(value, ClientError) and not isinstance(value, KafkaTimeoutError):
+                self.failure = value
+
 
 #: How long a broker may say that it isn't ready, and what was changed may take to be seen.
 _PATIENCE_SECONDS = 15.0
@@ -154,3 +202,42 @@ class Admin:
             if time.monotonic() > end:
                 raise AdminError(f"{self._broker}: {otherwise}")
             time.sleep(_PAUSE_SECONDS)
+
+
+_POLL_MS = 1000
+_PATIENCE = 30  # polls in a row that bring nothing, though records are there
+
+
+def kept(settings: Settings, topic: str, partition: int) -> Iterator[Entry]:
+    """Yield the partition's records in their order, up to the last one that is there at the beginning.
+
+    It joins no group and commits nothing. Raises `AdminError` for a broker that can't be asked,
+    lacks the topic or falls silent.
+    """
+    with connecting(settings) as options:
+        consumer = KafkaConsumer(**options, enable_auto_commit=False, allow_auto_create_topics=False)
+    broker = ",".join(addresses(settings.broker))
+    try:
+        yield from _read(consumer, TopicPartition(topic, partition), broker)
+    except ClientError as error:
+        raise AdminError(f"{broker}: {topic}: {error}") from error
+    finally:
+        consumer.close()
+
+
+def _read(consumer: KafkaConsumer, place: TopicPartition, broker: str) -> Iterator[Entry]:
+    if place.topic not in consumer.topics():
+        raise AdminError(f"{broker}: has no topic {place.topic}: make it with scentline topics create")
+    consumer.assign([place])
+    consumer.seek_to_beginning(place)
+    end = consumer.end_offsets([place])[place]
+    silent = 0
+    # The position passes over what compaction removed, at the end of the log too.
+    while consumer.position(place) < end:
+        records = consumer.poll(_POLL_MS).get(place, [])
+        silent = 0 if records else silent + 1
+        if silent == _PATIENCE:
+            raise AdminError(f"{broker}: {place.topic}: nothing came for {_PATIENCE * _POLL_MS // 1000} s")
+        for record in records:
+            if record.offset < end:
+                yield Entry(record.offset, record.timestamp / 1000, record.key, record.value)

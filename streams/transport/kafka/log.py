@@ -1,16 +1,138 @@
-"""Kafka, as a worker is connected to it."""
+"""Kafka, as a worker connects to it: first it waits until the brokers answer and have the topics."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import ssl
+import time
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import faust
+from aiokafka.client import AIOKafkaClient
+from aiokafka.conn import AIOKafkaConnection
+from aiokafka.errors import (
+    AuthenticationFailedError,
+    IllegalSaslStateError,
+    SaslAuthenticationFailed,
+    UnsupportedSaslMechanismError,
+)
+from aiokafka.errors import KafkaError as ClientError
 
 from streams.app import create_app
+from streams.logging import EventLog
 from streams.settings import Settings
 from streams.topics import APP_ID, TABLES, TOPICS, changelog_of
+from streams.transport.kafka.connection import KafkaError, addresses, aiokafka_arguments
 from streams.transport.kafka.publisher import KafkaPublisher
 from streams.transport.kafka.reader import KafkaReader
-from streams.transport.kafka.waiting import wait_for_topics
+
+#: Seconds between two looks, and between two words about the same.
+LOOK_SECONDS = 1.0
+TELL_SECONDS = 30.0
+#: Milliseconds that a broker may take to answer.
+ANSWER_MS = 10_000
+
+_REFUSED = (
+    AuthenticationFailedError,
+    IllegalSaslStateError,
+    SaslAuthenticationFailed,
+    UnsupportedSaslMechanismError,
+)
+
+log = EventLog("kafka")
+
+
+class UnreachableError(KafkaError):
+    """No broker answers; one may later."""
+
+
+async def wait_for_topics(settings: Settings, names: Iterable[str]) -> None:
+    """Return once a broker answers and all of the topics are there; what is waited for goes to the log.
+
+    Raises `KafkaError` where a broker can't be used as the settings say, which waiting would not change.
+    """
+    wanted, said, tell = frozenset(names), "", 0.0
+    while True:
+        try:
+            missing = sorted(wanted - await topics(settings))
+            if not missing:
+                return
+            reason = f"no topics {', '.join(missing)}: make them with scentline topics create"
+        except UnreachableError as error:
+            reason = str(error)
+        if reason != said or time.monotonic() >= tell:
+            said, tell = reason, time.monotonic() + TELL_SECONDS
+            log.warning("waiting for Kafka", reason=reason)
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def topics(settings: Settings) -> frozenset[str]:
+    """Return the names of the topics that there are; raises `KafkaError`, and `UnreachableError` among them."""
+    await probe(settings)
+    client = AIOKafkaClient(**aiokafka_arguments(settings))
+    try:
+        await client.bootstrap()
+        return frozenset((await client.fetch_all_metadata()).topics())
+    except (ClientError, OSError) as error:
+        raise UnreachableError(f"Kafka at {','.join(addresses(settings.broker))}: {error}") from error
+    finally:
+        await client.close()
+
+
+async def probe(settings: Settings) -> None:
+    """Return when one of the brokers takes the settings; raise `KafkaError` with what is wrong with them."""
+    silent: list[str] = []
+    for address in addresses(settings.broker):
+        try:
+            return await _probe(settings, address)
+        except UnreachableError as error:
+            silent.append(str(error))
+    raise UnreachableError("; ".join(silent))
+
+
+async def _probe(settings: Settings, address: str) -> None:
+    arguments: dict[str, Any] = aiokafka_arguments(settings) | {"request_timeout_ms": ANSWER_MS}
+    del arguments["bootstrap_servers"]
+    host, _, port = address.rpartition(":")
+    where = f"connecting to Kafka at {address}"
+    connection = AIOKafkaConnection(host.strip("[]"), int(port), **arguments)
+    try:
+        await connection.connect()
+    except ssl.SSLCertVerificationError as error:
+        raise KafkaError(
+            f"{where}: its certificate is not trusted ({error.verify_message}); expected one "
+            "that kafka.ca_file vouches for, made out for that host"
+        ) from None
+    except ssl.SSLError as error:
+        raise KafkaError(f"{where}: no TLS ({error.reason}); is kafka.security what it expects?") from None
+    except OSError as error:
+        raise _silent(where, settings, error) from None
+    except _REFUSED:
+        await _close(connection)
+        raise KafkaError(
+            f"{where}: it refuses kafka.username with that password by {settings.kafka.sasl_mechanism}"
+        ) from None
+    except ClientError as error:
+        await _close(connection)
+        raise _silent(where, settings, error) from None
+    await _close(connection)
+
+
+async def _close(connection: AIOKafkaConnection) -> None:
+    await asyncio.wait([connection.close()], timeout=1)
+
+
+def _silent(where: str, settings: Settings, error: Exception) -> KafkaError:
+    causes = (error, error.__cause__, error.__context__)
+    alert = next((cause.reason for cause in causes if isinstance(cause, ssl.SSLError)), None)
+    if alert is not None:
+        return KafkaError(
+            f"{where}: it refuses the connection ({alert}); are kafka.cert_file and key_file right?"
+        )
+    reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+    return UnreachableError(
+        f"{where}: no answer ({reason}); does it run, with kafka.security {settings.kafka.security}?"
+    )
 
 
 class KafkaLog:

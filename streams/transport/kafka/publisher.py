@@ -34,11 +34,9 @@ from aiokafka.protocol.transaction import InitProducerIdRequest
 
 from streams.settings import Settings
 from streams.transport.journal import Record
-from streams.transport.kafka.connection import KafkaError, aiokafka_arguments
-from streams.transport.kafka.lane import BATCH_BYTES, RECORD_BYTES, Lane, Writer
+from streams.transport.kafka.connection import KafkaError, aiokafka_arguments, persist
+from streams.transport.kafka.lane import BATCH_BYTES, RECORD_BYTES, Lane, Wire, Writer
 from streams.transport.kafka.reader import KafkaReader
-from streams.transport.kafka.retrying import persist
-from streams.transport.kafka.wire import Wire
 from streams.transport.layout import Entry
 from streams.transport.publisher import FencedError
 
