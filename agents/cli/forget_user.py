@@ -9,7 +9,7 @@ from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, D
 from agents.cli.output import print_json
 
 if TYPE_CHECKING:
-    from agents.privacy.there import ForgottenThere
+    from agents.privacy.kafka import ForgottenOnKafka
     from streams.settings import Settings
 
 _NOTHING = "nothing was found; a user is known by the key only that the log was fed with"
@@ -62,9 +62,9 @@ def forget(
 
 
 def _on_kafka(settings: "Settings", user: str, is_name: bool, as_json: bool) -> None:
-    from agents.privacy.there import forget_user_there
+    from agents.privacy.kafka import forget_user_on_kafka
 
-    done = forget_user_there(settings, user, is_name, lambda what: typer.echo(what, err=True))
+    done = forget_user_on_kafka(settings, user, is_name, lambda what: typer.echo(what, err=True))
     if as_json:
         print_json(
             {
@@ -77,7 +77,7 @@ def _on_kafka(settings: "Settings", user: str, is_name: bool, as_json: bool) -> 
         _tell(done)
 
 
-def _tell(done: "ForgottenThere") -> None:
+def _tell(done: "ForgottenOnKafka") -> None:
     if done.entries:
         typer.echo(
             f"forgotten: {done.entries} rows of tables and values of topics bear another pseudonym now; "

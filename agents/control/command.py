@@ -32,9 +32,9 @@ def submit(settings: Settings, request: Request) -> Outcome:
     """
     if on_kafka(settings):
         # Imported when it is used: the embedded log has no use for a Kafka client.
-        from agents.control.remote import carry_out_there
+        from agents.control.remote import carry_out_on_kafka
 
-        carry_out_there(settings, request)
+        carry_out_on_kafka(settings, request)
         return "done"
     Journal.open(settings.data / "journal", read_only=True).close()
     spool = Spool(settings.data)
@@ -50,9 +50,9 @@ def submit(settings: Settings, request: Request) -> Outcome:
 def known_predicates(settings: Settings) -> dict[str, PredicateDefinition]:
     """Return the predicates that the crawl has had, by name; raises `JournalMissingError`."""
     if on_kafka(settings):
-        from agents.control.remote import predicates_there
+        from agents.control.remote import predicates_on_kafka
 
-        return predicates_there(settings)
+        return predicates_on_kafka(settings)
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         return _known(journal)
 

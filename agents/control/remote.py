@@ -14,17 +14,17 @@ from streams.topics import PREDICATES, SIGHTINGS
 from streams.transport.kafka.admin import Admin, kept
 
 
-def carry_out_there(settings: Settings, request: Request) -> None:
+def carry_out_on_kafka(settings: Settings, request: Request) -> None:
     """Carry out a request; what it comes to is in the log when this returns.
 
     Raises `RefusedError` where it can't be, and `streams.transport.kafka.connection.KafkaError`.
     """
     counts = _partitions(settings)
-    carried = carry_out(request, predicates_there(settings), counts.__getitem__, settings.judge)
+    carried = carry_out(request, predicates_on_kafka(settings), counts.__getitem__, settings.judge)
     asyncio.run(_send(settings, carried.messages))
 
 
-def predicates_there(settings: Settings) -> dict[str, PredicateDefinition]:
+def predicates_on_kafka(settings: Settings) -> dict[str, PredicateDefinition]:
     """Return the predicates that the crawl at the broker has had, by name."""
     found = definitions_of(kept(settings, PREDICATES.name, 0))
     return {definition.name: definition for definition in found}

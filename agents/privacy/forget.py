@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from agents.crawl.journal import open_journal
 from agents.observation.observer import Observer
 from agents.privacy.bounds import bounds_of
-from agents.privacy.plan import Replacement, begin, choose, end, pending
+from agents.privacy.plan import Replacement, begin, choose, end, key_of, pending, pseudonym_of
 from agents.privacy.rawlines import lines_of
 from agents.privacy.rewrite import delete, purge, rewrite
-from agents.privacy.whose import key_of, pseudonym_of
 from streams.settings import Settings
 from streams.transport.database import JournalMissingError
 

@@ -19,7 +19,7 @@ from agents.crawl.directory import make_directory
 from agents.observation.positions import Positions
 from agents.observation.pseudonym import KEY_FILE, kept_key, user_key
 from agents.predicates import Predicates
-from agents.privacy.whose import key_of
+from agents.privacy.plan import key_of
 from agents.stored import write_stored
 from models.classify.stored import KIND
 from models.sealed import SealedError, unseal

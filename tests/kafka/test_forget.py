@@ -26,10 +26,9 @@ from agents.observation.pseudonym import Pseudonyms
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.privacy.changelogs import Changelogs
+from agents.privacy.kafka import ForgottenOnKafka, UnrestError, forget_user_on_kafka
 from agents.privacy.plan import Replacement
-from agents.privacy.resting import UnrestError
 from agents.privacy.retained import Deleted
-from agents.privacy.there import ForgottenThere, forget_user_there
 from agents.snapshot.take import take
 from agents.topics.create import create
 from agents.worker.worker import Worker
@@ -86,8 +85,8 @@ def assignments() -> list[str]:
     return [part for name, value in BOUNDS.items() for part in ("--set", f"{name}={value}")]
 
 
-def forgotten(settings: Settings) -> ForgottenThere:
-    return forget_user_there(settings, USER, is_name=False, progress=lambda _: None)
+def forgotten(settings: Settings) -> ForgottenOnKafka:
+    return forget_user_on_kafka(settings, USER, is_name=False, progress=lambda _: None)
 
 
 def newest(settings: Settings) -> Iterator[tuple[str, bytes, bytes]]:
