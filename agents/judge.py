@@ -29,8 +29,8 @@ from streams.dead_letters import Why
 from streams.handler import Handler
 from streams.inbox import Shard
 from streams.logging import EventLog
-from streams.metrics.bound import Outcomes
 from streams.metrics.catalogue import PAGES_READ
+from streams.metrics.registry import Outcomes
 from streams.outbox import Outbox
 from streams.records import Decoder, Failed, FetchedPage, Judged, Linked, Pack, RecordError
 from streams.runtime import Runtime

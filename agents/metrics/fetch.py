@@ -3,7 +3,6 @@
 from agents.web.client import Client
 from agents.web.outcome import OUTCOMES, outcome_of
 from agents.web.result import Fetched, Result
-from streams.metrics.bound import Outcomes
 from streams.metrics.catalogue import (
     FETCH_SECONDS,
     FETCH_SLOTS,
@@ -16,6 +15,7 @@ from streams.metrics.catalogue import (
 )
 from streams.metrics.lag import unacknowledged
 from streams.metrics.reading import Reading
+from streams.metrics.registry import Outcomes
 from streams.runtime import Runtime
 from streams.topics import FETCHES
 

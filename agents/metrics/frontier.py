@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 from agents.frontier.candidates import Candidates
 from agents.frontier.rows import TotalsRow
-from streams.metrics.bound import ByPredicate
 from streams.metrics.catalogue import (
     FOUND,
     HOSTS,
@@ -20,6 +19,7 @@ from streams.metrics.catalogue import (
     UNSCORED,
 )
 from streams.metrics.reading import Reading
+from streams.metrics.registry import ByPredicate
 from streams.runtime import Runtime
 
 

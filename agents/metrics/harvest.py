@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from models.harvest import RANDOM, Harvest, explored_rate
-from streams.metrics.bound import ByPredicate
 from streams.metrics.catalogue import (
     CHANCE_HITS,
     CHANCE_PAGES,
@@ -18,7 +17,7 @@ from streams.metrics.catalogue import (
     WINDOW_PAGES,
 )
 from streams.metrics.reading import Reading
-from streams.metrics.registry import OTHER
+from streams.metrics.registry import OTHER, ByPredicate
 from streams.runtime import Runtime
 
 #: What is told of each predicate, and added up over those that share a label, in the order of `_numbers`.

@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
-from streams.metrics.bound import Outcomes
 from streams.metrics.catalogue import HUBS, NEW_NEWS, NEWS_DELAY, REVISITS
 from streams.metrics.reading import Reading
+from streams.metrics.registry import Outcomes
 from streams.runtime import Runtime
 
 #: What comes of a revisit (`streams.records.Revisited`), or of its lease.

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from agents.learn.rows import LearnTotals
-from streams.metrics.bound import ByPredicate
 from streams.metrics.catalogue import DRIFTS, FEATURES, FORGOTTEN, LABELS, PUBLISHED
 from streams.metrics.reading import Reading
+from streams.metrics.registry import ByPredicate
 from streams.runtime import Runtime
 
 

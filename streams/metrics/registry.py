@@ -17,9 +17,8 @@ from prometheus_client import (
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
-from streams.metrics.assignment import Assignment
 from streams.metrics.catalogue import BEAT_AGE, BUILD, Metric
-from streams.metrics.health import Health
+from streams.metrics.health import Assignment, Health
 from streams.metrics.lag import Ends
 from streams.metrics.reading import Reading
 
@@ -132,3 +131,33 @@ class _Sources(Collector):
 
 async def _build(reading: Reading) -> None:
     reading.add(BUILD, 1, version("scentline"), platform.python_version())
+
+
+class Outcomes:
+    """A counter of one label whose values are known: all of them are there, at 0, from the start."""
+
+    def __init__(self, metrics: Metrics, metric: Metric, values: Iterable[str]) -> None:
+        counter = metrics.counter(metric)
+        self._bound = {value: counter.labels(value) for value in values}
+
+    def count(self, value: str) -> None:
+        """Count one; KeyError for a value that was not named."""
+        self._bound[value].inc()
+
+
+class ByPredicate:
+    """A counter whose first label is the predicate; ``rest`` are the values of its other labels."""
+
+    def __init__(self, metrics: Metrics, metric: Metric, *rest: str) -> None:
+        self._metrics = metrics
+        self._counter = metrics.counter(metric)
+        self._rest = rest
+        self._bound: dict[str, Counter] = {}
+
+    def count(self, predicate: str, number: int = 1) -> None:
+        """Count ``number``, which may be 0: the predicate is in the figures then."""
+        bound = self._bound.get(predicate)
+        if bound is None:
+            bound = self._counter.labels(self._metrics.predicate(predicate), *self._rest)
+            self._bound[predicate] = bound
+        bound.inc(number)

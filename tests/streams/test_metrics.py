@@ -10,7 +10,6 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.metrics.bound import ByPredicate, Outcomes
 from streams.metrics.catalogue import (
     CATALOGUE,
     FETCHED,
@@ -25,7 +24,7 @@ from streams.metrics.catalogue import (
 )
 from streams.metrics.lag import Ends, broadcast_lag, read_lag
 from streams.metrics.reading import Reading
-from streams.metrics.registry import MOST_PREDICATES, OTHER, Metrics
+from streams.metrics.registry import MOST_PREDICATES, OTHER, ByPredicate, Metrics, Outcomes
 
 #: All the labels there may be: none of a URL, a host or a user.
 LABELS = {"chosen", "outcome", "predicate", "python", "reason", "role", "state", "table", "topic", "version"}
