@@ -16,7 +16,7 @@ CRAWLERS := $(VENV)/crawlers
 NGINX := $(VENV)/nginx
 ATHERIS := $(VENV)/atheris
 
-.PHONY: help setup check format model test kafka kafka-stop faults hostile live demo bench bench-quick stages fuzz docs manifests lock clean
+.PHONY: help setup check format model test kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka stages fuzz docs manifests lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -99,6 +99,9 @@ bench: setup $(CRAWLERS)/installed.stamp $(NGINX)/unpacked.stamp ## crawl the sa
 
 bench-quick: ## the same with 400 pages, once, and nothing killed (two minutes)
 	@$(MAKE) bench BENCH='--quick $(BENCH)'
+
+bench-kafka: setup ## what a page costs one worker with every role on a real broker, beside the embedded log
+	@$(BIN)/python -m bench.on_kafka $(BENCH)
 
 stages: setup ## where the CPU time of a page goes, stage by stage; STAGES='--policy breadth-first --budget 500'
 	@$(BIN)/python -m bench.stages $(STAGES)

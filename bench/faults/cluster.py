@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
 from agents.control.command import known_predicates, submit
 from agents.control.requests import ChangePredicate, Seeds
@@ -31,16 +31,22 @@ SESSION_SECONDS, HEARTBEAT_SECONDS, LEASE_SECONDS = 6, 2, 20
 
 
 class Cluster:
-    """Everything that runs; ``layout`` has the roles of each worker by its name."""
+    """Everything that runs; ``layout`` has the roles of each worker by its name, ``more`` further settings."""
 
     def __init__(
-        self, directory: Path, crawl: Crawl, layout: Mapping[str, Sequence[str]], partitions: int
+        self,
+        directory: Path,
+        crawl: Crawl,
+        layout: Mapping[str, Sequence[str]],
+        partitions: int,
+        more: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         self.directory = directory
         self.crawl = crawl
         self.broker = Broker(directory / "broker", free_port())
         self._layout = layout
         self._partitions = partitions
+        self._more = more
         self._resources = ExitStack()
         self.workers: dict[str, WorkerProcess] = {}
 
@@ -83,6 +89,7 @@ class Cluster:
             "frontier.lease_seconds": LEASE_SECONDS,
             "judge.labels": str(crawl.labels),
         } | {f"predicates.{name}": expression for name, expression in crawl.predicates.items()}
+        values |= self._more
         # What JSON makes of a string or a number is TOML too.
         return "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
 
