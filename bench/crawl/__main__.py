@@ -46,7 +46,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--pages", type=Path, default=DATA / "pages.warc.gz", help="WARC file of the pages")
     parser.add_argument("--labels", type=Path, default=DATA / "topics.tsv.gz", help="URL and category")
     parser.add_argument("--rounds", type=int, default=3, help="crawls by each")
-    parser.add_argument("--first", type=int, default=1_500, help="pages among which hits are counted")
+    parser.add_argument("--focused", type=int, default=1_500, help="pages of a crawl with one predicate")
     parser.add_argument(
         "--quick", action="store_true", help=f"one round of {QUICK_PAGES} pages, nothing killed"
     )
@@ -60,21 +60,22 @@ def _run(given: argparse.Namespace, directory: Path) -> None:
     print(f"{len(pages.urls)} pages, {len(pages.seeds)} seeds", flush=True)
     seeds = directory / "seeds.txt"
     seeds.write_text("\n".join(pages.seeds) + "\n")
-    rounds, first, kind = (1, QUICK_PAGES, "quick") if given.quick else (given.rounds, given.first, "whole")
-    crawlers = _crawlers(given, seeds, QUICK_PAGES if given.quick else None, first)
+    rounds, kind = (1, "quick") if given.quick else (given.rounds, "whole")
+    crawlers = _crawlers(given, seeds)
     with Nginx(find(given.nginx), directory / "web", directory / "nginx") as nginx:
         runs = _rounds(crawlers, nginx, directory, _categories(given.labels, pages), rounds)
         resumed = {} if given.quick else _kills(crawlers, nginx, directory, pages)
-    found = report.aims(runs, first)
-    parts = [report.table(runs, first), report.aimed(found, results.before(given.results, kind))]
+    found = report.aims(runs)
+    parts = [report.table(runs), report.aimed(found, results.before(given.results, kind))]
     if resumed:
         parts.insert(1, report.kills(resumed))
     parts.append(f"kept as {results.keep(given.results, kind, runs, resumed, found)}")
     print("", *parts, sep="\n\n")
 
 
-def _crawlers(given: argparse.Namespace, seeds: Path, most: int | None, first: int) -> list[Crawler]:
-    """Return the crawlers of a round; those with one predicate end after the pages whose hits are counted."""
+def _crawlers(given: argparse.Namespace, seeds: Path) -> list[Crawler]:
+    """Return the crawlers of a round."""
+    most, focused = (QUICK_PAGES, QUICK_PAGES) if given.quick else (None, given.focused)
     python, labels = given.python.absolute(), given.labels.absolute()
     both = (COMMON, RARE)
     return [
@@ -83,8 +84,8 @@ def _crawlers(given: argparse.Namespace, seeds: Path, most: int | None, first: i
         Crawlee(python, seeds, most, report.CRAWLEE),
         Scentline(seeds, labels, most, report.BREADTH, "breadth-first", both),
         Scentline(seeds, labels, most, report.LEARNED, "learned", both),
-        Scentline(seeds, labels, first, report.ONE_COMMON, "learned", (COMMON,)),
-        Scentline(seeds, labels, first, report.ONE_RARE, "learned", (RARE,)),
+        Scentline(seeds, labels, focused, report.ONE_COMMON, "learned", (COMMON,)),
+        Scentline(seeds, labels, focused, report.ONE_RARE, "learned", (RARE,)),
     ]
 
 

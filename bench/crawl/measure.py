@@ -54,10 +54,12 @@ class Run:
         """Return the CPU time in seconds at which so many pages were served."""
         return next((cpu for cpu, pages in self.curve if pages >= page), self.cpu)
 
-    def hits_a_second(self, category: str, pages: int) -> float:
-        """Return the pages of a category for a second of CPU time, among the first ``pages``."""
-        found = sum(ordinal <= pages for ordinal in self.hits[category])
-        return found / self.cpu_at(pages)
+    def hits_a_second(self, category: str, hits: int) -> float:
+        """Return the hits for a second of CPU time until so many were served, or all where there are fewer."""
+        ordinals = sorted(self.hits[category])
+        if len(ordinals) < hits:
+            return len(ordinals) / self.cpu
+        return hits / self.cpu_at(ordinals[hits - 1])
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,8 @@ class Aim:
         return self.value >= self.aim if self.least else self.value <= self.aim
 
 
-def table(runs: Runs, first: int) -> str:
-    """Return the medians of each crawler's runs; hits are those among the ``first`` pages."""
+def table(runs: Runs) -> str:
+    """Return the medians of each crawler's runs."""
     figures: tuple[tuple[str, Callable[[Run], float]], ...] = (
         ("pages", lambda run: run.pages),
         ("pages a second", lambda run: run.rate),
@@ -48,16 +48,21 @@ def table(runs: Runs, first: int) -> str:
         ("CPU until the first page, s", lambda run: run.start),
         ("CPU after the last page, s", lambda run: run.end),
         ("peak memory (PSS), MB", lambda run: run.memory / 1e6),
-        (f"{COMMON} hits a CPU second", lambda run: run.hits_a_second(COMMON, first)),
-        (f"{RARE} hits a CPU second", lambda run: run.hits_a_second(RARE, first)),
+        (f"{COMMON} hits a CPU second", lambda run: run.hits_a_second(COMMON, half(runs, COMMON))),
+        (f"{RARE} hits a CPU second", lambda run: run.hits_a_second(RARE, half(runs, RARE))),
     )
     rounds = len(next(iter(runs.values())))
-    lines = [_line(f"medians of {rounds}; hits in {first} pages", runs)]
+    lines = [_line(f"median of {rounds}", runs)]
     for label, figure in figures:
         lines.append(_line(label, (f"{median(map(figure, found)):.2f}" for found in runs.values())))
         if rounds > 1:
             lines.append(_line("  least to most", (_range(map(figure, found)) for found in runs.values())))
     return "\n".join(lines)
+
+
+def half(runs: Runs, category: str) -> int:
+    """Return how many hits are half of those that any crawl found: there may be few pages left after that."""
+    return max(1, max(len(run.hits[category]) for found in runs.values() for run in found) // 2)
 
 
 def kills(resumed: Mapping[str, Resumed]) -> str:
@@ -68,15 +73,16 @@ def kills(resumed: Mapping[str, Resumed]) -> str:
     return "\n".join(lines)
 
 
-def aims(runs: Runs, first: int) -> list[Aim]:
+def aims(runs: Runs) -> list[Aim]:
     """Return the figures that have an aim; hits are compared with those of the better of Scrapy's crawls."""
 
     def times(name: str, figure: Callable[[Run], float]) -> float:
         return _median(runs[name], figure) / _median(runs[SCRAPY], figure)
 
     def hits(name: str, category: str) -> float:
-        found = {each: _median(runs[each], lambda run: run.hits_a_second(category, first)) for each in runs}
-        return found[name] / (max(found[SCRAPY], found[SQLITE]) or float("nan"))
+        enough = half(runs, category)
+        found = {each: _median(runs[each], lambda run: run.hits_a_second(category, enough)) for each in runs}
+        return found[name] / max(found[SCRAPY], found[SQLITE])
 
     learned = runs[LEARNED]
     return [
