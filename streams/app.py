@@ -4,11 +4,19 @@ from collections.abc import Callable
 from typing import Any
 
 import faust
+from faust.tables import TableManager
 
 from streams.settings import Settings
 from streams.topics import APP_ID
 
 __all__ = ["APP_ID", "create_app", "watch"]
+
+
+class Tables(TableManager):
+    """Faust's tables, which do not wait a second for further ones: each is there before an app starts."""
+
+    async def sleep(self, n: Any) -> None:
+        """Return at once; the tables sleep nowhere but at their start."""
 
 
 def create_app(settings: Settings, role: str | None = None) -> faust.App:
@@ -20,6 +28,7 @@ def create_app(settings: Settings, role: str | None = None) -> faust.App:
     app = faust.App(
         f"{APP_ID}-{role}" if kafka and role is not None else APP_ID,
         store="rocksdb://",
+        TableManager=Tables,
         datadir=str(settings.data.resolve()),
         autodiscover=False,
         web_enabled=False,
