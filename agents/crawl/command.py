@@ -5,17 +5,18 @@ import json
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib import import_module
 from math import isfinite
 from pathlib import Path
 from secrets import token_bytes
+from typing import TYPE_CHECKING
 
 from agents.crawl.directory import make_directory
 from agents.crawl.fixed import keep_fixed
 from agents.crawl.following import check_followed
-from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
-from agents.crawl.status import Status
-from agents.crawl.view import reporter
+from agents.judges.apart.process import ExaminerProcess
+from agents.judges.examiner import Work
 from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
 from agents.observation.pseudonym import KEY_FILE, user_key
@@ -28,6 +29,9 @@ from models.semantic.stored import SemanticTableError
 from models.url import canonical
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
+
+if TYPE_CHECKING:
+    from agents.crawl.status import Status
 
 
 @dataclass(frozen=True)
@@ -68,13 +72,26 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
         # Without a log there are no users to name.
         key = user_key(settings.observe, settings.data / KEY_FILE) if options.logs else token_bytes(32)
         observer = Observer(settings.observe, key)
-        with reporter(sys.stderr) as report:
-            status, interrupted = asyncio.run(
-                run_crawl(settings, observer, seeds, options.logs, report, options.follow)
-            )
+        status, interrupted = asyncio.run(_crawl(settings, observer, seeds, options))
     if options.as_json:
         print(json.dumps(summary(status, settings.frontier.rule)))
     return interrupted
+
+
+async def _crawl(
+    settings: Settings, observer: Observer, seeds: list[str], options: CrawlOptions
+) -> tuple["Status", bool]:
+    """Import what a crawl is made of, while the judge's process starts, and crawl."""
+    examiner = ExaminerProcess(Work.of(settings))
+    try:
+        await asyncio.gather(examiner.start(), asyncio.to_thread(import_module, "agents.crawl.view"))
+        from agents.crawl.run import run_crawl
+        from agents.crawl.view import reporter
+
+        with reporter(sys.stderr) as report:
+            return await run_crawl(settings, observer, seeds, options.logs, report, options.follow, examiner)
+    finally:
+        await examiner.close()
 
 
 def _check_files(options: CrawlOptions) -> None:
@@ -111,7 +128,7 @@ def _seeds(settings: Settings, options: CrawlOptions) -> list[str]:
     return [known_as for _, known_as in found if known_as is not None]
 
 
-def summary(status: Status, policy: str) -> dict[str, object]:
+def summary(status: "Status", policy: str) -> dict[str, object]:
     """Return the summary that ``--json`` prints; ``news`` is in it in the mode "instant"."""
     return {
         "fetched": status.fetched,

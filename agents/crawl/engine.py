@@ -18,6 +18,7 @@ from agents.frontier.agent import FrontierAgent
 from agents.harvest import HarvestAgent
 from agents.inspect.record import entries
 from agents.judge import JudgeAgent
+from agents.judges.apart.process import ExaminerProcess
 from agents.judges.rows import due
 from agents.learn.agent import LearnAgent
 from agents.observation.observer import Observer
@@ -41,13 +42,17 @@ WAIT_SECONDS = 0.02
 
 
 class Engine:
-    """One process that is a whole crawler. An asynchronous context manager: entered, it runs."""
+    """One process that is a whole crawler. An asynchronous context manager: entered, it runs.
 
-    def __init__(self, settings: Settings, observer: Observer) -> None:
+    ``examiner`` is as in `Worker`.
+    """
+
+    def __init__(self, settings: Settings, observer: Observer, examiner: ExaminerProcess | None = None) -> None:
         self.settings = settings
         self.observer = observer
         self.feeding = False
         self.log_read: float | None = None
+        self._examiner = examiner
         self._resources = AsyncExitStack()
         self._feeder: asyncio.Task[None] | None = None
 
@@ -68,7 +73,7 @@ class Engine:
         self.log = await self._resources.enter_async_context(connect(self.settings))
         metrics = Metrics()
         await self._resources.enter_async_context(endpoint(self.settings.metrics, metrics))
-        self.worker = Worker(self.settings, ROLES, self.log, self.observer, metrics)
+        self.worker = Worker(self.settings, ROLES, self.log, self.observer, metrics, self._examiner)
         await self._resources.enter_async_context(self.worker)
         self._resources.push_async_callback(self.stop_feeding)
         self.stopped, self.predicates = self.worker.stopped, self.worker.predicates

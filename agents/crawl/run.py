@@ -7,6 +7,7 @@ from functools import partial
 
 from agents.crawl.engine import Engine
 from agents.crawl.status import Meter, Status
+from agents.judges.apart.process import ExaminerProcess
 from agents.observation.observer import Observer
 from agents.signals import told_to_end
 from streams.settings import Settings
@@ -25,15 +26,17 @@ async def run_crawl(
     logs: Sequence[str],
     report: Report,
     follow: bool = False,
+    examiner: ExaminerProcess | None = None,
 ) -> tuple[Status, bool]:
     """Crawl; return the last status and whether the crawl was interrupted before its end.
 
+    ``examiner`` is as in `Worker`.
     Ctrl-C (SIGINT) and SIGTERM stop it cleanly: what is in flight is ordered again by the next run.
     """
     told = asyncio.Event()
     # It is told to end while the engine stops, too.
     with ExitStack() as heard:
-        async with Engine(settings, observer) as engine:
+        async with Engine(settings, observer, examiner) as engine:
             heard.enter_context(told_to_end(partial(_stop, engine, told)))
             await _ready(engine)
             meter = Meter(engine)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from agents.judges.installed import load as load_installed
-from agents.judges.text import load as load_text
 from agents.labels import load as load_labels
 from models.categories import expand
 from models.errors import ScentlineError
@@ -36,6 +35,9 @@ def load_judges(settings: JudgeSettings) -> list[CategoryJudge]:
     if settings.labels is not None:
         judges.append(load_labels(Path(settings.labels)))
     if settings.classifier is not None:
+        # Imported where there is a classifier: it brings numpy.
+        from agents.judges.text import load as load_text
+
         judges.append(load_text(Path(settings.classifier)))
     if settings.python is not None:
         judges.append(load_installed(settings.python))

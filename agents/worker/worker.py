@@ -43,10 +43,19 @@ log = EventLog("worker")
 
 
 class Worker:
-    """Some of the roles, or all, on the log ``connected``. An async context manager: it runs while entered."""
+    """Some of the roles, or all, on the log ``connected``. An async context manager: it runs while entered.
+
+    ``examiner`` is a process of the judge's that runs already; without one the worker starts its own.
+    """
 
     def __init__(
-        self, settings: Settings, roles: Iterable[str], connected: Log, observer: Observer, metrics: Metrics
+        self,
+        settings: Settings,
+        roles: Iterable[str],
+        connected: Log,
+        observer: Observer,
+        metrics: Metrics,
+        examiner: ExaminerProcess | None = None,
     ) -> None:
         self.settings = settings
         self.log = connected
@@ -60,6 +69,7 @@ class Worker:
         self.broadcasts: dict[str, Broadcast] = {}
         self._roles = [role for role in MAKERS if role in frozenset(roles)]
         self._observer = observer
+        self._examiner = examiner
         self._interest = Decoder[Interest](Interest)
         self._hear_interests: list[Callable[[Interest], None]] = []
         self._resources = AsyncExitStack()
@@ -128,7 +138,7 @@ class Worker:
         if "fetch" in self._roles:
             client = await self._resources.enter_async_context(Client(settings.fetch, time.time))
         if "judge" in self._roles:
-            examiner = ExaminerProcess(Work.of(settings))
+            examiner = self._examiner or ExaminerProcess(Work.of(settings))
             self._resources.push_async_callback(examiner.close)
             kept = KeptPages(settings.data, settings.keep)
             self._resources.callback(kept.close)
