@@ -49,6 +49,13 @@ class Lessons(NamedTuple):
         """Whether anything is counted by what users did."""
         return self.users or self.learned
 
+    @property
+    def in_links(self) -> int | None:
+        """How many of a page's kept in-links count, those of lowest rank; None for all of them."""
+        if self.learned:
+            return IN_LINKS
+        return None if self.links else 0
+
     def own(self, url: str, words: Iterable[str], subject: str = "", pattern: str = "") -> frozenset[str]:
         """Return what a page is counted under by itself: ``words`` are its own, distinct.
 
@@ -62,7 +69,7 @@ class Lessons(NamedTuple):
     def of_links(self, found: Sequence[LinkFrom]) -> frozenset[str]:
         """Return what its kept in-links, lowest rank first, add."""
         if self.learned:
-            return link_lessons(link.words for link in found[:IN_LINKS])
+            return link_lessons(link.words for link in found[: self.in_links])
         return frozenset(map(word, union(link.page_words for link in found))) if self.links else NOTHING
 
     def change_of_links(

@@ -212,7 +212,7 @@ class Candidates:
         self, queue: CandidateQueue, predicate: str, ready: Callable[[str], bool], now: float
     ) -> str | None:
         for _ in range(self.settings.rescored):
-            top = queue.best(self.settings.rescored, ready)
+            top = queue.best(1 if self.priorities.fixed else self.settings.rescored, ready)
             for url in top:
                 found = self.shards.find(url)
                 if found is not None:

@@ -103,14 +103,17 @@ class Links:
     def _correct(
         self, shard: FrontierShard, before: list[bytes], row: PageRow, page: bytes, verdict: Verdict
     ) -> None:
-        """Correct what a judged page is counted under, where a linking page came to be kept."""
-        if row.parents != before and not row.silent:
-            old, new = self._found(shard, before, page), self._found(shard, row.parents, page)
-            self._evidence.change(shard, verdict, *self._lessons.change_of_links(old, new))
+        """Correct what a judged page is counted under, where a linking page came to be kept that counts."""
+        most = self._lessons.in_links
+        if row.parents[:most] == before[:most] or row.silent:
+            return
+        old, new = self._found(shard, before, page), self._found(shard, row.parents, page)
+        self._evidence.change(shard, verdict, *self._lessons.change_of_links(old, new))
 
-    def _found(self, shard: FrontierShard, parents: Iterable[bytes], page: bytes) -> list[LinkFrom]:
+    def _found(self, shard: FrontierShard, parents: list[bytes], page: bytes) -> list[LinkFrom]:
+        """Return those of a page's kept in-links that count."""
         found = []
-        for name in parents:
+        for name in parents[: self._lessons.in_links]:
             parent = parent_of(shard, name)
             anchor = parent.targets[page]
             found.append(LinkFrom(parent.words, (anchor.inside, anchor.around)))
@@ -133,7 +136,8 @@ class Links:
         for name in row.parents:
             parent = parent_of(shard, name)
             self._register(shard, name, parent, page, verdict)
-            near.update(_near(parent, page, parent.targets[page].position, NEAR_AT_MOST - len(near)))
+            if self._lessons.counts_links:  # else no page is worth more or less by its siblings
+                near.update(_near(parent, page, parent.targets[page].position, NEAR_AT_MOST - len(near)))
         self._pages.touch(shard, near)
 
     def _register(
@@ -150,8 +154,9 @@ class Links:
     def near(self, shard: FrontierShard, sighting: Near) -> None:
         """Take in the verdict on a link target in another partition."""
         _note_child(shard, sighting.parent, sighting.child, sighting.verdict, sighting.position)
-        parent = parent_of(shard, sighting.parent)
-        self._pages.touch(shard, _near(parent, sighting.child, sighting.position, NEAR_AT_MOST))
+        if self._lessons.counts_links:
+            parent = parent_of(shard, sighting.parent)
+            self._pages.touch(shard, _near(parent, sighting.child, sighting.position, NEAR_AT_MOST))
 
 
 def _count_link(row: PageRow, verdict: Verdict) -> None:

@@ -14,6 +14,8 @@ from streams.settings import FrontierSettings
 UNLINKED_DEPTH = 1e9
 #: Policies whose priorities can be below the threshold: they are sums of logs, or a logit.
 LEARNED = ("learned", "combined", "collaborative", "linkage")
+#: Policies whose priorities are those of the row, as it was offered last: nothing else changes them.
+FIXED = ("breadth-first", "random")
 #: The priority of a candidate that can't be scored: it comes last.
 UNSCORED = -1e12
 
@@ -25,6 +27,8 @@ class Priorities:
 
     def __init__(self, settings: FrontierSettings, scorer: Scorer) -> None:
         self._rule = settings.rule
+        #: Whether to score a candidate that is queued comes to what it came to before.
+        self.fixed = settings.rule in FIXED
         self._threshold = settings.threshold if settings.rule in LEARNED else None
         self._scorer = scorer
         #: How far those who link to a page are believed, where that is known.
