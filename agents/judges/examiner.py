@@ -10,19 +10,54 @@ from functools import lru_cache
 from typing import Protocol
 
 import msgspec
+import zstandard
 
 from agents.judges.categories import CategoryJudge
-from agents.judges.reading import PageReader
 from agents.judges.verdicts import Verdicts
 from agents.keep.packing import Packing, UnkeptError
 from agents.predicates import Predicates
+from agents.web.parse import parse as parse_page
 from agents.web.rules import product
 from models.duplicates.fingerprint import NONE, Fingerprint, fingerprint
 from models.errors import ScentlineError
 from models.page import Page
 from models.predicate import parse
 from models.verdict import Verdict
+from streams.records import Decoder, FetchedPage, RecordError
 from streams.settings import JudgeSettings, KeepSettings, Settings
+
+
+class PageReader:
+    """Decodes, decompresses and parses; ``most`` bounds the bytes of a body, ``agent`` is our product token."""
+
+    def __init__(self, settings: JudgeSettings, most: int, agent: str = "") -> None:
+        self._settings = settings
+        self._agent = agent
+        self._most = most
+        self._decode = Decoder[FetchedPage](FetchedPage)
+        self._decompress = zstandard.ZstdDecompressor()
+
+    def read(self, value: bytes) -> tuple[FetchedPage, bytes, Page]:
+        """Return a fetched page as it came, its body and its text; raises `RecordError` for what is none."""
+        fetched = self._decode(value)
+        kind = fetched.headers.get("content-type")
+        body = self.body(fetched)
+        page = parse_page(fetched.order.url, body, kind, self._settings, self._agent)
+        if fetched.nofollow:
+            page = msgspec.structs.replace(page, links=(), follow=False)
+        return fetched, body, page
+
+    def body(self, fetched: FetchedPage) -> bytes:
+        """Return a page's body; raises `RecordError` where it is too large or damaged."""
+        most = self._most
+        try:
+            # A size that the body states is what the decompressor makes room for, whatever the limit.
+            if zstandard.frame_content_size(fetched.body) > most:
+                raise RecordError(f"not a FetchedPage: its body has more than {most} bytes")
+            return self._decompress.decompress(fetched.body, max_output_size=most)
+        except zstandard.ZstdError as error:
+            raise RecordError(f"not a FetchedPage: its body can't be decompressed: {error}") from error
+
 
 # Two sets of predicates may be asked in turn: those of the pages that come, and one for those that are kept.
 _parsed = lru_cache(maxsize=1000)(parse)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.judges.reading import PageReader
+from agents.judges.examiner import PageReader
 from agents.keep.records import packed
 from agents.web.client import Client
 from agents.web.result import Fetched

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.harvest import read_outcome
-from agents.judges.reading import PageReader
+from agents.judges.examiner import PageReader
 from agents.observation.positions import Positions
 from agents.predicates import Predicates
 from streams.records import (

@@ -1,4 +1,7 @@
-"""From what stands in quotes to a test: each reader raises ValueError that says what it expected."""
+"""From what stands in quotes to a test: each reader raises ValueError that says what it expected.
+
+Languages are ISO 639 codes of two letters, of three where there are no two.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -15,10 +18,21 @@ from models.predicate.functions import (
     UrlRegex,
     UrlSuffix,
 )
-from models.predicate.languages import LANGUAGES
 from models.predicate.syntax import Node
 from models.url import canonical, host
 from models.words import WORD, folded, words
+
+_CODES = """
+    ace af am an ar ary arz as az ba bcl be bg bn br bs ca crh cs cy da de dz el en eo es et eu ext fa fi fo
+    fr fuv fy ga gcf gcr gd gl gom grc gu gug guw ha hbo he hi hr ht hu hy id ig is it ja jv ka kab kik kk
+    km kn ko ku ky la lb lg lij ln lo lt ltg lv mg mk ml mn mr ms mt my ne nl nn no nso oc om or pa pcm pl
+    ps pt qu ro ru rw sa sdh se si sk sl sn so sq sr st sv sw ta te tg th tk tl tr tt ug uk ur uz uzs vec vi
+    vo wa wuu xh yo yue zh zu
+"""
+
+#: Those that the judge of languages tells apart.
+LANGUAGES = frozenset(_CODES.split())
+
 
 _NO_WORD = "expected a word (two letters or more, or a number of at most four digits)"
 _NOT_IN_A_HOST = re.compile(r"[\s#]")

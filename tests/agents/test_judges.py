@@ -14,14 +14,13 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from agents.judges.categories import CategoryJudge, load_judges
 from agents.judges.examples import load as load_examples
-from agents.judges.language import Language
 from agents.judges.training import train
-from agents.judges.verdicts import Verdicts
+from agents.judges.verdicts import Language, Verdicts
 from agents.offline.archive import Archive
 from agents.predicates import Predicates
 from models.classify.stored import ClassifierError
 from models.page import Page
-from models.predicate.languages import LANGUAGES
+from models.predicate.arguments import LANGUAGES
 from streams.configuration import ConfigurationError
 from streams.records import PredicateDefinition
 from streams.settings import JudgeSettings

@@ -5,7 +5,7 @@ It prints the name of each before it begins with it.
 
 import resource
 
-from agents.judges.language import Language
+from agents.judges.verdicts import Language
 from agents.web.parse import parse
 from models.duplicates.sketch import sketch
 from models.predicate import View
