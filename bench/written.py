@@ -9,7 +9,7 @@ from streams.transport.journal import Journal
 
 
 def appended(data: Path) -> Mapping[str, int]:
-    """Return the records that were appended to each topic and changelog, with those that are gone since."""
+    """Return the records that were appended to each topic, with those that are gone since."""
     with Journal.open(data / "journal", read_only=True) as journal:
         return {
             topic: sum(journal.end(topic, partition) for partition in range(meta.partitions))

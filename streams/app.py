@@ -8,6 +8,7 @@ from faust.tables import TableManager
 
 from streams.settings import Settings
 from streams.topics import APP_ID
+from streams.transport.embedded import SCHEME, register
 
 __all__ = ["APP_ID", "create_app", "watch"]
 
@@ -25,9 +26,10 @@ def create_app(settings: Settings, role: str | None = None) -> faust.App:
     On Kafka each role has an app, and thereby a consumer group, of its own; on the embedded log all share one.
     """
     kafka = settings.broker.startswith("kafka:")
+    register()
     app = faust.App(
         f"{APP_ID}-{role}" if kafka and role is not None else APP_ID,
-        store="rocksdb://",
+        store="rocksdb://" if kafka else f"{SCHEME}://",
         TableManager=Tables,
         datadir=str(settings.data.resolve()),
         autodiscover=False,
@@ -41,6 +43,9 @@ def create_app(settings: Settings, role: str | None = None) -> faust.App:
         # Counted in messages, and one may be a page of megabytes.
         stream_buffer_maxsize=256,
         stream_recovery_delay=0.0,
+        # Topics are made before, by `scentline topics create` or with the data directory, with what each needs.
+        topic_allow_declare=False,
+        topic_disable_leader=True,
         **(_kafka(settings) if kafka else {"broker": settings.broker, "topic_replication_factor": 1}),
     )
     if kafka:
@@ -70,9 +75,6 @@ def _kafka(settings: Settings) -> dict[str, Any]:
         "broker_request_timeout": max(REQUEST_SECONDS, 2 * kafka.session_seconds),
         "consumer_auto_offset_reset": "earliest",
         "topic_replication_factor": kafka.replication,
-        # Topics are made by `scentline topics create`, with what each needs; Faust makes none.
-        "topic_allow_declare": False,
-        "topic_disable_leader": True,
         # A standby would write the same table on another worker; a changelog is read in seconds.
         "table_standby_replicas": 0,
     }

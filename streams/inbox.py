@@ -1,12 +1,10 @@
 """The exactly-once inbox: a stateful agent's rows, committed in groups together with what they absorbed.
 
 A shard is one partition of a stateful agent: its inbox partition and its table partition. Messages are taken
-without being acknowledged; they change rows in memory and gather emissions. At the group's end
-
-(a) the emissions are sent, and the log has them;
-(b) the changed rows and the *mark row* are appended to the changelog as one record batch, whole or not at all;
-(c) the same rows and the changelog offset are written to RocksDB as one batch;
-(d) the inbox messages are acknowledged.
+without being acknowledged; they change rows in memory and gather emissions. At the group's end the emissions
+are sent, the changed rows and the *mark row* are written, and the messages are acknowledged. On the embedded
+log that is one batch of one database (`streams.transport.one_batch`), on Kafka these are four steps
+(`streams.transport.kafka.four_steps`).
 
 The mark row holds the last inbox offset absorbed and the last origin accepted of each source. After a crash
 at any point the rows are those of some group's end, the messages after the mark come again, and what they
@@ -15,7 +13,7 @@ emit again is recognised by its origin. So every fact is counted once, without t
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -24,7 +22,6 @@ import msgspec
 from models.errors import ScentlineError
 from streams.outbox import Message, Outbox
 from streams.records import Pack, RecordError
-from streams.transport.publisher import FencedError, Publisher
 
 Row = TypeVar("Row")
 
@@ -50,9 +47,6 @@ class Store(Protocol):
     def get(self, key: bytes) -> bytes | None:
         """Return a row's bytes."""
 
-    def write(self, rows: Mapping[bytes, bytes | None], changelog_offset: int) -> None:
-        """Write rows (None deletes) and the changelog offset they stand at, all or nothing."""
-
     def size(self) -> tuple[int, int]:
         """Return the rows, about, and the bytes they take."""
 
@@ -69,11 +63,15 @@ class Acknowledged(Protocol):
 
 @dataclass
 class Group:
-    """A closed group: what is to be sent, the rows as bytes, the messages absorbed, and when it was closed."""
+    """A closed group: what is to be sent, the rows as bytes, the messages absorbed, and when it was closed.
+
+    ``absorbed`` is the offset of the last message absorbed, -1 where none ever was.
+    """
 
     emissions: list[Message]
     rows: dict[bytes, bytes | None]
     messages: list[Acknowledged]
+    absorbed: int
     closed: float = field(default_factory=time.perf_counter)
 
 
@@ -205,9 +203,9 @@ class Shard(Generic[Row]):
         for key, row in self._dirty.items():
             if row is not None:
                 self._cache[key] = row
-        group = Group(self.outbox.take(), rows, self._messages)
-        self._dirty, self._messages, self._bytes, self._flying = {}, [], 0, rows
         absorbed = self.mark.offset
+        group = Group(self.outbox.take(), rows, self._messages, absorbed)
+        self._dirty, self._messages, self._bytes, self._flying = {}, [], 0, rows
         self.quarantined = {fact: why for fact, why in self.quarantined.items() if fact[0] > absorbed}
         return group
 
@@ -237,42 +235,48 @@ class LostShardError(ScentlineError):
     explains_itself = False
 
 
+class Committer(Protocol):
+    """How the groups of a stateful agent become safe on the log in use."""
+
+    async def claim(self, partition: int) -> Store:
+        """Become the one writer of a partition of the table; return it as the last group left it."""
+
+    def release(self, partition: int) -> None:
+        """Give a partition up."""
+
+    async def commit(self, shard: Shard[Any], group: Group, check: Callable[[], None]) -> None:
+        """Make a group safe: its emissions, its rows and how far it absorbed.
+
+        ``check`` is called before every write but the first, and ends the commit by what it raises.
+        """
+
+
 async def commit(
     shard: Shard[Any],
-    publisher: Publisher,
-    changelog: str,
+    committer: Committer,
     still_owned: Callable[[], bool],
     landed: Callable[[Group], None] | None = None,
 ) -> int:
     """Commit the shard's open group, if there is anything in it; return its number of messages.
 
     ``still_owned`` is asked before every write: a worker that was frozen while another took over should not
-    send what the other sends too. It can't write the changelog then: the publisher sees to that. Raises
+    send what the other sends too. It can't write the table's changelog then: the broker sees to that. Raises
     `LostShardError`; the shard must be dropped. ``landed`` is shown a group that is safe.
     """
+
+    def check() -> None:
+        if not still_owned():
+            raise LostShardError(f"partition {shard.partition} of {shard.outbox.source} has another owner")
+
     async with shard.lock:
         if not shard.pending:
             return 0
-        _check(still_owned, shard)
+        check()
         group = shard.close_group()
-        if group.emissions:
-            await publisher.send_all(group.emissions)
-            _check(still_owned, shard)
-        rows = list(group.rows.items())
-        try:
-            base = await publisher.append_batch(changelog, shard.partition, rows)
-        except FencedError as error:
-            raise LostShardError(str(error)) from error
-        _check(still_owned, shard)
-        shard.store.write(group.rows, base + len(rows) - 1)
+        await committer.commit(shard, group, check)
         shard.landed()
         for message in group.messages:
             message.ack()
         if landed is not None:
             landed(group)
         return len(group.messages)
-
-
-def _check(still_owned: Callable[[], bool], shard: Shard[Any]) -> None:
-    if not still_owned():
-        raise LostShardError(f"partition {shard.partition} of {shard.outbox.source} has another owner")

@@ -7,20 +7,15 @@ from functools import partial
 from typing import Any, Generic
 
 from streams.absorber import Absorber
-from streams.forgetting import check_not_forgetting
 from streams.handler import Handler, Row
-from streams.inbox import Codec, LostShardError, Shard, commit
+from streams.inbox import Codec, LostShardError, Shard, Store, commit
 from streams.metrics.catalogue import TABLE_BYTES, TABLE_ROWS
 from streams.metrics.groups import GroupMeter
 from streams.metrics.reading import Reading
 from streams.records import Pack
 from streams.runtime import Runtime
-from streams.tables import OPTIONS, TablePartition
-from streams.topics import APP_ID, Topic, changelog_of
+from streams.topics import Topic
 from streams.transport.publisher import FencedError
-
-#: Records of a changelog that wait to be written to the table while it is recovered.
-RECOVERY_RECORDS = 131_072
 
 
 class Stateful(Generic[Row]):
@@ -54,16 +49,7 @@ class Stateful(Generic[Row]):
         self._group_seconds = group_seconds or self._limits.group_seconds
         self._timers: dict[int, asyncio.TimerHandle] = {}
         app = runtime.app
-        self._partitions = runtime.publisher.partitions(topic.name)
-        self._changelog = changelog_of(APP_ID, table)
-        self._table = app.Table(
-            table,
-            partitions=self._partitions,
-            key_type=bytes,
-            value_type=bytes,
-            options=dict(OPTIONS),
-            changelog_topic=self._changelog_topic(),
-        )
+        self._committer = runtime.publisher.committer(app, table, topic.name)
         self._meter = GroupMeter(runtime.metrics, table, topic.name)
         self._generation = -1
         runtime.watch(self._measure)
@@ -71,22 +57,6 @@ class Stateful(Generic[Row]):
         app.agent(runtime.channel(topic), name=f"{table}-inbox")(runtime.guarded(self._run))
         app.on_partitions_revoked.connect(self._revoked)
         app.on_rebalance_complete.connect(self._recovered)
-
-    def _changelog_topic(self) -> Any:
-        """Return the changelog as Faust would make it, but with a name that does not hang on the app's."""
-        return self.runtime.app.topic(
-            self._changelog,
-            key_type=bytes,
-            value_type=bytes,
-            key_serializer="raw",
-            value_serializer="raw",
-            partitions=self._partitions,
-            compacting=True,
-            acks=False,
-            internal=True,
-            maxsize=RECOVERY_RECORDS,
-            allow_empty=True,
-        )
 
     # partitions
 
@@ -101,7 +71,7 @@ class Stateful(Generic[Row]):
         generation = app.consumer_generation_id
         owned = [tp.partition for tp in app.assignor.assigned_actives() if tp.topic == self.topic.name]
         try:
-            stores = await asyncio.gather(*map(self._claim, owned))
+            stores = await asyncio.gather(*map(self._committer.claim, owned))
         except FencedError:
             app.transport.rejoin()  # another claims the same: one of the two does not know yet that it lost it
         except Exception as error:
@@ -112,18 +82,7 @@ class Stateful(Generic[Row]):
                 for partition, store in zip(owned, stores, strict=True):
                     self._open(partition, store)
 
-    async def _claim(self, partition: int) -> TablePartition:
-        """Become the one writer of a partition's changelog, with all in the table that others wrote before."""
-        store = TablePartition(self._table.data._db_for_partition(partition))
-        known = store.changelog_offset()
-        entries = await self.runtime.publisher.claim(self._changelog, partition, known)
-        if entries:
-            rows = {entry.key: entry.value for entry in entries if entry.key is not None}
-            store.write(rows, entries[-1].offset)
-        check_not_forgetting(store, f"table {self._name}")
-        return store
-
-    def _open(self, partition: int, store: TablePartition) -> Shard[Row]:
+    def _open(self, partition: int, store: Store) -> Shard[Row]:
         source = f"{self.topic.name}/{partition}"
         shard = Shard(partition, source, store, self._codec, self._limits.cached_rows)
         self.shards[partition] = shard
@@ -139,7 +98,7 @@ class Stateful(Generic[Row]):
         timer = self._timers.pop(shard.partition, None)
         if timer is not None:
             timer.cancel()
-        self.runtime.publisher.release(self._changelog, shard.partition)
+        self._committer.release(shard.partition)
         self._handler.closed(shard)
 
     def owns(self, shard: Shard[Row]) -> bool:
@@ -247,7 +206,7 @@ class Stateful(Generic[Row]):
             timer.cancel()
         try:
             owned = partial(self.owns, shard)
-            await commit(shard, self.runtime.publisher, self._changelog, owned, self._meter.landed)
+            await commit(shard, self._committer, owned, self._meter.landed)
         except LostShardError:
             self._meter.lost()
             if self.shards.get(shard.partition) is shard:

@@ -28,8 +28,8 @@ from models.url import host
 from streams.inbox import MARK, Mark
 from streams.records import Access, Count, Outcome
 from streams.settings import Settings
-from streams.tables import TablePartition, open_read_only
 from streams.topics import ACCESSES, EVIDENCE, TABLES
+from streams.transport.database import TablePartition
 from streams.transport.journal import Journal
 
 
@@ -43,7 +43,7 @@ def audit(settings: Settings) -> AuditReport:
     settings = of_crawl(settings)
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         report = AuditReport()
-        tables = {name: open_read_only(settings.data, name) for name in TABLES}
+        tables = {name: journal.table(name) for name in TABLES}
         report.behind = sum(_behind(journal, TABLES[name].name, parts) for name, parts in tables.items())
         report.quarantined = sum(
             _mark(part).quarantined for parts in tables.values() for part in parts.values()

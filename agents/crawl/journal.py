@@ -1,15 +1,14 @@
-"""The embedded log of a crawl's data directory, with every topic made."""
+"""The embedded log of a crawl's data directory, with every topic and table made."""
 
 from agents.privacy.plan import check_nothing_pending
-from streams.app import APP_ID
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
-from streams.topics import TABLES, TOPICS, changelog_of
+from streams.topics import TABLES, TOPICS
 from streams.transport.journal import Journal
 
 
 def open_journal(settings: Settings) -> Journal:
-    """Open the data directory's journal for writing and make the topics that are missing.
+    """Open the data directory's journal for writing and make the topics and tables that are missing.
 
     Raises `ConfigurationError` where the settings ask for another log than the one embedded there, or for
     another number of partitions than it has, and where forgetting a user was interrupted.
@@ -42,4 +41,4 @@ def _make_topics(journal: Journal, partitions: int) -> None:
             most=topic.most,
         )
     for table in TABLES:
-        journal.create_topic(changelog_of(APP_ID, table), partitions, retention=None, compacted=True)
+        journal.create_table(table, partitions)

@@ -27,7 +27,6 @@ from models.traps.barren import space
 from models.url import host
 from streams.inbox import Codec, Shard
 from streams.settings import Settings
-from streams.tables import open_read_only
 from streams.topics import partition_of
 from streams.transport.journal import Journal
 
@@ -69,7 +68,12 @@ def explain(settings: Settings, url: str) -> Explanation | None:
 
     ``settings.frontier.rule`` is the crawl's.
     """
-    frontier = open_read_only(settings.data, "frontier")
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
+        return _explained(journal, settings, url)
+
+
+def _explained(journal: Journal, settings: Settings, url: str) -> Explanation | None:
+    frontier = journal.table("frontier")
     partition = partition_of(host(url), len(frontier))
     codec: Codec[FrontierRow] = Codec(FrontierRow)
     shard: FrontierShard = Shard(partition, "explain", frontier[partition], codec, 10_000)
@@ -79,9 +83,8 @@ def explain(settings: Settings, url: str) -> Explanation | None:
     found = Explanation(row, hub_of(shard, url), spent=_spent(settings, shard, url))
     if settings.frontier.depth:
         found.beyond = why_beyond(row, depth_of(shard, host(url)), settings.frontier.depth_share)
-    with Journal.open(settings.data / "journal", read_only=True) as journal:
-        topics = {each.name: parse(each.expression).topic for each in definitions(journal)}
-        found.standing_back = why_standing_back(journal, url, settings.frontier)
+    topics = {each.name: parse(each.expression).topic for each in definitions(journal)}
+    found.standing_back = why_standing_back(journal, url, settings.frontier)
     patterns = _patterns(settings, shard, url)
     if patterns is not None and settings.frontier.visited_patterns_only:
         found.unvisited = patterns.unvisited(url)
@@ -89,9 +92,9 @@ def explain(settings: Settings, url: str) -> Explanation | None:
     if importance is not None:
         _by_ordering(found, importance, shard, topics)
     elif settings.frontier.rule == "learned":
-        _by_learned(found, settings, shard, topics, patterns if settings.patterns else None)
+        _by_learned(journal, found, settings, shard, topics, patterns if settings.patterns else None)
     else:
-        _by_paper(found, settings, shard, topics)
+        _by_paper(journal, found, settings, shard, topics)
     return found
 
 
@@ -110,10 +113,10 @@ def _spent(settings: Settings, shard: FrontierShard, url: str) -> str:
     return why_spent(row, settings.frontier) if isinstance(row, SpaceRow) else ""
 
 
-def _taught(scorer: Scorer, settings: Settings, topics: Mapping[str, tuple[str, ...]]) -> None:
+def _taught(scorer: Scorer, journal: Journal, topics: Mapping[str, tuple[str, ...]]) -> None:
     for name in topics:
         scorer.add_predicate(name, topics[name])
-    for interest in interests(settings.data):
+    for interest in interests(journal):
         scorer.learn(interest)
 
 
@@ -126,11 +129,15 @@ def _by_ordering(
 
 
 def _by_paper(
-    found: Explanation, settings: Settings, shard: FrontierShard, topics: Mapping[str, tuple[str, ...]]
+    journal: Journal,
+    found: Explanation,
+    settings: Settings,
+    shard: FrontierShard,
+    topics: Mapping[str, tuple[str, ...]],
 ) -> None:
     known = lessons(settings.frontier.rule)
     scorer = PaperScorer(settings.learn, known, drift=0)
-    _taught(scorer, settings, topics)
+    _taught(scorer, journal, topics)
     for predicate in sorted(topics):
         weights = scorer.weights(predicate)
         parts: list[Contribution] = []
@@ -143,6 +150,7 @@ def _by_paper(
 
 
 def _by_learned(
+    journal: Journal,
     found: Explanation,
     settings: Settings,
     shard: FrontierShard,
@@ -153,7 +161,7 @@ def _by_learned(
     if ranks is not None:
         ranks.open(shard)
     scorer = learned_scorer(settings.learn, ranks, patterns)
-    _taught(scorer, settings, topics)
+    _taught(scorer, journal, topics)
     for predicate in sorted(topics):
         known = scorer.known(predicate)
         values = found.row.inputs.get(predicate) or scorer.inputs(shard, found.row, predicate)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 
 import msgspec
 
@@ -17,13 +16,13 @@ from agents.learn.rows import (
 )
 from models.learner.calibration import Calibration
 from streams.records import COMBINER, Interest, Weighting
-from streams.tables import open_read_only
+from streams.transport.journal import Journal
 
 
-def interests(data: Path) -> Iterator[Interest]:
-    """Yield all that the crawl in ``data`` has learned; raises `TableMissingError` where there is none."""
+def interests(journal: Journal) -> Iterator[Interest]:
+    """Yield all that a crawl has learned; raises `TableMissingError` where there is none."""
     decode = msgspec.msgpack.Decoder(LearnRow).decode
-    for part in open_read_only(data, "interests").values():
+    for part in journal.table("interests").values():
         for key, raw in chain(part.scan(FEATURE_PREFIX), part.scan(MODEL_PREFIX)):
             row = decode(raw)
             if isinstance(row, FeatureRow):

@@ -14,14 +14,14 @@ from agents.inspect.record import accesses
 from agents.privacy.plan import Bounds
 from streams.records import Access
 from streams.settings import Settings
-from streams.tables import TableMissingError, open_read_only
+from streams.transport.database import TableMissingError
 from streams.transport.journal import Journal
 
 
 def bounds_of(old: str, settings: Settings, journal: Journal) -> Bounds:
     """Return the bounds of what may take the place of the pseudonym ``old`` in a data directory."""
     visitors = visitors_of(pages_of(old, accesses(journal)), accesses(journal))
-    return bounds(old, visitors, _pages(settings), settings.frontier.visitors)
+    return bounds(old, visitors, _pages(journal), settings.frontier.visitors)
 
 
 def pages_of(old: str, found: Iterable[Access]) -> frozenset[str]:
@@ -55,9 +55,9 @@ def bounds(old: str, visitors: Mapping[str, set[str]], rows: Iterable[PageRow], 
     return Bounds(above, below)
 
 
-def _pages(settings: Settings) -> Iterator[PageRow]:
+def _pages(journal: Journal) -> Iterator[PageRow]:
     try:
-        parts = open_read_only(settings.data, "frontier")
+        parts = journal.table("frontier")
     except TableMissingError:
         return
     decode = msgspec.msgpack.Decoder(FrontierRow).decode

@@ -19,8 +19,8 @@ from agents.privacy.plan import Replacement
 from streams.forgetting import FORGETTING
 from streams.settings import Settings
 from streams.transport.kafka.admin import kept
+from streams.transport.kafka.four_steps import ChangelogWriter
 from streams.transport.layout import Entry
-from streams.transport.publisher import Publisher
 
 #: No record has this offset: whoever claims with it is given none to read.
 _ALL_KNOWN = 2**63 - 1
@@ -33,7 +33,7 @@ Wanted = Callable[[bytes, bytes], bool]
 class Changelogs:
     """The partitions ``places`` of changelogs, the last of which is the deciding one: best a small one."""
 
-    def __init__(self, settings: Settings, publisher: Publisher, places: Sequence[Place]) -> None:
+    def __init__(self, settings: Settings, publisher: ChangelogWriter, places: Sequence[Place]) -> None:
         self._settings = settings
         self._publisher = publisher
         self.places = places

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from agents.crawl.connect import connect
 from agents.frontier.keys import page_key
 from agents.frontier.rows import FrontierRow, PageRow
 from agents.inspect.record import accesses_of
@@ -22,6 +21,7 @@ from streams.topic_configs import declared
 from streams.topics import ACCESSES, APP_ID, HOUR, INBOXES, TABLES, TOPICS, Topic, changelog_of, group_of
 from streams.transport.kafka.admin import Admin, kept
 from streams.transport.kafka.connection import KafkaError
+from streams.transport.kafka.log import connected
 from streams.transport.publisher import FencedError, Publisher
 
 #: That of the frontier; all changelogs are declared alike.
@@ -173,7 +173,7 @@ class _Forgetting:
         self._deleted = Deleted()
 
     async def run(self, old: str) -> ForgottenOnKafka:
-        async with connect(self._settings) as log:
+        async with connected(self._settings) as log:
             # The last place decides, and is read for that: the rows of the table harvest are the smallest.
             places = self._places(changelog_of(APP_ID, table) for table in TABLES)
             changelogs = Changelogs(self._settings, log.publisher, places)

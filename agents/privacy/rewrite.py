@@ -1,91 +1,60 @@
-"""Replacing one pseudonym by another in everything that a data directory's databases hold."""
+"""Replacing one pseudonym by another in everything that a data directory's database holds."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
-from rocksdict import Options, Rdict, WriteBatch
+from rocksdict import WriteBatch
 
 from agents.privacy.plan import Replacement
-from streams.transport.database import Database, open_writer, storage_error
+from streams.transport.database import Database, TablePartition, open_writer
 
 #: Entries written at once.
 _BATCH = 1_000
 
 
 def rewrite(data: Path, replacement: Replacement) -> int:
-    """Replace the pseudonym in the journal and in every table; return how many entries held it.
+    """Replace the pseudonym in the log and in every table; return how many entries held it.
 
     Both have the same length and stand in keys and values as they are, so that no record needs to be decoded.
     What was replaced already is not found again: after a crash it can be done once more.
     """
-    replaced = _replace(_journal(data), replacement)
-    for path in tables(data):
-        replaced += _replace(_table(path), replacement)
-    return replaced
+    with closing(open_writer(data / "journal")) as db:
+        return _replace(db.log, replacement) + sum(_replace(part, replacement) for part in tables(db))
 
 
 def purge(data: Path) -> None:
-    """Write every database anew, without what was replaced or deleted in it.
+    """Write the database anew, without what was replaced or deleted in it.
 
-    Each is opened once more, since RocksDB notes the first and last key of each file it had until then.
+    It is opened once more, since RocksDB notes the first and last key of each file it had until then.
     """
-    _compact(_journal(data))
-    _journal(data).close()
-    for path in tables(data):
-        _compact(_table(path))
-        _table(path).close()
+    with closing(open_writer(data / "journal")) as db:
+        db.compact()
+    open_writer(data / "journal").close()
 
 
 def delete(data: Path, keys: Iterable[bytes]) -> None:
-    """Delete entries of the journal."""
-    db = _journal(data)
-    try:
+    """Delete entries of the log."""
+    with closing(open_writer(data / "journal")) as db:
         batch = WriteBatch(raw_mode=True)
         for key in keys:
             batch.delete(key)
         db.write(batch)
-    finally:
-        db.close()
 
 
-def tables(data: Path) -> list[Path]:
-    """Return the databases of the tables."""
-    return sorted((data / "v1" / "tables").glob("*.db"))
+def tables(db: Database) -> Iterable[TablePartition]:
+    """Return the partitions of all tables."""
+    return db.columns.values()
 
 
-def _journal(data: Path) -> Database:
-    return open_writer(data / "journal")
-
-
-def _table(path: Path) -> Database:
-    try:
-        return Database(Rdict(str(path), Options(raw_mode=True)), path)
-    except Exception as error:
-        raise storage_error("opening the table in", path, error) from error
-
-
-def _compact(db: Database) -> None:
-    try:
-        db.compact()
-    finally:
-        db.close()
-
-
-def _replace(db: Database, replacement: Replacement) -> int:
+def _replace(part: TablePartition, replacement: Replacement) -> int:
     replaced = 0
-    try:
-        for entries in _batches(entry for entry in db.items() if replacement.concerns(*entry)):
-            batch = WriteBatch(raw_mode=True)
-            for entry in entries:
-                for key, value in replacement.of(*entry):
-                    if value is None:
-                        batch.delete(key)
-                    else:
-                        batch.put(key, value)
-            db.write(batch)
-            replaced += len(entries)
-    finally:
-        db.close()
+    for entries in _batches(entry for entry in part.scan(b"") if replacement.concerns(*entry)):
+        batch = WriteBatch(raw_mode=True)
+        for entry in entries:
+            part.stage(batch, dict(replacement.of(*entry)))
+        part.write(batch)
+        replaced += len(entries)
     return replaced
 
 

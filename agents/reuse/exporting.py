@@ -30,7 +30,7 @@ from models.reuse.checks import LearnedStateError
 from models.reuse.learned import Cell, Combining, Learned, effect
 from models.reuse.stored import State, pack
 from streams.settings import Settings
-from streams.tables import TablePartition, open_read_only
+from streams.transport.database import TablePartition
 from streams.transport.journal import Journal
 
 #: Features of a predicate in a file at most: those of largest effect.
@@ -76,8 +76,12 @@ def read_state(settings: Settings, users: bool, most: int) -> State:
     Pseudonyms of users are among them where ``users`` says so.
     """
     with Journal.open(settings.data / "journal", read_only=True) as journal:
-        expressions = {each.name: each.expression for each in definitions(journal)}
-    parts = open_read_only(settings.data, "interests")
+        return _state(journal, settings, users, most)
+
+
+def _state(journal: Journal, settings: Settings, users: bool, most: int) -> State:
+    expressions = {each.name: each.expression for each in definitions(journal)}
+    parts = journal.table("interests")
     bases = dict(_cells(_base(parts)))
     if not bases:
         raise LearnedStateError(f"{settings.data}: the crawl there has judged no page, expected at least one")

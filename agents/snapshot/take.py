@@ -7,13 +7,14 @@ import shutil
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from rocksdict import WriteBatch
+
 from agents.crawl.fixed import keep_fixed
 from agents.frontier.rows import INSTANT
 from agents.inspect.record import entries, outcomes_of
 from streams.configuration import ConfigurationError
 from streams.forgetting import check_not_forgetting
 from streams.settings import Settings
-from streams.tables import writing
 from streams.topics import APP_ID, FETCHES, OUTCOMES, PAGES, PROXY_LOG, TABLES, TOPICS, changelog_of
 from streams.transport.journal import Journal
 from streams.transport.kafka.admin import Admin, kept
@@ -66,6 +67,7 @@ class _Copying:
         records = 0
         for name, table in changelogs.items():
             self._progress(name)
+            self._journal.create_table(table, found[name].partitions)
             records += sum(self._table(name, table, n) for n in range(found[name].partitions))
         for topic in TOPICS:
             self._progress(topic.name)
@@ -91,12 +93,14 @@ class _Copying:
 
     def _table(self, changelog: str, table: str, partition: int) -> int:
         records = 0
-        with writing(self._settings.data, table, partition) as store:
-            for chunk in _chunks(kept(self._settings, changelog, partition)):
-                rows = {entry.key: entry.value for entry in chunk if entry.key not in (None, CLAIM)}
-                store.write({key: value for key, value in rows.items() if key}, chunk[-1].offset)
-                records += len(chunk)
-            check_not_forgetting(store, "snapshot")
+        store = self._journal.table(table)[partition]
+        for chunk in _chunks(kept(self._settings, changelog, partition)):
+            rows = {entry.key: entry.value for entry in chunk if entry.key not in (None, CLAIM)}
+            batch = WriteBatch(raw_mode=True)
+            store.stage(batch, {key: value for key, value in rows.items() if key})
+            store.write(batch)
+            records += len(chunk)
+        check_not_forgetting(store, "snapshot")
         return records
 
     def _topic(self, name: str, partitions: int) -> int:

@@ -16,7 +16,7 @@ from agents.snapshot.take import take
 from bench.faults.cluster import Cluster
 from streams.records import Access
 from streams.settings import Settings
-from streams.tables import open_read_only
+from streams.transport.journal import Journal
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ def accepted(log: Path, settings: Settings) -> int:
 
 def _users(data: Path) -> Iterator[UserRow]:
     decode = msgspec.msgpack.Decoder(UserRow).decode
-    for part in open_read_only(data, "users").values():
-        for _, raw in part.scan(USER_PREFIX):
-            yield decode(raw)
+    with Journal.open(data / "journal", read_only=True) as journal:
+        for part in journal.table("users").values():
+            for _, raw in part.scan(USER_PREFIX):
+                yield decode(raw)

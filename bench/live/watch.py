@@ -8,7 +8,8 @@ import msgspec
 
 from agents.frontier.keys import page_key
 from agents.frontier.rows import FrontierRow, PageRow
-from streams.tables import TableMissingError, open_read_only
+from streams.transport.database import JournalMissingError, TableMissingError
+from streams.transport.journal import Journal
 
 LOOK_SECONDS = 0.1
 
@@ -22,13 +23,14 @@ def visits(data: Path, urls: Mapping[str, float]) -> dict[str, int]:
     decode = msgspec.msgpack.Decoder(FrontierRow).decode
     found = {}
     try:
-        for part in open_read_only(data, "frontier").values():
-            for url in urls:
-                raw = part.get(page_key(url))
-                row = decode(raw) if raw is not None else None
-                if isinstance(row, PageRow) and row.visits:
-                    found[url] = row.visits
-    except TableMissingError:
+        with Journal.open(data / "journal", read_only=True) as journal:
+            for part in journal.table("frontier").values():
+                for url in urls:
+                    raw = part.get(page_key(url))
+                    row = decode(raw) if raw is not None else None
+                    if isinstance(row, PageRow) and row.visits:
+                        found[url] = row.visits
+    except (JournalMissingError, TableMissingError):
         return {}
     return found
 

@@ -9,7 +9,6 @@ from faust.types import TP, ConsumerMessage
 
 from streams.topics import partition_of
 from streams.transport.assignment import assign_everything
-from streams.transport.declaration import declare
 from streams.transport.layout import Entry
 from streams.transport.on_journal import OnJournal
 from streams.transport.retention import Clock
@@ -21,10 +20,8 @@ POLL_RECORDS = 400
 POLL_BUFFER_SHARE = 8
 POLL_BYTES = 8 * 1024 * 1024
 
-#: Retention and compaction are looked after this often, in steps with pauses between them.
-CLEAN_SECONDS = 1.0
-CLEAN_RECORDS = 500
-CLEAN_PAUSE_SECONDS = 0.02
+#: What is too old is dropped this often: what is kept for a day may stay a minute longer.
+CLEAN_SECONDS = 60.0
 
 
 class Consumer(OnJournal, FaustConsumer):
@@ -44,12 +41,12 @@ class Consumer(OnJournal, FaustConsumer):
 
     # assignment
 
+    async def create_topic(self, *_: Any, **__: Any) -> None:
+        """Do nothing: topics are made with the data directory."""
+
     async def subscribe(self, topics: Iterable[str]) -> None:
-        """Take every partition of the topics; a topic that does not exist is made."""
-        names = sorted(topics)
-        for name in names:
-            if name not in self._journal.topics():
-                declare(self._journal, name, self.app.conf.topic_partitions)
+        """Take every partition of the topics. Faust asks for the tables' changelogs too, and there are none."""
+        names = sorted(set(topics) - self.app.tables.changelog_topics)
         counts = {name: self._journal.partitions(name) for name in names}
         assigned = {TP(name, partition) for name, count in counts.items() for partition in range(count)}
         if assigned != self._assigned:
@@ -113,19 +110,21 @@ class Consumer(OnJournal, FaustConsumer):
             await self.seek(tp, offset)
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
-        """Go on from what the group committed, else from the start; a changelog from where it stands."""
+        """Go on from what the group committed, else from the start."""
         positions = {tp: self._resumption(tp) for tp in self._assigned}
         self._positions.update(positions)
         self._stop_idling()
         return positions
 
     def _resumption(self, tp: TP) -> int:
-        if tp in self._positions and self._is_changelog_tp(tp):
-            return self._positions[tp]
         return max(self._journal.start(*tp), self._journal.committed(self.app.conf.id, *tp) or 0)
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
-        self._journal.commit(self.app.conf.id, offsets)
+        group, journal = self.app.conf.id, self._journal
+        # A stateful agent's offsets are written with its groups.
+        news = {tp: offset for tp, offset in offsets.items() if journal.committed(group, *tp) != offset}
+        if news:
+            journal.commit(group, news)
         return True
 
     # reading
@@ -213,9 +212,4 @@ class Consumer(OnJournal, FaustConsumer):
         now = Clock()
         while not self.should_stop:
             await self.sleep(CLEAN_SECONDS)
-            while not self.should_stop and self._settled and self._journal.clean(now(), CLEAN_RECORDS):
-                await self.sleep(CLEAN_PAUSE_SECONDS)
-
-    @property
-    def _settled(self) -> bool:
-        return bool(self._assigned) and not self.app.rebalancing
+            self._journal.drop_expired(now())

@@ -1,5 +1,12 @@
-"""Opening a journal's RocksDB: for writing, by one process, or for reading beside it."""
+"""A data directory's RocksDB: the log and every table, in one database with column families.
 
+One process opens it for writing; others read beside it. What is written as one batch is there whole or not at
+all, and batches are there in their order. Nothing waits for the disk, so that a failure of power may cost the
+last of them. What remains is the write-ahead log up to some batch, for all column families the same one: before
+RocksDB writes one of them to a file, it has the log synchronised so far as the file goes.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +15,7 @@ from rocksdict import (
     BlockBasedOptions,
     BottommostLevelCompaction,
     Cache,
+    ColumnFamily,
     CompactOptions,
     DBCompressionType,
     Options,
@@ -18,6 +26,10 @@ from rocksdict import (
 from models.errors import ScentlineError
 
 _MEGABYTE = 1024 * 1024
+_DEFAULT = "default"
+_SIZES = ("rocksdb.estimate-num-keys", "rocksdb.total-sst-files-size", "rocksdb.size-all-mem-tables")
+#: Blocks that were read, of every column family that the process has open.
+_CACHE = Cache(64 * _MEGABYTE)
 
 
 class JournalInUseError(ScentlineError):
@@ -28,20 +40,94 @@ class JournalMissingError(ScentlineError):
     """There is no journal to read."""
 
 
+class JournalFormatError(ScentlineError):
+    """The journal has another format than this version of the program reads."""
+
+
+class TableMissingError(ScentlineError, FileNotFoundError):
+    """There is no table to read."""
+
+
 class StorageError(ScentlineError):
     """The disk does not take what is written, or what it holds is damaged; the text says which and where."""
 
 
-class Database:
-    """A RocksDB whose failures to write are `StorageError`; ``path`` is where it lies."""
+class TablePartition:
+    """One partition of a table: a column family, or without a ``handle`` a database of its own."""
 
-    def __init__(self, db: Any, path: Path) -> None:
+    def __init__(self, db: Rdict, handle: ColumnFamily | None = None) -> None:
+        self.db = db
+        self._handle = handle
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a row's bytes; raises `StorageError` where the disk does not give them."""
+        try:
+            value: bytes | None = self.db.get(key)
+        except Exception as error:
+            raise storage_error("reading", Path(self.db.path()), error) from error
+        return value
+
+    def stage(self, batch: WriteBatch, rows: Mapping[bytes, bytes | None]) -> None:
+        """Add rows (None deletes) to what a batch writes to the database."""
+        for key, value in rows.items():
+            if value is None:
+                batch.delete(key, self._handle)
+            else:
+                batch.put(key, value, self._handle)
+
+    def write(self, batch: WriteBatch) -> None:
+        """Write a batch, whole or not at all. Raises `StorageError` where the disk does not take it."""
+        try:
+            self.db.write(batch)
+        except Exception as error:
+            raise storage_error("writing to", Path(self.db.path()), error) from error
+
+    def size(self) -> tuple[int, int]:
+        """Return the rows, as RocksDB estimates them, and the bytes of its files and buffers."""
+        rows, files, buffers = (self.db.property_int_value(name) or 0 for name in _SIZES)
+        return rows, files + buffers
+
+    def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """Yield rows whose key starts with ``prefix``, in key order, those after key ``after`` only."""
+        for key, value in self.db.items(from_key=after or prefix):
+            if not key.startswith(prefix):
+                return
+            if key != after:
+                yield key, value
+
+    def close(self) -> None:
+        """Let go of the column family: its database stays open as long as anybody holds one."""
+        self._handle = None
+        self.db.close()
+
+
+class Database:
+    """A RocksDB whose failures to write are `StorageError`; ``path`` is where it lies.
+
+    What has no column family stands in the default one.
+    """
+
+    def __init__(self, db: Rdict, path: Path, columns: Iterable[str] = ()) -> None:
         self._db = db
         self._path = path
         self._failed = False
         # Read as often as a page has words: without a step in between.
         self.get = db.get
         self.items = db.items
+        self.log = TablePartition(db)
+        self.columns = {name: self._column(name) for name in columns}
+
+    def _column(self, name: str) -> TablePartition:
+        return TablePartition(self._db.get_column_family(name), self._db.get_column_family_handle(name))
+
+    def make_column(self, name: str) -> None:
+        """Make a column family."""
+        try:
+            self._db.create_column_family(name, _options())
+        except Exception as error:
+            self._failed = True
+            raise storage_error("writing to", self._path, error) from error
+        self.columns[name] = self._column(name)
 
     def write(self, batch: WriteBatch) -> None:
         """Write a batch, whole or not at all."""
@@ -66,8 +152,9 @@ class Database:
         options: Any = CompactOptions()
         options.set_bottommost_level_compaction(BottommostLevelCompaction.force())
         try:
-            self._db.flush()
-            self._db.compact_range(None, None, compact_opt=options)
+            for db in (self._db, *(column.db for column in self.columns.values())):
+                db.flush()
+                db.compact_range(None, None, compact_opt=options)
         except Exception as error:
             self._failed = True
             raise storage_error("writing to", self._path, error) from error
@@ -75,6 +162,8 @@ class Database:
     def close(self) -> None:
         """Close it; one that failed to write has said so, and fails once more."""
         try:
+            for column in self.columns.values():
+                column.close()
             self._db.close()
         except Exception as error:
             if not self._failed:
@@ -93,7 +182,7 @@ def open_writer(path: Path) -> Database:
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return Database(Rdict(str(path), _options()), path)
+        return _opened(path, AccessType.read_write())
     except Exception as error:
         # RocksDB tells of its lock in so many ways; where the lock file can't even be made, it is the disk.
         if "lock" in str(error).lower() and "permi" not in str(error).lower():
@@ -113,26 +202,34 @@ def open_reader(path: Path, scratch: str) -> Database:
         raise JournalMissingError(
             f"reading the journal in {path}: nothing there; expected the data directory of a crawl"
         )
-    options = _options()
-    options.set_max_open_files(-1)  # what the writer deletes must stay readable here
     try:
-        return Database(Rdict(str(path), options, access_type=AccessType.secondary(scratch)), path)
+        return _opened(path, AccessType.secondary(scratch))
     except Exception as error:
         raise storage_error("reading the journal in", path, error) from error
 
 
+def _opened(path: Path, access: AccessType) -> Database:
+    found = Rdict.list_cf(str(path)) if (path / "CURRENT").exists() else []
+    names = [name for name in found if name != _DEFAULT]
+    options = _options()
+    options.set_db_write_buffer_size(64 * _MEGABYTE)
+    options.set_max_total_wal_size(128 * _MEGABYTE)
+    options.set_max_open_files(-1)  # what a writer deletes must stay readable to who reads beside it
+    options.set_keep_log_file_num(2)
+    options.set_max_log_file_size(_MEGABYTE)
+    return Database(Rdict(str(path), options, {name: _options() for name in names}, access), path, names)
+
+
 def _options() -> Options:
+    """Return the options of a column family."""
     blocks = BlockBasedOptions()
     blocks.set_bloom_filter(10, False)
-    blocks.set_block_cache(Cache(32 * _MEGABYTE))
+    blocks.set_block_cache(_CACHE)
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.set_block_based_table_factory(blocks)
     options.set_compression_type(DBCompressionType.lz4())
     options.set_write_buffer_size(32 * _MEGABYTE)
-    options.set_max_total_wal_size(128 * _MEGABYTE)
-    options.set_keep_log_file_num(2)
-    options.set_max_log_file_size(_MEGABYTE)
     # deleted records are skipped one by one until their file is compacted: have that done early
     options.add_compact_on_deletion_collector_factory(1000, 500, 0.5)
     return options

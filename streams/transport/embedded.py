@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from faust.stores import STORES
 from faust.transport import base
 from faust.transport.drivers import TRANSPORTS
 
@@ -19,8 +20,9 @@ SCHEME = "embedded"
 
 
 def register() -> None:
-    """Make Faust know the scheme where the project's entry points are not installed."""
+    """Make Faust know the scheme, of the broker and of the tables' store."""
     TRANSPORTS.aliases.setdefault(SCHEME, "streams.transport.embedded:Transport")
+    STORES.aliases.setdefault(SCHEME, "streams.transport.one_batch:Store")
 
 
 class Transport(base.Transport):

@@ -1,10 +1,11 @@
-"""The embedded log: topics and partitions of records in one RocksDB, written by one process.
+"""The embedded log: topics, partitions of records and tables of rows in one RocksDB, written by one process.
 
-Records and the offset that comes next are written in one batch, so a process killed at any moment leaves
-every partition without gaps and every batch whole. Nothing waits for the disk: a write is safe from the
-death of the process at once, while a failure of power or kernel may cost the last seconds' writes, of this
-journal and of the tables beside it each by itself. A table that is then ahead of its changelog must be
-deleted; it is rebuilt from the changelog.
+Records, the offset that comes next, and what else is written with them are one batch
+(`streams.transport.database` says what that means): a process killed at any moment leaves every partition
+without gaps and every batch whole.
+
+A *compacted* topic keeps the newest record of each key: a record takes the place of the one before in the batch
+that appends it. A record without a value, which says that the key is deleted, stays as any other.
 """
 
 import asyncio
@@ -12,15 +13,20 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 from rocksdict import WriteBatch
 
 from models.errors import ScentlineError
-from streams.transport.compaction import compact
-from streams.transport.database import open_reader, open_writer
-from streams.transport.layout import Entry, TopicMeta, encode_record, pack_offset, unpack_offset
+from streams.transport.database import (
+    JournalFormatError,
+    TableMissingError,
+    TablePartition,
+    open_reader,
+    open_writer,
+)
+from streams.transport.layout import FORMAT, Entry, TopicMeta, encode_record, pack_offset, unpack_offset
 from streams.transport.partition import Partition
 from streams.transport.retention import drop_expired
 from streams.transport.waiting import Place, Waiters
@@ -39,7 +45,7 @@ class UnknownTopicError(ScentlineError, LookupError):
 
 
 class Journal:
-    """An append-only log of topics and partitions in a directory. Use it from one thread.
+    """Topics and tables, both in partitions, in a directory. Use it from one thread.
 
     >>> with tempfile.TemporaryDirectory() as directory, Journal.open(Path(directory)) as journal:
     ...     journal.create_topic("pages", 2, retention=60.0, compacted=False)
@@ -56,15 +62,21 @@ class Journal:
         self.read_only = read_only
         self._users = 0
         self._scratch = tempfile.TemporaryDirectory() if read_only else None
-        try:
-            self._db: Any = open_reader(path, self._scratch.name) if self._scratch else open_writer(path)
-        except Exception:
-            self._clear_scratch()
-            raise
         self._topics: dict[str, TopicMeta] = {}
         self._logs: dict[Place, Partition] = {}
         self.waiters = Waiters()
-        self._load()
+        try:
+            self._db = open_reader(path, self._scratch.name) if self._scratch else open_writer(path)
+        except Exception:
+            self._clear_scratch()
+            raise
+        try:
+            self._check_format()
+            self._load()
+        except Exception:
+            self._db.close()
+            self._clear_scratch()
+            raise
 
     # opening and closing
 
@@ -74,8 +86,8 @@ class Journal:
 
         A process that opens a directory twice gets the same object. With ``read_only`` the journal of a
         running crawl can be read; `refresh` follows its writer.
-        Raises `JournalInUseError` when another process writes there, and with ``read_only``
-        `JournalMissingError` when there is nothing.
+        Raises `JournalInUseError` when another process writes there, with ``read_only`` `JournalMissingError`
+        when there is nothing, and `JournalFormatError` for one of another version of the program.
         """
         resolved = path.resolve()
         journal = cls._open.get((resolved, False)) or cls._open.get((resolved, read_only))
@@ -110,6 +122,18 @@ class Journal:
             self._db.try_catch_up_with_primary()
             self._load()
 
+    def _check_format(self) -> None:
+        found = self._db.get(b"v")
+        if found is None and next(self._db.items(), None) is None:
+            if not self.read_only:
+                self._db.put(b"v", FORMAT)
+        elif found != FORMAT:
+            raise JournalFormatError(
+                f"data {self.path.parent}: another version of scentline wrote it, in a format that this one "
+                "does not read; begin anew in another directory (--data). What was learned can be taken along: "
+                "'scentline state export' with the version that wrote it, then 'scentline state import'"
+            )
+
     def _load(self) -> None:
         for key, value in self._db.items(from_key=b"t"):
             if not key.startswith(b"t"):
@@ -140,8 +164,8 @@ class Journal:
     ) -> None:
         """Make a topic, or change how long an existing one keeps its records.
 
-        ``retention`` is in seconds, None for ever, and ``most`` bounds the records of a partition; a compacted
-        topic keeps the newest record of each key, and neither is looked at. Raises `ValueError` when the topic
+        ``retention`` is in seconds, None for ever, and ``most`` bounds the records of a partition; neither is
+        looked at for a compacted topic. Raises `ValueError` when the topic
         has another number of partitions.
         """
         known = self._topics.get(name)
@@ -173,6 +197,26 @@ class Journal:
             raise UnknownTopicError(f"topic {topic}: no partition {partition}; expected 0 to {count - 1}")
         return log
 
+    # tables
+
+    def create_table(self, name: str, partitions: int) -> None:
+        """Make what is missing of a table's partitions."""
+        for partition in range(partitions):
+            column = f"{name}/{partition}"
+            if column not in self._db.columns:
+                self._db.make_column(column)
+
+    def table(self, name: str) -> dict[int, TablePartition]:
+        """Return the partitions of a table. Raises `TableMissingError` where there is none.
+
+        They are of no use any more once the journal is closed.
+        """
+        found = (column.rpartition("/") for column in self._db.columns)
+        parts = {int(n): self._db.columns[f"{name}/{n}"] for table, _, n in found if table == name}
+        if not parts:
+            raise TableMissingError(f"reading the table {name}: not in {self.path}; expected a crawl's data")
+        return dict(sorted(parts.items()))
+
     # writing
 
     def append(
@@ -188,21 +232,23 @@ class Journal:
         return base
 
     def append_all(
-        self, entries: Iterable[tuple[str, int, bytes | None, bytes | None]], timestamp: float
+        self,
+        entries: Iterable[tuple[str, int, bytes | None, bytes | None]],
+        timestamp: float,
+        batch: WriteBatch | None = None,
     ) -> None:
-        """Append records (topic, partition, key, value) as one batch, whole or not at all.
+        """Append records (topic, partition, key, value), with what else is in ``batch``, whole or not at all.
 
         Raises `ValueError` for a record without a key in a compacted topic.
         """
-        batch = WriteBatch(raw_mode=True)
+        batch = WriteBatch(raw_mode=True) if batch is None else batch
         ends: dict[Place, int] = {}
+        newest: dict[bytes, int] = {}
         for topic, partition, key, value in entries:
             name = (topic, partition)
             log = self._logs.get(name) or self._log(topic, partition)
-            if key is None and log.meta.compacted:
-                raise ValueError(f"appending to the compacted topic {topic}: no key; expected one")
             end = ends.get(name, log.end)
-            batch.put(log.key(end), encode_record(timestamp, key, value))
+            self._stage(batch, log, Entry(end, timestamp, key, value), newest)
             ends[name] = end + 1
         for name, end in ends.items():
             batch.put(b"e" + self._logs[name].place, pack_offset(end))
@@ -211,12 +257,28 @@ class Journal:
             self._logs[name].end = end
             self.waiters.wake(name)
 
+    def _stage(self, batch: WriteBatch, log: Partition, entry: Entry, newest: dict[bytes, int]) -> None:
+        """Add a record to a batch; ``newest`` has where in it the newest records of keys stand."""
+        batch.put(log.key(entry.offset), encode_record(entry.timestamp, entry.key, entry.value))
+        if log.meta.compacted:
+            if entry.key is None:
+                raise ValueError(f"appending to a compacted topic at {entry.offset}: no key; expected one")
+            index = log.newest(entry.key)
+            before = newest.get(index)
+            if before is None and (raw := self._db.get(index)) is not None:
+                before = unpack_offset(raw)
+            if before is not None:
+                batch.delete(log.key(before))
+            batch.put(index, pack_offset(entry.offset))
+            newest[index] = entry.offset
+
     def place(self, topic: str, partition: int, entries: Iterable[Entry]) -> None:
         """Write records at the offsets and with the times that they had in another log; see `go_on_at`."""
         log = self._log(topic, partition)
         batch = WriteBatch(raw_mode=True)
+        newest: dict[bytes, int] = {}
         for entry in entries:
-            batch.put(log.key(entry.offset), encode_record(entry.timestamp, entry.key, entry.value))
+            self._stage(batch, log, entry, newest)
         self._db.write(batch)
 
     def go_on_at(self, topic: str, partition: int, end: int) -> None:
@@ -232,7 +294,7 @@ class Journal:
     ) -> list[Entry]:
         """Return kept records from ``offset`` on: up to ``limit``, and none after ``max_bytes`` are reached.
 
-        Offsets that retention or compaction took are skipped. An empty answer says that nothing is kept from
+        Offsets of which nothing is kept are skipped. An empty answer says that nothing is kept from
         ``offset`` to the end: the reader goes on at `end`.
         """
         return self._log(topic, partition).read(offset, limit, max_bytes)
@@ -273,23 +335,17 @@ class Journal:
     def commit(self, group: str, offsets: Mapping[Place, int]) -> None:
         """Note the offsets a group goes on from, all or none."""
         batch = WriteBatch(raw_mode=True)
+        self.stage_commit(batch, group, offsets)
+        self._db.write(batch)
+
+    def stage_commit(self, batch: WriteBatch, group: str, offsets: Mapping[Place, int]) -> None:
+        """Add to a batch the offsets a group goes on from."""
         for name, offset in offsets.items():
             batch.put(b"c" + self._log(*name).place + group.encode(), pack_offset(offset))
-        self._db.write(batch)
 
     # cleaning
 
-    def clean(self, now: float, budget: int = 1000) -> int:
-        """Do a bounded part of what retention and compaction ask for; return how many records it dealt with.
-
-        Call it until it returns 0, and not while tables are being recovered: a table that is behind must
-        meet its tombstones. At most ``budget`` records are looked at one by one, about 10 microseconds each.
-        """
-        done = 0
+    def drop_expired(self, now: float) -> None:
+        """Drop the records that their topics do not keep any more."""
         for log in self._logs.values():
-            done += drop_expired(self._db, log, now)
-        looked = 0
-        for log in self._logs.values():
-            if looked < budget:
-                looked += compact(self._db, log, now, budget - looked)
-        return done + looked
+            drop_expired(self._db, log, now)

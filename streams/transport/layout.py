@@ -1,4 +1,4 @@
-"""How a journal lies in RocksDB: its keys, and a record's bytes.
+"""How a journal lies in RocksDB's default column family: its keys, and a record's bytes.
 
 ========= ================================= ==========================================
 first     the rest of the key               value
@@ -8,9 +8,8 @@ first     the rest of the key               value
 ``e``     topic, partition                  the next offset
 ``s``     topic, partition                  the first kept offset
 ``c``     topic, partition, group           the group's committed offset
-``d``     topic, partition                  compaction has looked at records before this
-``k``     topic, partition, record key      the offset of the newest record with the key
-``x``     topic, partition, offset          a tombstone that waits for its removal
+``k``     topic, partition, record key      the offset of the key's record, in a compacted topic
+``v``                                       the format of all this, and of the tables beside it
 ========= ================================= ==========================================
 
 Numbers in keys are big-endian, so that RocksDB's order is the order of offsets.
@@ -20,6 +19,9 @@ from struct import Struct
 from typing import NamedTuple
 
 import msgspec
+
+#: What ``v`` holds. Whoever changes what older data mean, in the log or in a table, raises it.
+FORMAT = b"2"
 
 _PLACE = Struct(">II")
 _OFFSET = Struct(">Q")

@@ -4,12 +4,11 @@ from typing import Any
 
 from mode import Service
 
-from streams.transport.declaration import declare
 from streams.transport.journal import Journal
 
 
 class OnJournal(Service):
-    """Has its transport's journal open while it runs, and makes topics in it."""
+    """Has its transport's journal open while it runs."""
 
     transport: Any
     _journal: Journal
@@ -23,16 +22,3 @@ class OnJournal(Service):
         """Close the journal: nothing reads, appends or commits any more."""
         await super().on_shutdown()
         self._journal.close()
-
-    async def create_topic(
-        self,
-        topic: str,
-        partitions: int,
-        replication: int,
-        *,
-        retention: Any = None,
-        compacting: bool | None = None,
-        **_: Any,
-    ) -> None:
-        """Make a topic in the journal."""
-        declare(self._journal, topic, partitions, retention, compacting)

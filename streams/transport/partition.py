@@ -17,13 +17,9 @@ from streams.transport.layout import (
 
 
 class Partition:
-    """What is known in memory of one partition.
+    """What is known in memory of one partition: ``start`` is the first kept offset, ``end`` the next one."""
 
-    ``start`` is the first kept offset, ``end`` the next one, ``cleaned`` the first that compaction has not
-    looked at.
-    """
-
-    __slots__ = ("_db", "_scan", "cleaned", "end", "meta", "place", "records", "start")
+    __slots__ = ("_db", "_scan", "end", "meta", "place", "records", "start")
 
     def __init__(self, db: Any, meta: TopicMeta, partition: int) -> None:
         self._db = db
@@ -38,7 +34,6 @@ class Partition:
         """Read the offsets as the database has them."""
         self.end = self._offset(b"e")
         self.start = self._offset(b"s")
-        self.cleaned = self._offset(b"d")
 
     def _offset(self, kind: bytes) -> int:
         raw = self._db.get(kind + self.place)
@@ -47,6 +42,10 @@ class Partition:
     def key(self, offset: int) -> bytes:
         """Return the key of the record at ``offset``."""
         return self.records + pack_offset(offset)
+
+    def newest(self, key: bytes) -> bytes:
+        """Return the key under which the offset of a record key's newest record stands."""
+        return b"k" + self.place + key
 
     def scan(self, offset: int) -> Iterator[tuple[bytes, bytes]]:
         """Yield key and bytes of the kept records from ``offset`` on."""

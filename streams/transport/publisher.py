@@ -3,9 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import faust
+
 from models.errors import ScentlineError
+from streams.inbox import Committer
 from streams.transport.journal import Journal, Record
-from streams.transport.layout import Entry
+from streams.transport.one_batch import OneBatch
 
 
 class FencedError(ScentlineError):
@@ -23,13 +26,6 @@ class Publisher(Protocol):
     async def send_all(self, entries: Sequence[tuple[str, int, bytes | None, bytes | None]]) -> None:
         """Send messages (topic, partition, key, value); return when the log has them."""
 
-    async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
-        """Become the one writer of a partition's batches; return the records after offset ``known``.
-
-        At its return no batch of an earlier claimant is appended any more, by whatever process, and what one
-        has appended is among the records.
-        """
-
     async def take_over(self, topic: str, partition: int) -> None:
         """Become a writer of a partition's batches without appending anything to it yet.
 
@@ -37,13 +33,16 @@ class Publisher(Protocol):
         """
 
     def release(self, topic: str, partition: int) -> None:
-        """Give up a claim, or what was taken over; what is under way there ends with `FencedError`."""
+        """Give up what was taken over; what is under way there ends with `FencedError`."""
 
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
         """Append records (key, value) as one batch, whole or not at all; return the first one's offset.
 
-        Raises `FencedError` where the partition was claimed or taken over by another writer since.
+        Raises `FencedError` where the partition was taken over by another writer since.
         """
+
+    def committer(self, app: faust.App, table: str, topic: str) -> Committer:
+        """Make a Faust table, and what commits the groups of the stateful agent whose inbox is ``topic``."""
 
 
 class JournalPublisher:
@@ -61,10 +60,6 @@ class JournalPublisher:
         """Append the messages, all or none."""
         self._journal.append_all(entries, self._clock())
 
-    async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
-        """Return nothing: a journal has one writer, and tables are recovered to its end."""
-        return ()
-
     async def take_over(self, topic: str, partition: int) -> None:
         """Do nothing: a journal has one writer."""
 
@@ -74,3 +69,7 @@ class JournalPublisher:
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
         """Append the records, all or none."""
         return self._journal.append_batch(topic, partition, records, self._clock())
+
+    def committer(self, app: faust.App, table: str, topic: str) -> Committer:
+        """Return what writes a group as one batch."""
+        return OneBatch(self._journal, app, table, topic, self._clock)

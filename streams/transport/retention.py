@@ -28,25 +28,23 @@ class Clock:
         return min(self._wall(), self._steady() + self._ahead)
 
 
-def drop_expired(db: Any, log: Partition, now: float) -> int:
-    """Drop the partition's records that its topic does not keep any more; return how many offsets went.
+def drop_expired(db: Any, log: Partition, now: float) -> None:
+    """Drop the partition's records that its topic does not keep any more.
 
     What a consumer group has not committed yet stays, however old. Timestamps are taken to grow with offsets.
     """
     if log.meta.retention is None or log.meta.compacted:
-        return 0
+        return
     stop = min(log.end, _lowest_committed(db, log))
     start = _first_since(log, now - log.meta.retention, stop)
     if log.meta.most is not None:
         start = max(start, min(log.end - log.meta.most, stop))
-    dropped = start - log.start
-    if dropped > 0:
+    if start > log.start:
         batch = WriteBatch(raw_mode=True)
         batch.delete_range(log.key(log.start), log.key(start))
         batch.put(b"s" + log.place, pack_offset(start))
         db.write(batch)
         log.start = start
-    return max(dropped, 0)
 
 
 def _first_since(log: Partition, time: float, stop: int) -> int:

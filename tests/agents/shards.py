@@ -1,11 +1,11 @@
 """Shards on a real RocksDB, without Faust: what a stateful agent's handler is tested on."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rocksdict import Options, Rdict
+from rocksdict import WriteBatch
 
 from agents.crawl.journal import open_journal
 from streams.app import create_app
@@ -14,8 +14,9 @@ from streams.outbox import Message
 from streams.records import AccessPack, Decoder, EvidencePack, Pack, SightingPack
 from streams.runtime import Runtime
 from streams.settings import Settings
-from streams.tables import TablePartition
 from streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic
+from streams.transport.database import TablePartition
+from streams.transport.journal import Journal
 from streams.transport.publisher import JournalPublisher
 
 Row = TypeVar("Row")
@@ -28,47 +29,65 @@ _DECODERS: dict[str, Decoder[Pack[Any]]] = {
 
 
 class Disk:
-    """A directory of table partitions; shards can be opened on one again and again, as after a crash."""
+    """A table in a data directory; shards can be opened on one again and again, as after a crash.
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._resources = ExitStack()
-        self._stores: dict[int, TablePartition] = {}
+    It has to be the directory of the runtime, where there is one, whose agents commit groups.
+    """
+
+    def __init__(self, data: Path) -> None:
+        self._journal = Journal.open(data / "journal")
 
     def shard(self, row_type: Any, topic: Topic, partition: int = 0, cached: int = 1000) -> Shard[Any]:
         """Return the partition's shard as the disk has it, changes that were not written left out."""
-        store = self._stores.get(partition)
-        if store is None:
-            db = Rdict(str(self._directory / f"rows-{partition}"), Options(raw_mode=True))
-            self._resources.callback(db.close)
-            store = self._stores[partition] = TablePartition(db)
+        self._journal.create_table("rows", partition + 1)
+        store = self._journal.table("rows")[partition]
         source = f"{topic.name}/{partition}"
         return Shard(partition, source, store, Codec[Any](row_type), cached)
 
     def clear(self) -> None:
         """Remove all rows and marks; shards that were opened before must not be used any more."""
-        for store in self._stores.values():
-            store.write({key: None for key, _ in store.scan(b"")}, 0)
+        for store in self._journal.table("rows").values():
+            put(store, {key: None for key, _ in store.scan(b"")})
 
     def close(self) -> None:
-        """Close the databases."""
-        self._resources.close()
+        """Close the database."""
+        self._journal.close()
 
 
 @contextmanager
-def disk(directory: Path) -> Iterator[Disk]:
-    """Give a disk in a directory and close it in the end."""
-    opened = Disk(directory)
+def disk(data: Path) -> Iterator[Disk]:
+    """Give a disk in a data directory and close it in the end."""
+    opened = Disk(data)
     try:
         yield opened
     finally:
         opened.close()
 
 
+def put(store: Any, rows: Mapping[bytes, bytes | None]) -> None:
+    """Write rows to a partition of a table; None deletes."""
+    batch = WriteBatch(raw_mode=True)
+    store.stage(batch, rows)
+    store.write(batch)
+
+
+@contextmanager
+def table(data: Path, name: str, read_only: bool = True) -> Iterator[list[TablePartition]]:
+    """Give the partitions of a crawl's table."""
+    with Journal.open(data / "journal", read_only=read_only) as journal:
+        yield list(journal.table(name).values())
+
+
+def rows_of(data: Path, name: str, prefix: bytes) -> list[tuple[bytes, bytes]]:
+    """Return the rows of a crawl's table whose keys start with ``prefix``."""
+    with table(data, name) as parts:
+        return [row for part in parts for row in part.scan(prefix)]
+
+
 def write(shard: Shard[Any]) -> list[Message]:
     """End the shard's group: write its rows to disk; return what it emitted."""
     group = shard.close_group()
-    shard.store.write(group.rows, 0)
+    put(shard.store, group.rows)
     shard.landed()
     return group.emissions
 

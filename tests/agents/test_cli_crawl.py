@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from rocksdict import Options, Rdict
 
 from agents.frontier.keys import HOST_PREFIX, PAGE_PREFIX
 from agents.frontier.rows import FrontierRow, HostRow, PageRow
@@ -18,7 +17,6 @@ from agents.inspect.record import outcomes
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from streams.records import Outcome
-from streams.tables import open_read_only
 from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal, UnknownTopicError
 from tests.agents.commands import (
@@ -31,6 +29,7 @@ from tests.agents.commands import (
     scentline,
     wait_until,
 )
+from tests.agents.shards import put, rows_of, table
 from tests.patience import PATIENCE
 
 BUDGET = 60
@@ -68,9 +67,7 @@ def outcomes_of(data: Path) -> list[Outcome]:
 
 def pages_of(data: Path) -> list[PageRow]:
     decode = msgspec.msgpack.Decoder(FrontierRow).decode
-    rows = (
-        decode(raw) for part in open_read_only(data, "frontier").values() for _, raw in part.scan(PAGE_PREFIX)
-    )
+    rows = (decode(raw) for _, raw in rows_of(data, "frontier", PAGE_PREFIX))
     return [row for row in rows if isinstance(row, PageRow)]
 
 
@@ -236,13 +233,12 @@ def test_the_audit_of_a_finished_crawl_is_clean(crawl: Crawl) -> None:
 
 def test_the_audit_finds_a_planted_difference(crawl: Crawl, tmp_path: Path) -> None:
     shutil.copytree(crawl.cwd / "data", tmp_path / "data")
-    table = Rdict(str(tmp_path / "data" / "v1" / "tables" / "frontier-0.db"), Options(raw_mode=True))
-    key, raw = next(iter(table.items(from_key=HOST_PREFIX)))
-    row = msgspec.msgpack.decode(raw, type=FrontierRow)
-    assert isinstance(row, HostRow)
-    row.judged += 1
-    table[key] = msgspec.msgpack.encode(row)
-    table.close()
+    with table(tmp_path / "data", "frontier", read_only=False) as [part]:
+        key, raw = next(part.scan(HOST_PREFIX))
+        row = msgspec.msgpack.decode(raw, type=FrontierRow)
+        assert isinstance(row, HostRow)
+        row.judged += 1
+        put(part, {key: msgspec.msgpack.encode(row)})
     run = scentline(tmp_path, "audit", "--data", "data", "--json")
     assert run.returncode == 1
     report = last_line(run.stdout)

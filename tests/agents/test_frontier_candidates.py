@@ -90,7 +90,7 @@ class Front:
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Iterator[Disk]:
-    with disk(tmp_path) as opened:
+    with disk(tmp_path / "data") as opened:
         yield opened
 
 

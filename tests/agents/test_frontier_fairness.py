@@ -25,7 +25,7 @@ FARM = [f"192.0.2.{number}" for number in range(60)]
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Iterator[Disk]:
-    with disk(tmp_path / "rows") as found:
+    with disk(tmp_path / "data") as found:
         yield found
 
 

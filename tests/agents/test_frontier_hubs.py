@@ -28,7 +28,7 @@ RATE = 1 / 3600
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Iterator[Disk]:
-    with disk(tmp_path / "rows") as found:
+    with disk(tmp_path / "data") as found:
         yield found
 
 

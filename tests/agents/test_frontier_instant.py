@@ -37,7 +37,7 @@ DAY = 86_400.0
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Iterator[Disk]:
-    with disk(tmp_path / "rows") as found:
+    with disk(tmp_path / "data") as found:
         yield found
 
 

@@ -80,7 +80,7 @@ def test_a_user_clicks_a_page_once_a_day(tmp_path: Path) -> None:
     ]
     accesses.sort(key=lambda access: access.time)
     given = {"data": tmp_path, "frontier": {"mode": "instant"}, "browse": {"window": 200}}
-    with a_runtime(Settings.model_validate(given)) as runtime, disk(tmp_path / "users") as users:
+    with a_runtime(Settings.model_validate(given)) as runtime, disk(tmp_path) as users:
         shard = users.shard(UserRow, ACCESSES, 0)
         told = emitted(take_in(shard, BrowseAgent(runtime), *accesses, *accesses), SIGHTINGS)
     found = [(fact.url, fact.day) for _, fact in told if isinstance(fact, Clicked)]

@@ -31,7 +31,7 @@ SERVER = "192.0.2.1"
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Iterator[Disk]:
-    with disk(tmp_path / "rows") as found:
+    with disk(tmp_path / "data") as found:
         yield found
 
 

@@ -18,7 +18,7 @@ FARM, GOOD = "http://farm.net/", "http://good.org/"
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Iterator[Disk]:
-    with disk(tmp_path / "rows") as found:
+    with disk(tmp_path / "data") as found:
         yield found
 
 

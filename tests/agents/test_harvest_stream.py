@@ -16,7 +16,7 @@ from agents.harvest import PREDICATE_PREFIX, HarvestRow, HarvestTableRow, commit
 from agents.harvest_stream import HarvestStream
 from models.harvest import Harvest, merged
 from streams.app import create_app
-from streams.inbox import Codec, Shard
+from streams.inbox import Codec, Committer, Shard
 from streams.outbox import Message
 from streams.records import HarvestPoint
 from streams.runtime import Runtime
@@ -57,7 +57,7 @@ class Rows:
     def get(self, key: bytes) -> bytes | None:
         return self.rows.get(key)
 
-    def write(self, rows: Mapping[bytes, bytes | None], changelog_offset: int) -> None:
+    def write(self, rows: Mapping[bytes, bytes | None]) -> None:
         self.rows.update({key: value for key, value in rows.items() if value is not None})
 
     def size(self) -> tuple[int, int]:
@@ -157,8 +157,8 @@ class Way:
     def release(self, topic: str, partition: int) -> None:
         self._epochs.pop(partition, None)
 
-    async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
-        return ()
+    def committer(self, app: faust.App, table: str, topic: str) -> Committer:
+        raise NotImplementedError
 
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
         broker, epoch = self._broker, self._epochs.get(partition)
@@ -262,8 +262,9 @@ class World:
                 shard.put(PREDICATE_PREFIX + predicate.encode(), row)
         if commit:
             group = shard.close_group()
-            for store in (self.broker.tables[partition], shard.store):
-                store.write(group.rows, 0)
+            stores: tuple[Any, ...] = (self.broker.tables[partition], shard.store)
+            for store in stores:
+                store.write(group.rows)
             shard.landed()
         return more
 

@@ -208,9 +208,8 @@ def test_everything_sent_to_an_inbox_was_taken_in_and_committed_in_groups(
         assert scrape.of(catalogue.GROUP_MESSAGES, "_sum", table=table) == sent
         groups = scrape.of(catalogue.GROUP_MESSAGES, "_count", table=table)
         assert groups == scrape.of(catalogue.GROUP_SECONDS, "_count", table=table) > 0
-        assert scrape.of(catalogue.GROUP_ROWS, "_sum", table=table) == length(
-            journal, f"scentline-{table}-changelog"
-        )
+        rows = sum(len(list(part.scan(b""))) for part in journal.table(table).values())
+        assert scrape.of(catalogue.GROUP_ROWS, "_sum", table=table) >= rows > 0
         assert scrape.of(catalogue.GROUPS_LOST, table=table) == 0
         assert scrape.of(catalogue.TABLE_ROWS, table=table) > 0
         assert scrape.of(catalogue.TABLE_BYTES, table=table) > 0

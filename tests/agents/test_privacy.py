@@ -5,13 +5,13 @@ import hmac
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 import zstandard
-from rocksdict import Options, Rdict
 
 from agents.audit.audit import audit
 from agents.crawl.journal import open_journal
@@ -25,7 +25,7 @@ from streams.configuration import ConfigurationError
 from streams.records import FetchedPage
 from streams.settings import Settings
 from streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, OUTCOMES, PAGES, PROXY_LOG, SIGHTINGS, partition_of
-from streams.transport.database import JournalMissingError
+from streams.transport.database import JournalMissingError, open_writer
 from streams.transport.journal import Journal
 from tests.agents.commands import complaint, last_line, printed, scentline
 
@@ -113,17 +113,17 @@ class Crawl:
         assert (report.differences, report.lost, report.judged_twice, report.behind) == (0, 0, 0, 0)
         assert report.judged
 
-    def databases(self) -> list[Path]:
-        return [self.data / "journal", *sorted((self.data / "v1" / "tables").glob("*.db"))]
-
     def holding(self, text: str) -> list[str]:
-        """Return the databases and files that hold a text, decoded and as raw bytes."""
+        """Return the tables and files that hold a text, decoded and as raw bytes."""
         sought = text.encode()
-        found = []
-        for path in self.databases():
-            db = Rdict(str(path), Options(raw_mode=True))
-            found += [path.name for key, value in db.items() if sought in key or sought in value]
-            db.close()
+        with closing(open_writer(self.data / "journal")) as db:
+            parts = {"the log": db.log, **db.columns}
+            found = [
+                name
+                for name, part in parts.items()
+                for key, value in part.scan(b"")
+                if sought in key or sought in value
+            ]
         files = [path for path in self.data.rglob("*") if path.is_file()]
         return found + [str(path) for path in files if sought in path.read_bytes()]
 
@@ -150,7 +150,7 @@ def crawl(printed_and_crawl: tuple[str, Crawl], tmp_path: Path, proxy: str) -> C
 
 
 def records(journal: Journal) -> Iterator[tuple[str, bytes]]:
-    """Yield every record of every topic, changelogs among them, pages decompressed."""
+    """Yield every record of every topic, pages decompressed."""
     for topic, meta in journal.topics().items():
         for partition in range(meta.partitions):
             for entry in journal.read(topic, partition, 0, 1_000_000, 2**40):
@@ -248,7 +248,7 @@ def test_forgetting_that_is_interrupted_is_completed_before_anything_else(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    if step == "rewrite":  # the journal is done, the tables are not
+    if step == "rewrite":  # the log is done, the tables are not
         monkeypatch.setattr("agents.privacy.rewrite.tables", killed)
     else:
         monkeypatch.setattr(forgetting, step, killed)

@@ -155,9 +155,8 @@ class Partition:
 def a_partition() -> Iterator[Partition]:
     with tempfile.TemporaryDirectory() as directory:
         data = Path(directory)
-        (data / "rows").mkdir()
         given = {"data": data, "streams": {"partitions": 1, "group_seconds": 60.0}}
-        with a_runtime(Settings.model_validate(given)) as runtime, disk(data / "rows") as rows:
+        with a_runtime(Settings.model_validate(given)) as runtime, disk(data) as rows:
             yield Partition(runtime, rows)
 
 

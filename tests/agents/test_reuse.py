@@ -31,7 +31,7 @@ from streams.settings import LearnSettings, Settings
 from streams.topics import EVIDENCE, INTERESTS
 from streams.transport.publisher import JournalPublisher
 from tests.agents.commands import complaint, last_line, printed, running, scentline, wait_until
-from tests.agents.shards import Disk, a_runtime, disk, take_in, write
+from tests.agents.shards import Disk, a_runtime, disk, rows_of, take_in, write
 from tests.agents.test_archive import write as write_archive
 
 PSEUDONYM = "0123456789abcdef"
@@ -331,7 +331,7 @@ def test_a_crawl_that_is_killed_after_an_import_knows_it_once(webs: Path) -> Non
         "--predicate", f'topic=category("{TOPIC}")', "--budget", "60", "--seed", "http://nowhere.example/",
     )  # fmt: skip
     with running(webs, *arguments) as process:
-        wait_until(lambda: any((webs / "killed" / "v1" / "tables").glob("interests-*.db")), process)
+        wait_until(lambda: rows_of(webs / "killed", "interests", b"") != [], process)
         process.kill()
     crawl(webs, "killed", 30)
     report = last_line(printed(webs, "audit", "--data", "killed", "--json"))

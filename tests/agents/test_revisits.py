@@ -145,7 +145,7 @@ def a_page(body: bytes = HTML, revisit: Revisit | None = None) -> FetchedPage:
 def judged(tmp_path: Path, page: FetchedPage, mode: str = "instant") -> tuple[set[str], list[Any]]:
     """Return the topics that a page gives rise to, and the sightings."""
     given = {"data": tmp_path, "streams": {"partitions": 3}, "frontier": {"mode": mode}}
-    with a_runtime(Settings.model_validate(given)) as runtime, disk(tmp_path / "rows") as rows:
+    with a_runtime(Settings.model_validate(given)) as runtime, disk(tmp_path) as rows:
         judge = a_judge(runtime)
         shard = rows.shard(DuplicateRow, PAGES, 0)
         take_in(judge, shard, 7, encode(page))

@@ -13,8 +13,8 @@ from agents.offline.process import ServerProcess
 from agents.offline.squidlog import squid_line
 from agents.offline.synthetic.web import SyntheticWeb
 from streams.inbox import Codec
-from streams.tables import open_read_only
 from tests.agents.commands import complaint, last_line, printed
+from tests.agents.shards import rows_of
 from tests.e2e.test_kill import WEB, Crawl, kill_again_and_again
 
 #: One page at a time, in the order of links from the seed, so that it is known which is asked for when.
@@ -159,8 +159,7 @@ def test_a_killed_crawl_has_the_depths_of_one_that_was_not(tmp_path: Path) -> No
         crawl = Crawl(tmp_path, server.url, "learned", 60, auto)
         kill_again_and_again(crawl, 2, Random(5))
     codec: Codec[FrontierRow] = Codec(FrontierRow)
-    tables = open_read_only(crawl.data, "frontier").values()
-    rows = [codec.decode(raw) for part in tables for _, raw in part.scan(DEPTH_PREFIX)]
+    rows = [codec.decode(raw) for _, raw in rows_of(crawl.data, "frontier", DEPTH_PREFIX)]
     depths = [row for row in rows if isinstance(row, DepthRow)]
     assert sum(sum(row.growth.pages) for row in depths) == crawl.budget
     assert sum(row.sessions for row in depths) > len(depths) > 1

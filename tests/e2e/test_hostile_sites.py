@@ -13,9 +13,9 @@ from agents.offline.dangers.rivals import KINDS, Rivals
 from bench.hostile.crawl import crawl
 from models.domain import owner
 from models.url import host
-from streams.tables import open_read_only
 from streams.transport.journal import Journal
 from tests.agents.commands import last_line, printed
+from tests.agents.shards import rows_of
 
 pytestmark = pytest.mark.slow
 
@@ -54,8 +54,7 @@ def test_counts_are_exact_where_an_owner_may_not_teach_and_explain_says_that_it_
     # What the crawl was free to do, one with the usual share would not.
     owned = [
         row.url
-        for part in open_read_only(tmp_path / "crawl" / "scentline-data", "frontier").values()
-        for _, raw in part.scan(PAGE_PREFIX)
+        for _, raw in rows_of(tmp_path / "crawl" / "scentline-data", "frontier", PAGE_PREFIX)
         if isinstance(row := msgspec.msgpack.decode(raw, type=FrontierRow), PageRow)
         and row.state == "candidate"
         and owner(host(row.url)) == "127.20.3.0/24"

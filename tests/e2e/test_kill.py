@@ -14,12 +14,13 @@ from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from models.url import host
 from streams.records import FetchOrder, encode
-from streams.tables import open_read_only
 from streams.topics import EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS, partition_of
 from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal, UnknownTopicError
 from tests.agents.commands import forked, last_line, printed
+from tests.agents.shards import rows_of
 from tests.patience import PATIENCE
+from tests.streams.test_one_batch import cut
 
 WEB = (5, 4, 60, 4)  # seed, sites, pages a site, topics
 #: Between two looks at what a crawl has written: each takes time of the crawl's own.
@@ -87,11 +88,9 @@ class Crawl:
             return running
 
     def leave_orders(self, count: int) -> None:
-        """Put orders into the log whose rows were not written: what a crash between the two leaves."""
+        """Put orders into the log whose rows were not written: what a crash between the two leaves on Kafka."""
         decode = msgspec.msgpack.Decoder(FrontierRow).decode
-        found = (
-            decode(raw) for part in open_read_only(self.data, "frontier").values() for _, raw in part.scan(b"p")
-        )
+        found = (decode(raw) for _, raw in rows_of(self.data, "frontier", b"p"))
         rows = islice((row for row in found if isinstance(row, PageRow) and row.state == "candidate"), count)
         orders = [
             FetchOrder(
@@ -145,6 +144,19 @@ def test_a_crawl_that_is_killed_again_and_again_counts_every_page_and_access_onc
 ) -> None:
     crawl = Crawl(tmp_path, proxy, policy, budget, ("--set", f"streams.partitions={partitions}"))
     kill_again_and_again(crawl, kills, Random(partitions))
+
+
+def test_a_crawl_whose_machine_loses_power_again_and_again_counts_every_page_and_access_once(
+    tmp_path: Path, proxy: str
+) -> None:
+    crawl, random = Crawl(tmp_path, proxy, "learned", 120), Random(7)
+    for topic in (SIGHTINGS, OUTCOMES, EVIDENCE, PAGES):
+        assert crawl.kill_after(topic.name, random.randint(3, 30)), "it ended before it was killed"
+        before = crawl.written(topic.name)
+        cut(crawl.data / "journal", random.randint(100, 999))
+        assert crawl.written(topic.name) <= before
+    assert crawl.finish()["fetched"] == crawl.budget
+    check(crawl)
 
 
 def test_orders_that_a_crash_left_without_their_rows_are_answered_and_counted_once(

@@ -7,8 +7,8 @@ from agents.frontier.rows import DepthRow, FrontierRow
 from agents.offline.newspaper.server import read_record
 from agents.offline.process import ServerProcess
 from streams.inbox import Codec
-from streams.tables import open_read_only
 from tests.agents.commands import last_line, printed
+from tests.agents.shards import rows_of
 from tests.e2e.test_instant import NEW, PAGES, SITE, Crawled, command
 
 PARTITIONS = 2
@@ -51,6 +51,5 @@ def test_news_in_the_order_of_pagerank_down_to_a_depth_are_crawled_as_on_the_emb
 
 def depths(data: Path) -> list[DepthRow]:
     codec: Codec[FrontierRow] = Codec(FrontierRow)
-    parts = open_read_only(data, "frontier").values()
-    rows = [codec.decode(raw) for part in parts for _, raw in part.scan(DEPTH_PREFIX)]
+    rows = [codec.decode(raw) for _, raw in rows_of(data, "frontier", DEPTH_PREFIX)]
     return [row for row in rows if isinstance(row, DepthRow)]

@@ -2,15 +2,9 @@
 
 import asyncio
 import logging
-import shutil
-import signal
-import subprocess
-import sys
-import textwrap
 import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -22,7 +16,6 @@ from faust.types import TP
 
 from streams.topics import partition_of
 from streams.transport import embedded
-from streams.transport.compaction import COMPACT_AFTER
 from streams.transport.journal import Journal
 from tests.patience import PATIENCE
 
@@ -33,12 +26,10 @@ def build(directory: Path, **options: Any) -> faust.App:
     embedded.register()
     settings = {
         "broker": f"embedded://{directory}",
-        "store": "rocksdb://",
-        "datadir": str(directory),
         "web_enabled": False,
         "autodiscover": False,
-        "topic_partitions": 2,
-        "topic_replication_factor": 1,
+        "topic_allow_declare": False,
+        "topic_disable_leader": True,
         "broker_commit_interval": 0.1,
         "stream_wait_empty": False,
         "key_serializer": "raw",
@@ -103,21 +94,6 @@ def collect(app: faust.App, name: str = "events") -> list[str]:
     return seen
 
 
-def count(app: faust.App) -> Any:
-    """Declare an agent that counts keys in a table."""
-    table = app.Table(
-        "counts", partitions=2, key_type=bytes, value_type=int, default=int, options={"driver": "rocksdict"}
-    )
-
-    async def tally(stream: Any) -> None:
-        async for event in stream.events():
-            table[event.key] += 1
-
-    app.agent(source(app), name="count")(tally)
-
-    return table
-
-
 # reading and going on
 
 
@@ -171,7 +147,7 @@ def test_what_retention_took_before_it_was_read_is_passed_over(tmp_path: Path) -
     async def work(journal: Journal) -> None:
         journal.create_topic("events", 2, retention=10.0, compacted=False)
         put(journal, *"abc")
-        journal.clean(100.0)
+        journal.drop_expired(100.0)
         journal.append("events", 0, None, b"d", 100.0)
         app = build(tmp_path)
         seen = collect(app)
@@ -246,95 +222,6 @@ def test_an_idle_app_waits_and_does_not_poll(tmp_path: Path) -> None:
     run(work, tmp_path)
 
 
-# tables
-
-
-def test_a_table_goes_on_after_a_restart(tmp_path: Path) -> None:
-    def counted(table: Any, expected: int) -> bool:
-        return bool(table[b"a"] == expected)
-
-    async def work(journal: Journal) -> None:
-        for expected in (2, 4):
-            app = build(tmp_path)
-            table = count(app)
-            async with running(app):
-                put(journal, "a", "b", "a")
-                await until(partial(counted, table, expected))
-        assert journal.topics()[f"{ID}-counts-changelog"].compacted
-
-    run(work, tmp_path)
-
-
-def test_a_lost_table_is_rebuilt_from_its_compacted_changelog(tmp_path: Path) -> None:
-    async def work(journal: Journal) -> None:
-        changelog = f"{ID}-counts-changelog"
-        app = build(tmp_path)
-        table = count(app)
-        total = 2 * COMPACT_AFTER
-        async with running(app):
-            put(journal, "a", "b", *["c"] * total)
-            await until(lambda: table[b"c"] == total)
-            # the transport compacts by itself
-            await until(lambda: journal.end(changelog, 0) - len(journal.read(changelog, 0, 0, 9999)) > 900)
-        shutil.rmtree(tmp_path / "v1" / "tables")
-        app = build(tmp_path)
-        table = count(app)
-        async with running(app):
-            assert {key: table[key] for key in (b"a", b"b", b"c")} == {b"a": 1, b"b": 1, b"c": total}
-            put(journal, "d")
-            await until(lambda: table[b"d"] == 1)
-            # Faust resumed the partitions before it sought: the first records were read again
-            assert {key: table[key] for key in (b"a", b"b", b"c")} == {b"a": 1, b"b": 1, b"c": total}
-
-    run(work, tmp_path)
-
-
-COUNTING = """
-    import asyncio, sys
-    from pathlib import Path
-    from tests.streams.test_embedded_transport import build, count, running
-
-    async def main():
-        app = build(Path(sys.argv[1]))
-        count(app)
-        async with running(app):
-            print("ready", flush=True)
-            await asyncio.Event().wait()
-
-    asyncio.run(main())
-"""
-
-
-def test_killed_at_any_time_it_goes_on_and_loses_nothing(tmp_path: Path) -> None:
-    keys = [b"%d" % (number % 7) for number in range(6000)]
-    for kill in range(3):
-        with Journal.open(tmp_path / "journal") as journal:
-            journal.create_topic("events", 2, retention=None, compacted=False)
-            journal.append_all([("events", partition_of(key, 2), key, b"") for key in keys], 1.0)
-        command = [sys.executable, "-c", textwrap.dedent(COUNTING), str(tmp_path)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-            assert child.stdout is not None
-            assert child.stdout.readline() == "ready\n"
-            with Journal.open(tmp_path / "journal", read_only=True) as reading:
-                changelog, before = f"{ID}-counts-changelog", 0
-                while before < 300 * (kill + 1):
-                    reading.refresh()
-                    before = sum(reading.end(changelog, partition) for partition in range(2))
-            child.kill()
-        assert child.returncode == -signal.SIGKILL
-
-    async def work(journal: Journal) -> None:
-        app = build(tmp_path)
-        table = count(app)
-        async with running(app):
-            ends = [journal.end("events", partition) for partition in range(2)]
-            await until(lambda: [committed(journal, partition) for partition in range(2)] == ends)
-            for key in set(keys):  # Faust's own tables count at least once
-                assert table[key] >= 3 * keys.count(key)
-
-    run(work, tmp_path)
-
-
 # regressions: what went wrong without a word
 
 
@@ -343,9 +230,7 @@ def test_subscribing_does_not_wait_for_the_assignment_that_waits_for_it(tmp_path
         app = build(tmp_path)
         collect(app)
         async with running(app):  # it never came up
-            assert app.consumer.assignment() == {TP("events", 0), TP("events", 1)} | {
-                tp for tp in app.consumer.assignment() if tp.topic.endswith("leader")
-            }
+            assert app.consumer.assignment() == {TP("events", 0), TP("events", 1)}
 
     run(work, tmp_path)
 
@@ -427,21 +312,6 @@ def test_sending_partitions_by_key_as_everything_else_does(tmp_path: Path) -> No
                     assert partition_of(entry.key, 2) == partition
             assert app.producer.key_partition("events", b"7") == TP("events", partition_of(b"7", 2))
             assert app.consumer.key_partition("events", b"7") == partition_of(b"7", 2)
-
-    run(work, tmp_path)
-
-
-def test_a_declared_topic_keeps_its_retention_and_an_open_declaration_changes_nothing(tmp_path: Path) -> None:
-    async def work(journal: Journal) -> None:
-        app = build(tmp_path)
-        collect(app)
-        async with running(app):
-            await app.topic("kept", partitions=3, retention=60.0).declare()
-            await app.topic("kept", partitions=3).declare()
-            meta = journal.topics()["kept"]
-            assert (meta.partitions, meta.retention, meta.compacted) == (3, 60.0, False)
-            with pytest.raises(ValueError, match="topic kept: 4 partitions; expected 3"):
-                await app.topic("kept", partitions=4).declare()
 
     run(work, tmp_path)
 

@@ -1,4 +1,4 @@
-"""The inbox counts every fact once, wherever the process dies."""
+"""The inbox counts every fact once, wherever the process dies between the four steps of a commit on Kafka."""
 
 import asyncio
 import tempfile
@@ -15,11 +15,11 @@ from rocksdict import Options, Rdict
 from streams.inbox import MARK, Codec, LostShardError, Shard, commit
 from streams.outbox import PACK_FACTS, Message, Outbox
 from streams.records import Access, AccessPack, Decoder, Pack, encode
-from streams.tables import TablePartition
 from streams.transport.journal import Journal
+from streams.transport.kafka.four_steps import FourSteps, Recovered
 from streams.transport.layout import Entry
 
-CHANGELOG = "rows-changelog"
+CHANGELOG = "scentline-rows-changelog"
 decode = Decoder[AccessPack](AccessPack)
 
 
@@ -45,9 +45,6 @@ class CrashingPublisher:
         self._journal = journal
         self._fuse = fuse
 
-    def partitions(self, topic: str) -> int:
-        return self._journal.partitions(topic)
-
     def _step(self) -> None:
         if next(self._fuse, False):
             raise CrashError
@@ -61,8 +58,6 @@ class CrashingPublisher:
 
     async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
         return ()
-
-    async def take_over(self, topic: str, partition: int) -> None: ...
 
     def release(self, topic: str, partition: int) -> None: ...
 
@@ -78,8 +73,8 @@ class World:
 
     def __init__(self, directory: Path, inbox: list[bytes]) -> None:
         self.journal = Journal.open(directory / "journal")
-        for topic, compacted in (("told", False), (CHANGELOG, True)):
-            self.journal.create_topic(topic, 1, retention=None, compacted=compacted)
+        for topic in ("told", CHANGELOG):
+            self.journal.create_topic(topic, 1, retention=None, compacted=False)
         self.db = Rdict(str(directory / "rows"), Options(raw_mode=True))
         self.inbox = inbox
         self.acknowledged: set[int] = set()
@@ -90,24 +85,26 @@ class World:
 
     def recover(self) -> Shard[int]:
         """Bring the table up to its changelog, as Faust does after a crash, and open it."""
-        store = TablePartition(self.db)
-        raw = self.db.get(b"__faust\0offset__")
-        offset = int(raw) + 1 if raw is not None else 0
+        store = Recovered(self.db)
+        offset = store.changelog_offset() + 1
         while entries := self.journal.read(CHANGELOG, 0, offset, 1000):
             for entry in entries:
-                store.write({entry.key or b"": entry.value}, entry.offset)
+                store.write_at(entry.offset, {entry.key or b"": entry.value})
             offset = entries[-1].offset + 1
         return Shard(0, "inbox/0", store, Codec[int](int), cached=2)
 
     async def run(self, group: int, fuse: Iterator[bool]) -> None:
         shard = self.recover()
-        publisher = CrashingPublisher(self.journal, fuse)
+        steps = self.steps(*fuse)
         start = next((n for n in range(len(self.inbox)) if n not in self.acknowledged), len(self.inbox))
         for offset in range(start, len(self.inbox)):
             self.absorb(shard, offset)
             if shard.size()[0] >= group:
-                await commit(shard, publisher, CHANGELOG, lambda: True)
-        await commit(shard, publisher, CHANGELOG, lambda: True)
+                await commit(shard, steps, lambda: True)
+        await commit(shard, steps, lambda: True)
+
+    def steps(self, *fuse: bool) -> FourSteps:
+        return FourSteps(CrashingPublisher(self.journal, iter(fuse)), "rows", lambda _: Recovered(self.db))
 
     def absorb(self, shard: Shard[int], offset: int) -> None:
         if shard.fresh(offset):
@@ -180,9 +177,8 @@ def test_a_worker_that_lost_its_partition_writes_nothing(tmp_path: Path) -> None
     world = World(tmp_path, packed([[1, 2]]))
     shard = world.recover()
     world.absorb(shard, 0)
-    publisher = CrashingPublisher(world.journal, iter(()))
     with pytest.raises(LostShardError, match="another owner"):
-        asyncio.run(commit(shard, publisher, CHANGELOG, lambda: False))
+        asyncio.run(commit(shard, world.steps(), lambda: False))
     assert world.journal.end(CHANGELOG, 0) == 0
     assert world.journal.end("told", 0) == 0
     assert not world.acknowledged
@@ -206,10 +202,9 @@ def test_rows_are_seen_as_changed_while_their_group_is_open_flying_and_safe(tmp_
 def test_the_cache_is_bounded_and_evicted_rows_are_read_again(tmp_path: Path) -> None:
     world = World(tmp_path, [])
     shard = world.recover()
-    publisher = CrashingPublisher(world.journal, iter(()))
     for number in range(10):
         shard.put(b"u%d" % number, number)
-    asyncio.run(commit(shard, publisher, CHANGELOG, lambda: True))
+    asyncio.run(commit(shard, world.steps(), lambda: True))
     assert [shard.get(b"u%d" % number) for number in range(10)] == list(range(10))
     assert dict(shard.scan(b"u", b"u7")) == {b"u8": 8, b"u9": 9}
     assert MARK not in dict(shard.scan(b"u"))

@@ -17,7 +17,7 @@ from streams.runtime import Runtime
 from streams.settings import Settings
 from streams.stateful import Stateful
 from streams.topics import DEAD_LETTERS, SIGHTINGS
-from tests.agents.shards import a_runtime, disk
+from tests.agents.shards import a_runtime, disk, put
 from tests.streams.test_stateful import Messages
 from tests.streams.test_wire import Praised
 from tests.streams.wire.newer import newer
@@ -50,7 +50,7 @@ def absorb(runtime: Runtime, *values: bytes | None) -> tuple[dict[bytes, int], M
         await inbox._run(Messages(*values))
         await inbox.flush()
 
-    with disk(runtime.settings.data / "rows") as rows:
+    with disk(runtime.settings.data) as rows:
         shard = rows.shard(int, SIGHTINGS)
         inbox.shards[0] = shard
         inbox._generation = runtime.app.consumer_generation_id
@@ -115,8 +115,8 @@ def test_rows_of_a_kind_that_is_not_known_here_outlive_a_group(tmp_path: Path) -
     later = {b"z" + b"praise": msgspec.msgpack.encode(PRAISE)}
     with disk(tmp_path) as rows:
         shard = rows.shard(int, SIGHTINGS)
-        shard.store.write(later, 0)
+        put(shard.store, later)
         shard.put(b"http", 1)
-        shard.store.write(shard.close_group().rows, 1)
+        put(shard.store, shard.close_group().rows)
         assert dict(shard.scan(b"http")) == {b"http": 1}
         assert dict(shard.store.scan(b"z")) == later

@@ -49,7 +49,7 @@ def taken_in(
     """Have messages of accesses counted, of which those of the user "bad" raise."""
     handler = Raising()
     handler.error = error
-    with a_runtime(Settings(data=directory / "data")) as runtime, disk(directory / "rows") as rows:
+    with a_runtime(Settings(data=directory / "data")) as runtime, disk(directory / "data") as rows:
         if attempts is not None:
             runtime.attempts = attempts
         inbox: Stateful[int] = Stateful(runtime, ACCESSES, "users", int, read_accesses, handler, 60.0)

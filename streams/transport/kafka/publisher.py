@@ -27,14 +27,17 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 
+import faust
 from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
 from aiokafka.errors import ConcurrentTransactions, NodeNotReadyError, NoError, for_code
 from aiokafka.errors import KafkaError as ClientError
 from aiokafka.protocol.transaction import InitProducerIdRequest
 
+from streams.inbox import Committer
 from streams.settings import Settings
 from streams.transport.journal import Record
 from streams.transport.kafka.connection import KafkaError, aiokafka_arguments, persist
+from streams.transport.kafka.four_steps import four_steps
 from streams.transport.kafka.lane import BATCH_BYTES, RECORD_BYTES, Lane, Wire, Writer
 from streams.transport.kafka.reader import KafkaReader
 from streams.transport.layout import Entry
@@ -140,6 +143,10 @@ class KafkaPublisher:
         if lane is None:
             raise FencedError(f"writing to {topic}/{partition}: it was not claimed")
         return await lane.append(records)
+
+    def committer(self, app: faust.App, table: str, topic: str) -> Committer:
+        """Return what commits groups in four steps."""
+        return four_steps(self, app, table, self.partitions(topic))
 
     async def _writer_of(self, transactional_id: str | None) -> Writer:
         """Return an id of this writer's own, or else the one of all claimants, with the next epoch."""

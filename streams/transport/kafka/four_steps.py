@@ -1,0 +1,136 @@
+"""The group commit on Kafka: a changelog of one writer, and a RocksDB of the worker's own.
+
+At a group's end
+
+(a) the emissions are sent, and the log has them;
+(b) the changed rows and the mark row are appended to the changelog as one record batch, whole or not at all;
+(c) the same rows and the changelog offset are written to RocksDB as one batch;
+(d) the inbox messages are acknowledged (`streams.inbox.commit`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import faust
+from faust.stores.rocksdb import Store as FaustStore
+from rocksdict import WriteBatch
+
+from streams.forgetting import check_not_forgetting
+from streams.inbox import Group, LostShardError, Shard
+from streams.outbox import Message
+from streams.topics import APP_ID, changelog_of
+from streams.transport.database import TablePartition
+from streams.transport.journal import Record
+from streams.transport.layout import Entry
+from streams.transport.publisher import FencedError
+
+#: What Faust's RocksDB store is told: small buffers, since a worker holds several partitions open.
+OPTIONS: dict[str, Any] = {
+    "driver": "rocksdict",
+    "write_buffer_size": 16 * 1024 * 1024,
+    "block_cache_size": 64 * 1024 * 1024,
+}
+#: Records of a changelog that wait to be written to the table while it is recovered.
+RECOVERY_RECORDS = 131_072
+
+
+class ChangelogWriter(Protocol):
+    """What the steps need of a broker; `streams.transport.kafka.publisher.KafkaPublisher` has it."""
+
+    async def send_all(self, entries: Sequence[Message]) -> None:
+        """Send messages; return when all are there."""
+
+    async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
+        """Become the one writer of a partition's batches; return the records after offset ``known``.
+
+        At its return no batch of an earlier claimant is appended any more, by whatever process, and what one
+        has appended is among the records.
+        """
+
+    def release(self, topic: str, partition: int) -> None:
+        """Give up a claim; what is under way there ends with `FencedError`."""
+
+    async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
+        """Append records as one batch, whole or not at all; return the first one's offset."""
+
+
+class Recovered(TablePartition):
+    """One partition of a table in a database of its own, with the changelog offset that its rows stand at."""
+
+    def changelog_offset(self) -> int:
+        """Return the offset of the last changelog record that the rows stand at, -1 where there is none."""
+        return int(self.get(FaustStore.offset_key) or -1)
+
+    def write_at(self, changelog_offset: int, rows: Mapping[bytes, bytes | None]) -> None:
+        """Write rows (None deletes) and the changelog offset they stand at, all or nothing."""
+        batch = WriteBatch(raw_mode=True)
+        self.stage(batch, rows)
+        batch.put(FaustStore.offset_key, str(changelog_offset).encode())
+        self.write(batch)
+
+
+class FourSteps:
+    """Commits the groups of a table by its changelog, from which another worker recovers it.
+
+    ``partition`` gives a partition of the table on this worker's disk.
+    """
+
+    def __init__(self, publisher: ChangelogWriter, table: str, partition: Callable[[int], Recovered]) -> None:
+        self._publisher = publisher
+        self._table = table
+        self._changelog = changelog_of(APP_ID, table)
+        self._partition = partition
+
+    async def claim(self, partition: int) -> Recovered:
+        """Become the one writer of a partition's changelog, with all in the table that others wrote before."""
+        store = self._partition(partition)
+        entries = await self._publisher.claim(self._changelog, partition, store.changelog_offset())
+        if entries:
+            rows = {entry.key: entry.value for entry in entries if entry.key is not None}
+            store.write_at(entries[-1].offset, rows)
+        check_not_forgetting(store, f"table {self._table}")
+        return store
+
+    def release(self, partition: int) -> None:
+        """Give up the claim."""
+        self._publisher.release(self._changelog, partition)
+
+    async def commit(self, shard: Shard[Any], group: Group, check: Callable[[], None]) -> None:
+        """Do steps (a) to (c). Raises `LostShardError` where the changelog has another writer."""
+        if group.emissions:
+            await self._publisher.send_all(group.emissions)
+            check()
+        rows = list(group.rows.items())
+        try:
+            base = await self._publisher.append_batch(self._changelog, shard.partition, rows)
+        except FencedError as error:
+            raise LostShardError(str(error)) from error
+        check()
+        store: Any = shard.store
+        store.write_at(base + len(rows) - 1, group.rows)
+
+
+def four_steps(publisher: ChangelogWriter, app: faust.App, table: str, partitions: int) -> FourSteps:
+    """Make the Faust table and its changelog, whose name does not hang on the app's."""
+    changelog = app.topic(
+        changelog_of(APP_ID, table),
+        key_type=bytes,
+        value_type=bytes,
+        key_serializer="raw",
+        value_serializer="raw",
+        partitions=partitions,
+        compacting=True,
+        acks=False,
+        internal=True,
+        maxsize=RECOVERY_RECORDS,
+        allow_empty=True,
+    )
+    made: Any = app.Table(
+        table,
+        partitions=partitions,
+        key_type=bytes,
+        value_type=bytes,
+        options=dict(OPTIONS),
+        changelog_topic=changelog,
+    )
+    return FourSteps(publisher, table, lambda partition: Recovered(made.data._db_for_partition(partition)))
