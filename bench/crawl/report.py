@@ -1,5 +1,6 @@
 """The comparison as tables: what each crawler took, what a kill cost it, and the figures that have an aim."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -82,7 +83,8 @@ def aims(runs: Runs) -> list[Aim]:
     def hits(name: str, category: str) -> float:
         enough = half(runs, category)
         found = {each: _median(runs[each], lambda run: run.hits_a_second(category, enough)) for each in runs}
-        return found[name] / max(found[SCRAPY], found[SQLITE])
+        best = max(found[SCRAPY], found[SQLITE])
+        return found[name] / best if best else math.inf
 
     learned = runs[LEARNED]
     return [

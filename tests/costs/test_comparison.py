@@ -1,5 +1,7 @@
 """The figures of `make bench`, of crawls that did not take place."""
 
+from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,13 @@ def test_hits_count_for_the_cpu_time_until_so_many_were_served() -> None:
     assert RUN.hits_a_second(COMMON, 2) == pytest.approx(2 / 3)
     assert RUN.hits_a_second(RARE, 1) == pytest.approx(1 / 6)
     assert RUN.hits_a_second(COMMON, 4) == pytest.approx(3 / 15)
+
+
+def test_a_crawl_that_finds_nothing_is_passed_by_any_other() -> None:
+    nothing = replace(RUN, hits={COMMON: [], RARE: []})
+    runs = {name: [nothing if name in (report.SCRAPY, report.SQLITE) else RUN] for name in NAMES}
+    found = {aim.name: aim.value for aim in report.aims(runs)}
+    assert found[f"{RARE} hits a CPU second: times Scrapy's"] == inf
 
 
 def test_figures_are_multiples_of_scrapys_and_compared_with_the_run_before(tmp_path: Path) -> None:
