@@ -47,6 +47,8 @@ def records(path: Path, file: BinaryIO) -> Iterator[tuple[int, ArcWarcRecord]]:
             found.read_to_end()
             _check(record)
             yield offset, record
+            if found.offset <= offset:  # warcio counts back over a damaged member
+                raise ValueError("its record ends before it begins")
             offset = found.offset
         rest = os.fstat(file.fileno()).st_size - offset
         if rest:
