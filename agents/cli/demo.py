@@ -12,7 +12,7 @@ from agents.cli.options import AsJson
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.demo.place import Place
+    from agents.demo.place import Output
     from agents.demo.run import Comparison
 
 
@@ -32,30 +32,31 @@ def demo(
     import shlex
     import time
 
-    from agents.demo.place import Place
-    from agents.demo.run import LEARNED, run_demo
+    from agents.demo.place import LEARNED, Output
+    from agents.demo.run import run_demo
     from streams.logging import configure
     from streams.settings import LogSettings
 
     configure(LogSettings(level="warning"))
     started = time.monotonic()
-    place = Place(out)
+    output = Output(out)
     try:
-        comparison = run_demo(place, random_seed, budget, typer.echo)
+        comparison = run_demo(output, random_seed, budget, typer.echo)
     except KeyboardInterrupt:
         comparison = None
     if comparison is None:
         typer.echo("\nInterrupted. The next demo with the same --out starts anew.", err=True)
         raise typer.Exit(INTERRUPTED)
     _print_rates(comparison)
-    _print_files(place)
-    _print_next(comparison, shlex.quote(str(place.data(LEARNED))))
+    _print_files(output)
+    _print_next(comparison, shlex.quote(str(output.data(LEARNED))))
     if as_json:
-        print_json(_figures(comparison, place, time.monotonic() - started))
+        print_json(_figures(comparison, output, time.monotonic() - started))
 
 
 def _print_rates(comparison: "Comparison") -> None:
-    from agents.demo.run import BASELINE, LEARNED, PREDICATES
+    from agents.demo.place import BASELINE, LEARNED
+    from agents.demo.run import PREDICATES
 
     def cells(policy: str, name: str) -> str:
         curve = comparison.crawls[policy].curves[name]
@@ -75,23 +76,23 @@ def _times(ratio: float | None) -> str:
     return "-" if ratio is None else f"{ratio:.1f}"
 
 
-def _print_files(place: "Place") -> None:
+def _print_files(output: "Output") -> None:
     typer.echo("\nFiles:")
-    width = max(len(str(path)) for path, _ in _files(place))
-    for path, what in _files(place):
+    width = max(len(str(path)) for path, _ in _files(output))
+    for path, what in _files(output):
         typer.echo(f"  {path!s:{width}}  {what}")
 
 
-def _files(place: "Place") -> list[tuple[Path, str]]:
-    from agents.demo.run import BASELINE, LEARNED
+def _files(output: "Output") -> list[tuple[Path, str]]:
+    from agents.demo.place import BASELINE, LEARNED
 
     return [
-        (place.picture, "harvest rate against pages fetched"),
-        (place.log, "the log that both crawls read"),
-        (place.labels, "the category of each page"),
-        (place.config, "the settings of both crawls"),
-        (place.data(BASELINE), "everything that the first crawl kept"),
-        (place.data(LEARNED), "everything that the second crawl kept"),
+        (output.lift, "harvest rate against pages fetched"),
+        (output.log, "the log that both crawls read"),
+        (output.labels, "the category of each page"),
+        (output.config, "the settings of both crawls"),
+        (output.data(BASELINE), "everything that the first crawl kept"),
+        (output.data(LEARNED), "everything that the second crawl kept"),
     ]
 
 
@@ -120,7 +121,7 @@ def _called() -> str:
     return str(program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program)
 
 
-def _figures(comparison: "Comparison", place: "Place", seconds: float) -> dict[str, object]:
+def _figures(comparison: "Comparison", output: "Output", seconds: float) -> dict[str, object]:
     from agents.demo.run import PREDICATES
 
     return {
@@ -139,5 +140,5 @@ def _figures(comparison: "Comparison", place: "Place", seconds: float) -> dict[s
         "ratios": {
             name: None if (ratio := comparison.ratio(name)) is None else round(ratio, 2) for name in PREDICATES
         },
-        "files": [str(path) for path, _ in _files(place)],
+        "files": [str(path) for path, _ in _files(output)],
     }

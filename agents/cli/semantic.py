@@ -34,7 +34,7 @@ def build(
 
     import numpy as np
 
-    from agents.evaluate.progress import progress
+    from agents.lab.progress import progress
     from agents.semantic.encoders import read_encoder
     from agents.semantic.tables import check_place, write_table
     from models.semantic.build import batches, distilled

@@ -1,18 +1,22 @@
-"""Where the demo puts its files; another's files are never touched."""
+"""Where the demo puts its files."""
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
-from agents.output_directory import claimed
+from agents.lab.output import OutputDirectory
 from streams.transport.journal import Journal
 
+BASELINE, LEARNED = "breadth-first", "learned"
+POLICIES = (BASELINE, LEARNED)
 
-@dataclass(frozen=True)
-class Place:
-    """The output directory and the names of what the demo leaves in it."""
 
-    directory: Path
+class Output(OutputDirectory):
+    """The output directory of ``scentline demo``."""
+
+    command = "demo"
+    files = ("access.log", "labels.tsv", "scentline.toml", "lift.png")
+    others = "files that no demo made"
+    earlier = "an earlier demo's"
 
     @property
     def log(self) -> Path:
@@ -30,36 +34,23 @@ class Place:
         return self.directory / "scentline.toml"
 
     @property
-    def picture(self) -> Path:
+    def lift(self) -> Path:
         """The lift curves."""
-        return self.directory / "lift.png"
+        return self.picture("lift")
 
     def data(self, policy: str) -> Path:
         """Return the data directory of a policy's crawl."""
         return self.directory / policy
 
-    def prepare(self, policies: tuple[str, ...]) -> None:
-        """Make the directory, or clear what an earlier demo left in it, and nothing else.
-
-        Raises `agents.output_directory.OccupiedError`, and `JournalInUseError` while a crawl runs on the
-        earlier demo's data.
-        """
-        with claimed(self.directory, "demo", "files that no demo made", "an earlier demo's"):
-            made = [self.data(policy) for policy in policies]
-            for directory in made:
-                _refuse_if_in_use(directory)
-            for path in (self.log, self.labels, self.config, self.picture, *made):
-                _remove(path)
-
-
-def _refuse_if_in_use(data: Path) -> None:
-    journal = data / "journal"
-    if journal.is_dir():
-        Journal.open(journal).close()
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    def _clear(self) -> None:
+        """Remove the data of both crawls too; raises `JournalInUseError` while a crawl runs on them."""
+        made = [self.data(policy) for policy in POLICIES]
+        for journal in (data / "journal" for data in made):
+            if journal.is_dir():
+                Journal.open(journal).close()
+        super()._clear()
+        for data in made:
+            if data.is_dir() and not data.is_symlink():
+                shutil.rmtree(data)
+            else:
+                data.unlink(missing_ok=True)

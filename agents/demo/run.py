@@ -12,7 +12,7 @@ from agents.crawl.seeds import seeds_of_log
 from agents.crawl.view import reporter
 from agents.demo.curve import Curve, curves, judged
 from agents.demo.lift import draw
-from agents.demo.place import Place
+from agents.demo.place import BASELINE, LEARNED, POLICIES, Output
 from agents.observation.observer import Observer
 from agents.observation.pseudonym import KEY_FILE, user_key
 from agents.offline.process import ServerProcess
@@ -21,8 +21,6 @@ from streams.configuration import load
 from streams.records import Outcome
 from streams.settings import Settings
 
-BASELINE, LEARNED = "breadth-first", "learned"
-POLICIES = (BASELINE, LEARNED)
 PREDICATES = {
     "sports": 'category("Sports")',
     "hockey": 'category("Sports") and "hockey"',
@@ -83,14 +81,14 @@ class Comparison:
         return (chosen or [page.url for page in pages])[-1]
 
 
-def run_demo(place: Place, random_seed: int, budget: int, say: Callable[[str], None]) -> Comparison | None:
+def run_demo(output: Output, random_seed: int, budget: int, say: Callable[[str], None]) -> Comparison | None:
     """Run the demo; None when it was interrupted.
 
-    Raises `OccupiedError` where ``place`` holds another's files.
+    Raises `OccupiedError` where ``output`` holds another's files.
     """
-    place.prepare(POLICIES)
+    output.prepare()
     web = SyntheticWeb(random_seed, SITES, PAGES_PER_SITE, TOPICS)
-    _write_files(place, web, random_seed)
+    _write_files(output, web, random_seed)
     say(
         f"A synthetic web of {sum(web.facts().pages.values())} pages on {SITES} sites, and the log of {USERS} "
         f"people who visited some of them."
@@ -99,48 +97,47 @@ def run_demo(place: Place, random_seed: int, budget: int, say: Callable[[str], N
     with ServerProcess.synthetic(random_seed, SITES, PAGES_PER_SITE, TOPICS) as server:
         for number, policy in enumerate(POLICIES, start=1):
             say(f"\nCrawl {number} of {len(POLICIES)}: policy {policy}, {budget} pages.")
-            settings = _settings(place, policy, budget, server.url)
-            crawled = _crawl(settings, place)
+            settings = _settings(output, policy, budget, server.url)
+            crawled = _crawl(settings, output)
             if crawled is None:
                 return None
             crawls[policy] = crawled
-    draw(place.picture, PREDICATES, crawls[BASELINE].curves, crawls[LEARNED].curves, POLICIES)
+    draw(output.lift, PREDICATES, crawls[BASELINE].curves, crawls[LEARNED].curves, POLICIES)
     return Comparison(crawls)
 
 
-def _write_files(place: Place, web: SyntheticWeb, random_seed: int) -> None:
-    with place.log.open("w", encoding="utf-8") as log:
+def _write_files(output: Output, web: SyntheticWeb, random_seed: int) -> None:
+    with output.log.open("w", encoding="utf-8") as log:
         log.writelines(f"{line}\n" for line in web.access_log(USERS, ACCESSES))
-    with place.labels.open("w", encoding="utf-8") as labels:
+    with output.labels.open("w", encoding="utf-8") as labels:
         labels.writelines(f"{url}\t{category}\n" for url, category in web.labels())
     # A JSON string is a TOML string.
     predicates = "\n".join(
         f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in PREDICATES.items()
     )
-    config = _CONFIG.format(
-        random_seed=random_seed, predicates=predicates, labels=json.dumps(str(place.labels), ensure_ascii=False)
-    )
-    place.config.write_text(config, encoding="utf-8")
+    labelled = json.dumps(str(output.labels), ensure_ascii=False)
+    config = _CONFIG.format(random_seed=random_seed, predicates=predicates, labels=labelled)
+    output.config.write_text(config, encoding="utf-8")
 
 
-def _settings(place: Place, policy: str, budget: int, proxy: str) -> Settings:
+def _settings(output: Output, policy: str, budget: int, proxy: str) -> Settings:
     # Not the environment: every demo of a seed has the same settings.
     given = {
-        "data": place.data(policy),
+        "data": output.data(policy),
         "frontier.policy": policy,
         "frontier.budget": budget,
         "fetch.proxy": proxy,
     }
-    return load(given, config_file=place.config, environ={}).settings
+    return load(given, config_file=output.config, environ={}).settings
 
 
-def _crawl(settings: Settings, place: Place) -> Crawled | None:
+def _crawl(settings: Settings, output: Output) -> Crawled | None:
     settings.data.mkdir(mode=0o700)
     started = time.monotonic()
-    seeds = seeds_of_log(str(place.log), settings)
+    seeds = seeds_of_log(str(output.log), settings)
     observer = Observer(settings.observe, user_key(settings.observe, settings.data / KEY_FILE))
     with reporter(sys.stderr) as report:
-        _, interrupted = asyncio.run(run_crawl(settings, observer, seeds, [str(place.log)], report))
+        _, interrupted = asyncio.run(run_crawl(settings, observer, seeds, [str(output.log)], report))
     if interrupted:
         return None
     pages = judged(settings.data)

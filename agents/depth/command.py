@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.depth.picture import draw
-from agents.depth.place import Place
+from agents.depth.place import Output
 from agents.depth.places import Places
 from agents.depth.reading import Reader
 from agents.depth.results import Result, result
 from agents.depth.sites import Sites
 from agents.depth.tables import write_tables
 from agents.depth.webs import fetch_archives, fetch_graph
-from agents.evaluate.progress import Progress, progress
+from agents.lab.progress import Progress, progress
 from agents.observation.site import observed, site_named
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
@@ -51,17 +51,15 @@ def run(settings: Settings, options: Options, out: Path | None) -> Outcome:
     """
     _check(options)
     site = None if options.site is None else site_named(options.site)
-    place = None if out is None else Place(out)
-    if place is not None:
-        place.prepare()
+    output = Output.prepared(out)
     sites = Sites()
     places = Places(None if site is None else site.host)
     reader = Reader(observed(settings.observe, site), places, sites, everywhere=site is not None)
     with progress(sys.stderr) as bars:
         interrupted = _read(settings, options, places, sites, reader, bars)
         results = tuple(result(name, sites.known[name], options.share) for name in sites.largest())
-        if place is not None:
-            _write(place, results, bars)
+        if output is not None:
+            _write(output, results, bars)
     return Outcome(results, reader.lines, dict(sites.passed) | reader.passed, interrupted)
 
 
@@ -91,10 +89,10 @@ def _read(
     return interrupted
 
 
-def _write(place: Place, results: Sequence[Result], bars: Progress) -> None:
-    write_tables(place, results)
+def _write(output: Output, results: Sequence[Result], bars: Progress) -> None:
+    write_tables(output, results)
     shown = [found for found in results if found.fits or found.site.growth.pages][:PICTURES]
     bars.phase("draw the sites", len(shown))
     for found in shown:
-        draw(place.picture(found.name), found)
+        draw(output.picture(found.name), found)
         bars.advance()

@@ -7,8 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from agents.depth.results import Result
-from agents.evaluate.canvas import canvas, frame
-from agents.evaluate.colours import INK
+from agents.lab.picture import INK, canvas, frame
 from models.depth.surfers import Surfer
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import secrets
 
 from agents.depth.places import Places
 from agents.depth.sites import Sites
-from agents.evaluate.progress import Progress
+from agents.lab.progress import Progress
 from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
 from models.depth.applications import unbrowsed

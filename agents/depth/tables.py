@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.cli.output import csv_line
-from agents.depth.place import Place
+from agents.depth.place import Output
 from agents.depth.results import Result
 from models.depth.moves import Move
 from models.depth.surfers import Surfer
@@ -24,12 +24,12 @@ _LEVEL = (
 )  # fmt: skip
 
 
-def write_tables(place: Place, results: Sequence[Result]) -> None:
+def write_tables(output: Output, results: Sequence[Result]) -> None:
     """Write the three tables, a row for each site, level, and level with its moves."""
-    _write(place.table("sites"), _SITE, (tuple(as_object(found).values()) for found in results))
-    _write(place.table("levels"), _LEVEL, (row for found in results for row in _levels(found)))
+    _write(output.table("sites"), _SITE, (tuple(as_object(found).values()) for found in results))
+    _write(output.table("levels"), _LEVEL, (row for found in results for row in _levels(found)))
     columns = ("site", "level", "views", *Move)
-    _write(place.table("moves"), columns, (row for found in results for row in _moves(found)))
+    _write(output.table("moves"), columns, (row for found in results for row in _moves(found)))
 
 
 def as_object(found: Result) -> dict[str, Any]:

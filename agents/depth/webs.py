@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from agents.depth.copies import Copies
 from agents.depth.places import Places
 from agents.depth.sites import Sites
-from agents.evaluate.load import bodies
-from agents.evaluate.progress import Progress
+from agents.lab.archives import bodies
+from agents.lab.progress import Progress
 from agents.offline.archive import Archive
 from agents.offline.linkgraph import read_graph
 from agents.web.parse import parse

@@ -1,20 +1,7 @@
 """How each policy looks in every picture and table: what belongs together has kindred colours."""
 
-from typing import NamedTuple
-
 from agents.evaluate.crawls import NEW_ONLY, REUSE
-
-INK = "#26292e"
-GRID = "#e6e7ea"
-
-
-class Look(NamedTuple):
-    """A line's colour, its width in points and its dashes, as matplotlib writes them."""
-
-    colour: str
-    width: float = 1.6
-    dashes: str | tuple[int, tuple[int, int]] = "-"
-
+from agents.lab.picture import Look
 
 _LOOKS = {
     "oracle": Look("#26292e", 1.4, (0, (5, 2))),

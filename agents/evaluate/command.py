@@ -9,13 +9,13 @@ from pathlib import Path
 from agents.evaluate.comparisons import against_best, learned_against, reuse
 from agents.evaluate.crawls import Evaluation
 from agents.evaluate.lift import draw_lift
-from agents.evaluate.place import Place
-from agents.evaluate.progress import Progress, progress
+from agents.evaluate.place import Output
 from agents.evaluate.reliability import draw_reliability
 from agents.evaluate.report import Compared, Facts, write_report
 from agents.evaluate.results import Results
 from agents.evaluate.run import Options, crawl, prepare
 from agents.evaluate.tables import write_comparisons, write_curves, write_results, write_table
+from agents.lab.progress import Progress, progress
 from agents.observation.logfile import LogFile
 from agents.predicates import check_judges
 from agents.semantic.tables import read_table
@@ -44,17 +44,17 @@ def run(settings: Settings, options: Options, out: Path) -> Results | None:
     options = replace(options, policies=_policies(options.policies, makers))
     predicates = _predicates(settings)
     _check(options)
-    place = Place(out)
-    place.prepare()
+    output = Output(out)
+    output.prepare()
     try:
         with progress(sys.stderr) as bars:
             evaluation = prepare(settings, options, predicates, makers, bars)
-            results = crawl(evaluation, place, options.processes, bars)
-            _write(place, evaluation, results, predicates, bars)
+            results = crawl(evaluation, output, options.processes, bars)
+            _write(output, evaluation, results, predicates, bars)
     except KeyboardInterrupt:
-        finished = sum(1 for _ in place.orders.iterdir())
+        finished = sum(1 for _ in output.orders.iterdir())
         sys.stderr.write(
-            f"\nInterrupted: {place.orders} has the orders of the {finished} crawls that finished.\n"
+            f"\nInterrupted: {output.orders} has the orders of the {finished} crawls that finished.\n"
         )
         return None
     return results
@@ -104,7 +104,7 @@ def _check(options: Options) -> None:
 
 
 def _write(
-    place: Place,
+    output: Output,
     evaluation: Evaluation,
     results: Results,
     predicates: Mapping[str, Predicate],
@@ -113,19 +113,18 @@ def _write(
     bars.phase("write the report", len(predicates) + 2)
     seed = evaluation.random_seed
     compared = Compared(against_best(results, seed), learned_against(results, seed), reuse(results, seed))
-    write_results(place.table("results"), results)
-    write_table(place.table("table"), results)
-    write_curves(place.table("curves"), results)
+    write_results(output.table("results"), results)
+    write_table(output.table("table"), results)
+    write_curves(output.table("curves"), results)
     early = f"harvest_{results.points[0]}"
-    write_comparisons(
-        place.table("comparisons"), [("auc", compared.best), ("auc", compared.learned), (early, compared.reuse)]
-    )
+    compared_by = [("auc", compared.best), ("auc", compared.learned), (early, compared.reuse)]
+    write_comparisons(output.table("comparisons"), compared_by)
     bars.advance()
-    draw_lift(place.lift(None), results, None, f"Mean of {len(predicates)} predicates", ", ".join(predicates))
-    draw_reliability(place.reliability, results)
+    draw_lift(output.lift(None), results, None, f"Mean of {len(predicates)} predicates", ", ".join(predicates))
+    draw_reliability(output.reliability, results)
     bars.advance()
     for name, predicate in predicates.items():
-        draw_lift(place.lift(name), results, name, name, str(predicate))
+        draw_lift(output.lift(name), results, name, name, str(predicate))
         bars.advance()
     facts = Facts(
         _facts(evaluation, results),
@@ -133,7 +132,7 @@ def _write(
         {name: len(urls) for name, urls in evaluation.web.hits.items()},
         len(evaluation.web.pages),
     )
-    write_report(place, results, facts, compared)
+    write_report(output, results, facts, compared)
 
 
 def _facts(evaluation: Evaluation, results: Results) -> list[tuple[str, str]]:

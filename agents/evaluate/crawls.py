@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from agents.evaluate.load import Web
+from agents.lab.archives import Web
 from models.crowd.trace import Trace
 from models.evaluate.crawler import Crawler, Task
 from models.evaluate.policies import Heir, Maker, Reusable

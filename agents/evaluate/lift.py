@@ -4,9 +4,9 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from agents.evaluate.canvas import canvas, frame
-from agents.evaluate.colours import INK, look
+from agents.evaluate.colours import look
 from agents.evaluate.results import Results
+from agents.lab.picture import INK, canvas, frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

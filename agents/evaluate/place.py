@@ -1,20 +1,27 @@
-"""Where an evaluation puts its files; another's files are never touched."""
+"""Where an evaluation puts its files."""
 
 import re
-import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
-from agents.output_directory import claimed
+from agents.lab.output import OutputDirectory
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9+_-]+")
 
 
-@dataclass(frozen=True)
-class Place:
-    """The output directory and the names of what an evaluation leaves in it."""
+class Output(OutputDirectory):
+    """The output directory of ``scentline evaluate``.
 
-    directory: Path
+    The tables are the seed pages, every crawl's figures, the means of them, policies compared, and the curves.
+    """
+
+    command = "evaluate"
+    files = (
+        "seeds.csv", "results.csv", "table.csv", "comparisons.csv", "curves.csv",
+        "lift.png", "reliability.png", "report.html",
+    )  # fmt: skip
+    directories = ("orders", "lift")
+    others = "files that no evaluation made"
+    earlier = "an earlier evaluation's"
 
     @property
     def orders(self) -> Path:
@@ -23,52 +30,18 @@ class Place:
 
     def order(self, predicate: str, policy: str, start: int) -> Path:
         """Return the file of one crawl's order."""
-        return self.orders / f"{predicate}.{_slug(policy)}.{start}.csv"
-
-    @property
-    def lifts(self) -> Path:
-        """The directory of the predicates' lift curves."""
-        return self.directory / "lift"
+        return self.orders / f"{predicate}.{_UNSAFE.sub('-', policy)}.{start}.csv"
 
     def lift(self, predicate: str | None) -> Path:
         """Return the picture of a predicate's lift curves, or of the mean of all."""
-        return self.directory / "lift.png" if predicate is None else self.lifts / f"{predicate}.png"
+        return self.picture("lift" if predicate is None else f"lift/{predicate}")
 
     @property
     def reliability(self) -> Path:
         """The reliability diagram."""
-        return self.directory / "reliability.png"
+        return self.picture("reliability")
 
     @property
     def report(self) -> Path:
         """The page that shows everything."""
         return self.directory / "report.html"
-
-    def table(self, name: str) -> Path:
-        """Return the CSV file of one of `TABLES`."""
-        return self.directory / f"{name}.csv"
-
-    def prepare(self) -> None:
-        """Make the directory, or clear what an earlier evaluation left in it, and nothing else.
-
-        Raises `agents.output_directory.OccupiedError`.
-        """
-        with claimed(self.directory, "evaluate", "files that no evaluation made", "an earlier evaluation's"):
-            self._clear()
-            self.orders.mkdir()
-            self.lifts.mkdir()
-
-    def _clear(self) -> None:
-        for directory in (self.orders, self.lifts):
-            if directory.is_dir():
-                shutil.rmtree(directory)
-        for path in (self.lift(None), self.reliability, self.report, *map(self.table, TABLES)):
-            path.unlink(missing_ok=True)
-
-
-#: The tables: the seed pages, every crawl's figures, the means of them, policies compared, and the curves.
-TABLES = ("seeds", "results", "table", "comparisons", "curves")
-
-
-def _slug(policy: str) -> str:
-    return _UNSAFE.sub("-", policy)

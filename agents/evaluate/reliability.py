@@ -4,9 +4,9 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.evaluate.canvas import canvas, frame
-from agents.evaluate.colours import INK, look
+from agents.evaluate.colours import look
 from agents.evaluate.results import Result, Results
+from agents.lab.picture import INK, canvas, frame
 from models.evaluate.calibration import Bin, Outcome, calibration
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agents.evaluate.comparisons import Versus
 from agents.evaluate.grids import figures_table, versus_table
-from agents.evaluate.place import Place
+from agents.evaluate.place import Output
 from agents.evaluate.results import AREA, Results
 from agents.evaluate.style import STYLE
 
@@ -32,18 +32,18 @@ class Compared:
     reuse: Sequence[Versus]
 
 
-def write_report(place: Place, results: Results, facts: Facts, compared: Compared) -> None:
+def write_report(output: Output, results: Results, facts: Facts, compared: Compared) -> None:
     """Write the report; the pictures have been drawn."""
     sections = [
         _head(results, facts),
-        _mean(place, results),
+        _mean(output, results),
         _comparisons(results, compared),
-        _reliability(place),
-        _predicates(place, results, facts),
+        _reliability(output),
+        _predicates(output, results, facts),
     ]
     body = "\n".join(sections)
     title = "Scentline: evaluation"
-    place.report.write_text(
+    output.report.write_text(
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n",
@@ -63,10 +63,10 @@ def _head(results: Results, facts: Facts) -> str:
     )
 
 
-def _mean(place: Place, results: Results) -> str:
+def _mean(output: Output, results: Results) -> str:
     return (
         f'<section id="mean"><h2>All predicates, on the mean</h2><div class="wide">'
-        f"{_picture(place.lift(None), 'Lift curves on the mean of all predicates')}"
+        f"{_picture(output.lift(None), 'Lift curves on the mean of all predicates')}"
         f"<div>{figures_table(results, None)}{_legend(results)}</div></div></section>"
     )
 
@@ -101,8 +101,8 @@ def _versus(title: str, found: Sequence[Versus]) -> str:
     return f"<div><h3>{escape(title)}</h3>{versus_table(found)}</div>" if found else ""
 
 
-def _reliability(place: Place) -> str:
-    if not place.reliability.exists():
+def _reliability(output: Output) -> str:
+    if not output.reliability.exists():
         return (
             '<section id="reliability"><h2>Calibration</h2>'
             '<p class="note">None of these policies tells probabilities.</p></section>'
@@ -113,16 +113,16 @@ def _reliability(place: Place) -> str:
         "dashed line probabilities can be taken at their word. The pages that a policy selects are those whose "
         "probability came out high, by mistake too; the ones explored by chance show how the whole frontier is "
         "judged.</p>"
-        f"{_picture(place.reliability, 'Reliability diagrams')}</section>"
+        f"{_picture(output.reliability, 'Reliability diagrams')}</section>"
     )
 
 
-def _predicates(place: Place, results: Results, facts: Facts) -> str:
+def _predicates(output: Output, results: Results, facts: Facts) -> str:
     cards = "".join(
         f'<article id="p-{escape(name)}"><h3>{escape(name)} <code>{escape(facts.expressions[name])}</code></h3>'
         f'<p class="note">{facts.hits[name]:,} of {facts.pages:,} pages '
         f"({facts.hits[name] / facts.pages:.1%}).</p>"
-        f"{_picture(place.lift(name), f'Lift curves of {name}')}{figures_table(results, name)}</article>"
+        f"{_picture(output.lift(name), f'Lift curves of {name}')}{figures_table(results, name)}</article>"
         for name in results.predicates
     )
     return f'<section><h2>Each predicate</h2><div class="cards">{cards}</div></section>'

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.evaluate.crawls import Crawl, Evaluation, Job
-from agents.evaluate.load import Web, load_web
-from agents.evaluate.place import Place
-from agents.evaluate.progress import Progress
+from agents.evaluate.place import Output
 from agents.evaluate.results import Results
-from agents.evaluate.spread import spread
 from agents.evaluate.tables import write_order, write_seeds
 from agents.evaluate.traces import halves, read_steps
+from agents.lab.archives import Web, load_web
+from agents.lab.progress import Progress
+from agents.lab.spread import spread
 from agents.labels import load as load_labels
 from models.crowd.trace import Trace
 from models.evaluate.policies import REUSABLE, Maker
@@ -71,18 +71,18 @@ def prepare(
     )
 
 
-def crawl(evaluation: Evaluation, place: Place, processes: int, progress: Progress) -> Results:
+def crawl(evaluation: Evaluation, output: Output, processes: int, progress: Progress) -> Results:
     """Run all crawls and return their results, in the order of the jobs whatever was done first."""
     jobs = evaluation.jobs()
     progress.phase("crawl", len(jobs))
     write_seeds(
-        place.table("seeds"),
+        output.table("seeds"),
         {start: evaluation.seeds_of(start) for start in range(1, evaluation.starts + 1)},
     )
     done: dict[Job, list[Crawl]] = {}
     for job, crawls in spread(evaluation.run, jobs, processes):
         for found in crawls:
-            write_order(place.order(found.predicate, found.policy, found.start), found.order)
+            write_order(output.order(found.predicate, found.policy, found.start), found.order)
         done[job] = crawls
         progress.advance()
     return Results.of((found for job in jobs for found in done[job]), evaluation.budget)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agents.evaluate.progress import Progress
+from agents.lab.progress import Progress
 from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
 from models.crowd.trace import Step

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.evaluate.canvas import canvas, frame
-from agents.evaluate.colours import INK
+from agents.lab.picture import INK, canvas, frame
 from agents.news.tables import day
 from models.news.clicks import History
 

@@ -1,6 +1,6 @@
-"""Where the command puts its files; another's files are never touched."""
+"""Where the command puts its files."""
 
-from agents.output_directory import Outputs
+from agents.lab.output import OutputDirectory
 
 #: The tables, as CSV: pages, hubs, prefixes, how well news were told, and the daily clicks that are drawn.
 TABLES = ("pages", "hubs", "prefixes", "measures", "daily")
@@ -8,9 +8,8 @@ TABLES = ("pages", "hubs", "prefixes", "measures", "daily")
 PICTURES = ("daily", "concentration")
 
 
-class Place(Outputs):
+class Output(OutputDirectory):
     """The output directory of ``scentline news``."""
 
     command = "news"
-    tables = TABLES
-    pictures = dict.fromkeys(PICTURES, "png")
+    files = (*(f"{name}.csv" for name in TABLES), *(f"{name}.png" for name in PICTURES))

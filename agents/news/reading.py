@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from agents.evaluate.progress import Progress
+from agents.lab.progress import Progress
 from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
 from agents.observation.site import Site, observed

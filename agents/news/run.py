@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from heapq import nlargest
 from pathlib import Path
 
-from agents.evaluate.progress import progress
+from agents.lab.progress import progress
 from agents.labels import Labels, LabelsError, load
 from agents.news.measures import Measure, Reach, Separation, measures, reach, separation, span
 from agents.news.pictures import draw_concentration, draw_daily
-from agents.news.place import Place
+from agents.news.place import Output
 from agents.news.reading import Read, read
 from agents.news.tables import write_daily, write_hubs, write_measures, write_pages, write_prefixes
 from agents.observation.logfile import LogFile
@@ -62,9 +62,7 @@ def run(
             LogFile(source).close()
     only = None if site is None else site_named(site)
     table = load(labels) if labels is not None else None
-    place = Place(out) if out is not None else None
-    if place is not None:
-        place.prepare()
+    output = Output.prepared(out)
     given = settings.news
     criterion = Criterion(given.first_days, given.threshold, given.least)
     found, discovery = _read(settings, sources, only)
@@ -84,8 +82,8 @@ def run(
         reach(discovery, news),
         separation(news, known, given.threshold) if known is not None else None,
     )
-    if place is not None:
-        _write(place, result, known, given)
+    if output is not None:
+        _write(output, result, known, given)
     return result
 
 
@@ -126,18 +124,18 @@ def _labelled(labels: Labels, seen: Iterable[str]) -> dict[str, bool]:
     return known
 
 
-def _write(place: Place, result: Result, labels: Mapping[str, bool] | None, settings: NewsSettings) -> None:
+def _write(output: Output, result: Result, labels: Mapping[str, bool] | None, settings: NewsSettings) -> None:
     news, discovery = result.news, result.discovery
-    write_pages(place.table("pages"), news.standings, labels)
+    write_pages(output.table("pages"), news.standings, labels)
     by_clicks = discovery.outlinks.hubs(news.pages, settings.hubs, by="clicks")
-    write_hubs(place.table("hubs"), news.hubs, by_clicks)
-    write_prefixes(place.table("prefixes"), news.prefixes)
-    write_measures(place.table("measures"), result.measures)
+    write_hubs(output.table("hubs"), news.hubs, by_clicks)
+    write_prefixes(output.table("prefixes"), news.prefixes)
+    write_measures(output.table("measures"), result.measures)
     ours, others = _typical(result)
-    write_daily(place.table("daily"), {**ours, **others})
-    draw_daily(place.picture("daily"), result.days, ours, others)
+    write_daily(output.table("daily"), {**ours, **others})
+    draw_daily(output.picture("daily"), result.days, ours, others)
     kinds, title = _concentrations(news, labels)
-    draw_concentration(place.picture("concentration"), kinds, settings.threshold, title)
+    draw_concentration(output.picture("concentration"), kinds, settings.threshold, title)
 
 
 def _typical(result: Result) -> tuple[dict[str, History], dict[str, History]]:

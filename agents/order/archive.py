@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.evaluate.load import Body, bodies, chunks
-from agents.evaluate.progress import Progress
-from agents.evaluate.spread import spread
+from agents.lab.archives import Body, bodies, chunks
+from agents.lab.progress import Progress
+from agents.lab.spread import spread
 from agents.offline.archive import Archive
 from agents.offline.linkgraph import GraphError
 from agents.order.web import Text, Web

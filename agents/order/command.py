@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents.evaluate.progress import Progress, progress
+from agents.lab.progress import Progress, progress
 from agents.order.crawls import BACKLINK, BREADTH_FIRST, LOCATION, PAGERANK, Crawls, Job
 from agents.order.pictures import draw_results, draw_topic
-from agents.order.place import Place
+from agents.order.place import Output
 from agents.order.results import Results
 from agents.order.source import Chosen, read_web
 from agents.order.tables import write_order, write_results, write_topics
@@ -40,14 +40,12 @@ def run(settings: Settings, options: Options, out: Path | None) -> Results | Non
     topics = tuple(dict.fromkeys(map(_word, options.topics)))
     if not options.path.is_file():
         raise ConfigurationError(f"{options.path}: there is no such file")
-    place = Place(out) if out is not None else None
-    if place is not None:
-        place.prepare()
+    output = Output.prepared(out)
     try:
         with progress(sys.stderr) as bars:
-            return _compare(settings, options, topics, place, bars)
+            return _compare(settings, options, topics, output, bars)
     except KeyboardInterrupt:
-        kept = f": {place.directory} has the orders of the crawls that finished" if place else ""
+        kept = f": {output.directory} has the orders of the crawls that finished" if output else ""
         sys.stderr.write(f"\nInterrupted{kept}.\n")
         return None
 
@@ -60,7 +58,7 @@ def _word(topic: str) -> str:
 
 
 def _compare(
-    settings: Settings, options: Options, topics: Sequence[str], place: Place | None, bars: Progress
+    settings: Settings, options: Options, topics: Sequence[str], output: Output | None, bars: Progress
 ) -> Results:
     web = read_web(options.path, options.chosen, settings, options.processes, bars)
     if topics and not web.texts:
@@ -73,27 +71,27 @@ def _compare(
     orders: dict[Job, Ints] = {}
     for job, order in crawls.run(jobs, options.processes, bars):
         orders[job] = order
-        if place is not None:
-            write_order(place, web, job, order)
+        if output is not None:
+            write_order(output, web, job, order)
     plain = {job.ordering: orders[job] for job in jobs if not job.topic}
     thresholds = {IB: options.thresholds, IR: options.ranks}
     results = Results(web, plain, thresholds, crawls.buffers(options.processes, bars))
-    if place is not None:
-        _write(place, web, results, topics, orders, bars)
+    if output is not None:
+        _write(output, web, results, topics, orders, bars)
     return results
 
 
 def _write(
-    place: Place, web: Web, results: Results, topics: Sequence[str], orders: dict[Job, Ints], bars: Progress
+    output: Output, web: Web, results: Results, topics: Sequence[str], orders: dict[Job, Ints], bars: Progress
 ) -> None:
     bars.phase("write tables and pictures", 2 + len(topics))
-    write_results(place, results)
+    write_results(output, results)
     bars.advance()
-    draw_results(place, results)
+    draw_results(output, results)
     bars.advance()
     panels = {topic: list(TopicResults(web, topic, orders).panels()) for topic in topics}
     if topics:
-        write_topics(place, web, panels)
+        write_topics(output, web, panels)
     for topic, found in panels.items():
-        draw_topic(place, topic, results.shares, found)
+        draw_topic(output, topic, results.shares, found)
         bars.advance()

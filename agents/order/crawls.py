@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.evaluate.progress import Progress
-from agents.evaluate.spread import spread
+from agents.lab.progress import Progress
+from agents.lab.spread import spread
 from agents.order.web import IB, IF, IR, Web
 from models.ordering.anchors import AnchorSimilarity
 from models.ordering.backlinks import Backlinks

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from agents.evaluate.canvas import canvas, frame
-from agents.evaluate.colours import INK, Look, look
+from agents.evaluate.colours import look
+from agents.lab.picture import INK, Look, canvas, frame
 from agents.order.crawls import ANCHOR, BACKLINK, BREADTH_FIRST, COMBINED, LOCATION, PAGERANK
-from agents.order.place import Place
+from agents.order.place import Output
 from agents.order.results import IDEAL, RANDOM, Curve, Results
 from agents.order.topics import Panel as TopicPanel
 from agents.order.web import IB, IF
@@ -44,10 +44,10 @@ class Lines(NamedTuple):
     looks: Mapping[str, Look] = _LOOKS
 
 
-def draw_results(place: Place, results: Results) -> None:
+def draw_results(output: Output, results: Results) -> None:
     """Write the pictures of the crawls without a topic: the paper's Graphs 1 to 6, and the limited buffer."""
     shares = results.shares
-    draw(place.picture("thresholds"), "Backlink ordering, as fewer pages are hot", [_thresholds(results)])
+    draw(output.picture("thresholds"), "Backlink ordering, as fewer pages are hot", [_thresholds(results)])
     for importance in dict.fromkeys(hot.importance for hot in results.hot):
         panels = [
             Lines(
@@ -60,22 +60,22 @@ def draw_results(place: Place, results: Results) -> None:
             if hot.importance == importance
         ]
         title = f"Crawl and stop with threshold: {importance}"
-        draw(place.picture(f"threshold-{importance.lower()}"), title, panels)
+        draw(output.picture(f"threshold-{importance.lower()}"), title, panels)
     stop = [
         Lines(f"importance: {importance}", _STOP, shares, _until_all_are_hot(results.stop(importance)))
         for importance in results.web.importance
     ]
-    draw(place.picture("stop"), "Crawl and stop", stop)
+    draw(output.picture("stop"), "Crawl and stop", stop)
     draw(
-        place.picture("buffer"),
+        output.picture("buffer"),
         "Limited buffer crawl: P_BC by size of the buffer",
         _buffers(results),
         points=True,
     )
-    _draw_histogram(place.picture("histogram"), results)
+    _draw_histogram(output.picture("histogram"), results)
 
 
-def draw_topic(place: Place, topic: str, shares: Curve, panels: Sequence[TopicPanel]) -> None:
+def draw_topic(output: Output, topic: str, shares: Curve, panels: Sequence[TopicPanel]) -> None:
     """Write the picture of a topic's graphs."""
     found = [
         Lines(panel.title, _STOP, shares, _until_all_are_hot(panel.curves))
@@ -83,7 +83,7 @@ def draw_topic(place: Place, topic: str, shares: Curve, panels: Sequence[TopicPa
         else Lines(f"{panel.title}: {panel.hot:,} hot pages", _THRESHOLD, shares, panel.curves)
         for panel in panels
     ]
-    draw(place.picture(f"topic-{topic}"), f"Pages on “{topic}”", found)
+    draw(output.picture(f"topic-{topic}"), f"Pages on “{topic}”", found)
 
 
 def draw(path: Path, title: str, panels: Sequence[Lines], points: bool = False) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from agents.evaluate.progress import Progress
+from agents.lab.progress import Progress
 from agents.observation.logfile import LogFile
 from agents.offline.linkgraph import GraphError
 from agents.order.archive import read_archive

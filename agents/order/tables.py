@@ -7,7 +7,7 @@ import numpy as np
 
 from agents.cli.output import csv_line
 from agents.order.crawls import Job
-from agents.order.place import Place
+from agents.order.place import Output
 from agents.order.results import TOLD, Curve, Results, points
 from agents.order.topics import Panel
 from agents.order.web import Web
@@ -23,9 +23,9 @@ def order_name(job: Job) -> str:
     return ".".join(part for part in (job.topic, job.crawler if job.topic else "", job.ordering) if part)
 
 
-def write_order(place: Place, web: Web, job: Job, order: Ints) -> None:
+def write_order(output: Output, web: Web, job: Job, order: Ints) -> None:
     """Write the pages of one crawl in their order: the whole file, or none."""
-    path = place.order(order_name(job))
+    path = output.order(order_name(job))
     partial = path.with_suffix(".partial")
     try:
         rows = ((number, web.name(page)) for number, page in enumerate(order.tolist(), 1))
@@ -35,10 +35,10 @@ def write_order(place: Place, web: Web, job: Job, order: Ints) -> None:
         partial.unlink(missing_ok=True)
 
 
-def write_results(place: Place, results: Results) -> None:
+def write_results(output: Output, results: Results) -> None:
     """Write the curves and figures of the crawls without a topic."""
     _write(
-        place.table("figures"),
+        output.table("figures"),
         ("importance", "threshold", "hot", "ordering", *(f"p_st_{share}" for share in TOLD), "area"),
         (
             (each.hot.importance, each.hot.threshold, each.hot.pages, each.ordering, *each.at, each.area)
@@ -46,7 +46,7 @@ def write_results(place: Place, results: Results) -> None:
         ),
     )
     _write(
-        place.table("threshold"),
+        output.table("threshold"),
         ("importance", "threshold", "hot", "ordering", "pages", "share", "p_st"),
         (
             (hot.importance, hot.threshold, hot.pages, *row)
@@ -55,7 +55,7 @@ def write_results(place: Place, results: Results) -> None:
         ),
     )
     _write(
-        place.table("stop"),
+        output.table("stop"),
         ("importance", "ordering", "pages", "share", "p_cs"),
         (
             (importance, *row)
@@ -63,24 +63,24 @@ def write_results(place: Place, results: Results) -> None:
             for row in _curves(results.web, results.stop(importance))
         ),
     )
-    _write(place.table("buffer"), ("importance", "threshold", "ordering", "buffer", "p_bc"), results.buffers())
+    _write(output.table("buffer"), ("importance", "threshold", "ordering", "buffer", "p_bc"), results.buffers())
     _write(
-        place.table("walk"),
+        output.table("walk"),
         ("ordering", "share", "depth", "wait"),
         ((ordering, share, *walk) for ordering, share, walk in results.walks()),
     )
     counts = np.bincount(results.web.graph.backlinks)
     _write(
-        place.table("histogram"),
+        output.table("histogram"),
         ("backlinks", "pages"),
         ((links, int(counts[links])) for links in np.flatnonzero(counts).tolist()),
     )
 
 
-def write_topics(place: Place, web: Web, panels: Mapping[str, Sequence[Panel]]) -> None:
+def write_topics(output: Output, web: Web, panels: Mapping[str, Sequence[Panel]]) -> None:
     """Write the curves of each topic's graphs."""
     _write(
-        place.table("topics"),
+        output.table("topics"),
         ("topic", "graph", "hot", "measure", "ordering", "pages", "share", "performance"),
         (
             (topic, panel.name, panel.hot, panel.measure, *row)

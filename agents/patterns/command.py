@@ -5,15 +5,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents.evaluate.load import load_web
-from agents.evaluate.progress import Progress, progress
+from agents.lab.archives import load_web
+from agents.lab.progress import Progress, progress
 from agents.observation.logfile import LogFile
 from agents.observation.site import HINT
 from agents.patterns.curves import draw_coverage, draw_curves
 from agents.patterns.drawing import draw_tree
 from agents.patterns.orderings import Result, crawled, static
 from agents.patterns.periods import Reliability, reliability, split
-from agents.patterns.place import Place
+from agents.patterns.place import Output
 from agents.patterns.reading import Record, Site, records
 from agents.patterns.tables import (
     write_coverage,
@@ -63,13 +63,11 @@ def run(settings: Settings, options: Options) -> Found:
     """
     site = Site(options.site, settings.observe.base_url)
     _check(options)
-    place = None if options.out is None else Place(options.out)
-    if place is not None:
-        place.prepare()
+    output = Output.prepared(options.out)
     found = Found()
     try:
         with progress(sys.stderr) as bars:
-            _Work(settings, options, site, place, bars).into(found)
+            _Work(settings, options, site, output, bars).into(found)
     except KeyboardInterrupt:
         found.interrupted = True
     return found
@@ -79,12 +77,12 @@ class _Work:
     """The steps of one run."""
 
     def __init__(
-        self, settings: Settings, options: Options, site: Site, place: Place | None, bars: Progress
+        self, settings: Settings, options: Options, site: Site, output: Output | None, bars: Progress
     ) -> None:
         self._settings = settings
         self._options = options
         self._site = site
-        self._place = place
+        self._output = output
         self._bars = bars
 
     def into(self, found: Found) -> None:
@@ -93,9 +91,9 @@ class _Work:
         found.forgotten = whole.forgotten
         behaviour = whole.snapshot()
         found.patterns = mine(behaviour, threshold=self._options.threshold)
-        if self._place is not None:
-            write_patterns(self._place.table("patterns"), found.patterns)
-            draw_tree(self._place.picture("tree"), found.patterns, self._title())
+        if self._output is not None:
+            write_patterns(self._output.table("patterns"), found.patterns)
+            draw_tree(self._output.tree, found.patterns, self._title())
         pages = self._mirror()
         found.mirror = len(pages)
         found.trees = tree_figures(ALL, found.patterns, behaviour, pages)
@@ -107,28 +105,28 @@ class _Work:
         early = mine(first, threshold=self._options.threshold)
         found.reliability = reliability(early, {url: n for url, n in first.visits.items() if n}, periods)
         found.trees += tree_figures(FIRST, early, first, pages)
-        if self._place is not None:
-            write_trees(self._place.table("trees"), found.trees)
-            write_coverage(self._place.table("coverage"), found.reliability)
-            write_traffic(self._place.table("traffic"), found.reliability)
-            draw_coverage(self._place.picture("coverage"), found.reliability)
+        if self._output is not None:
+            write_trees(self._output.table("trees"), found.trees)
+            write_coverage(self._output.table("coverage"), found.reliability)
+            write_traffic(self._output.table("traffic"), found.reliability)
+            draw_coverage(self._output.picture("coverage"), found.reliability)
         visits = found.reliability.later_visits
         if pages:
             found.orderings = crawled(early, first, pages, visits, self._settings.random_seed, self._bars)
         else:
             found.orderings = static(early, first, {*whole.visits, *visits}, visits)
-        if self._place is not None:
-            self._write_orderings(self._place, found.orderings)
+        if self._output is not None:
+            self._write_orderings(self._output, found.orderings)
 
-    def _write_orderings(self, place: Place, results: list[Result]) -> None:
-        write_orderings(place.table("orderings"), results)
-        write_curves(place.table("curves"), results)
+    def _write_orderings(self, output: Output, results: list[Result]) -> None:
+        write_orderings(output.table("orderings"), results)
+        write_curves(output.table("curves"), results)
         fetch = [result for result in results if result.aim == "fetch"]
         discovery = [result for result in results if result.aim == "discovery"]
-        draw_curves(place.picture("fetch"), fetch, "Comprehensive fetch", "share of the visits fetched")
+        draw_curves(output.picture("fetch"), fetch, "Comprehensive fetch", "share of the visits fetched")
         if discovery:
             draw_curves(
-                place.picture("discovery"), discovery, "Timely discovery", "share of the visits discovered"
+                output.picture("discovery"), discovery, "Timely discovery", "share of the visits discovered"
             )
 
     def _count(self) -> tuple[BehaviourCounts, int]:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from agents.evaluate.canvas import canvas, frame
-from agents.evaluate.colours import INK, Look
+from agents.lab.picture import INK, Look, canvas, frame
 from agents.patterns.orderings import BREADTH_FIRST, OWN_REFERRALS, OWN_VISITS, PAGERANK, Result
 from agents.patterns.periods import URLS, Reliability
 from models.patterns.crawling import reached

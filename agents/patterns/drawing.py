@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from agents.evaluate.colours import GRID, INK
+from agents.lab.picture import GRID, INK
 from models.patterns.mine import Patterns
 from models.patterns.ranking import Pattern
 from models.patterns.tree import Node

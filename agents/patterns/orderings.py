@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 from scipy.sparse import csr_array
 
-from agents.evaluate.progress import Progress
+from agents.lab.progress import Progress
 from models.evaluate.baselines.ranked import Ranked
 from models.evaluate.virtual import virtual_crawl
 from models.ordering.pagerank import pagerank

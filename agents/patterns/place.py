@@ -1,16 +1,23 @@
-"""Where the command puts its files; another's files are never touched."""
+"""Where the command puts its files."""
 
-from typing import ClassVar
+from pathlib import Path
 
-from agents.output_directory import Outputs
+from agents.lab.output import OutputDirectory
 
 
-class Place(Outputs):
+class Output(OutputDirectory):
     """The output directory of ``scentline patterns``.
 
     The tables are the patterns, what the trees came to, coverage over time, traffic, and the orderings.
     """
 
     command = "patterns"
-    tables = ("patterns", "trees", "coverage", "traffic", "orderings", "curves")
-    pictures: ClassVar = {"tree": "svg", "coverage": "png", "fetch": "png", "discovery": "png"}
+    files = (
+        "patterns.csv", "trees.csv", "coverage.csv", "traffic.csv", "orderings.csv", "curves.csv",
+        "tree.svg", "coverage.png", "fetch.png", "discovery.png",
+    )  # fmt: skip
+
+    @property
+    def tree(self) -> Path:
+        """The drawing of the tree."""
+        return self.directory / "tree.svg"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from agents.evaluate.progress import Progress
+from agents.lab.progress import Progress
 from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
 from agents.observation.site import Site as Host

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from agents.demo.curve import curves, judged
-from agents.demo.place import Place
-from agents.demo.run import LEARNED, POLICIES, PREDICATES
-from agents.output_directory import OccupiedError
+from agents.demo.place import LEARNED, POLICIES, Output
+from agents.demo.run import PREDICATES
+from agents.lab.output import OccupiedError
 from streams.transport.database import JournalInUseError
 from tests.agents.commands import (
     TOLD_TO_END,
@@ -109,55 +109,55 @@ def test_a_demo_that_is_told_to_end_does_and_the_next_one_starts_anew(
     assert process.returncode == 130
     assert "Traceback" not in err
     assert err.endswith("Interrupted. The next demo with the same --out starts anew.\n")
-    Place(tmp_path / "out").prepare(POLICIES)
+    Output(tmp_path / "out").prepare()
     assert [path.name for path in (tmp_path / "out").iterdir()] == [".scentline-demo"]
 
 
 def test_another_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> None:
-    place = Place(tmp_path / "new" / "demo")
-    place.prepare(POLICIES)
-    (place.data(LEARNED)).mkdir()
-    (place.data(LEARNED) / "row").touch()
-    place.log.touch()
-    kept = place.directory / "notes.txt"
+    output = Output(tmp_path / "new" / "demo")
+    output.prepare()
+    (output.data(LEARNED)).mkdir()
+    (output.data(LEARNED) / "row").touch()
+    output.log.touch()
+    kept = output.directory / "notes.txt"
     kept.touch()
-    place.prepare(POLICIES)
-    assert sorted(path.name for path in place.directory.iterdir()) == [".scentline-demo", "notes.txt"]
+    output.prepare()
+    assert sorted(path.name for path in output.directory.iterdir()) == [".scentline-demo", "notes.txt"]
 
 
 def test_a_link_in_an_earlier_demo_is_not_followed(tmp_path: Path) -> None:
-    place = Place(tmp_path / "demo")
-    place.prepare(POLICIES)
+    output = Output(tmp_path / "demo")
+    output.prepare()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis").touch()
-    place.data(LEARNED).symlink_to(tmp_path / "mine")
-    place.prepare(POLICIES)
+    output.data(LEARNED).symlink_to(tmp_path / "mine")
+    output.prepare()
     assert (tmp_path / "mine" / "thesis").exists()
-    assert not place.data(LEARNED).exists()
+    assert not output.data(LEARNED).exists()
 
 
 def test_another_s_directory_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "access.log").touch()
     with pytest.raises(OccupiedError, match="holds files that no demo made"):
-        Place(tmp_path).prepare(POLICIES)
+        Output(tmp_path).prepare()
     with pytest.raises(OccupiedError, match="found a file"):
-        Place(tmp_path / "access.log").prepare(POLICIES)
+        Output(tmp_path / "access.log").prepare()
     run = scentline(tmp_path, "demo", "--out", ".")
     assert (run.returncode, run.stderr.count("\n")) == (2, 1)
     assert [path.name for path in tmp_path.iterdir()] == ["access.log"]
 
 
 def test_a_demo_whose_data_a_crawl_uses_is_not_replaced(tmp_path: Path) -> None:
-    place = Place(tmp_path)
-    place.prepare(POLICIES)
-    place.log.touch()
+    output = Output(tmp_path)
+    output.prepare()
+    output.log.touch()
     # A process opens its own journal as often as it likes: another one has to hold it.
     with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(place.data(LEARNED) / "journal")], env=environment(),
+        [sys.executable, "-c", HOLD, str(output.data(LEARNED) / "journal")], env=environment(),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as holder:  # fmt: skip
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"open\n"
         with pytest.raises(JournalInUseError):
-            place.prepare(POLICIES)
-    assert place.log.exists()
+            output.prepare()
+    assert output.log.exists()

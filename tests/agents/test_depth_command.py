@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agents.depth.copies import Copies
-from agents.depth.place import Place
+from agents.depth.place import Output
 from agents.depth.sites import MOST_SITES, Sites
 from agents.depth.webs import home
 from agents.offline.linkgraph import GraphError, read_graph
@@ -238,21 +238,22 @@ def test_a_log_of_paths_without_a_site_says_so(tmp_path: Path) -> None:
 
 
 def test_another_run_replaces_its_own_files_only(tmp_path: Path) -> None:
-    place = Place(tmp_path / "out")
-    place.prepare()
-    place.picture("example.org").touch()
-    place.table("sites").touch()
-    (place.directory / "notes.txt").touch()
-    place.prepare()
-    assert sorted(path.name for path in place.directory.iterdir()) == [".scentline-depth", "notes.txt", "sites"]
-    assert not place.picture("example.org").exists()
+    output = Output(tmp_path / "out")
+    output.prepare()
+    output.picture("example.org").touch()
+    output.table("sites").touch()
+    (output.directory / "notes.txt").touch()
+    output.prepare()
+    names = sorted(path.name for path in output.directory.iterdir())
+    assert names == [".scentline-depth", "notes.txt", "sites"]
+    assert not output.picture("example.org").exists()
 
 
 def test_a_picture_has_a_name_that_file_systems_take() -> None:
-    place = Place(Path("out"))
-    assert place.picture("example.org:8080").name == "example.org-8080.png"
-    assert place.picture("../[::1]").parent == place.pictures
-    assert len(place.picture("a" * 253).name) < 255
+    output = Output(Path("out"))
+    assert output.picture("example.org:8080").name == "example.org-8080.png"
+    assert output.picture("../[::1]").parent == output.directory / "sites"
+    assert len(output.picture("a" * 253).name) < 255
 
 
 @TOLD_TO_END

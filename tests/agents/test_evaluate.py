@@ -13,10 +13,10 @@ import pytest
 from lxml import html
 
 from agents.evaluate.crawls import FIRST, NEW_ONLY, REUSE, Evaluation
-from agents.evaluate.load import Web, load_web
-from agents.evaluate.progress import Lines
-from agents.evaluate.spread import WorkerError, spread
 from agents.evaluate.traces import halves, read_steps
+from agents.lab.archives import Web, load_web
+from agents.lab.progress import Lines
+from agents.lab.spread import WorkerError, spread
 from agents.offline.synthetic.web import SyntheticWeb
 from models.crowd.trace import Step, Trace
 from models.evaluate.baselines.breadth_first import BreadthFirst

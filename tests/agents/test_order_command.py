@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agents.evaluate.progress import Lines
+from agents.lab.progress import Lines
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.order.archive import read_archive
 from agents.order.crawls import BREADTH_FIRST, MODIFIED, Crawls, Job

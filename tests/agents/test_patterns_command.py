@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from agents.evaluate.progress import Lines
+from agents.lab.progress import Lines
 from agents.observation.logfile import LogFileError
 from agents.patterns.command import Options, run
 from agents.patterns.drawing import ROWS, draw_tree

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from agents.evaluate.load import load_web
-from agents.evaluate.progress import progress
+from agents.lab.archives import load_web
+from agents.lab.progress import progress
 from agents.labels import load as load_labels
 from agents.offline.process import ServerProcess
 from models.crowd.trace import Trace

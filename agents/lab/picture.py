@@ -1,13 +1,28 @@
-"""What all pictures of an evaluation have in common: paper and frame."""
+"""What the pictures of all laboratories have in common: paper, frame, ink and the look of a line."""
 
 import logging
-from typing import TYPE_CHECKING
-
-from agents.evaluate.colours import GRID, INK
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+INK = "#26292e"
+SOFT = "#666b73"
+GRID = "#e6e7ea"
+
+
+class Look(NamedTuple):
+    """A line's colour, its width in points and its dashes, as matplotlib writes them."""
+
+    colour: str
+    width: float = 1.6
+    dashes: str | tuple[int, tuple[int, int]] = "-"
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """The look as arguments of ``plot``."""
+        return {"color": self.colour, "linewidth": self.width, "linestyle": self.dashes}
 
 
 def canvas(width: float, height: float) -> "Figure":

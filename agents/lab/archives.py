@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from agents.evaluate.progress import Progress
-from agents.evaluate.spread import spread
+from agents.lab.progress import Progress
+from agents.lab.spread import spread
 from agents.labels import Labels
 from agents.offline.archive import Archive
 from agents.web.parse import parse
