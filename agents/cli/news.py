@@ -12,7 +12,7 @@ from agents.cli.options import Assignments, ConfigFile, OneSite, load_settings
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.news.run import Result
+    from agents.lab.news.command import Result
     from streams.settings import NewsSettings
 
 #: Hubs and prefixes that are printed; the files have all.
@@ -58,7 +58,7 @@ def news(
     few pages as a picture, and how well all that fits: with labels, precision and recall. Settings of [news]
     have the rest. Ctrl-C ends the reading; what was read until then is told of.
     """
-    from agents.news.run import run
+    from agents.lab.news.command import run
 
     settings = load_settings(
         config,
@@ -82,8 +82,8 @@ def news(
 
 
 def _print(result: "Result", settings: "NewsSettings") -> None:
-    from agents.news.run import short
-    from agents.news.tables import day
+    from agents.lab.news.command import short
+    from agents.lab.news.tables import day
 
     first, last = result.days
     kinds = Counter(page.kind for page in result.news.standings.values())
@@ -141,7 +141,7 @@ def _rate(value: float | None) -> str:
 
 
 def _object(result: "Result") -> dict[str, Any]:
-    from agents.news.tables import day
+    from agents.lab.news.tables import day
 
     told = result.separation
     return {

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.news.place import PICTURES, TABLES
-from agents.news.run import short
+from agents.lab.news.command import PICTURES, TABLES, short
 from agents.offline.synthetic.news import DECAY, START, NewsWeb
 from models.accesslog.combined import parse_combined
 from models.accesslog.entry import Entry

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agents.lab.news.tables import day
 from agents.lab.picture import INK, canvas, frame
-from agents.news.tables import day
 from models.news.clicks import History
 
 if TYPE_CHECKING:

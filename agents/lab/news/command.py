@@ -5,18 +5,19 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
+from itertools import chain
 from pathlib import Path
 
-from agents.lab.progress import progress
+from agents.lab.logs import LogReader
+from agents.lab.news.measures import Measure, Reach, Separation, measures, reach, separation, span
+from agents.lab.news.pictures import draw_concentration, draw_daily
+from agents.lab.news.tables import write_daily, write_hubs, write_measures, write_pages, write_prefixes
+from agents.lab.output import OutputDirectory
+from agents.lab.progress import Progress, progress
 from agents.labels import Labels, LabelsError, load
-from agents.news.measures import Measure, Reach, Separation, measures, reach, separation, span
-from agents.news.pictures import draw_concentration, draw_daily
-from agents.news.place import Output
-from agents.news.reading import Read, read
-from agents.news.tables import write_daily, write_hubs, write_measures, write_pages, write_prefixes
 from agents.observation.logfile import LogFile
-from agents.observation.site import HINT, Site, site_named
-from models.news.clicks import DailyClicks, History
+from agents.observation.site import HINT, Site, observed, site_named
+from models.news.clicks import DAY, DailyClicks, History
 from models.news.concentration import Criterion
 from models.news.discovery import News, NewsDiscovery
 from models.news.outlinks import Outlinks
@@ -27,6 +28,27 @@ from streams.settings import NewsSettings, Settings
 _DRAWN = 3
 #: The label of a news page; any other label is that of another page.
 _NEWS = "news"
+#: The tables, as CSV: pages, hubs, prefixes, how well news were told, and the daily clicks that are drawn.
+TABLES = ("pages", "hubs", "prefixes", "measures", "daily")
+#: The pictures.
+PICTURES = ("daily", "concentration")
+
+
+class Output(OutputDirectory):
+    """The output directory of ``scentline news``."""
+
+    command = "news"
+    files = (*(f"{name}.csv" for name in TABLES), *(f"{name}.png" for name in PICTURES))
+
+
+@dataclass
+class Read:
+    """What became of the lines; ``untimely`` of the page ``views`` are of the future or of before 1970."""
+
+    lines: int = 0
+    views: int = 0
+    untimely: int = 0
+    interrupted: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,7 +74,6 @@ def run(
     """Read the logs in their order, tell news, and write everything into ``out`` where it is given.
 
     With ``site`` only that host and those beneath it count.
-
 
     Raises what is wrong with the options before a log is read, and `ConfigurationError` for logs without a page
     view.
@@ -94,7 +115,36 @@ def _read(settings: Settings, sources: Sequence[str], site: Site | None) -> tupl
     )
     discovery = NewsDiscovery(clicks, Outlinks(pairs=given.links))
     with progress(sys.stderr) as bars:
-        return read(sources, settings.observe, discovery, time.time(), bars, site), discovery
+        return _taken_in(discovery, settings, sources, site, time.time(), bars), discovery
+
+
+def _taken_in(
+    discovery: NewsDiscovery,
+    settings: Settings,
+    sources: Sequence[str],
+    site: Site | None,
+    now: float,
+    bars: Progress,
+) -> Read:
+    """Take in the page views of the logs, which must be in the order of their times; Ctrl-C ends the reading.
+
+    A line whose time is more than a day after ``now`` would move the window on and empty it: it is passed over.
+    """
+    reader = LogReader(observed(settings.observe, site), bars, everywhere=site is not None)
+    found = Read()
+    try:
+        for access in chain.from_iterable(map(reader.read, sources)):
+            if site is not None and not site.holds(access.url):
+                continue
+            found.views += 1
+            if 0 <= access.time < now + DAY:
+                discovery.visit(access.url, access.user, access.time, access.referrer)
+            else:
+                found.untimely += 1
+    except KeyboardInterrupt:
+        found.interrupted = True
+    found.lines = reader.lines
+    return found
 
 
 def short(days: int, settings: NewsSettings) -> str | None:

@@ -2,25 +2,26 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
-from agents.cli.output import csv_line
-from agents.news.measures import Measure
+from agents.lab.news.measures import Measure
+from agents.lab.output import rounded, write_table
 from models.news.clicks import History
 from models.news.concentration import Kind, Standing
 from models.news.outlinks import Hub
 from models.news.prefixes import NewsPrefix
 
 _EPOCH = date(1970, 1, 1)
-_DIGITS = 4
+_cell = partial(rounded, digits=4)
 
 
 def write_pages(path: Path, found: Mapping[str, Standing], labels: Mapping[str, bool] | None) -> None:
     """Write every page with what it was taken for: news first, each kind by concentration."""
     kinds = get_args(Kind)
     pages = sorted(found.items(), key=lambda item: (kinds.index(item[1].kind), -item[1].concentration, item[0]))
-    _write(
+    write_table(
         path,
         ("url", "first_day", "days", "clicks", "clicks_a_day", "concentration", "kind", "label"),
         (
@@ -38,19 +39,19 @@ def write_hubs(path: Path, by_links: Sequence[Hub], by_clicks: Sequence[Hub]) ->
         for by, hubs in (("links", by_links), ("clicks", by_clicks))
         for rank, hub in enumerate(hubs, start=1)
     )
-    _write(path, ("by", "rank", "url", "news", "clicks", "pages"), rows)
+    write_table(path, ("by", "rank", "url", "news", "clicks", "pages"), rows)
 
 
 def write_prefixes(path: Path, prefixes: Iterable[NewsPrefix]) -> None:
     """Write the news prefixes in their order."""
     rows = ((found.prefix, found.news, found.pages, _cell(found.news / found.pages)) for found in prefixes)
-    _write(path, ("prefix", "news", "pages", "share"), rows)
+    write_table(path, ("prefix", "news", "pages", "share"), rows)
 
 
 def write_measures(path: Path, measures: Iterable[Measure]) -> None:
     """Write how well news were told."""
     rows = ((*found, _cell(found.precision), _cell(found.recall)) for found in measures)
-    _write(path, (*Measure._fields, "precision", "recall"), rows)
+    write_table(path, (*Measure._fields, "precision", "recall"), rows)
 
 
 def write_daily(path: Path, histories: Mapping[str, History]) -> None:
@@ -60,7 +61,7 @@ def write_daily(path: Path, histories: Mapping[str, History]) -> None:
         for url, history in histories.items()
         for place, clicks in enumerate(history.clicks)
     )
-    _write(path, ("url", "day", "clicks"), rows)
+    write_table(path, ("url", "day", "clicks"), rows)
 
 
 def day(number: int) -> date:
@@ -77,13 +78,3 @@ def label(url: str, labels: Mapping[str, bool] | None) -> str | None:
     if labels is None or url not in labels:
         return None
     return "news" if labels[url] else "other"
-
-
-def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        for row in (columns, *rows):
-            file.write(f"{csv_line(row)}\n")
-
-
-def _cell(value: float | None) -> float | None:
-    return None if value is None else round(value, _DIGITS)

@@ -1,0 +1,1 @@
+"""News in a log: pages, hubs and prefixes, measured and drawn."""
