@@ -10,8 +10,8 @@ from agents.cli.options import Assignments, ConfigFile, OneSite, load_settings
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.depth.command import Outcome
-    from agents.depth.results import Result
+    from agents.lab.depth.command import Outcome
+    from agents.lab.depth.figures import Result
 
 #: Sites that are printed; the tables have them all.
 _PRINTED = 20
@@ -56,8 +56,8 @@ def depth(
 
     DIR gets sites.csv, levels.csv, moves.csv, and a picture of each site.
     """
-    from agents.depth.command import Options, run
-    from agents.depth.tables import as_object
+    from agents.lab.depth.command import Options, run
+    from agents.lab.depth.figures import as_object
 
     settings = load_settings(config, assignments).settings
     options = Options(tuple(logs or ()), tuple(archives or ()), tuple(graphs or ()), site, share)

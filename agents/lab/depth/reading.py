@@ -1,4 +1,4 @@
-"""Fetching the sites of an archive or a graph breadth-first, without a network."""
+"""From logs to the page views of sites, and from archives and graphs to sites fetched breadth-first."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -7,17 +7,66 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.depth.copies import Copies
-from agents.depth.places import Places
-from agents.depth.sites import Sites
 from agents.lab.archives import bodies
+from agents.lab.depth.sites import Places, Sites
+from agents.lab.logs import LogReader
 from agents.lab.progress import Progress
 from agents.offline.archive import Archive
 from agents.offline.linkgraph import read_graph
 from agents.web.parse import parse
+from models.depth.applications import unbrowsed
 from models.depth.breadth import breadth_first
 from models.depth.growth import Growth
+from models.depth.sessions import ELSEWHERE
+from models.duplicates.sketch import Sketch, bands, likeness, sketch
 from streams.settings import Settings
+
+
+def read_log(source: str, reader: LogReader, places: Places, sites: Sites) -> None:
+    """Read a log to its end; raises what `LogReader.read` raises."""
+    originals = sites.originals
+    for access in reader.read(source):
+        page = places.page(access.url)
+        reason = unbrowsed(access.url) if page is not None else "another site"
+        if reason:
+            sites.passed[reason] += 1
+        if reason or page is None:
+            continue
+        site = sites.site(page.site)
+        if site is None:
+            continue
+        referrer = places.referrer(access.referrer, page.site)
+        if referrer and access.referrer is not None and unbrowsed(access.referrer):
+            referrer = ELSEWHERE
+        if referrer is not None:
+            referrer = originals.get(referrer, referrer)
+        visitor = f"{access.user} {reader.agent}"
+        site.view(visitor, access.time, originals.get(page.name, page.name), referrer)
+
+
+class Copies:
+    """Finds pages that are like a page before, as the judge does; ``originals`` gets which page that is."""
+
+    def __init__(self, threshold: float, least_words: int, originals: dict[str, str]) -> None:
+        self._threshold = threshold
+        self._least = least_words
+        self._bands: defaultdict[bytes, list[tuple[str, Sketch]]] = defaultdict(list)
+        self._originals = originals
+
+    def take(self, name: str, text: str) -> bool:
+        """Take in a page, and tell whether it is like one before."""
+        found = sketch(text, self._least)
+        if found is None:
+            return False
+        keys = list(bands(found))
+        for key in keys:
+            for other, known in self._bands[key]:
+                if likeness(found, known) >= self._threshold:
+                    self._originals[name] = other
+                    return True
+        for key in keys:
+            self._bands[key].append((name, found))
+        return False
 
 
 def fetch_archives(

@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from agents.depth.results import Result
+from agents.lab.depth.figures import Result
 from agents.lab.picture import INK, canvas, frame
 from models.depth.surfers import Surfer
 

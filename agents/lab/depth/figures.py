@@ -1,17 +1,56 @@
 """The figures of all sites as tables: CSV files, and the object that ``--json`` prints."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from agents.cli.output import csv_line
-from agents.depth.place import Output
-from agents.depth.results import Result
+from agents.lab.output import OutputDirectory, rounded, write_table
+from models.depth.fit import Fit, best, fit
 from models.depth.moves import Move
+from models.depth.site import Advice, Site
 from models.depth.surfers import Surfer
 
-_DIGITS = 6
+
+@dataclass(frozen=True)
+class Result:
+    """A site's figures: the fits and the best of them where it has sessions, and the advice for ``share``.
+
+    ``depth_views`` is the depth that keeps the share of the observed views, ``depth_links`` that of the surfer
+    who follows links at random; None where there are none.
+    """
+
+    name: str
+    site: Site
+    share: float
+    fits: tuple[Fit, ...]
+    best: Fit | None
+    depth_views: int | None
+    depth_links: int | None
+    advice: Advice
+
+    def depth_of(self, found: Fit) -> int:
+        """Return the depth that keeps the share of a fitted surfer's views."""
+        return found.surfer.depth(found.q, self.share)
+
+
+def result(name: str, site: Site, share: float) -> Result:
+    """Work out a site's figures."""
+    visits = site.visits
+    seen = visits.sessions > 0
+    return Result(
+        name,
+        site,
+        share,
+        tuple(fit(visits, surfer) for surfer in Surfer) if seen else (),
+        best(visits) if seen else None,
+        visits.depth(share) if seen else None,
+        site.growth.depth(share) if site.growth.pages else None,
+        site.advice(share),
+    )
+
+
 _FIT = ("q", "low", "high", "error", "depth")
 _SITE = (
     "site", "depth", "source", "why", "sessions", "views", "views_put_back", "start_at_home", "single_view",
@@ -24,7 +63,7 @@ _LEVEL = (
 )  # fmt: skip
 
 
-def write_tables(output: Output, results: Sequence[Result]) -> None:
+def write_tables(output: OutputDirectory, results: Sequence[Result]) -> None:
     """Write the three tables, a row for each site, level, and level with its moves."""
     _write(output.table("sites"), _SITE, (tuple(as_object(found).values()) for found in results))
     _write(output.table("levels"), _LEVEL, (row for found in results for row in _levels(found)))
@@ -38,7 +77,7 @@ def as_object(found: Result) -> dict[str, Any]:
     sessions = visits.sessions
     fits: list[float | None] = [None for _ in Surfer for _ in _FIT]
     if found.fits:
-        fits = [value for fit in found.fits for value in (*map(_rounded, fit[1:]), found.depth_of(fit))]
+        fits = [value for fit in found.fits for value in (*map(rounded, fit[1:]), found.depth_of(fit))]
     new = sum(growth.new)
     values = (
         found.name, advice.depth, advice.source, advice.why, sessions, visits.total, visits.put_back,
@@ -57,7 +96,7 @@ def _levels(found: Result) -> Iterator[tuple[object, ...]]:
     surfed = list(accumulate(surfer))
     for level in range(levels):
         views = visits.views[level] if level < len(visits.views) else 0
-        fitted = {fit.surfer: _rounded(fit.surfer.reached(fit.q, level)) for fit in found.fits}
+        fitted = {fit.surfer: rounded(fit.surfer.reached(fit.q, level)) for fit in found.fits}
         seen: tuple[object, ...] = (None, None, None)
         if level < len(growth.pages):
             seen = (growth.pages[level], growth.new[level] + growth.seen[level], growth.new[level])
@@ -74,18 +113,13 @@ def _moves(found: Result) -> Iterator[tuple[object, ...]]:
 
 
 def _share(part: int, whole: int) -> float | None:
-    return _rounded(part / whole) if whole else None
+    return rounded(part / whole) if whole else None
 
 
 def _at(values: Sequence[float], level: int) -> float | None:
-    return _rounded(values[level]) if level < len(values) else None
-
-
-def _rounded(value: float) -> float:
-    return round(value, _DIGITS)
+    return rounded(values[level]) if level < len(values) else None
 
 
 def _write(path: Path, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        for row in (columns, *rows):
-            file.write(f"{csv_line(row)}\r\n")
+    # RFC 4180 ends lines so.
+    write_table(path, columns, rows, end="\r\n")

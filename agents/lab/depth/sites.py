@@ -1,9 +1,11 @@
-"""Which site a URL belongs to, and what its page is called there."""
+"""The sites of a log, an archive or a graph: which pages are theirs, and what is known of each."""
 
+from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from models.depth.sessions import ELSEWHERE
+from models.depth.site import Site
 from models.url import host
 
 
@@ -50,3 +52,40 @@ class Places:
             return None
         page = self.page(url)
         return page.name if page is not None and page.site == site else ELSEWHERE
+
+
+#: Sites that are kept; views of further ones are passed over and counted.
+MOST_SITES: Final = 10_000
+
+
+class Sites:
+    """The sites by name, the original of each page that is a copy, and counts of what was passed over."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Site] = {}
+        self.passed: Counter[str] = Counter()
+        self.originals: dict[str, str] = {}
+
+    def site(self, name: str) -> Site | None:
+        """Return what is known of a site; None, and it is counted, where it is one too many."""
+        found = self.known.get(name)
+        if found is None:
+            if len(self.known) >= MOST_SITES:
+                self.passed["site beyond the first 10,000"] += 1
+                return None
+            found = self.known[name] = Site(home=f"{name}/")
+        return found
+
+    def finish(self) -> None:
+        """Count the sessions that are still open."""
+        for site in self.known.values():
+            site.finish()
+
+    def largest(self) -> list[str]:
+        """Return the names, those with the most page views, then the most fetched pages, first."""
+
+        def size(name: str) -> tuple[int, int, str]:
+            site = self.known[name]
+            return -site.visits.total, -sum(site.growth.pages), name
+
+        return sorted(self.known, key=size)

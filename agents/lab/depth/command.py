@@ -1,23 +1,25 @@
 """What the depth command does: read, fetch without a network, work out, write."""
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.depth.picture import draw
-from agents.depth.place import Output
-from agents.depth.places import Places
-from agents.depth.reading import Reader
-from agents.depth.results import Result, result
-from agents.depth.sites import Sites
-from agents.depth.tables import write_tables
-from agents.depth.webs import fetch_archives, fetch_graph
+from agents.lab.depth.figures import Result, result, write_tables
+from agents.lab.depth.picture import draw
+from agents.lab.depth.reading import fetch_archives, fetch_graph, read_log
+from agents.lab.depth.sites import Places, Sites
+from agents.lab.logs import LogReader
+from agents.lab.output import OutputDirectory
 from agents.lab.progress import Progress, progress
 from agents.observation.site import observed, site_named
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
 
+#: Characters of a file's name: a host may have more than file systems take.
+_LONGEST = 200
+_UNSAFE = re.compile(r"[^a-z0-9._-]+")
 #: Sites that get a picture: those with the most views.
 PICTURES = 20
 
@@ -43,6 +45,21 @@ class Outcome:
     interrupted: bool
 
 
+class Output(OutputDirectory):
+    """The output directory of ``scentline depth``.
+
+    The tables have a row for each site, for each level of a site, and for the moves from each level.
+    """
+
+    command = "depth"
+    files = ("sites.csv", "levels.csv", "moves.csv")
+    directories = ("sites",)
+
+    def picture(self, name: str) -> Path:
+        """Return the picture of a site."""
+        return self.directory / "sites" / f"{_UNSAFE.sub('-', name.lower())[:_LONGEST]}.png"
+
+
 def run(settings: Settings, options: Options, out: Path | None) -> Outcome:
     """Work out the depth of each site, and write tables and pictures into ``out``.
 
@@ -54,8 +71,8 @@ def run(settings: Settings, options: Options, out: Path | None) -> Outcome:
     output = Output.prepared(out)
     sites = Sites()
     places = Places(None if site is None else site.host)
-    reader = Reader(observed(settings.observe, site), places, sites, everywhere=site is not None)
     with progress(sys.stderr) as bars:
+        reader = LogReader(observed(settings.observe, site), bars, everywhere=site is not None)
         interrupted = _read(settings, options, places, sites, reader, bars)
         results = tuple(result(name, sites.known[name], options.share) for name in sites.largest())
         if output is not None:
@@ -72,7 +89,7 @@ def _check(options: Options) -> None:
 
 
 def _read(
-    settings: Settings, options: Options, places: Places, sites: Sites, reader: Reader, bars: Progress
+    settings: Settings, options: Options, places: Places, sites: Sites, reader: LogReader, bars: Progress
 ) -> bool:
     """Read everything, and tell whether that was interrupted."""
     interrupted = False
@@ -82,7 +99,7 @@ def _read(
         for path in options.graphs:
             fetch_graph(path, places, sites, bars)
         for log in options.logs:
-            reader.read(log, bars)
+            read_log(log, reader, places, sites)
     except KeyboardInterrupt:
         interrupted = True
     sites.finish()
