@@ -10,7 +10,7 @@ from agents.cli.options import Assignments, ConfigFile, OneSite, load_settings
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.patterns.command import Found
+    from agents.lab.patterns.command import Found
 
 #: Patterns that are printed; patterns.csv has all.
 _SHOWN = 25
@@ -53,7 +53,7 @@ def patterns(
     site whose pages --archive has, orderings are compared by crawling it; otherwise what needs links is left
     out.
     """
-    from agents.patterns.command import Options, run
+    from agents.lab.patterns.command import Options, run
     from models.patterns.transit_cut import THRESHOLD
 
     settings = load_settings(config, assignments).settings
@@ -98,7 +98,7 @@ def _print(found: "Found") -> None:
 
 
 def _print_patterns(found: "Found") -> None:
-    from agents.patterns.tables import by_fetch
+    from agents.lab.patterns.tables import by_fetch
 
     assert found.patterns is not None
     rows = by_fetch(found.patterns)

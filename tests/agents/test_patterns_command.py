@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from lxml import etree
 
+from agents.lab.patterns.command import Options, run
+from agents.lab.patterns.measures import PERIODS, reliability, split
+from agents.lab.patterns.reading import Record, Site, records
+from agents.lab.patterns.tree import ROWS, draw_tree
 from agents.lab.progress import Lines
 from agents.observation.logfile import LogFileError
-from agents.patterns.command import Options, run
-from agents.patterns.drawing import ROWS, draw_tree
-from agents.patterns.periods import PERIODS, reliability, split
-from agents.patterns.reading import Record, Site, records
 from models.patterns.build import Growth
 from models.patterns.counts import Behaviour
 from models.patterns.mine import mine

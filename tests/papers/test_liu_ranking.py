@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
+from agents.lab.patterns.orderings import crawled, static
 from agents.lab.progress import Lines
-from agents.patterns.orderings import crawled, static
 from models.evaluate.baselines.ranked import Ranked
 from models.evaluate.virtual import virtual_crawl
 from models.page import Link, Page

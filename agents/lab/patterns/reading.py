@@ -1,22 +1,16 @@
 """The accesses of a log that concern a site, as records of who came to which URL from which."""
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import NamedTuple
 
+from agents.lab.logs import LogReader
 from agents.lab.progress import Progress
-from agents.observation.logfile import LogFile
-from agents.observation.observer import Observer
 from agents.observation.site import Site as Host
 from agents.observation.site import base_url, site_named
 from models.url import canonical, host
 from streams.records import Access
 from streams.settings import ObserveSettings
 
-#: The users' pseudonyms only tell them apart here; they go nowhere.
-_KEY = b"scentline patterns"
-_LINES = 1_000
-_PER_CENT = 100
 _WWW = "www."
 
 
@@ -69,22 +63,10 @@ def records(
 ) -> Iterator[Record]:
     """Yield the records of a log file in the order of its lines; robots are left out as the settings say.
 
-    Raises `agents.observation.logfile.LogFileError` and `models.accesslog.recognise.LogFormatError`.
+    ``name`` is what the reading is called. Raises what `LogReader.read` raises.
     """
-    observer = Observer(settings.model_copy(update={"base_url": site.base}), _KEY, everywhere=True)
-    with LogFile(source) as log:
-        observer.recognise(log.sample)
-        progress.phase(f"{name}, per cent", _PER_CENT)
-        done, lines = 0, iter(log)
-        while chunk := list(islice(lines, _LINES)):
-            for _, line in chunk:
-                access = observer.observe(line)
-                record = site.record(access) if isinstance(access, Access) else None
-                if record is not None:
-                    yield record
-            part = _PER_CENT * log.consumed // log.size if log.size else 0
-            if part > done:
-                progress.advance(part - done)
-                done = part
-        if done < _PER_CENT:
-            progress.advance(_PER_CENT - done)
+    reader = LogReader(settings.model_copy(update={"base_url": site.base}), progress, everywhere=True)
+    for access in reader.read(source, name):
+        record = site.record(access)
+        if record is not None:
+            yield record

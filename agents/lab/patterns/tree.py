@@ -5,14 +5,14 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from agents.lab.picture import GRID, INK
+from agents.lab.picture import GRID, INK, SOFT
 from models.patterns.mine import Patterns
 from models.patterns.ranking import Pattern
 from models.patterns.tree import Node
 
 #: Nodes that are drawn; of more, those with the most visits.
 ROWS = 400
-_SOFT, _VISITS, _REFERRALS = "#666b73", "#0b4ea2", "#12a5a0"
+_VISITS, _REFERRALS = "#0b4ea2", "#12a5a0"
 _LINE, _STEP, _TOP = 22, 20, 84
 # A monospaced sign of 12 px is 7.2 px wide, in some fonts a little more.
 _SIGN = 7.4
@@ -42,7 +42,7 @@ def draw_tree(path: Path, patterns: Patterns, title: str) -> None:
     if left_out:
         visits = sum(pattern.visits for pattern in left_out) / max(rows[0].pattern.visits, 1)
         text = f"{len(left_out)} more patterns, with {visits:.1%} of the visits, are in patterns.csv."
-        body.append(_text(16, height - 14, text, _SOFT))
+        body.append(_text(16, height - 14, text, SOFT))
     path.write_text(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
         f'viewBox="0 0 {width:.0f} {height}" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" '
@@ -82,7 +82,7 @@ def _heading(patterns: Patterns, title: str, names: float, bars: float) -> Itera
     assert root is not None
     yield f'<text x="16" y="30" font-size="18" font-weight="bold" fill="{INK}">{escape(title)}</text>'
     facts = f"{root.urls:,} URLs, {root.visits:,} visits, {root.referrals:,} referrals"
-    yield _text(16, 50, f"{len(patterns.chosen)} patterns of {facts}", _SOFT)
+    yield _text(16, 50, f"{len(patterns.chosen)} patterns of {facts}", SOFT)
     columns = (
         (names, "pattern"),
         (bars, "visits"),
@@ -90,7 +90,7 @@ def _heading(patterns: Patterns, title: str, names: float, bars: float) -> Itera
         (bars + 2 * _BAR + 180, "URLs"),
     )
     for x, name in columns:
-        yield _text(x, 74, name, _SOFT)
+        yield _text(x, 74, name, SOFT)
 
 
 def _connections(rows: list[_Row], places: dict[int, int]) -> Iterator[str]:

@@ -6,16 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents.lab.archives import load_web
-from agents.lab.progress import Progress, progress
-from agents.observation.logfile import LogFile
-from agents.observation.site import HINT
-from agents.patterns.curves import draw_coverage, draw_curves
-from agents.patterns.drawing import draw_tree
-from agents.patterns.orderings import Result, crawled, static
-from agents.patterns.periods import Reliability, reliability, split
-from agents.patterns.place import Output
-from agents.patterns.reading import Record, Site, records
-from agents.patterns.tables import (
+from agents.lab.output import OutputDirectory
+from agents.lab.patterns.curves import draw_coverage, draw_curves
+from agents.lab.patterns.measures import ALL, FIRST, Reliability, TreeFigures, reliability, split, tree_figures
+from agents.lab.patterns.orderings import Result, crawled, static
+from agents.lab.patterns.reading import Record, Site, records
+from agents.lab.patterns.tables import (
     write_coverage,
     write_curves,
     write_orderings,
@@ -23,13 +19,34 @@ from agents.patterns.tables import (
     write_traffic,
     write_trees,
 )
-from agents.patterns.trees import ALL, FIRST, TreeFigures, tree_figures
+from agents.lab.patterns.tree import draw_tree
+from agents.lab.progress import Progress, progress
+from agents.observation.logfile import LogFile
+from agents.observation.site import HINT
 from models.page import Page
 from models.patterns.counts import Behaviour, BehaviourCounts
 from models.patterns.mine import Patterns, mine
 from streams.configuration import ConfigurationError
 from streams.logging import printable
 from streams.settings import Settings
+
+
+class Output(OutputDirectory):
+    """The output directory of ``scentline patterns``.
+
+    The tables are the patterns, what the trees came to, coverage over time, traffic, and the orderings.
+    """
+
+    command = "patterns"
+    files = (
+        "patterns.csv", "trees.csv", "coverage.csv", "traffic.csv", "orderings.csv", "curves.csv",
+        "tree.svg", "coverage.png", "fetch.png", "discovery.png",
+    )  # fmt: skip
+
+    @property
+    def tree(self) -> Path:
+        """The drawing of the tree."""
+        return self.directory / "tree.svg"
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from agents.lab.patterns.measures import URLS, Reliability
+from agents.lab.patterns.orderings import BREADTH_FIRST, OWN_REFERRALS, OWN_VISITS, PAGERANK, Result
 from agents.lab.picture import INK, Look, canvas, frame
-from agents.patterns.orderings import BREADTH_FIRST, OWN_REFERRALS, OWN_VISITS, PAGERANK, Result
-from agents.patterns.periods import URLS, Reliability
 from models.patterns.crawling import reached
 
 _LOOKS = {
@@ -39,12 +39,9 @@ def draw_coverage(path: Path, found: Reliability) -> None:
     periods = range(2, len(found.coverages) + 2)
     for side, panel in enumerate(panels):
         for name in found.coverages[0] if found.coverages else ():
-            look = _LOOKS[name]
             shares = [coverages[name][side] for coverages in found.coverages]
-            panel.plot(
-                periods, shares, color=look.colour, linewidth=look.width, linestyle=look.dashes, marker="o",
-                markersize=4, label="the URLs themselves" if name == URLS else f"patterns, {name} tree",
-            )  # fmt: skip
+            label = "the URLs themselves" if name == URLS else f"patterns, {name} tree"
+            panel.plot(periods, shares, **_LOOKS[name].line, marker="o", markersize=4, label=label)
         panel.set_ylim(0, 1.04)
         panel.set_xticks(list(periods))
         panel.set_xlabel("period of the log", color=INK)
@@ -61,12 +58,9 @@ def draw_curves(path: Path, results: Sequence[Result], title: str, axis: str) ->
     figure = canvas(11, 6)
     panel = figure.subplots()
     for result in sorted(results, key=lambda each: 2.0 if each.pages is None else each.pages):
-        look = _LOOKS[result.ordering]
         pages = np.linspace(0, 1, len(result.curve))
-        panel.plot(
-            pages, result.curve, color=look.colour, linewidth=look.width, linestyle=look.dashes,
-            label=f"{result.ordering}, {'never' if result.pages is None else f'{result.pages:.1%}'}",
-        )  # fmt: skip
+        label = f"{result.ordering}, {'never' if result.pages is None else f'{result.pages:.1%}'}"
+        panel.plot(pages, result.curve, **_LOOKS[result.ordering].line, label=label)
     ends = [reached(result.curve, _SHOWN) for result in results]
     panel.set_xlim(0, max(1.0 if end is None else end for end in ends))
     panel.set_ylim(0, 1.02)

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from agents.cli.output import csv_line
-from agents.patterns.orderings import Result
-from agents.patterns.periods import Reliability
-from agents.patterns.trees import TreeFigures
+from agents.lab.output import write_table
+from agents.lab.patterns.measures import Reliability, TreeFigures
+from agents.lab.patterns.orderings import Result
 from models.patterns.mine import Patterns
 from models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
 
@@ -35,7 +34,7 @@ def write_patterns(path: Path, patterns: Patterns) -> None:
         }
         for name, ranking in rankings.items()
     }
-    _write(
+    write_table(
         path,
         ("pattern", "urls", "visits", "referrals", "authority", "hub", *rankings),
         (
@@ -48,7 +47,7 @@ def write_patterns(path: Path, patterns: Patterns) -> None:
 
 def write_trees(path: Path, figures: Iterable[TreeFigures]) -> None:
     """Write what each tree came to."""
-    _write(
+    write_table(
         path,
         ("mined", "tree", "patterns", "height", "traffic_approximation", "mirror_coverage"),
         (
@@ -60,7 +59,7 @@ def write_trees(path: Path, figures: Iterable[TreeFigures]) -> None:
 
 def write_coverage(path: Path, found: Reliability) -> None:
     """Write which share of each later period's URLs and visits is covered, by URLs and by patterns."""
-    _write(
+    write_table(
         path,
         ("period", "days", "by", "urls", "visits"),
         (
@@ -73,7 +72,7 @@ def write_coverage(path: Path, found: Reliability) -> None:
 
 def write_traffic(path: Path, found: Reliability) -> None:
     """Write the URLs and visits of each period."""
-    _write(
+    write_table(
         path,
         ("period", "days", "urls", "visits"),
         (
@@ -86,7 +85,7 @@ def write_traffic(path: Path, found: Reliability) -> None:
 def write_orderings(path: Path, results: Iterable[Result]) -> None:
     """Write the share of the pages at 80 % of the visits, and the share of the visits at each throughput."""
     columns = tuple(f"visits_at_{throughput:g}" for throughput in THROUGHPUTS)
-    _write(
+    write_table(
         path,
         ("aim", "ordering", "pages_for_80_percent", *columns),
         (
@@ -105,14 +104,8 @@ def write_curves(path: Path, results: Iterable[Result]) -> None:
         for place in sorted({round(pages * point / _POINTS) for point in range(_POINTS + 1)}):
             yield each.aim, each.ordering, _cell(place / max(pages, 1)), _cell(float(each.curve[place]))
 
-    _write(path, ("aim", "ordering", "pages", "visits"), (row for each in results for row in points(each)))
+    write_table(path, ("aim", "ordering", "pages", "visits"), (row for each in results for row in points(each)))
 
 
 def _cell(value: float | None) -> str:
     return "" if value is None else f"{round(value, _DIGITS):g}"
-
-
-def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(f"{csv_line(columns)}\n")
-        file.writelines(f"{csv_line(row)}\n" for row in rows)

@@ -1,13 +1,13 @@
-"""A log in parts, one after the other: patterns of the first, held against the others."""
+"""What a site's trees came to, and how long the patterns of a log's first part hold in the later ones."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from agents.patterns.reading import Record
-from models.patterns.counts import BehaviourCounts
-from models.patterns.measures import Coverage, coverage, matching
+from agents.lab.patterns.reading import Record
+from models.patterns.counts import Behaviour, BehaviourCounts
+from models.patterns.measures import Coverage, coverage, matching, traffic_approximation
 from models.patterns.mine import Patterns
 
 #: Parts of a log, as many accesses in each; the paper has six months of logs and mines the first.
@@ -78,4 +78,36 @@ def _coverages(patterns: Patterns, known: Mapping[str, int], visits: Mapping[str
     found = {URLS: coverage(visits, (url for url in visits if url in known))}
     for name, cut in patterns.cuts.items():
         found[name] = coverage(visits, matching(patterns.tree, cut, visits))
+    return found
+
+
+#: Which part of the log patterns were mined from.
+ALL, FIRST = "all", "first period"
+
+
+@dataclass(frozen=True)
+class TreeFigures:
+    """One row of the paper's Tables 3 and 4.
+
+    ``approximation`` is the Jensen-Shannon divergence in bits, ``mirror`` the share of the mirror's URLs that
+    match a pattern, None where there is no mirror.
+    """
+
+    mined: str
+    tree: str
+    patterns: int
+    height: int
+    approximation: float
+    mirror: float | None
+
+
+def tree_figures(
+    mined: str, patterns: Patterns, behaviour: Behaviour, mirror: Collection[str]
+) -> list[TreeFigures]:
+    """Return the figures of the syntax tree and of both cuts; ``mirror`` has the URLs of a mirror, or none."""
+    found = []
+    for name, cut in patterns.cuts.items():
+        covered = len(matching(patterns.tree, cut, mirror)) / len(mirror) if mirror else None
+        approximation = traffic_approximation(behaviour.visits, patterns.tree, cut, patterns.figures)
+        found.append(TreeFigures(mined, name, len(cut.patterns), cut.height, approximation, covered))
     return found
