@@ -10,7 +10,7 @@ from agents.cli.options import Assignments, ConfigFile, load_settings
 from agents.cli.output import print_table
 
 if TYPE_CHECKING:
-    from agents.order.results import Results
+    from agents.lab.order.results import Results
 
 
 @app.command(
@@ -63,8 +63,8 @@ def order(
 
     # Set before numpy is loaded: a process for each core leaves none to threads of a library.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from agents.order.command import Options, run
-    from agents.order.source import Chosen
+    from agents.lab.order.command import Options, run
+    from agents.lab.order.reading import Chosen
 
     settings = load_settings(config, assignments).settings
     defaults = Options(path)
@@ -86,7 +86,7 @@ def order(
 
 def _print(results: "Results") -> None:
     """Print the share of the hot pages that each ordering has found after shares of the web."""
-    from agents.order.results import TOLD
+    from agents.lab.order.results import TOLD
 
     web = results.web
     typer.echo(f"{len(web):,} pages, {len(web.graph.targets):,} links, from {web.name(web.start)[:200]!a}\n")

@@ -1,4 +1,4 @@
-"""The web of an evaluation: the pages of an archive, parsed, and which of them satisfy each predicate."""
+"""The pages of archives, read by several processes, and which of them satisfy each predicate."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from agents.web.parse import parse
 from agents.web.response import READABLE
 from models.page import Link, Page
 from models.predicate import Predicate, View
-from streams.settings import Settings
+from streams.settings import JudgeSettings, Settings
 
 #: Pages that are handed to a process at a time.
 CHUNK = 50
@@ -54,9 +54,9 @@ class Judge:
 
     def read(self, bodies: Iterable[Body]) -> list[tuple[Page, tuple[str, ...]]]:
         """Return the pages that may be indexed, without their text, and the names of what each satisfies."""
-        pages = (parse(body.url, body.content, body.content_type, self._settings) for body in bodies)
         return [
-            (msgspec.structs.replace(page, text=""), self._satisfied(page)) for page in pages if page.indexable
+            (msgspec.structs.replace(page, text=""), self._satisfied(page))
+            for page in indexable(bodies, self._settings)
         ]
 
     def _satisfied(self, page: Page) -> tuple[str, ...]:
@@ -105,6 +105,12 @@ def bodies(archive: Archive, limit: int, progress: Progress) -> Iterator[Body]:
         readable = "/" not in kind or kind in READABLE
         if answer.status == 200 and readable and len(answer.body) <= limit:
             yield Body(url, answer.body, written)
+
+
+def indexable(found: Iterable[Body], settings: JudgeSettings) -> Iterator[Page]:
+    """Yield the pages that may be indexed, read as the judge agent reads them."""
+    pages = (parse(body.url, body.content, body.content_type, settings) for body in found)
+    return (page for page in pages if page.indexable)
 
 
 def chunks(found: Iterator[Body]) -> Iterator[list[Body]]:

@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from agents.lab.order.crawls import BREADTH_FIRST, MODIFIED, Crawls, Job
+from agents.lab.order.reading import Chosen, read_archive, read_web
+from agents.lab.order.results import Results
+from agents.lab.order.web import Web
 from agents.lab.progress import Lines
 from agents.offline.synthetic.web import SyntheticWeb
-from agents.order.archive import read_archive
-from agents.order.crawls import BREADTH_FIRST, MODIFIED, Crawls, Job
-from agents.order.results import Results
-from agents.order.source import Chosen, read_web
-from agents.order.web import Web
 from streams.settings import Settings
 from tests.agents.commands import TOLD_TO_END, printed, running, scentline, wait_until
 from tests.agents.test_archive import page, write

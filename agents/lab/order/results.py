@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.order.crawls import Kept
-from agents.order.web import Web
+from agents.lab.order.crawls import Kept
+from agents.lab.order.web import Web
 from models.ordering.graph import Ints
 from models.ordering.performance import (
     area,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.order.crawls import (
+from agents.lab.order.crawls import (
     ANCHOR,
     BACKLINK,
     BACKLINK_WEIGHT,
@@ -20,8 +20,8 @@ from agents.order.crawls import (
     PLAIN,
     Job,
 )
-from agents.order.results import IDEAL, RANDOM, Curve, points
-from agents.order.web import Web
+from agents.lab.order.results import IDEAL, RANDOM, Curve, points
+from agents.lab.order.web import Web
 from models.ordering.graph import Ints
 from models.ordering.hot import is_hot
 from models.ordering.performance import (

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from agents.lab.order.web import IB, IF, IR, Web
 from agents.lab.progress import Progress
 from agents.lab.spread import spread
-from agents.order.web import IB, IF, IR, Web
 from models.ordering.anchors import AnchorSimilarity
 from models.ordering.backlinks import Backlinks
 from models.ordering.buffer import limited_buffers

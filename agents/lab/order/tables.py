@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from agents.cli.output import csv_line
-from agents.order.crawls import Job
-from agents.order.place import Output
-from agents.order.results import TOLD, Curve, Results, points
-from agents.order.topics import Panel
-from agents.order.web import Web
+from agents.lab.order.crawls import Job
+from agents.lab.order.results import TOLD, Curve, Results, points
+from agents.lab.order.topics import Panel
+from agents.lab.order.web import Web
+from agents.lab.output import OutputDirectory, write_table
 from models.ordering.graph import Ints
 
 
@@ -23,19 +22,13 @@ def order_name(job: Job) -> str:
     return ".".join(part for part in (job.topic, job.crawler if job.topic else "", job.ordering) if part)
 
 
-def write_order(output: Output, web: Web, job: Job, order: Ints) -> None:
-    """Write the pages of one crawl in their order: the whole file, or none."""
-    path = output.order(order_name(job))
-    partial = path.with_suffix(".partial")
-    try:
-        rows = ((number, web.name(page)) for number, page in enumerate(order.tolist(), 1))
-        _write(partial, ("n", "page"), rows)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+def write_order(output: OutputDirectory, web: Web, job: Job, order: Ints) -> None:
+    """Write the pages of one crawl in their order."""
+    rows = ((number, web.name(page)) for number, page in enumerate(order.tolist(), 1))
+    _write(output.table(f"order.{order_name(job)}"), ("n", "page"), rows)
 
 
-def write_results(output: Output, results: Results) -> None:
+def write_results(output: OutputDirectory, results: Results) -> None:
     """Write the curves and figures of the crawls without a topic."""
     _write(
         output.table("figures"),
@@ -77,7 +70,7 @@ def write_results(output: Output, results: Results) -> None:
     )
 
 
-def write_topics(output: Output, web: Web, panels: Mapping[str, Sequence[Panel]]) -> None:
+def write_topics(output: OutputDirectory, web: Web, panels: Mapping[str, Sequence[Panel]]) -> None:
     """Write the curves of each topic's graphs."""
     _write(
         output.table("topics"),
@@ -98,8 +91,7 @@ def _curves(web: Web, curves: Mapping[str, Curve]) -> Iterator[tuple[str, int, f
             yield ordering, pages, pages / len(web), performance
 
 
-def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(csv_line(columns) + "\n")
-        for row in rows:
-            file.write(csv_line(f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row) + "\n")
+def _write(path: Path, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+    # Importance has no bound: six digits, not six decimals.
+    cells = ((f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row) for row in rows)
+    write_table(path, columns, cells)

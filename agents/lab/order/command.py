@@ -5,19 +5,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agents.lab.order.crawls import BACKLINK, BREADTH_FIRST, LOCATION, PAGERANK, Crawls, Job
+from agents.lab.order.pictures import draw_results, draw_topic
+from agents.lab.order.reading import Chosen, read_web
+from agents.lab.order.results import Results
+from agents.lab.order.tables import write_order, write_results, write_topics
+from agents.lab.order.topics import TopicResults, topic_jobs
+from agents.lab.order.web import IB, IR, Web
+from agents.lab.output import OutputDirectory
 from agents.lab.progress import Progress, progress
-from agents.order.crawls import BACKLINK, BREADTH_FIRST, LOCATION, PAGERANK, Crawls, Job
-from agents.order.pictures import draw_results, draw_topic
-from agents.order.place import Output
-from agents.order.results import Results
-from agents.order.source import Chosen, read_web
-from agents.order.tables import write_order, write_results, write_topics
-from agents.order.topics import TopicResults, topic_jobs
-from agents.order.web import IB, IR, Web
 from models.ordering.graph import Ints
 from models.words import words
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
+
+
+class Output(OutputDirectory):
+    """The output directory of ``scentline order``."""
+
+    command = "order"
+    files = (
+        "order.*.csv", "figures.csv", "threshold.csv", "stop.csv", "buffer.csv", "walk.csv", "histogram.csv",
+        "topics.csv", "thresholds.png", "threshold-*.png", "stop.png", "buffer.png", "histogram.png",
+        "topic-*.png",
+    )  # fmt: skip
+    others = "files that no comparison of orderings made"
+    earlier = "an earlier comparison's"
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,81 @@
-"""What a comparison is given: a web as a file of links or as an archive of pages."""
+"""The web of a comparison read from what it is given: a file of links, or an archive of pages."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from agents.lab.archives import Body, bodies, chunks, indexable
+from agents.lab.order.web import Text, Web
 from agents.lab.progress import Progress
+from agents.lab.spread import spread
 from agents.observation.logfile import LogFile
+from agents.offline.archive import Archive
 from agents.offline.linkgraph import GraphError
-from agents.order.archive import read_archive
-from agents.order.graphs import read_graph
-from agents.order.web import Web
+from agents.offline.linkgraph import read_graph as read_links
 from models.ordering.graph import Graph
 from models.url import canonical
-from streams.settings import Settings
+from models.words import words
+from streams.settings import JudgeSettings, Settings
+
+#: Distinct words that are counted of a page.
+MAX_WORDS = 5000
+
+
+def _texts(settings: JudgeSettings, found: Iterable[Body]) -> list[tuple[str, Text]]:
+    """Return what pages say, by URL."""
+    return [
+        (
+            page.url,
+            Text(
+                tuple(words(page.title)),
+                dict(islice(Counter(words(page.text)).items(), MAX_WORDS)),
+                {link.url: link.anchor for link in page.links},
+            ),
+        )
+        for page in indexable(found, settings)
+    ]
+
+
+def read_archive(path: Path, settings: Settings, processes: int, progress: Progress) -> Web:
+    """Read the pages of an archive; they are numbered in the order of their URLs.
+
+    Raises `agents.offline.warc.ArchiveError` for what is no WARC file, `GraphError` for one without links.
+    """
+    texts: dict[str, Text] = {}
+    with Archive([path]) as archive:
+        progress.phase("read the pages", len(archive))
+        parts = chunks(bodies(archive, settings.fetch.max_bytes, progress))
+        for chunk in spread(partial(_texts, settings.judge), parts, processes):
+            texts.update(chunk)
+    names = sorted(texts)
+    number = {name: place for place, name in enumerate(names)}
+    edges = [
+        (number[name], number[target]) for name in names for target in texts[name].anchors if target in number
+    ]
+    if not edges:
+        raise GraphError(f"{path}: no page of the archive links to another one of it")
+    sources, targets = np.array(edges, np.int64).T
+    graph = Graph.of_edges(sources, targets, len(names), tuple(names))
+    return Web(graph, [texts[name] for name in names])
+
+
+def read_graph(path: Path) -> Graph:
+    """Read a file of links; the pages are those that some link concerns.
+
+    Their names are their URLs where the file has them, else their numbers. Raises
+    `agents.offline.linkgraph.GraphError` for another file.
+    """
+    found = read_links(path)
+    numbers, pages = np.unique(found.links, return_inverse=True)
+    sources, targets = pages.reshape(found.links.shape).T
+    names = tuple(found.urls.get(number, str(number)) for number in numbers.tolist())
+    return Graph.of_edges(sources, targets, len(numbers), names)
+
 
 # The default start is one of so many pages with the most links to them, from them, or the shortest names.
 _STARTS = 16

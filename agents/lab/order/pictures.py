@@ -6,27 +6,26 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from agents.evaluate.colours import look
+from agents.lab.order.crawls import ANCHOR, BACKLINK, BREADTH_FIRST, COMBINED, LOCATION, PAGERANK
+from agents.lab.order.results import IDEAL, RANDOM, Curve, Results
+from agents.lab.order.topics import Panel as TopicPanel
+from agents.lab.order.web import IB, IF
+from agents.lab.output import OutputDirectory
 from agents.lab.picture import INK, Look, canvas, frame
-from agents.order.crawls import ANCHOR, BACKLINK, BREADTH_FIRST, COMBINED, LOCATION, PAGERANK
-from agents.order.place import Output
-from agents.order.results import IDEAL, RANDOM, Curve, Results
-from agents.order.topics import Panel as TopicPanel
-from agents.order.web import IB, IF
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _COLUMNS = 3
 _LOOKS = {
-    IDEAL: look("oracle"),
+    IDEAL: Look(INK, 1.4, (0, (5, 2))),
     PAGERANK: Look("#d81e3f", 2.4),
     BACKLINK: Look("#0b4ea2", 2.0),
     BREADTH_FIRST: Look("#12a5a0", 2.0),
     LOCATION: Look("#7d45b5", 1.5, (0, (4, 2))),
     ANCHOR: Look("#e08a00", 2.0),
     COMBINED: Look("#e08a00", 2.0),
-    RANDOM: look("random"),
+    RANDOM: Look("#b4b7bc", 1.4, ":"),
 }
 _SHADES = ("#8fc1ee", "#2f8fdd", "#0b4ea2", "#062d5e")
 _CRAWLED = "share of the web crawled"
@@ -44,7 +43,7 @@ class Lines(NamedTuple):
     looks: Mapping[str, Look] = _LOOKS
 
 
-def draw_results(output: Output, results: Results) -> None:
+def draw_results(output: OutputDirectory, results: Results) -> None:
     """Write the pictures of the crawls without a topic: the paper's Graphs 1 to 6, and the limited buffer."""
     shares = results.shares
     draw(output.picture("thresholds"), "Backlink ordering, as fewer pages are hot", [_thresholds(results)])
@@ -75,7 +74,7 @@ def draw_results(output: Output, results: Results) -> None:
     _draw_histogram(output.picture("histogram"), results)
 
 
-def draw_topic(output: Output, topic: str, shares: Curve, panels: Sequence[TopicPanel]) -> None:
+def draw_topic(output: OutputDirectory, topic: str, shares: Curve, panels: Sequence[TopicPanel]) -> None:
     """Write the picture of a topic's graphs."""
     found = [
         Lines(panel.title, _STOP, shares, _until_all_are_hot(panel.curves))
@@ -106,12 +105,10 @@ def _panel(panel: "Axes", lines: Lines, points: bool) -> None:
     from matplotlib.ticker import PercentFormatter
 
     for name, curve in lines.curves.items():
-        style = lines.looks[name]
         # Every crawl begins with nothing crawled.
         across, up = (lines.across, curve) if points else (np.r_[0, lines.across], np.r_[0, curve])
         panel.plot(
-            across, up, label=name, color=style.colour, linewidth=style.width, linestyle=style.dashes,
-            marker="o" if points else "", markersize=4,
+            across, up, label=name, **lines.looks[name].line, marker="o" if points else "", markersize=4
         )  # fmt: skip
     panel.set_ylim(0, 1.02)
     if points:
