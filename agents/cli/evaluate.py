@@ -19,7 +19,7 @@ from agents.cli.options import (
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.evaluate.results import Figures, Results
+    from agents.lab.evaluate.results import Figures, Results
 
 
 @app.command(
@@ -87,8 +87,8 @@ def evaluate(
 
     # Set before numpy is loaded: a process for each core leaves none to threads of a library.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from agents.evaluate.command import run
-    from agents.evaluate.run import Options
+    from agents.lab.evaluate.command import run
+    from agents.lab.evaluate.run import Options
 
     settings = load_settings(
         config,
@@ -116,7 +116,7 @@ def evaluate(
     _print(results)
     typer.echo(f"\nEverything is in {out}; look at {out / 'report.html'}")
     if as_json:
-        from agents.evaluate.tables import as_json as object_of
+        from agents.lab.evaluate.tables import as_json as object_of
 
         print_json(object_of(results))
 

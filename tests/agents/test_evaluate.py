@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from lxml import html
 
-from agents.evaluate.crawls import FIRST, NEW_ONLY, REUSE, Evaluation
-from agents.evaluate.traces import halves, read_steps
 from agents.lab.archives import Web, load_web
+from agents.lab.evaluate.crawls import FIRST, NEW_ONLY, REUSE, Evaluation
+from agents.lab.evaluate.run import halves, read_steps
 from agents.lab.progress import Lines
 from agents.lab.spread import WorkerError, spread
 from agents.offline.synthetic.web import SyntheticWeb

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from agents.evaluate.colours import look
-from agents.evaluate.comparisons import Versus
-from agents.evaluate.results import Figures, Results
+from agents.lab.evaluate.comparisons import Versus
+from agents.lab.evaluate.pictures import look
+from agents.lab.evaluate.results import Figures, Results
 from models.evaluate.policies import ORACLE
 
 

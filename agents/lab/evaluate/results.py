@@ -7,7 +7,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import NamedTuple
 
-from agents.evaluate.crawls import NEW_ONLY, Crawl
+from agents.lab.evaluate.crawls import NEW_ONLY, Crawl
 from models.evaluate.calibration import Calibration, Outcome, calibration, outcomes
 from models.evaluate.metrics import Band, Curve, band, lift_curve, relative
 from models.evaluate.policies import ORACLE

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from agents.evaluate.comparisons import against_best, learned_against, reuse
-from agents.evaluate.crawls import Evaluation
-from agents.evaluate.lift import draw_lift
-from agents.evaluate.place import Output
-from agents.evaluate.reliability import draw_reliability
-from agents.evaluate.report import Compared, Facts, write_report
-from agents.evaluate.results import Results
-from agents.evaluate.run import Options, crawl, prepare
-from agents.evaluate.tables import write_comparisons, write_curves, write_results, write_table
+from agents.lab.evaluate.comparisons import against_best, learned_against, reuse
+from agents.lab.evaluate.crawls import Evaluation
+from agents.lab.evaluate.pictures import draw_lift, draw_reliability
+from agents.lab.evaluate.report import Compared, Facts, write_report
+from agents.lab.evaluate.results import Results
+from agents.lab.evaluate.run import Options, Output, crawl, prepare
+from agents.lab.evaluate.tables import write_comparisons, write_curves, write_means, write_results
 from agents.lab.progress import Progress, progress
 from agents.observation.logfile import LogFile
 from agents.predicates import check_judges
@@ -114,7 +112,7 @@ def _write(
     seed = evaluation.random_seed
     compared = Compared(against_best(results, seed), learned_against(results, seed), reuse(results, seed))
     write_results(output.table("results"), results)
-    write_table(output.table("table"), results)
+    write_means(output.table("table"), results)
     write_curves(output.table("curves"), results)
     early = f"harvest_{results.points[0]}"
     compared_by = [("auc", compared.best), ("auc", compared.learned), (early, compared.reuse)]

@@ -5,8 +5,8 @@ from random import Random
 from statistics import fmean
 from typing import NamedTuple
 
-from agents.evaluate.crawls import NEW_ONLY, REUSE
-from agents.evaluate.results import Result, Results
+from agents.lab.evaluate.crawls import NEW_ONLY, REUSE
+from agents.lab.evaluate.results import Result, Results
 from models.evaluate.metrics import relative
 from models.evaluate.policies import ORACLE
 from models.evaluate.significance import Comparison, paired_bootstrap

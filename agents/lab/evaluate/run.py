@@ -1,23 +1,68 @@
 """The evaluation's work from its files to its results; each crawl's order is written as the crawl ends."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
-from agents.evaluate.crawls import Crawl, Evaluation, Job
-from agents.evaluate.place import Output
-from agents.evaluate.results import Results
-from agents.evaluate.tables import write_order, write_seeds
-from agents.evaluate.traces import halves, read_steps
 from agents.lab.archives import Web, load_web
+from agents.lab.evaluate.crawls import Crawl, Evaluation, Job
+from agents.lab.evaluate.results import Results
+from agents.lab.evaluate.tables import write_order, write_seeds
+from agents.lab.logs import LogReader
+from agents.lab.output import OutputDirectory
 from agents.lab.progress import Progress
 from agents.lab.spread import spread
 from agents.labels import load as load_labels
-from models.crowd.trace import Trace
+from models.crowd.trace import Step, Trace
 from models.evaluate.policies import REUSABLE, Maker
 from models.predicate import Predicate
 from streams.configuration import ConfigurationError
-from streams.settings import Settings
+from streams.settings import ObserveSettings, Settings
+
+#: The users' pseudonyms decide which are kept of a page that has many, so they are the same at each evaluation.
+KEY = b"scentline evaluate"
+_UNSAFE = re.compile(r"[^A-Za-z0-9+_-]+")
+
+
+class Output(OutputDirectory):
+    """The output directory of ``scentline evaluate``.
+
+    The tables are the seed pages, every crawl's figures, the means of them, policies compared, and the curves.
+    """
+
+    command = "evaluate"
+    files = (
+        "seeds.csv", "results.csv", "table.csv", "comparisons.csv", "curves.csv",
+        "lift.png", "reliability.png", "report.html",
+    )  # fmt: skip
+    directories = ("orders", "lift")
+    others = "files that no evaluation made"
+    earlier = "an earlier evaluation's"
+
+    @property
+    def orders(self) -> Path:
+        """The directory of the crawls' orders."""
+        return self.directory / "orders"
+
+    def order(self, predicate: str, policy: str, start: int) -> Path:
+        """Return the file of one crawl's order."""
+        return self.orders / f"{predicate}.{_UNSAFE.sub('-', policy)}.{start}.csv"
+
+    def lift(self, predicate: str | None) -> Path:
+        """Return the picture of a predicate's lift curves, or of the mean of all."""
+        return self.picture("lift" if predicate is None else f"lift/{predicate}")
+
+    @property
+    def reliability(self) -> Path:
+        """The reliability diagram."""
+        return self.picture("reliability")
+
+    @property
+    def report(self) -> Path:
+        """The page that shows everything."""
+        return self.directory / "report.html"
 
 
 @dataclass(frozen=True)
@@ -110,3 +155,24 @@ def _traces(settings: Settings, options: Options, progress: Progress) -> tuple[T
     else:
         first, second = (read_steps([log], settings.observe, progress) for log in options.logs)
     return Trace(first, window=window), Trace(second, window=window)
+
+
+def read_steps(sources: Sequence[str], settings: ObserveSettings, progress: Progress) -> list[Step]:
+    """Return the accesses of the logs, in the order of their lines; raises what `LogReader.read` raises."""
+    reader = LogReader(settings, progress, key=KEY)
+    return [
+        Step(access.user, access.url, access.time, access.referrer)
+        for access in chain.from_iterable(map(reader.read, sources))
+    ]
+
+
+def halves(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
+    """Return the steps up to the middle of the log's time, and those after it.
+
+    >>> first, second = halves([Step("u", "a", 0.0), Step("u", "c", 10.0), Step("u", "b", 5.0)])
+    >>> [step.url for step in first], [step.url for step in second]
+    (['a', 'b'], ['c'])
+    """
+    times = [step.time for step in steps]
+    middle = (min(times) + max(times)) / 2 if times else 0.0
+    return [step for step in steps if step.time <= middle], [step for step in steps if step.time > middle]

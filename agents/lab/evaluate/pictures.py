@@ -1,0 +1,195 @@
+"""The pictures of an evaluation, in which kindred policies have kindred colours.
+
+Lift curves are harvest rates against pages fetched (as in Aggarwal 2004, section 4). Reliability diagrams hold
+what policies told of the pages that they then fetched against what came of them.
+"""
+
+import math
+from pathlib import Path
+from textwrap import shorten
+from typing import TYPE_CHECKING
+
+from agents.lab.evaluate.crawls import NEW_ONLY, REUSE
+from agents.lab.evaluate.results import Result, Results
+from agents.lab.picture import INK, SOFT, Look, canvas, frame
+from models.evaluate.calibration import Bin, Outcome, calibration
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LOOKS = {
+    "oracle": Look("#26292e", 1.4, (0, (5, 2))),
+    "learned": Look("#d81e3f", 3.0),
+    "learned+semantic": Look("#f2789a", 2.4),
+    "learned+importance": Look("#7a2f8f", 2.4),
+    "combined": Look("#0b4ea2", 2.2),
+    "linkage": Look("#2f8fdd", 1.8),
+    "collaborative": Look("#12a5a0", 1.8),
+    "best-first": Look("#e08a00", 1.8),
+    "link-classifier": Look("#7d45b5", 1.8),
+    "pagerank": Look("#7f8f2a", 1.4),
+    "backlink": Look("#a5714f", 1.4),
+    "breadth-first": Look("#85898f", 1.4),
+    "random": Look("#b4b7bc", 1.4, ":"),
+}
+_OTHER = Look("#555555")
+_EXPLORED = "#85898f"
+#: Characters of an expression that a picture has room for.
+_SUBTITLE = 130
+#: A line's label takes this part of the panel's height.
+_LINE = 0.047
+#: The first pages' rates jump between 0 and 1, and are the seeds', which all policies have in common.
+_SKIPPED = 10
+#: Panels side by side.
+_COLUMNS = 3
+
+
+def look(policy: str) -> Look:
+    """Return a policy's look; with the state of an earlier crawl it is its own, in dashes.
+
+    >>> look("learned").colour == look("learned+reuse").colour
+    True
+    """
+    name = policy.removesuffix(NEW_ONLY)
+    found = _LOOKS.get(name.removesuffix(REUSE), _OTHER)
+    if name.endswith(REUSE):
+        found = found._replace(dashes="--")
+    if policy.endswith(NEW_ONLY):
+        found = found._replace(width=found.width / 2)
+    return found
+
+
+def draw_lift(path: Path, results: Results, predicate: str | None, title: str, subtitle: str) -> None:
+    """Write a PNG of each policy's lift curve for a predicate, or on the mean of all.
+
+    A line is the mean over the starts, the band about it one standard deviation.
+    """
+    figure = canvas(11, 6.2)
+    panel = figure.subplots()
+    ends: list[tuple[float, str]] = []
+    skipped = min(_SKIPPED, results.budget // 10)
+    pages = range(1, results.budget + 1)[skipped:]
+    for policy in results.policies:
+        mean, deviation = (line[skipped:] for line in results.band(policy, predicate))
+        style = look(policy)
+        panel.fill_between(
+            pages, mean - deviation, mean + deviation, color=style.colour, alpha=0.1, linewidth=0
+        )
+        panel.plot(pages, mean, **style.line)
+        ends.append((float(mean[-1]), policy))
+    panel.set_xlim(0, results.budget)
+    panel.set_ylim(0, min(1.0, 1.04 * panel.get_ylim()[1]))
+    _name(panel, ends)
+    panel.set_title(f"{title}\n", loc="left", color=INK, fontsize=14, fontweight="bold")
+    panel.text(
+        0, 1.025, shorten(subtitle, _SUBTITLE), transform=panel.transAxes, color=SOFT, fontsize=9.5,
+        family="monospace", parse_math=False,
+    )  # fmt: skip
+    panel.set_xlabel("pages fetched", color=INK, fontsize=11)
+    panel.set_ylabel("harvest rate of all pages so far", color=INK, fontsize=11)
+    frame(panel)
+    figure.savefig(path, format="png")
+
+
+def _name(panel: "Axes", ends: list[tuple[float, str]]) -> None:
+    """Write each line's name behind its end, moved apart where they would lie on each other."""
+    top = panel.get_ylim()[1]
+    wanted = sorted((rate / top, policy) for rate, policy in ends)
+    for place, (height, policy) in zip(apart([end for end, _ in wanted], _LINE), wanted, strict=True):
+        style = look(policy)
+        rate = height * top
+        panel.annotate(
+            f"{policy}  {rate:.1%}", xy=(1, height), xytext=(1.045, place), xycoords="axes fraction",
+            textcoords="axes fraction", color=style.colour, va="center", fontsize=10.5,
+            fontweight="bold" if style.width > 2 else "normal", annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": style.colour, "linewidth": 0.8, "shrinkA": 2, "shrinkB": 0,
+                        "relpos": (0, 0.5)},
+        )  # fmt: skip
+
+
+def apart(heights: list[float], least: float) -> list[float]:
+    """Return ascending places near ascending ``heights``, at least ``least`` from each other.
+
+    Places that would come too near move as a block whose middle is the middle of what they stand for.
+
+    >>> [round(place, 2) for place in apart([0.1, 0.5, 0.5], 0.1)]
+    [0.1, 0.45, 0.55]
+    """
+    blocks: list[tuple[list[float], float]] = []
+    for height in heights:
+        members, middle = [height], height
+        while blocks and middle - blocks[-1][1] < least * (len(members) + len(blocks[-1][0])) / 2:
+            members = blocks.pop()[0] + members
+            middle = max(sum(members) / len(members), least * (len(members) - 1) / 2)
+        blocks.append((members, middle))
+    return [
+        middle + least * (number - (len(members) - 1) / 2)
+        for members, middle in blocks
+        for number in range(len(members))
+    ]
+
+
+def draw_reliability(path: Path, results: Results) -> bool:
+    """Write a PNG with a panel for each policy that gives probabilities; return whether there is one."""
+    policies = list(results.with_probabilities())
+    if not policies:
+        return False
+    columns = min(len(policies), _COLUMNS)
+    rows = -(-len(policies) // columns)
+    figure = canvas(4.6 * columns, 5.2 * rows)
+    panels = figure.subplots(rows, columns, squeeze=False).flatten()
+    for panel, policy in zip(panels, policies, strict=False):
+        _diagram(panel, policy, results.of_policy(policy))
+    for panel in panels[len(policies) :]:
+        panel.set_visible(False)
+    figure.savefig(path, format="png")
+    return True
+
+
+def _diagram(panel: "Axes", policy: str, found: list[Result]) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    panel.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
+    explored = [pair for result in found for pair in result.explored]
+    selected = [pair for result in found for pair in result.selected]
+    _points(panel, explored, _EXPLORED, "s", "explored by chance")
+    _points(panel, selected, look(policy).colour, "o", "selected")
+    panel.set_title(policy, loc="left", color=INK, fontsize=13, fontweight="bold", pad=44)
+    panel.set_xlabel("probability of a hit, as told", color=INK)
+    panel.set_ylabel("share of hits, as found", color=INK)
+    panel.set_xlim(-0.03, 1.03)
+    panel.set_ylim(-0.03, 1.03)
+    panel.set_aspect("equal")
+    panel.legend(loc="lower left", bbox_to_anchor=(-0.02, 1), frameon=False, labelcolor=INK, reverse=True)
+    frame(panel)
+    panel.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+
+
+def _points(panel: "Axes", sample: list[Outcome], colour: str, marker: str, name: str) -> None:
+    found = calibration(sample)
+    if found is None:
+        return
+    intervals = [wilson(each.rate, each.size) for each in found.bins]
+    panel.vlines([each.probability for each in found.bins], *zip(*intervals, strict=True), color=colour)
+    panel.scatter(
+        [each.probability for each in found.bins], [each.rate for each in found.bins],
+        [_area(each, found.size) for each in found.bins], color=colour, marker=marker, zorder=3,
+        label=f"{name}: {found.size:,} pages, error {found.error:.3f}",
+    )  # fmt: skip
+
+
+def wilson(rate: float, count: int) -> tuple[float, float]:
+    """Return the interval of one standard error about a rate (Wilson 1927), never empty at 0 and 1.
+
+    >>> low, high = wilson(0.0, 9)
+    >>> round(low, 3), round(high, 3)
+    (0.0, 0.1)
+    """
+    middle = (rate + 0.5 / count) / (1 + 1 / count)
+    half = math.sqrt(rate * (1 - rate) / count + 0.25 / count**2) / (1 + 1 / count)
+    return middle - half, middle + half
+
+
+def _area(found: Bin, count: int) -> float:
+    """Return the size of a bin's mark: the more pages, the larger."""
+    return 12 + 150 * math.sqrt(found.size / count)
