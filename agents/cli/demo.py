@@ -12,8 +12,7 @@ from agents.cli.options import AsJson
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.demo.place import Output
-    from agents.demo.run import Comparison
+    from agents.lab.demo.command import Comparison, Output
 
 
 @app.command(epilog=examples("demo", "scentline demo", "scentline demo --out short --budget 200 --json"))
@@ -32,8 +31,7 @@ def demo(
     import shlex
     import time
 
-    from agents.demo.place import LEARNED, Output
-    from agents.demo.run import run_demo
+    from agents.lab.demo.command import LEARNED, Output, run_demo
     from streams.logging import configure
     from streams.settings import LogSettings
 
@@ -55,8 +53,7 @@ def demo(
 
 
 def _print_rates(comparison: "Comparison") -> None:
-    from agents.demo.place import BASELINE, LEARNED
-    from agents.demo.run import PREDICATES
+    from agents.lab.demo.command import BASELINE, LEARNED, PREDICATES
 
     def cells(policy: str, name: str) -> str:
         curve = comparison.crawls[policy].curves[name]
@@ -84,7 +81,7 @@ def _print_files(output: "Output") -> None:
 
 
 def _files(output: "Output") -> list[tuple[Path, str]]:
-    from agents.demo.place import BASELINE, LEARNED
+    from agents.lab.demo.command import BASELINE, LEARNED
 
     return [
         (output.lift, "harvest rate against pages fetched"),
@@ -122,7 +119,7 @@ def _called() -> str:
 
 
 def _figures(comparison: "Comparison", output: "Output", seconds: float) -> dict[str, object]:
-    from agents.demo.run import PREDICATES
+    from agents.lab.demo.command import PREDICATES
 
     return {
         "seconds": round(seconds, 1),

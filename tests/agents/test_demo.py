@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from agents.demo.curve import curves, judged
-from agents.demo.place import LEARNED, POLICIES, Output
-from agents.demo.run import PREDICATES
+from agents.lab.demo.command import LEARNED, POLICIES, PREDICATES, Output
+from agents.lab.demo.lift import curves, judged
 from agents.lab.output import OccupiedError
 from streams.transport.database import JournalInUseError
 from tests.agents.commands import (

@@ -2,17 +2,18 @@
 
 import asyncio
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
 from agents.crawl.view import reporter
-from agents.demo.curve import Curve, curves, judged
-from agents.demo.lift import draw
-from agents.demo.place import BASELINE, LEARNED, POLICIES, Output
+from agents.lab.demo.lift import Curve, curves, draw, judged
+from agents.lab.output import OutputDirectory
 from agents.observation.observer import Observer
 from agents.observation.pseudonym import KEY_FILE, user_key
 from agents.offline.process import ServerProcess
@@ -20,7 +21,10 @@ from agents.offline.synthetic.web import SyntheticWeb
 from streams.configuration import load
 from streams.records import Outcome
 from streams.settings import Settings
+from streams.transport.journal import Journal
 
+BASELINE, LEARNED = "breadth-first", "learned"
+POLICIES = (BASELINE, LEARNED)
 PREDICATES = {
     "sports": 'category("Sports")',
     "hockey": 'category("Sports") and "hockey"',
@@ -52,6 +56,52 @@ explore = 0.05  # of the pages, by chance: what the lift is measured against
 [log]
 level = "warning"
 """
+
+
+class Output(OutputDirectory):
+    """The output directory of ``scentline demo``."""
+
+    command = "demo"
+    files = ("access.log", "labels.tsv", "scentline.toml", "lift.png")
+    others = "files that no demo made"
+    earlier = "an earlier demo's"
+
+    @property
+    def log(self) -> Path:
+        """The synthetic web's access log."""
+        return self.directory / "access.log"
+
+    @property
+    def labels(self) -> Path:
+        """URL and category of each page."""
+        return self.directory / "labels.tsv"
+
+    @property
+    def config(self) -> Path:
+        """The settings of both crawls."""
+        return self.directory / "scentline.toml"
+
+    @property
+    def lift(self) -> Path:
+        """The lift curves."""
+        return self.picture("lift")
+
+    def data(self, policy: str) -> Path:
+        """Return the data directory of a policy's crawl."""
+        return self.directory / policy
+
+    def _clear(self) -> None:
+        """Remove the data of both crawls too; raises `JournalInUseError` while a crawl runs on them."""
+        made = [self.data(policy) for policy in POLICIES]
+        for journal in (data / "journal" for data in made):
+            if journal.is_dir():
+                Journal.open(journal).close()
+        super()._clear()
+        for data in made:
+            if data.is_dir() and not data.is_symlink():
+                shutil.rmtree(data)
+            else:
+                data.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
