@@ -1,7 +1,7 @@
 """From the bytes of a page to a Page: title, text, words, links with the words in and around them."""
 
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain
 
 from agents.web.decode import decode
 from agents.web.markup import MAX_TEXT, MAX_TITLE, Anchor, Markup, read
@@ -77,7 +77,7 @@ def _html(url: str, html: str, limits: JudgeSettings, agent: str) -> Page:
         url,
         title=title,
         text=collapsed,
-        words=_distinct([*words(title), *reading.words], limits.words),
+        words=_distinct(chain(words(title), reading.words), limits.words),
         links=_links(url, base, reading, markup.anchors, limits) if follow else (),
         canonical=canonical(markup.canonical, base) if markup.canonical else None,
         indexable=markup.directives.isdisjoint(("noindex", "none")),
@@ -149,4 +149,10 @@ def _collapsed(text: str) -> str:
 
 
 def _distinct(sequence: Iterable[str], limit: int) -> tuple[str, ...]:
-    return tuple(islice(dict.fromkeys(sequence), limit))
+    """Return the first distinct ones; what comes after them is not looked at."""
+    found: dict[str, None] = {}
+    for word in sequence:
+        found[word] = None
+        if len(found) >= limit:
+            break
+    return tuple(found)

@@ -4,7 +4,7 @@ from unicodedata import combining, normalize
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from models.words import MAX_LENGTH, folded, stream_safe, words
+from models.words import MAX_DIGITS, MAX_LENGTH, WORD, folded, stream_safe, words
 
 
 def test_words_are_case_folded_in_order_and_repeated() -> None:
@@ -89,3 +89,19 @@ def test_long_text_gives_the_words_of_its_lines(lines: list[str]) -> None:
 @given(st.text())
 def test_folding_twice_is_folding_once(text: str) -> None:
     assert folded(folded(text)) == folded(text)
+
+
+@settings(derandomize=True, deadline=None, max_examples=500)
+@given(
+    st.text(alphabet="aB1_ \n-\u2013\xe9\xad\u0301\u0315\u0e01\u65e5\u0130\ufb01\U000110ba", max_size=200)
+    | st.text()
+)
+@example("a" * 40 + "\xe9" + "b" * 16 + "\xe9 " + "c" * 17 + "\xe9 d")
+def test_words_are_those_that_the_expression_finds_in_the_whole_text(text: str) -> None:
+    assert words(text) == [run for run in WORD.findall(folded(text)) if is_word(run)]
+
+
+def is_word(run: str) -> bool:
+    if run.isdigit():
+        return len(run) <= MAX_DIGITS
+    return len(run) <= MAX_LENGTH and not (len(run) == 1 and run.isascii())
