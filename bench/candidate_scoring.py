@@ -55,8 +55,9 @@ def main() -> None:
     rng = random.Random(1)
     vocabulary = Vocabulary()
     knowledge = Knowledge("p", vocabulary)
-    for number in range(WORDS):
-        knowledge.words.put(PAGE, f"w{number}", rng.randrange(1, 30), rng.randrange(0, 2))
+    places = vocabulary.places_of((f"w{number}" for number in range(WORDS)), PAGE)
+    pages = np.array([rng.randrange(1, 30) for _ in range(WORDS)], float)
+    knowledge.words.put(places, pages, np.array([rng.randrange(0, 2) for _ in range(WORDS)], float))
     knowledge.set_base(1000, 80)
     found = candidates(vocabulary, rng)
     model = BayesianLogisticRegression(prior_mean(), prior_covariance())

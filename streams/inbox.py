@@ -109,6 +109,8 @@ class Shard(Generic[Row]):
         #: The origin, (offset, index), of the fact that is being absorbed.
         self.origin = (-1, -1)
         self.lock = asyncio.Lock()
+        #: Called when the open group is closed: what is kept of it beside the rows goes into them now.
+        self.closing: Callable[[], None] = _nothing
 
     # rows
 
@@ -131,6 +133,10 @@ class Shard(Generic[Row]):
     def delete(self, key: bytes) -> None:
         """Stage a row's removal."""
         self._dirty[key] = None
+        self._cache.pop(key, None)
+
+    def let_go(self, key: bytes) -> None:
+        """Keep a row in memory no longer: nobody asks for it while the shard is open."""
         self._cache.pop(key, None)
 
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, Row]]:
@@ -195,6 +201,7 @@ class Shard(Generic[Row]):
 
     def close_group(self) -> Group:
         """Close the group and open the next."""
+        self.closing()
         encode = self._codec.encode
         rows: dict[bytes, bytes | None] = {
             key: None if row is None else encode(row) for key, row in self._dirty.items()
@@ -227,6 +234,10 @@ class Shard(Generic[Row]):
         if excess > 0:
             for key in list(self._cache)[:excess]:
                 del self._cache[key]
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 class LostShardError(ScentlineError):

@@ -478,10 +478,6 @@ class FetchedPage(Record, kw_only=True):
     server: str = ""
 
 
-#: What the name of a predicate's combiner begins with, where features have theirs (`models.interest.features`).
-COMBINER = "m:"
-
-
 class Weighting(msgspec.Struct, array_like=True, frozen=True):
     """A predicate's combiner: ``mean`` of the weights and the rows of their ``covariance``, as float64 bytes.
 
@@ -493,17 +489,26 @@ class Weighting(msgspec.Struct, array_like=True, frozen=True):
     shifts: tuple[tuple[Finite, Finite], tuple[Finite, Finite]]
 
 
-class Interest(Record, kw_only=True):
-    """What is known of a feature: for each predicate the pages judged and the hits among them.
+class Interests(Record, kw_only=True):
+    """What a learner knows: counts of the features ``names``, ``prior`` counts, or combiners by predicate.
 
-    ``prior`` has the same of an earlier crawl, faded, which stays apart: an audit recounts ``counts``.
-    Under the name of a predicate's combiner there is its ``weighting`` instead.
+    ``pages`` and ``hits`` are int32, little-endian, a row for each of ``predicates``, a column a name. They are
+    counts as they stood when ``partition`` of `evidence` had been taken in up to ``offset``, and of each of its
+    sources up to the origin in ``origins``. What changed since the message before is told, or, in a ``block``,
+    features as they stand, for those who start. ``prior`` has by feature and predicate what earlier crawls
+    counted, faded, which stays apart: an audit recounts the others.
     """
 
-    feature: str
-    counts: dict[str, tuple[Natural, Natural]]
-    weighting: Weighting | None = None
-    prior: dict[str, tuple[Finite, Finite]] = {}
+    partition: Natural = 0
+    offset: Annotated[int, msgspec.Meta(ge=-1, le=2**62)] = -1
+    origins: dict[str, tuple[Offset, Offset]] = {}
+    block: bool = False
+    predicates: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    pages: bytes = b""
+    hits: bytes = b""
+    prior: dict[str, dict[str, tuple[Finite, Finite]]] = {}
+    weightings: dict[str, Weighting] = {}
 
 
 class DeadLetter(Record, kw_only=True):

@@ -200,8 +200,8 @@ class FrontierSettings(Section):
     retry_seconds: Positive = Field(
         30.0, description="Wait before the second attempt; doubles with each further one."
     )
-    settle_seconds: Positive = Field(
-        0.05, description="Longest wait for the learner's answer to a verdict before the next choice."
+    features: Count = Field(
+        500_000, description="Features whose counts a worker keeps in memory; the rarest are forgotten first."
     )
     traps: bool = Field(True, description="Skip URLs in endless spaces.")
     path_segments: Count = Field(20, description="Path segments above which a URL is trapped.")
@@ -249,10 +249,9 @@ class LearnSettings(Section):
     features: Count = Field(
         1_000_000, description="Features counted in each partition; above that, the rarest are forgotten."
     )
-    published: Count = Field(200_000, description="Features published at a time.")
-    threshold: Positive = Field(0.1, description="Change of a log ratio that is published.")
+    told: Count = Field(20_000, description="Features that all learners publish in a second, on average.")
     eager_pages: Count = Field(200, description="Judged pages until which every change is published at once.")
-    interval_seconds: Positive = Field(0.1, description="Least time between two publications of a feature.")
+    interval_seconds: Positive = Field(0.1, description="Least time between two publications.")
     combiner: Literal["bayesian", "river"] = Field(
         "bayesian",
         description="Model that weighs the learned policy's inputs: Bayesian logistic regression, or river's.",

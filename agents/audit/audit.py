@@ -15,8 +15,9 @@ from agents.crawl.fixed import of_crawl
 from agents.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, WAYS_PREFIX
 from agents.frontier.rows import FrontierRow, HostRow, PageRow, WaysRow
 from agents.harvest import PREDICATE_PREFIX, HarvestRow, HarvestTableRow
+from agents.inspect.learned import read_ledger
 from agents.inspect.record import judged_pages, users, ways
-from agents.learn.rows import FEATURE_PREFIX, TOTALS_KEY, FeatureRow, LearnRow, always_kept, feature_of
+from agents.learn.rows import TOTALS_KEY, LearnRow, always_kept
 from models.counts import Counts
 from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage, recount
@@ -146,11 +147,9 @@ def _compare_features(
     expected = cells_of(counts)
     report.forgotten = sum(row.forgotten for _, row in _rows(parts, TOTALS_KEY, LearnRow))
     found: dict[str, dict[str, tuple[int, int]]] = {}
-    for key, row in _rows(parts, FEATURE_PREFIX, LearnRow):
-        assert isinstance(row, FeatureRow)
-        cells = {name: (pages, hits) for name, (pages, hits) in row.counts.items() if pages or hits}
-        if cells:
-            found[feature_of(key)] = cells
+    for part in parts.values():
+        for feature, predicate, pages, hits in read_ledger(part).items():
+            found.setdefault(feature, {})[predicate] = (pages, hits)
     for feature in found.keys() | expected.keys():
         state, counted = found.get(feature, {}), expected.get(feature, {})
         if report.forgotten and not always_kept(feature) and _at_most(state, counted):

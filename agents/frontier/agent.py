@@ -6,16 +6,18 @@ host); writes `evidence`, `fetches` and, for other partitions, `sightings`.
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from random import Random
 
 from agents.frontier.book import Book
 from agents.frontier.budget import Budget
 from agents.frontier.candidates import Candidates
 from agents.frontier.estimates import Estimates
-from agents.frontier.hearing import Hearing
+from agents.frontier.evidence import OwnCount
 from agents.frontier.instant import Instant
 from agents.frontier.landing import Landing
 from agents.frontier.leases import Leases
+from agents.frontier.ledger import FrontierLedger
 from agents.frontier.rows import FrontierRow, FrontierShard, TotalsRow
 from agents.frontier.selection import Selection
 from agents.metrics.frontier import FrontierMetrics
@@ -25,7 +27,7 @@ from models.frontier.turns import Turns
 from models.predicate import parse
 from streams.handler import Handler
 from streams.inbox import Shard
-from streams.records import PAUSED, REMOVED, Decoder, FetchOrder, Interest, PredicateDefinition, SightingPack
+from streams.records import PAUSED, REMOVED, Decoder, FetchOrder, Interests, PredicateDefinition, SightingPack
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import EVIDENCE, SIGHTINGS
@@ -63,7 +65,8 @@ class FrontierAgent(Handler[FrontierRow]):
         self._budget = budget = Budget(self.candidates)
         self.selection = Selection(self.candidates, self.turns, budget, self.leases, self.instant, connections)
         self._landing = Landing(self.candidates, self.turns, self.instant)
-        self._hearing = Hearing(self.candidates, settings.settle_seconds)
+        self.ledger = FrontierLedger(settings.features, self.candidates.scorer)
+        self._counted: dict[int, list[OwnCount]] = {}
         self._wake = asyncio.Event()
         self._choices = 0
         self._dry = False
@@ -91,9 +94,9 @@ class FrontierAgent(Handler[FrontierRow]):
 
     # what others publish
 
-    def heard_interest(self, interest: Interest) -> None:
-        """Take in what is known of a feature."""
-        self._hearing.take_in(interest)
+    def heard_interests(self, told: Interests) -> None:
+        """Take in what the learners tell."""
+        self.ledger.hear(told)
 
     def heard_predicate(self, definition: PredicateDefinition) -> None:
         """Take in a predicate's definition: a new one, or a change of its share or state."""
@@ -104,6 +107,7 @@ class FrontierAgent(Handler[FrontierRow]):
         else:
             if name not in self.candidates.queues:
                 self.candidates.add_predicate(name, parse(definition.expression).topic)
+                self.ledger.tell_all()
                 self._metrics.known(name)
             self._give_turns(definition)
         self._dry = False
@@ -123,6 +127,7 @@ class FrontierAgent(Handler[FrontierRow]):
         """Take up a partition's candidates."""
         self.book.spaces.open(shard)
         self.book.promises.open(shard)
+        shard.closing = partial(self._close_group, shard)
         self._estimates.open(shard)
         if self.instant is not None:
             self.instant.prepare(shard)
@@ -132,7 +137,9 @@ class FrontierAgent(Handler[FrontierRow]):
         self._wake.set()
 
     def closed(self, shard: FrontierShard) -> None:
-        """Forget a partition's candidates."""
+        """Forget a partition's candidates; what it counted and did not commit is counted by its next owner."""
+        self.book.evidence.take(shard)
+        self._counted.pop(shard.partition, None)
         self.candidates.close(shard)
         self.book.promises.close(self.candidates.shards.values())
         if self.book.stops is not None:
@@ -144,6 +151,7 @@ class FrontierAgent(Handler[FrontierRow]):
     def restored(self, shard: FrontierShard) -> None:
         """Take up again what is kept beside the rows; orders that were not sent yet are none."""
         now = self.runtime.clock()
+        self.book.evidence.take(shard)
         self._estimates.close(shard)
         self._estimates.open(shard)
         if self.instant is not None:
@@ -160,8 +168,12 @@ class FrontierAgent(Handler[FrontierRow]):
         self.candidates.fairness.absorb(shard, fact)
         self.book.absorb(shard, fact)
 
+    def _close_group(self, shard: FrontierShard) -> None:
+        self._counted.setdefault(shard.partition, []).extend(self.book.evidence.take(shard))
+
     def committed(self, shard: Shard[FrontierRow]) -> None:
-        """Score what the group touched, and choose again."""
+        """Count what the group judged, score what it touched, and choose again."""
+        self.ledger.count(shard.outbox.source, self._counted.pop(shard.partition, []))
         self._settle(shard)
         self._wake.set()
 
@@ -201,7 +213,6 @@ class FrontierAgent(Handler[FrontierRow]):
                 self.candidates.take_up(self.runtime.clock())
                 pause = 0.0
             else:
-                await self._hearing.catch_up()
                 pause = await self._choose(self.runtime.clock())
 
     async def _choose(self, now: float) -> float:

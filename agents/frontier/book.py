@@ -74,12 +74,12 @@ class Book:
         self._lessons = lessons(settings.rule)
         self._pages = Pages(_bounds(settings))
         self.spaces = Spaces(settings)
-        self._evidence = EvidenceEmitter(evidence_partitions)
+        self.evidence = EvidenceEmitter(evidence_partitions)
         self.promises = LinkPromises()
         self._depths = Depths(self._pages, settings.depth_share) if settings.depth == "auto" else None
         self.stops = self._depths.stops if self._depths is not None else None
-        self._links = Links(self._pages, self._evidence, self._lessons, settings.parents, self._depths)
-        self._crowd = Crowd(self._pages, self._evidence, self._lessons, settings)
+        self._links = Links(self._pages, self.evidence, self._lessons, settings.parents, self._depths)
+        self._crowd = Crowd(self._pages, self.evidence, self._lessons, settings)
         self._news = news or NewsSettings()
         self.prefixes = Prefixes(self._news.prefixes_given)
         self.hubs = Hubs(self._pages, sighting_partitions, settings.retry_seconds, self.prefixes.match)
@@ -139,7 +139,7 @@ class Book:
         if row.verdict is not None:
             return
         row.silent = sighting.silent
-        self._evidence.label(shard, row, sighting.verdict)
+        self.evidence.label(shard, row, sighting.verdict)
         row.inputs = {}
         row.verdict = sighting.verdict
         row.judged_at = sighting.time
@@ -172,7 +172,7 @@ class Book:
         self._pages.count_verdict(shard, verdict)
         features = self._lessons.own(row.url, page.words, page.subject, page.pattern)
         features |= self._links.features(shard, row) | self._crowd.features(shard, row)
-        self._evidence.count(shard, {BASE} if row.silent else features, verdict)
+        self.evidence.count(shard, {BASE} if row.silent else features, verdict)
         self._links.judged(shard, row, verdict)
         self._crowd.judged(shard, row, verdict, page.words)
 

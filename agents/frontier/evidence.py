@@ -5,6 +5,7 @@ repeated sighting repeats its counts. Labels tell of choices too.
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from agents.frontier.rows import Choice, FrontierShard, PageRow
 from models.verdict import Verdict
@@ -12,11 +13,27 @@ from streams.records import Count, Label
 from streams.topics import EVIDENCE, partition_of
 
 
+class OwnCount(NamedTuple):
+    """A count that was emitted: to which partition of `evidence`, with which origin."""
+
+    partition: int
+    origin: tuple[int, int]
+    fact: Count
+
+
 class EvidenceEmitter:
-    """Emits evidence to the partition of each feature, or of each predicate."""
+    """Emits evidence to the partition of each feature, or of each predicate.
+
+    What it has counted of each shard's open group it keeps, for the frontier's own ledger, until it is taken.
+    """
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
+        self._counted: dict[int, list[OwnCount]] = {}
+
+    def take(self, shard: FrontierShard) -> list[OwnCount]:
+        """Return what was counted of a shard since the last call, and forget it."""
+        return self._counted.pop(shard.partition, [])
 
     def count(self, shard: FrontierShard, features: Iterable[str], verdict: Verdict, times: int = 1) -> None:
         """Emit a count of features under a verdict, split by the features' partitions."""
@@ -25,8 +42,10 @@ class EvidenceEmitter:
         parts: dict[int, list[str]] = {}
         for feature in sorted(features):  # sorted, so that a repeated emission is the same one
             parts.setdefault(partition_of(feature, self._partitions), []).append(feature)
+        counted = self._counted.setdefault(shard.partition, [])
         for partition in sorted(parts):
-            shard.outbox.emit(EVIDENCE.name, partition, Count(tuple(parts[partition]), verdict, times))
+            fact = Count(tuple(parts[partition]), verdict, times)
+            counted.append(OwnCount(partition, shard.outbox.emit(EVIDENCE.name, partition, fact), fact))
 
     def change(
         self, shard: FrontierShard, verdict: Verdict, added: Iterable[str], removed: Iterable[str]

@@ -1,4 +1,4 @@
-"""What the learned policy keeps in memory of one predicate, as the learner publishes it."""
+"""What the learned policy keeps in memory of one predicate."""
 
 import math
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class Known:
             self.knowledge.put(feature, pages, hits)
 
     def take(self, weighting: Weighting) -> None:
-        """Take in the combiner as it was published; `ValueError` where it is one of other inputs."""
+        """Take in the combiner as the learner tells it; `ValueError` where it is one of other inputs."""
         mean = np.frombuffer(weighting.mean)
         if len(mean) != len(self.mean):
             raise ValueError(

@@ -1,7 +1,9 @@
-"""A candidate's priority by the learned policy, from its rows and what the learner has published."""
+"""A candidate's priority by the learned policy, from its rows and what was learned."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from agents.frontier.behaviour import SitePatterns
 from agents.frontier.keys import beside_of, children_of, parent_of
@@ -10,17 +12,21 @@ from agents.frontier.meanings import Texts
 from agents.frontier.ranks import Ranks
 from agents.frontier.rows import FrontierShard, PageRow, ParentRow
 from models.crowd.together import SIXTHS
+from models.interest.features import BASE
 from models.learner.address import prefixes, url_words
 from models.learner.calibration import calibrated
 from models.learner.candidate import NOBODY, Candidate, Crowd, InLink
 from models.learner.combiner import probability
 from models.learner.inputs import log_rank
+from models.learner.knowledge import WORDS
 from models.learner.lessons import IN_LINKS
 from models.learner.semantic import inputs_with
-from models.learner.words import LinkingWords, Vocabulary
+from models.learner.words import LinkingWords, Numbers, Vocabulary
+from models.ledger import Cells
+from models.reuse.learned import Cell
 from models.semantic.table import SemanticTable
 from models.url import identifier
-from streams.records import COMBINER, Interest
+from streams.records import Weighting
 
 #: Linking pages whose numbered words are kept in memory, and of these the views of each predicate.
 CACHED_PARENTS = 5_000
@@ -78,25 +84,59 @@ class LearnedScorer:
         """Return what is known of a predicate."""
         return self._known[predicate]
 
-    def learn(self, interest: Interest) -> None:
-        """Take in what is known of a feature, or a predicate's combiner; predicates never added are left."""
-        if interest.weighting is not None:
-            known = self._known.get(interest.feature[len(COMBINER) :])
-            if known is not None:
-                known.take(interest.weighting)
-        for name, (pages, hits) in interest.counts.items():
-            if name in self._known:
-                self._known[name].put(interest.feature, pages, hits)
-        for name, (earlier_pages, earlier_hits) in interest.prior.items():
-            if name in self._known:  # an earlier crawl may have had others
-                self._known[name].knowledge.inherit([(interest.feature, earlier_pages, earlier_hits)])
+    def learn(self, cells: Cells) -> None:
+        """Take in the counts of some features; predicates never added are left."""
+        words, others = self._split(cells.names)
+        for predicate, pages, hits in cells.rows():
+            if predicate not in self._known:
+                continue
+            known = self._known[predicate]
+            for numbers, places in words:
+                known.knowledge.words.put(numbers, pages[places], hits[places])
+            for name, place in others:
+                known.put(name, int(pages[place]), int(hits[place]))
+
+    def _split(
+        self, names: Sequence[str | None]
+    ) -> tuple[list[tuple[Numbers, Numbers]], list[tuple[str, int]]]:
+        """Tell words, by their numbers, from other features; each with its places among the names."""
+        kinds: dict[str, list[int]] = {kind: [] for kind in WORDS}
+        others: list[tuple[str, int]] = []
+        for place, name in enumerate(names):
+            if name is None:
+                continue
+            if name[:2] in kinds:
+                kinds[name[:2]].append(place)
+            else:
+                others.append((name, place))
+        words = [
+            (
+                self._vocabulary.places_of([str(names[place])[2:] for place in places], WORDS[kind]),
+                np.array(places),
+            )
+            for kind, places in kinds.items()
+            if places
+        ]
+        # The base last: each weight that it moves is taken anew then.
+        return words, sorted(others, key=lambda other: other[0] == BASE)
+
+    def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
+        """Take in what earlier crawls counted, who may have had other predicates."""
+        for predicate, known in self._known.items():
+            found = ((feature, *cells[predicate]) for feature, cells in prior.items() if predicate in cells)
+            known.knowledge.inherit(found)
+
+    def take(self, predicate: str, weighting: Weighting) -> None:
+        """Take in a predicate's combiner."""
+        if predicate in self._known:
+            self._known[predicate].take(weighting)
 
     def remove_predicate(self, name: str) -> None:
         """Forget a predicate."""
         self._known.pop(name, None)
 
     def judged(self, predicate: str) -> int:
-        """Return the pages a predicate has judged, as far as its published base rate knows."""
+        """Return the pages that were judged by a predicate, as far as it is known here."""
         known = self._known.get(predicate)
         return 0 if known is None else int(known.knowledge.pages)
 

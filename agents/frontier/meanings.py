@@ -1,4 +1,4 @@
-"""What words mean to the frontier: candidates' vectors, and what published verdicts say of their like."""
+"""What words mean to the frontier: candidates' vectors, and what verdicts say of their like."""
 
 from collections.abc import Iterable
 
@@ -34,7 +34,7 @@ class Texts:
 
 
 class HeardMeaning:
-    """One predicate's verdicts on meanings, as its counts of subjects are published."""
+    """One predicate's verdicts on meanings, as its counts of subjects are learned."""
 
     def __init__(self, table: SemanticTable, topic: Iterable[str]) -> None:
         self._meaning = Meaning(table, topic)
@@ -44,7 +44,7 @@ class HeardMeaning:
     def hear(self, subject: str, pages: int, hits: int) -> None:
         """Learn from the pages of a subject that are more than it had before.
 
-        Fewer mean that it was withdrawn: what was learned from it stays.
+        Fewer mean that it was forgotten: what was learned from it stays.
         """
         known_pages, known_hits = self._told.get(subject, (0, 0))
         more_hits = max(0, hits - known_hits)

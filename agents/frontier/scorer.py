@@ -1,5 +1,6 @@
 """What scores candidates: by the paper's rules, by the learned policy, by an ordering, or not at all."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -10,13 +11,15 @@ from agents.frontier.ranks import Ranks
 from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.scoring import PaperScorer
 from agents.semantic.tables import read_table
+from models.ledger import Cells
 from models.lessons import Lessons, lessons
-from streams.records import Interest
+from models.reuse.learned import Cell
+from streams.records import Weighting
 from streams.settings import LearnSettings
 
 
 class Scorer(Protocol):
-    """Knows what `interests` has brought of each predicate, and scores rows by it."""
+    """Knows what was learned of each predicate, and scores rows by it."""
 
     def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
         """Start keeping what is known of a predicate; ``topic`` are the words that say what it is about."""
@@ -24,11 +27,17 @@ class Scorer(Protocol):
     def remove_predicate(self, name: str) -> None:
         """Forget a predicate."""
 
-    def learn(self, interest: Interest) -> None:
-        """Take in what is known of a feature."""
+    def learn(self, cells: Cells) -> None:
+        """Take in the counts of some features; predicates never added are left."""
+
+    def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
+        """Take in what earlier crawls counted: by feature and predicate (pages, hits)."""
+
+    def take(self, predicate: str, weighting: Weighting) -> None:
+        """Take in a predicate's combiner, where the policy has one."""
 
     def judged(self, predicate: str) -> int:
-        """Return the pages a predicate has judged, as far as its published base rate knows."""
+        """Return the pages that were judged by a predicate, as far as it is known here."""
 
     def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
         """Return a candidate's priority for a predicate; higher comes first."""

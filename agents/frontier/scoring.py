@@ -1,4 +1,4 @@
-"""A candidate's priority by the paper's rules, from its rows and what the learner has published."""
+"""A candidate's priority by the paper's rules, from its rows and what was learned."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -14,10 +14,11 @@ from models.interest.linkage import Evidence
 from models.interest.masks import UNSEEN, Mask, WordMasks
 from models.interest.parents import kept
 from models.interest.weights import Weights
+from models.ledger import Cells
 from models.lessons import Lessons
-from models.reuse.learned import whole
+from models.reuse.learned import Cell, whole
 from models.url import identifier, tokens
-from streams.records import Interest
+from streams.records import Weighting
 from streams.settings import LearnSettings
 
 #: Bytes of linking pages' masks kept in memory for each predicate, roughly.
@@ -104,6 +105,7 @@ class PaperScorer:
         self._drift = drift
         self._known: dict[str, Known] = {}
         self._judged: dict[str, int] = {}
+        self._prior: dict[str, Mapping[str, Cell]] = {}
 
     def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
         """Start keeping a predicate's weights; the paper has no use for its topic."""
@@ -115,21 +117,36 @@ class PaperScorer:
         """Return a predicate's weights."""
         return self._known[predicate].weights
 
-    def learn(self, interest: Interest) -> None:
-        """Take in what is known of a feature; what an earlier crawl counted goes on where that crawl ended."""
-        if interest.feature == BASE:
-            self._judged = {name: pages for name, (pages, _) in interest.counts.items()}
-        for name in (interest.counts.keys() | interest.prior.keys()) & self._known.keys():
-            pages, hits = interest.counts.get(name, (0, 0))
-            more, more_hits = whole(*interest.prior.get(name, (0.0, 0.0)))
-            self._known[name].weights.update(interest.feature, pages + more, hits + more_hits)
+    def learn(self, cells: Cells) -> None:
+        """Take in the counts of some features; what earlier crawls counted of them is added.
+
+        Predicates that were never added are left.
+        """
+        for predicate, pages, hits in cells.rows():
+            if predicate not in self._known:
+                continue
+            weights = self._known[predicate].weights
+            for name, number, satisfying in zip(cells.names, pages.tolist(), hits.tolist(), strict=True):
+                if name is None:
+                    continue
+                if name == BASE:
+                    self._judged[predicate] = number
+                more, more_hits = whole(*self._prior.get(name, {}).get(predicate, (0.0, 0.0)))
+                weights.update(name, number + more, satisfying + more_hits)
+
+    def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
+        """Take in what earlier crawls counted: it is added to the counts that are learned from then on."""
+        self._prior.update(prior)
+
+    def take(self, predicate: str, weighting: Weighting) -> None:
+        """Do nothing: the paper's ratios are added up as they are."""
 
     def remove_predicate(self, name: str) -> None:
         """Forget a predicate."""
         self._known.pop(name, None)
 
     def judged(self, predicate: str) -> int:
-        """Return the pages a predicate has judged, as far as its published base rate knows."""
+        """Return the pages that were judged by a predicate, as far as it is known here."""
         return self._judged.get(predicate, 0)
 
     def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:

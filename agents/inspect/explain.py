@@ -16,7 +16,7 @@ from agents.frontier.scorer import Scorer, learned_scorer
 from agents.frontier.scoring import PaperScorer
 from agents.frontier.spaces import why_spent
 from agents.frontier.stops import why_beyond
-from agents.inspect.learned import interests
+from agents.inspect.learned import teach
 from agents.inspect.record import definitions
 from agents.inspect.shares import why_standing_back
 from models.crowd.contributions import crowd_contributions
@@ -116,8 +116,7 @@ def _spent(settings: Settings, shard: FrontierShard, url: str) -> str:
 def _taught(scorer: Scorer, journal: Journal, topics: Mapping[str, tuple[str, ...]]) -> None:
     for name in topics:
         scorer.add_predicate(name, topics[name])
-    for interest in interests(journal):
-        scorer.learn(interest)
+    teach(scorer, journal)
 
 
 def _by_ordering(

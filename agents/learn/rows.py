@@ -1,27 +1,48 @@
-"""The learner's rows: one a feature, one a predicate's combiner, and the totals of a partition."""
+"""The learner's rows: counts in segments and blocks, one a predicate's combiner, and a partition's totals."""
 
 from typing import TypeAlias
 
 import msgspec
+import numpy as np
 
+from agents.learn.rounds import BLOCK
 from models.interest.features import BASE, LINK, REGION
 from models.learner.state import CombinerKind
+from models.ledger import Cells, Slots
 
 TOTALS_KEY = b"t"
-FEATURE_PREFIX = b"f"
+BLOCK_PREFIX = b"b"
+SEGMENT_PREFIX = b"s"
+PRIOR_PREFIX = b"p"
 MODEL_PREFIX = b"m"
+#: What rows of earlier releases begin with, which had one a feature.
+EARLIER_PREFIX = b"f"
 
 
-class FeatureRow(msgspec.Struct, array_like=True, tag="feature"):
-    """A feature's counts: for each predicate [pages, hits]; ``prior`` has those of earlier crawls, faded."""
+class CountsRow(msgspec.Struct, array_like=True, frozen=True, tag="counts"):
+    """Counts of the features ``names``: int32, a row for each of ``predicates``, a column a name.
 
-    counts: dict[str, list[int]] = {}
-    prior: dict[str, tuple[float, float]] = {}
+    In a segment ``slots`` says where in the ledger they are, int32 too; a block's are its own, in their order,
+    and it has what the segments before ``stands`` say. A name is None where the slot is free.
+    """
+
+    predicates: tuple[str, ...]
+    names: tuple[str | None, ...]
+    pages: bytes
+    hits: bytes
+    slots: bytes = b""
+    stands: int = 0
 
     @property
-    def pages(self) -> float:
-        """Pages counted under the feature, now or earlier, by the predicate that has seen most."""
-        return max((pages for pages, _ in (*self.counts.values(), *self.prior.values())), default=0)
+    def cells(self) -> Cells:
+        """The counts as arrays."""
+        return Cells.of_bytes(self.predicates, self.names, self.pages, self.hits)
+
+
+class PriorRow(msgspec.Struct, array_like=True, frozen=True, tag="prior"):
+    """What earlier crawls counted under a feature, faded: for each predicate (pages, hits)."""
+
+    counts: dict[str, tuple[float, float]]
 
 
 class ModelRow(msgspec.Struct, array_like=True, frozen=True, tag="model"):
@@ -42,17 +63,27 @@ class LearnTotals(msgspec.Struct, array_like=True, tag="totals"):
     forgotten: int = 0
 
 
-LearnRow: TypeAlias = FeatureRow | ModelRow | LearnTotals
+LearnRow: TypeAlias = CountsRow | PriorRow | ModelRow | LearnTotals
 
 
-def feature_key(feature: str) -> bytes:
-    """Return the key of a feature's row."""
-    return FEATURE_PREFIX + feature.encode()
+def segment_key(number: int) -> bytes:
+    """Return the key of a segment's row; they come in the order of their numbers."""
+    return SEGMENT_PREFIX + number.to_bytes(8, "big")
 
 
-def feature_of(key: bytes) -> str:
-    """Return the feature that a row's key names."""
-    return key[1:].decode()
+def block_key(number: int) -> bytes:
+    """Return the key of a block's row."""
+    return BLOCK_PREFIX + number.to_bytes(4, "big")
+
+
+def number_of(key: bytes) -> int:
+    """Return the number of a segment or block that a row's key names."""
+    return int.from_bytes(key[1:], "big")
+
+
+def block_slots(number: int, size: int) -> Slots:
+    """Return the slots of a block in a ledger of ``size`` slots."""
+    return np.arange(number * BLOCK, min((number + 1) * BLOCK, size))
 
 
 def always_kept(feature: str) -> bool:
@@ -60,11 +91,16 @@ def always_kept(feature: str) -> bool:
     return feature[:2] in (BASE, LINK, REGION)
 
 
+def prior_key(feature: str) -> bytes:
+    """Return the key of the row of what earlier crawls counted under a feature."""
+    return PRIOR_PREFIX + feature.encode()
+
+
 def model_key(predicate: str) -> bytes:
     """Return the key of the row of a predicate's combiner."""
     return MODEL_PREFIX + predicate.encode()
 
 
-def predicate_of(key: bytes) -> str:
-    """Return the predicate whose combiner a row's key names."""
+def name_of(key: bytes) -> str:
+    """Return the feature or predicate that the key of a row names."""
     return key[1:].decode()

@@ -1,114 +1,154 @@
-"""The bounded store of counts: adds evidence, forgets the rarest features first."""
+"""A partition's counts: a ledger in memory, segments and blocks on disk; the rarest are forgotten first."""
 
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
+import numpy as np
+
+from agents.learn.rounds import BLOCK, Rounds
 from agents.learn.rows import (
-    FEATURE_PREFIX,
+    BLOCK_PREFIX,
+    EARLIER_PREFIX,
+    SEGMENT_PREFIX,
     TOTALS_KEY,
-    FeatureRow,
+    CountsRow,
     LearnRow,
     LearnTotals,
     always_kept,
-    feature_key,
-    feature_of,
+    block_key,
+    block_slots,
+    number_of,
+    segment_key,
 )
+from models.ledger import INT32, Ledger, Slots
+from streams.configuration import ConfigurationError
 from streams.inbox import Shard
-from streams.records import Count, Prior
+from streams.records import Count
 
-LearnShard = Shard[LearnRow]
+LearnShard: TypeAlias = Shard[LearnRow]
 
-#: Rows looked at for forgetting with each message while there are too many.
-LOOKED_AT = 2_000
-
-
-@dataclass
-class _Round:
-    """How far a shard's rows were looked through, and up to how many pages a feature is forgotten."""
-
-    level: int = 1
-    cursor: bytes | None = None
+#: Share of the features that is forgotten at once when there are too many.
+FORGOTTEN = 0.1
+#: Times at most that one fact counts a verdict over: what was counted must fit into 32 bits.
+MOST_TIMES = 2**24
 
 
 class FeatureStore:
-    """Counts features in shards, at most about ``limit`` of them in each.
+    """Counts the features of a shard, at most about ``limit`` of them.
 
-    While there are more, each message also looks through a few rows and forgets features seen on no more pages
-    than the level of this round: 1 in the first, one higher in each that follows until there is room again.
-    The base and what there are only a few of, links and regions, are never forgotten.
+    Facts of the open group wait; they are counted when it is closed, all at once, and what changed becomes one
+    segment and a few blocks (`agents.learn.rounds`). Beyond the limit those of fewest pages are forgotten; the
+    base and what there are only a few of, links and regions, never are. ``offset`` and ``origins`` say how far
+    of the inbox, and of its sources, is counted.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, shard: LearnShard, limit: int) -> None:
+        if any(True for _ in shard.store.scan(EARLIER_PREFIX)):
+            raise ConfigurationError(
+                "table interests: an earlier release wrote it, with a row a feature; expected one of this "
+                "release: finish the crawl with that release, or begin another in a data directory of its own"
+            )
+        blocks, segments = list(shard.scan(BLOCK_PREFIX)), list(shard.scan(SEGMENT_PREFIX))
+        self.ledger = ledger_of([*blocks, *segments])
+        self._rounds = _rounds(blocks, segments, self.ledger.size)
+        self._shard = shard
         self._limit = limit
-        self._rounds: dict[int, _Round] = {}
+        self._open: list[Count] = []
+        self._written: list[bytes] = []
+        self._changed: list[Slots] = [np.arange(self.ledger.size)]
+        self._gone: list[str] = []
+        self._note_mark()
+        shard.closing = self._close_group
 
-    def start(self, shard: LearnShard, prior: Prior) -> None:
-        """Add what an earlier crawl counted under a feature."""
-        key = feature_key(prior.feature)
-        row = shard.get(key)
-        if not isinstance(row, FeatureRow):
-            row = FeatureRow()
-            _count_fresh(shard, 1)
-        before = row.prior
-        added = {name: _sum(before.get(name, (0.0, 0.0)), cell) for name, cell in prior.counts.items()}
-        shard.put(key, FeatureRow(row.counts, before | added))
+    def add(self, count: Count) -> None:
+        """Take in one count of features; `ValueError` for one that counts too much at once."""
+        if abs(count.times) > MOST_TIMES:
+            raise ValueError(f"a verdict counted {count.times} times, expected {MOST_TIMES} at most")
+        self._open.append(count)
 
-    def add(self, shard: LearnShard, count: Count) -> None:
-        """Add one count of features."""
-        fresh = 0
-        times = count.times
-        for feature in count.features:
-            key = feature_key(feature)
-            row = shard.get(key)
-            if not isinstance(row, FeatureRow):
-                row = FeatureRow()
-                fresh += 1
-            for predicate, satisfied in count.verdict.items():
-                cell = row.counts.get(predicate)
-                if cell is None:
-                    cell = row.counts[predicate] = [0, 0]
-                # What is taken back may have been counted before the feature was forgotten.
-                cell[0] = max(0, cell[0] + times)
-                cell[1] = min(cell[0], max(0, cell[1] + times * satisfied))
-            shard.put(key, row)
-        if fresh:
-            _count_fresh(shard, fresh)
+    def undo(self) -> None:
+        """Forget what the open group has taken in."""
+        self._open = []
 
-    def forget(self, shard: LearnShard) -> list[str]:
-        """Forget some of the rarest features if there are too many; return which."""
-        totals = learn_totals(shard)
-        current = self._rounds.setdefault(shard.partition, _Round())
-        if totals.features <= self._limit:
-            current.level = 1
-            return []
-        rare: list[bytes] = []
-        key = None
-        for key, row in islice(shard.scan(FEATURE_PREFIX, current.cursor), LOOKED_AT):
-            if isinstance(row, FeatureRow) and row.pages <= current.level and _forgettable(key):
-                rare.append(key)
-        current.cursor = key
-        if key is None:
-            current.level += 1
-        for gone in rare:
-            shard.delete(gone)
-        totals.features -= len(rare)
-        totals.forgotten += len(rare)
-        shard.put(TOTALS_KEY, totals)
-        return [feature_of(gone) for gone in rare]
+    def take_changes(self) -> tuple[Slots, list[str]]:
+        """Return the slots that changed, and what was forgotten, since the last call; at first all that is."""
+        changed, self._changed = self._changed, []
+        gone = [name for name in self._gone if name not in self.ledger]
+        self._gone = []
+        return np.unique(np.concatenate([np.zeros(0, np.intp), *changed])), gone
 
+    def committed(self) -> None:
+        """Let go of rows that are on disk: the ledger has what they say."""
+        for key in self._written:
+            self._shard.let_go(key)
+        self._written = []
 
-def _count_fresh(shard: LearnShard, features: int) -> None:
-    totals = learn_totals(shard)
-    totals.features += features
-    shard.put(TOTALS_KEY, totals)
+    def _close_group(self) -> None:
+        self._note_mark()
+        counts, self._open = self._open, []
+        changed = self.ledger.count(counts)
+        if not len(changed):
+            return
+        self.ledger.floor(changed)
+        free, gone = self._forget()
+        changed = np.union1d(changed, free)
+        self._changed.append(changed)
+        self._gone += gone
+        step = self._rounds.step(len(changed), self.ledger.size)
+        self._put(segment_key(step.segment), changed, changed.astype(INT32).tobytes())
+        for number in step.blocks:
+            self._put(block_key(number), block_slots(number, self.ledger.size), stands=step.segment + 1)
+        for number in step.gone:
+            self._shard.delete(segment_key(number))
+        self._count_features(len(gone))
 
+    def _note_mark(self) -> None:
+        self.offset, self.origins = self._shard.mark.offset, dict(self._shard.mark.origins)
 
-def _sum(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    return one[0] + other[0], one[1] + other[1]
+    def _put(self, key: bytes, slots: Slots, written: bytes = b"", stands: int = 0) -> None:
+        cells = self.ledger.take(slots)
+        self._shard.put(key, CountsRow(cells.predicates, cells.names, *cells.as_bytes(), written, stands))
+        self._written.append(key)
+
+    def _forget(self) -> tuple[Slots, list[str]]:
+        """Forget a part of the features where there are too many; return what `Ledger.forget_rarest` does."""
+        excess = len(self.ledger) - self._limit
+        if excess <= 0:
+            return np.zeros(0, np.intp), []
+        return self.ledger.forget_rarest(excess + int(self._limit * FORGOTTEN), always_kept)
+
+    def _count_features(self, gone: int) -> None:
+        totals, features = learn_totals(self._shard), len(self.ledger)
+        if gone or features != totals.features:
+            self._shard.put(TOTALS_KEY, LearnTotals(features, totals.forgotten + gone))
 
 
-def _forgettable(key: bytes) -> bool:
-    return not always_kept(feature_of(key))
+def _rounds(
+    blocks: Sequence[tuple[bytes, LearnRow]], segments: Sequence[tuple[bytes, LearnRow]], size: int
+) -> Rounds:
+    """Return the rounds that go on where rows of a ledger of ``size`` slots end.
+
+    What a block says that was never written is in the segments, all of them.
+    """
+    numbers = [number_of(key) for key, _ in segments]
+    written = {number_of(key): row.stands for key, row in blocks if isinstance(row, CountsRow)}
+    end = max([*(number + 1 for number in numbers[-1:]), *written.values()], default=0)
+    first = min([*numbers[:1], end])
+    return Rounds([written.get(number, first) for number in range(-(-size // BLOCK))], first, end)
+
+
+def ledger_of(rows: Iterable[tuple[bytes, LearnRow]]) -> Ledger:
+    """Return the ledger that rows hold: those of blocks, then those of segments in their order."""
+    ledger = Ledger()
+    for key, row in rows:
+        assert isinstance(row, CountsRow)
+        if key.startswith(SEGMENT_PREFIX):
+            slots = np.frombuffer(row.slots, INT32).astype(np.intp)
+        else:
+            slots = number_of(key) * BLOCK + np.arange(len(row.names))
+        ledger.restore(slots, row.cells)
+    ledger.restored()
+    return ledger
 
 
 def learn_totals(shard: LearnShard) -> LearnTotals:

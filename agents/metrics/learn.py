@@ -10,7 +10,7 @@ from streams.runtime import Runtime
 
 
 class LearnMetrics:
-    """Counts what one learn agent publishes; ``totals`` and ``labels`` (by predicate) are read at a scrape."""
+    """Counts what one learn agent tells; ``totals`` and ``labels`` (by predicate) are read at a scrape."""
 
     def __init__(
         self, runtime: Runtime, totals: Callable[[], LearnTotals], labels: Callable[[], Mapping[str, int]]
@@ -20,7 +20,7 @@ class LearnMetrics:
         self._totals = totals
         self._labels = labels
         self._drifts = ByPredicate(metrics, DRIFTS)
-        self._published = metrics.counter(PUBLISHED)
+        self._told = metrics.counter(PUBLISHED)
         runtime.watch(self.measure)
 
     def known(self, predicate: str) -> None:
@@ -31,9 +31,9 @@ class LearnMetrics:
         """Count that a predicate's pages have changed."""
         self._drifts.count(predicate)
 
-    def published(self, messages: int) -> None:
-        """Count what was written to `interests`."""
-        self._published.inc(messages)
+    def told(self, features: int) -> None:
+        """Count the features that the frontiers were told of."""
+        self._told.inc(features)
 
     def measure(self, reading: Reading) -> None:
         """Tell how much is known."""

@@ -1,9 +1,10 @@
 """What a crawl has learned, out of its tables: a crawl may be running, it is only read."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappush, heappushpop
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -11,17 +12,10 @@ import msgspec
 import numpy as np
 
 from agents.crawl.fixed import of_crawl
+from agents.inspect.learned import read_ledger, read_priors
 from agents.inspect.record import definitions
 from agents.learn.inputs import inputs_of
-from agents.learn.rows import (
-    FEATURE_PREFIX,
-    FeatureRow,
-    LearnRow,
-    ModelRow,
-    always_kept,
-    feature_of,
-    model_key,
-)
+from agents.learn.rows import LearnRow, ModelRow, always_kept, model_key
 from agents.stored import write_stored
 from models.interest.features import BASE, LINK, REGION, SUBJECT, USER, split
 from models.learner.inputs import Input, prior_covariance
@@ -82,11 +76,12 @@ def read_state(settings: Settings, users: bool, most: int) -> State:
 def _state(journal: Journal, settings: Settings, users: bool, most: int) -> State:
     expressions = {each.name: each.expression for each in definitions(journal)}
     parts = journal.table("interests")
-    bases = dict(_cells(_base(parts)))
+    counts = [_all_cells(part) for part in parts.values()]
+    bases = next((found[BASE] for found in counts if BASE in found), {})
     if not bases:
         raise LearnedStateError(f"{settings.data}: the crawl there has judged no page, expected at least one")
     found: dict[str, list[Entry]] = {name: [] for name in bases}
-    for name, entry in _entries(parts, bases, users):
+    for name, entry in _entries(chain.from_iterable(map(dict.items, counts)), bases, users):
         if len(found[name]) < most:
             heappush(found[name], entry)
         else:
@@ -104,40 +99,35 @@ def _features(kept: list[Entry]) -> dict[str, Cell]:
     return {feature: cell for _, feature, cell in sorted(kept, key=lambda entry: entry[1])}
 
 
-def _base(parts: Mapping[int, TablePartition]) -> FeatureRow:
-    rows = (_decode(raw) for part in parts.values() if (raw := part.get(FEATURE_PREFIX)) is not None)
-    return next((row for row in rows if isinstance(row, FeatureRow)), FeatureRow())
-
-
-def _cells(row: FeatureRow) -> Iterator[tuple[str, Cell]]:
-    """Yield each predicate's counts of a feature, those of earlier crawls, as they have faded, included."""
-    for name in {**row.counts, **row.prior}:
-        pages, hits = row.counts.get(name, (0, 0))
-        earlier = row.prior.get(name, (0.0, 0.0))
-        if pages + earlier[0]:
-            yield name, (pages + earlier[0], hits + earlier[1])
+def _all_cells(part: TablePartition) -> dict[str, dict[str, Cell]]:
+    """Return the counts of each feature by predicate, those of earlier crawls, as they have faded, included."""
+    found: dict[str, dict[str, Cell]] = {
+        feature: {name: cell for name, cell in cells.items() if cell[0]}
+        for feature, cells in read_priors(part).items()
+    }
+    for feature, name, pages, hits in read_ledger(part).items():
+        cells = found.setdefault(feature, {})
+        earlier = cells.get(name, (0.0, 0.0))
+        cells[name] = (pages + earlier[0], hits + earlier[1])
+    return found
 
 
 def _entries(
-    parts: Mapping[int, TablePartition], bases: Mapping[str, Cell], users: bool
+    counts: Iterable[tuple[str, Mapping[str, Cell]]], bases: Mapping[str, Cell], users: bool
 ) -> Iterator[tuple[str, Entry]]:
     """Yield the predicate and the entry of each feature that has an effect; none names a page."""
     left_out = (SUBJECT,) if users else (SUBJECT, USER)
-    for part in parts.values():
-        for key, raw in part.scan(FEATURE_PREFIX):
-            feature = feature_of(key)
-            if feature == BASE or feature.startswith(left_out):
+    for feature, cells in counts:
+        if feature == BASE or feature.startswith(left_out):
+            continue
+        # Verdicts of all predicates are counted under each one's links, of which it alone has a use.
+        owner = split(feature).name if feature.startswith((LINK, REGION)) else None
+        for name, cell in cells.items():
+            if owner not in (None, name):
                 continue
-            row = _decode(raw)
-            assert isinstance(row, FeatureRow)
-            # Verdicts of all predicates are counted under each one's links, of which it alone has a use.
-            owner = split(feature).name if feature.startswith((LINK, REGION)) else None
-            for name, cell in _cells(row):
-                if owner not in (None, name):
-                    continue
-                matters = _matters(feature, cell, bases.get(name))
-                if matters >= LEAST_EFFECT:
-                    yield name, (matters, feature, cell)
+            matters = _matters(feature, cell, bases.get(name))
+            if matters >= LEAST_EFFECT:
+                yield name, (matters, feature, cell)
 
 
 def _matters(feature: str, cell: Cell, base: Cell | None) -> float:

@@ -55,7 +55,7 @@ def frontier(runtime: Runtime, tools: Tools) -> Part[FrontierAgent]:
         agent.inbox,
         (agent.run,) if agent.patterns is None else (agent.run, agent.patterns.run),
         hears_predicate=agent.heard_predicate,
-        hears_interest=agent.heard_interest,
+        hears_interests=agent.heard_interests,
     )
 
 
@@ -76,14 +76,13 @@ def judge(runtime: Runtime, tools: Tools) -> Part[JudgeAgent]:
 
 
 def learn(runtime: Runtime, tools: Tools) -> Part[LearnAgent]:
-    """Return the role that counts evidence and publishes what moved."""
+    """Return the role that counts evidence and tells what changed."""
     agent = LearnAgent(runtime)
     return Part(
         agent,
         agent.inbox,
         (agent.run,),
         hears_predicate=lambda definition: agent.heard_predicate(definition.name),
-        hears_interest=agent.heard_base,
         finish=agent.publish,
     )
 

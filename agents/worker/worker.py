@@ -29,7 +29,7 @@ from streams.collector import collected_seldom
 from streams.logging import EventLog
 from streams.metrics.lag import broadcast_lag
 from streams.metrics.registry import Metrics
-from streams.records import REMOVED, Decoder, Interest, PredicateDefinition, RecordError
+from streams.records import REMOVED, Decoder, Interests, PredicateDefinition, RecordError
 from streams.runtime import Runtime
 from streams.settings import Settings
 from streams.stateful import Stateful
@@ -70,8 +70,8 @@ class Worker:
         self._roles = [role for role in MAKERS if role in frozenset(roles)]
         self._observer = observer
         self._examiner = examiner
-        self._interest = Decoder[Interest](Interest)
-        self._hear_interests: list[Callable[[Interest], None]] = []
+        self._interests = Decoder[Interests](Interests)
+        self._hearers: list[Callable[[Interests], None]] = []
         self._resources = AsyncExitStack()
 
     async def __aenter__(self) -> "Worker":
@@ -102,7 +102,7 @@ class Worker:
             )  # fmt: skip
             self.runtimes[role] = runtime
             self.parts[role] = MAKERS[role](runtime, self.tools)
-        self._hear_interests = [part.hears_interest for part in self.parts.values() if part.hears_interest]
+        self._hearers = [part.hears_interests for part in self.parts.values() if part.hears_interests]
         if self._listening:
             await self._listen()
             self._check_judges()
@@ -153,8 +153,8 @@ class Worker:
         """Read what every worker must know before anything is judged or chosen, then follow it."""
         await self._follow(PREDICATES, self._hear_predicate)
         await self._announce_predicates()
-        if self._hear_interests:
-            await self._follow(INTERESTS, self._hear_interest)
+        if self._hearers:
+            await self._follow(INTERESTS, self._hear_interests)
 
     async def _follow(self, topic: Topic, hear: Callable[[bytes | None, bytes | None], None]) -> None:
         broadcast = self.broadcasts[topic.name] = Broadcast(
@@ -171,19 +171,16 @@ class Worker:
                 if part.hears_predicate is not None:
                     part.hears_predicate(definition)
 
-    def _hear_interest(self, key: bytes | None, value: bytes | None) -> None:
+    def _hear_interests(self, key: bytes | None, value: bytes | None) -> None:
         if value is None:
-            assert key is not None, "the topic is compacted: every message has a key"
-            counts = dict.fromkeys(self.predicates.definitions, (0, 0))
-            interest = Interest(feature=key.decode(), counts=counts, prior=dict.fromkeys(counts, (0.0, 0.0)))
-        else:
-            try:
-                interest = self._interest(value)
-            except RecordError as error:
-                log.warning("an interest that can't be read is passed over", reason=str(error))
-                return
-        for hear in self._hear_interests:
-            hear(interest)
+            return  # it stands in a later message
+        try:
+            told = self._interests(value)
+        except RecordError as error:
+            log.warning("interests that can't be read are passed over", reason=str(error))
+            return
+        for hear in self._hearers:
+            hear(told)
 
     async def _announce_predicates(self) -> None:
         """Define the predicates of the settings; share and state that a known one was given stay."""

@@ -23,8 +23,9 @@ TOPIC_PAGES = 3
 PREFIX_PRIOR = 2.0
 
 _STEPS = tuple((step, 1 / abs(step)) for step in range(-NEAR, NEAR + 1) if step)
-_WORDS = {PAGE_WORD: words.PAGE, ANCHOR: words.ANCHOR, CONTEXT: words.CONTEXT}
-_NAMES = {kind: feature for feature, kind in _WORDS.items()}
+#: Features of words, and the kinds that they are in the table of words.
+WORDS = {PAGE_WORD: words.PAGE, ANCHOR: words.ANCHOR, CONTEXT: words.CONTEXT}
+_NAMES = {kind: feature for feature, kind in WORDS.items()}
 
 
 class Knowledge:
@@ -60,8 +61,9 @@ class Knowledge:
     def put(self, feature: str, pages: float, hits: float) -> None:
         """Set a feature's counts; what the learned policy has no use for is passed over."""
         kind, name = feature[:2], feature[2:]
-        if kind in _WORDS:
-            self.words.put(_WORDS[kind], name, pages, hits)
+        if kind in WORDS:
+            places = self.words.vocabulary.places_of((name,), WORDS[kind])
+            self.words.put(places, np.array([pages], float), np.array([hits], float))
         elif kind in self._tables:
             self._tables[kind].put(name, pages, hits)
         elif feature in self._sources:
@@ -99,7 +101,7 @@ class Knowledge:
         moved = False
         for feature, pages, hits in counts:
             kind, name = feature[:2], feature[2:]
-            if kind in _WORDS:
+            if kind in WORDS:
                 found.setdefault(kind, []).append((name, pages, hits))
             elif kind in self._tables:
                 self._tables[kind].inherit(name, pages, hits)
@@ -111,13 +113,13 @@ class Knowledge:
                 moved = True
         for kind, cells in found.items():
             names, all_pages, all_hits = zip(*cells, strict=True)
-            self.words.inherit(_WORDS[kind], names, np.array(all_pages, float), np.array(all_hits, float))
+            self.words.inherit(WORDS[kind], names, np.array(all_pages, float), np.array(all_hits, float))
         if moved:
             self._rebase()
 
     def add_words(self, kind: str, found: Iterable[str], holds: bool, times: int = 1) -> None:
         """Count a verdict ``times`` over under each of some distinct words of a kind, or take it back."""
-        self.words.add(_WORDS[kind], found, times, times * holds)
+        self.words.add(WORDS[kind], found, times, times * holds)
 
     def add(self, kind: str, names: Iterable[str], holds: bool, times: int = 1) -> None:
         """Count a verdict ``times`` over under words of the URL, prefixes or users."""

@@ -12,6 +12,7 @@ from models.learner.shrinkage import PRIOR_PAGES
 
 Numbers = npt.NDArray[np.intp]
 Weights = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int32]
 
 #: The kinds of words, in the order of their places in the arrays: a word's own number times three, plus kind.
 KINDS = 3
@@ -68,6 +69,10 @@ class Vocabulary:
             found.append(number * KINDS + kind)
         return found
 
+    def places_of(self, words: Iterable[str], kind: int) -> Numbers:
+        """Return the places of words of a kind as an array."""
+        return np.array(self.numbers(words, kind), np.intp)
+
     def linking(
         self, words: Sequence[str], links: Iterable[tuple[Sequence[str], Sequence[str]]]
     ) -> LinkingWords:
@@ -98,7 +103,7 @@ class WordTable:
 
     >>> vocabulary = Vocabulary()
     >>> table = WordTable(vocabulary)
-    >>> table.put(PAGE, "ski", 8, 8)
+    >>> table.put(vocabulary.places_of(["ski"], PAGE), np.array([8]), np.array([8]))
     >>> table.rebase(0.1)
     >>> round(table.sum(vocabulary.numbers(["ski", "snow"])), 3)
     2.104
@@ -106,7 +111,7 @@ class WordTable:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self._started: dict[int, float] = {}
+        self._started: Weights = np.zeros(0)
         self._rate = 0.1
         self._pages: Weights = np.zeros(0)
         self._hits: Weights = np.zeros(0)
@@ -119,35 +124,34 @@ class WordTable:
     @property
     def weights(self) -> Weights:
         """The weights of all words, by place."""
-        if self.vocabulary.places > len(self._weights):
-            self._grow()
+        self._make_room()
         return self._weights
 
-    def put(self, kind: int, word: str, pages: float, hits: float) -> None:
-        """Set a word's counts."""
-        (number,) = self._places((word,), kind)
-        started = self._started.get(number, 0.0)
-        self._pages[number], self._hits[number] = pages + started, hits + started
-        self._take(number)
+    def put(self, places: Numbers, pages: Counts | Weights, hits: Counts | Weights) -> None:
+        """Set the counts in distinct places."""
+        self._make_room()
+        self._pages[places] = pages + self._started[places]
+        self._hits[places] = hits + self._started[places]
+        self._take(places)
 
     def start(self, word: str, hits: float) -> None:
         """Take a word to have ``hits`` pages of every kind behind it, all hits, beside what is counted."""
         for kind in range(KINDS):
-            (number,) = self._places((word,), kind)
-            self._started[number] = hits
-            self._pages[number] += hits
-            self._hits[number] += hits
-            self._take(number)
+            places = self._places((word,), kind)
+            self._started[places] = hits
+            self._pages[places] += hits
+            self._hits[places] += hits
+            self._take(places)
 
     def inherit(self, kind: int, words: Iterable[str], pages: Weights, hits: Weights) -> None:
         """Set what an earlier crawl counted of distinct words; it counts beside what is counted now."""
-        places = np.array(self._places(words, kind), np.intp)
+        places = self._places(words, kind)
         self._earlier_pages[places], self._earlier_hits[places] = pages, hits
         self._take(places)
 
     def add(self, kind: int, words: Iterable[str], pages: float, hits: float) -> None:
         """Add to the counts of distinct words, or take from them."""
-        places = np.array(self._places(words, kind), np.intp)
+        places = self._places(words, kind)
         self._pages[places] += pages
         self._hits[places] += hits
         self._take(places)
@@ -171,18 +175,21 @@ class WordTable:
         """Yield (kind, word, pages, hits) as they were counted, without what a word was started with."""
         for number, word in enumerate(self.vocabulary.words()):
             for place in range(number * KINDS, min(number * KINDS + KINDS, len(self._pages))):
-                started = self._started.get(place, 0.0)
+                started = float(self._started[place])
                 pages = float(self._pages[place]) - started
                 if pages > 0:
                     yield place % KINDS, word, pages, float(self._hits[place]) - started
 
-    def _places(self, words: Iterable[str], kind: int) -> list[int]:
-        found = self.vocabulary.numbers(words, kind)
+    def _places(self, words: Iterable[str], kind: int) -> Numbers:
+        places = self.vocabulary.places_of(words, kind)
+        self._make_room()
+        return places
+
+    def _make_room(self) -> None:
         if self.vocabulary.places > len(self._weights):
             self._grow()
-        return found
 
-    def _take(self, places: "int | slice | Numbers") -> None:
+    def _take(self, places: "slice | Numbers") -> None:
         pages, hits, rate = self._pages[places], self._hits[places], self._rate
         if self._earlier:
             more = self._earlier_pages[places]
@@ -193,10 +200,17 @@ class WordTable:
 
     def _grow(self) -> None:
         size = max(KINDS * 1024, 2 * self.vocabulary.places)
-        self._pages, self._hits, self._earlier_pages, self._earlier_hits, self._weights = (
-            np.concatenate((array, np.zeros(size - len(array))))
-            for array in (self._pages, self._hits, self._earlier_pages, self._earlier_hits, self._weights)
+        arrays = (
+            self._started,
+            self._pages,
+            self._hits,
+            self._earlier_pages,
+            self._earlier_hits,
+            self._weights,
         )
+        (
+            self._started, self._pages, self._hits, self._earlier_pages, self._earlier_hits, self._weights,
+        ) = (np.concatenate((array, np.zeros(size - len(array)))) for array in arrays)  # fmt: skip
 
 
 def _root(words: Sequence[str]) -> float:

@@ -116,7 +116,7 @@ FEATURES = _gauge("learner_features", "features counted")
 FORGOTTEN = _gauge("learner_features_forgotten", "features forgotten for want of room, in all")
 LABELS = _gauge("learner_labels", "labels that a predicate's combiner has learned from", "predicate")
 DRIFTS = _counter("learner_drifts", "times that a predicate's pages were found to have changed", "predicate")
-PUBLISHED = _counter("interests_published", "messages written to interests")
+PUBLISHED = _counter("interests_published", "features that frontiers were told of")
 
 # harvest
 

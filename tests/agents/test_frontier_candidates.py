@@ -19,9 +19,10 @@ from models.frontier.politeness import HostClocks
 from models.interest.features import BASE, token
 from models.learner.inputs import INPUTS
 from models.url import host
-from streams.records import Failed, Inherited, Interest, Judged, PredicateDefinition, Seeded, Visited
+from streams.records import Failed, Inherited, Judged, PredicateDefinition, Seeded, Visited
 from streams.settings import FrontierSettings, LearnSettings, Settings
 from streams.topics import SIGHTINGS, partition_of
+from tests.agents.cells import a_cells
 from tests.agents.shards import Disk, a_runtime, disk, take_in, write
 
 NOW = 1000.0
@@ -100,9 +101,8 @@ def urls(count: int, hosts: int = 1) -> list[str]:
 
 def like(front: Front, *tokens: str, predicate: str = "p") -> None:
     """Teach that pages with these URL tokens satisfy the predicate, each more than the one before."""
-    front.scorer.learn(Interest(feature=BASE, counts={predicate: (1000, 100)}))
-    for place, name in enumerate(tokens):
-        front.scorer.learn(Interest(feature=token(name), counts={predicate: (100, 40 + 20 * place)}))
+    counts = {token(name): {predicate: (100, 40 + 20 * place)} for place, name in enumerate(tokens)}
+    front.scorer.learn(a_cells({BASE: {predicate: (1000, 100)}} | counts))
 
 
 # offers

@@ -12,10 +12,11 @@ from agents.frontier.rows import FrontierRow
 from models.domain import owner
 from models.interest.features import BASE, token
 from models.url import host
-from streams.records import Failed, Interest, Judged, PredicateDefinition, Seeded
+from streams.records import Failed, Judged, PredicateDefinition, Seeded
 from streams.settings import Settings
 from streams.topics import SIGHTINGS
 from tests.agents.books import YES, linked
+from tests.agents.cells import a_cells
 from tests.agents.shards import Disk, a_runtime, disk, write
 
 NOW = 1000.0
@@ -69,9 +70,8 @@ class Front:
     def like(self, **hits: int) -> None:
         """Teach how many of a hundred pages with a token in their URL satisfy the predicate, where 10 do."""
         scorer = self.agent.candidates.scorer
-        scorer.learn(Interest(feature=BASE, counts={"p": (10_000, 1_000)}))
-        for name, number in hits.items():
-            scorer.learn(Interest(feature=token(name), counts={"p": (1_000, 10 * number)}))
+        counts = {token(name): {"p": (1_000, 10 * number)} for name, number in hits.items()}
+        scorer.learn(a_cells({BASE: {"p": (10_000, 1_000)}} | counts))
 
 
 def fronts(rows: Disk, tmp_path: Path, delay: float = DELAY, **frontier: object) -> Iterator[Front]:

@@ -30,8 +30,9 @@ from models.learner.words import Vocabulary
 from models.lessons import lessons
 from models.semantic.table import SemanticTable
 from models.url import identifier
-from streams.records import COMBINER, Interest, Weighting
+from streams.records import Weighting
 from streams.settings import LearnSettings
+from tests.agents.cells import a_cells
 from tests.agents.pipeline import Bounds, Crawl, Pipeline, Place, a_place, links_of
 from tests.models.webs import PAGES, STEPS
 
@@ -49,17 +50,18 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 class News:
-    """Tells all that was counted as the learner does: what came to nothing once more, the base last."""
+    """Tells all that was counted as the ledger does: what came to nothing once more."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._counts = pipeline.counts
         self._told = {BASE}
 
-    def take(self) -> Iterator[Interest]:
+    def take(self) -> dict[str, dict[str, tuple[int, int]]]:
         self._told |= {feature for feature, *_ in self._counts.items()}
-        for feature in sorted(self._told, key=lambda name: (name == BASE, name)):
-            counts = {name: self._counts.get(feature, name) for name in PREDICATES}
-            yield Interest(feature=feature, counts=counts)
+        return {
+            feature: {name: self._counts.get(feature, name) for name in PREDICATES}
+            for feature in sorted(self._told)
+        }
 
 
 def halves(pages: list[JudgedPage], steps: list[Step]) -> Iterator[tuple[list[JudgedPage], list[Step]]]:
@@ -161,8 +163,7 @@ def test_priorities_of_the_papers_policies_are_those_of_the_reference(
             reference.judged(page.url, page.verdict, page.words, page.links)
         for step in part[1]:
             reference.visit(step)
-        for interest in news.take():
-            scorer.learn(interest)
+        scorer.learn(a_cells(news.take()))
         for shard, row in pipeline.candidates():
             for name in PREDICATES:
                 expected = reference.priority(row.url, name)
@@ -188,10 +189,11 @@ def test_inputs_of_the_learned_policy_are_those_of_a_candidate_made_of_the_same_
     for part in halves(pages, steps):
         pipeline.run(*part, Random(seed))
         so_far = so_far[0] + part[0], so_far[1] + part[1]
-        for interest in news.take():
-            scorer.learn(interest)
-            for name, cell in interest.counts.items():
-                by_hand[name].put(interest.feature, *cell)
+        counts = news.take()
+        scorer.learn(a_cells(counts))
+        for feature in sorted(counts, key=lambda name: name == BASE):
+            for name, cell in counts[feature].items():
+                by_hand[name].put(feature, *cell)
         facts = Facts(so_far[0], bounds.trace(so_far[1]), vocabulary)
         for shard, row in pipeline.candidates():
             for name in PREDICATES:
@@ -225,9 +227,9 @@ def test_what_words_mean_is_that_of_the_same_subjects_whatever_came_in_between(
     for part in halves(pages, steps):
         pipeline.run(*part, Random(seed))
         so_far += part[0]
-        for interest in news.take():
-            scorer.learn(interest)
-            plain.learn(interest)
+        counts = a_cells(news.take())
+        scorer.learn(counts)
+        plain.learn(counts)
         for name, meaning in by_hand.items():
             for page in sorted(part[0], key=lambda page: (page.subject, not page.verdict[name])):
                 meaning.learn(table.vector(page.subject), page.verdict[name])
@@ -271,4 +273,4 @@ def test_a_combiner_of_other_inputs_is_refused() -> None:
     plain = Learner("bayesian")
     weighting = Weighting(plain.combiner.mean.tobytes(), plain.combiner.covariance.tobytes(), plain.shifts)
     with pytest.raises(ValueError, match=f"combiner of p: it has {len(NAMES)} weights, expected"):
-        scorer.learn(Interest(feature=COMBINER + "p", counts={}, weighting=weighting))
+        scorer.take("p", weighting)

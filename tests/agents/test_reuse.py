@@ -13,9 +13,10 @@ import pytest
 
 from agents.crawl.journal import open_journal
 from agents.frontier.learned import LearnedScorer
+from agents.frontier.ledger import FrontierLedger
 from agents.frontier.scoring import PaperScorer
 from agents.learn.agent import LearnAgent
-from agents.learn.rows import FEATURE_PREFIX, FeatureRow, LearnRow, ModelRow, feature_of, model_key
+from agents.learn.rows import PRIOR_PREFIX, LearnRow, ModelRow, PriorRow, model_key, name_of
 from agents.learn.store import LearnShard
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.reuse.importing import Imported, facts, import_state
@@ -23,13 +24,15 @@ from models.interest.features import BASE, URL_WORD, USER
 from models.interest.ratio import Base
 from models.learner.candidate import Candidate
 from models.learner.inputs import NAMES, prior_covariance
+from models.ledger import INT32
 from models.lessons import lessons
 from models.reuse.learned import Combining, Learned
 from models.reuse.stored import State, pack, unpack
-from streams.records import COMBINER, Count, Decoder, EvidencePack, Interest, Label
+from streams.records import Count, Decoder, EvidencePack, Interests, Label
 from streams.settings import LearnSettings, Settings
 from streams.topics import EVIDENCE, INTERESTS
 from streams.transport.publisher import JournalPublisher
+from tests.agents.cells import a_cells
 from tests.agents.commands import complaint, last_line, printed, running, scentline, wait_until
 from tests.agents.shards import Disk, a_runtime, disk, rows_of, take_in, write
 from tests.agents.test_archive import write as write_archive
@@ -78,20 +81,23 @@ def absorb(agent: LearnAgent, shard: LearnShard, found: Sequence[Any]) -> None:
             agent.absorb(shard, fact)
 
 
-def told(agent: LearnAgent) -> dict[str, Interest]:
-    """Have the agent publish; return what is news."""
+def told(agent: LearnAgent) -> list[Interests]:
+    """Have the agent tell what there is to tell; return that."""
     publisher = agent.runtime.publisher
     assert isinstance(publisher, JournalPublisher)
     start = publisher._journal.end(INTERESTS.name, 0)
     asyncio.run(agent.publish())
-    decode = Decoder[Interest](Interest)
-    found = publisher._journal.read(INTERESTS.name, 0, start, 1000)
-    return {found.feature: found for found in (decode(entry.value or b"") for entry in found)}
+    decode = Decoder[Interests](Interests)
+    return [decode(entry.value or b"") for entry in publisher._journal.read(INTERESTS.name, 0, start, 1000)]
 
 
-def of(shard: LearnShard) -> tuple[dict[str, FeatureRow], dict[str, ModelRow]]:
-    """Return the rows of features and of combiners."""
-    features = {feature_of(key): row for key, row in shard.scan(FEATURE_PREFIX) if isinstance(row, FeatureRow)}
+def prior_of(found: list[Interests]) -> dict[str, dict[str, tuple[float, float]]]:
+    return {feature: cells for interests in found for feature, cells in interests.prior.items()}
+
+
+def of(shard: LearnShard) -> tuple[dict[str, PriorRow], dict[str, ModelRow]]:
+    """Return the rows of what was inherited, and of combiners."""
+    features = {name_of(key): row for key, row in shard.scan(PRIOR_PREFIX) if isinstance(row, PriorRow)}
     models = {name: row for name in ("ski", "tea") if isinstance(row := shard.get(model_key(name)), ModelRow)}
     return features, models
 
@@ -118,8 +124,8 @@ def test_a_file_that_is_imported_twice_counts_once(tmp_path: Path, file: Path, r
         absorb(agent, shard, found)
         write(shard)
     assert of(shard) == once
-    assert once[0]["k:ski"] == FeatureRow({}, {"ski": (10, 5), "tea": (10, 0)})
-    assert once[0][BASE] == FeatureRow({}, {"ski": (20, 5), "tea": (20, 2)})
+    assert once[0]["k:ski"] == PriorRow({"ski": (10, 5), "tea": (10, 0)})
+    assert once[0][BASE] == PriorRow({"ski": (20, 5), "tea": (20, 2)})
     assert once[1]["ski"].mean == MEAN
     assert "tea" not in once[1]
 
@@ -149,9 +155,10 @@ def test_a_learner_that_is_killed_while_it_takes_up_a_file_counts_it_once(
         heard = told(agent)
     cells, models = of(again)
     expected = {name: (4.0, hits / 2) for name, (_, hits) in features.items()} | {BASE: (40.0, 10.0)}
-    assert {name: row.prior["ski"] for name, row in cells.items()} == expected
+    assert {name: row.counts["ski"] for name, row in cells.items()} == expected
     assert models["ski"].labels == 0
-    assert heard.keys() == {*expected, COMBINER + "ski"}
+    assert prior_of(heard) == {name: {"ski": cell} for name, cell in expected.items()}
+    assert [name for interests in heard for name in interests.weightings] == ["ski"]
 
 
 def test_a_second_file_adds_to_the_first(tmp_path: Path, file: Path, rows: Disk) -> None:
@@ -164,7 +171,7 @@ def test_a_second_file_adds_to_the_first(tmp_path: Path, file: Path, rows: Disk)
     with an_agent(tmp_path / "agent") as agent:
         absorb(agent, shard, packs(settings))
     write(shard)
-    assert of(shard)[0]["k:ski"].prior == {"ski": (11, 6), "tea": (10, 0)}
+    assert of(shard)[0]["k:ski"].counts == {"ski": (11, 6), "tea": (10, 0)}
 
 
 def test_predicates_that_differ_are_pointed_out(tmp_path: Path, file: Path) -> None:
@@ -183,20 +190,20 @@ def test_what_was_inherited_is_told_once_and_again_after_a_restart(tmp_path: Pat
     shard = rows.shard(LearnRow, EVIDENCE)
     with an_agent(tmp_path / "first") as agent:
         take_in(shard, agent, Count(("k:ski", "k:new", BASE), {"ski": True}))
-        assert told(agent)["k:ski"].prior == {}
-        take_in(shard, agent, *(fact for _, fact in facts(STATE, 0.25)))
-        heard = told(agent)
-        assert list(heard)[-1] == BASE, "the base last: only then does what was inherited count"
-        assert heard["k:ski"].prior == {"ski": (10, 5), "tea": (10, 0)}
-        assert heard["k:ski"].counts == {"ski": (1, 1)}
-        assert heard[BASE].prior == {"ski": (20, 5), "tea": (20, 2)}
-        assert "k:new" not in heard
-        assert told(agent) == {}
         write(shard)
+        assert prior_of(told(agent)) == {}
+        take_in(shard, agent, *(fact for _, fact in facts(STATE, 0.25)))
+        write(shard)
+        heard = prior_of(told(agent))
+        assert heard["k:ski"] == {"ski": (10, 5), "tea": (10, 0)}
+        assert heard[BASE] == {"ski": (20, 5), "tea": (20, 2)}
+        assert "k:new" not in heard
+        assert told(agent) == []
     with an_agent(tmp_path / "second") as agent:
         agent.opened(rows.shard(LearnRow, EVIDENCE))
         again = told(agent)
-    assert {name: again[name] for name in heard} == heard
+    assert prior_of(again) == heard
+    assert {name for interests in again for name in interests.names} == {"k:ski", "k:new", BASE}
 
 
 def test_a_combiner_that_has_learned_is_not_started_again(tmp_path: Path, rows: Disk) -> None:
@@ -216,12 +223,15 @@ def test_a_predicate_that_the_crawl_does_not_have_is_passed_over_and_said(
     paper = PaperScorer(LearnSettings(), lessons("combined"))
     paper.add_predicate("tea")
     with an_agent(tmp_path / "agent", ["tea"]) as agent, caplog.at_level(logging.WARNING):
-        take_in(rows.shard(LearnRow, EVIDENCE), agent, *(fact for _, fact in facts(STATE, 0.25)))
+        shard = rows.shard(LearnRow, EVIDENCE)
+        take_in(shard, agent, *(fact for _, fact in facts(STATE, 0.25)))
+        write(shard)
         heard = told(agent)
     assert [record.__dict__["fields"]["predicate"] for record in caplog.records] == ["ski"]
-    for interest in heard.values():
-        scorer.learn(interest)
-        paper.learn(interest)
+    for scores in (scorer, paper):
+        ledger = FrontierLedger(1000, scores)
+        for interests in heard:
+            ledger.hear(interests)
     assert paper.weights("tea").base == Base(20, 2)
     assert (scorer.judged("tea"), paper.judged("tea")) == (0, 0)
 
@@ -229,40 +239,37 @@ def test_a_predicate_that_the_crawl_does_not_have_is_passed_over_and_said(
 # in the frontier
 
 
-def interests(*, counted: bool = False) -> list[Interest]:
-    counts = {"ski": (9, 0)} if counted else {}
-    prior = {"ski": (40.0, 20.0)}
-    return [
-        Interest(feature=URL_WORD + "ski", counts=counts, prior=prior),
-        Interest(feature=USER + PSEUDONYM, counts={}, prior={"ski": (4.0, 4.0)}),
-        Interest(feature=BASE, counts={"ski": (10, 1)}, prior={"ski": (80.0, 20.0)}),
-    ]
+PRIOR = {
+    URL_WORD + "ski": {"ski": (40.0, 20.0)},
+    USER + PSEUDONYM: {"ski": (4.0, 4.0)},
+    BASE: {"ski": (80.0, 20.0)},
+}
 
 
-def test_a_frontier_scores_by_what_was_inherited_until_it_is_withdrawn() -> None:
+def test_a_frontier_scores_by_what_was_inherited_beside_what_is_counted() -> None:
     scorer = LearnedScorer()
     scorer.add_predicate("ski")
     knowledge = scorer.known("ski").knowledge
     candidate = Candidate(("ski",), [], ())
     place = NAMES.index("URL words as URL words")
-    scorer.learn(Interest(feature=BASE, counts={"ski": (10, 1)}))
+    scorer.learn(a_cells({BASE: {"ski": (10, 1)}}))
     assert knowledge.inputs(candidate)[place] == 0
-    for interest in interests():
-        scorer.learn(interest)
+    scorer.inherit(PRIOR)
     alone = knowledge.inputs(candidate)[place]
     assert alone > 0.5
-    for interest in interests(counted=True):
-        scorer.learn(interest)
+    scorer.learn(a_cells({URL_WORD + "ski": {"ski": (9, 0)}}))
     assert 0 < knowledge.inputs(candidate)[place] < alone
-    scorer.learn(Interest(feature=URL_WORD + "ski", counts={"ski": (0, 0)}, prior={"ski": (0.0, 0.0)}))
-    assert knowledge.inputs(candidate)[place] == 0
 
 
-def test_the_papers_policies_go_on_from_the_counts_of_the_earlier_crawl() -> None:
+@pytest.mark.parametrize("counted_first", [True, False])
+def test_the_papers_policies_go_on_from_the_counts_of_the_earlier_crawl(counted_first: bool) -> None:
     scorer = PaperScorer(LearnSettings(), lessons("combined"))
     scorer.add_predicate("ski")
-    for interest in interests():
-        scorer.learn(interest)
+    ledger = FrontierLedger(1000, scorer)
+    pages, hits = (np.array([number], INT32).tobytes() for number in (10, 1))
+    told = [Interests(predicates=("ski",), names=(BASE,), pages=pages, hits=hits), Interests(prior=PRIOR)]
+    for interests in told if counted_first else reversed(told):
+        ledger.hear(interests)
     weights = scorer.weights("ski")
     assert weights.base == Base(90, 21)
     assert weights.users.counts == {PSEUDONYM: (4, 4)}

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from agents.learn.rows import FEATURE_PREFIX
+from agents.inspect.learned import read_ledger
 from models.interest.features import PATTERN
 from tests.agents.commands import last_line, printed
-from tests.agents.shards import rows_of
+from tests.agents.shards import table
 from tests.agents.test_archive import page, write
 from tests.agents.test_cli_crawl import outcomes_of, pages_of
 
@@ -111,8 +111,8 @@ def test_the_pattern_is_a_feature_that_can_be_recounted(tmp_path: Path, files: P
     found = outcomes_of(tmp_path / "data")
     patterns = {outcome.pattern for outcome in found if "/topic/" in outcome.url and outcome.pattern}
     assert patterns
-    found_features = rows_of(tmp_path / "data", "interests", FEATURE_PREFIX + PATTERN.encode())
-    features = {key[1:].decode() for key, _ in found_features}
+    with table(tmp_path / "data", "interests") as parts:
+        features = {feature for part in parts for feature, *_ in read_ledger(part).items()}
     assert {PATTERN + pattern for pattern in patterns} <= features
     report: Any = last_line(printed(tmp_path, "audit", "--data", "data", "--json"))
     assert (report["judged"], report["lost"], report["differences"]) == (len(found), 0, 0)

@@ -4,17 +4,20 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
+import numpy as np
 import pytest
 
 from agents.audit.audit import audit, cells_of, judged_page
 from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
 from agents.frontier.keys import page_key
+from agents.frontier.ledger import FrontierLedger
+from agents.inspect.learned import read_ledger
 from agents.inspect.record import accesses, entries, outcomes
-from agents.learn.news import MOST_RATE
-from agents.learn.rows import FEATURE_PREFIX, FeatureRow, LearnRow, feature_of
+from agents.learn.rows import SEGMENT_PREFIX, CountsRow, LearnRow
 from agents.observation.logfile import LogFile
 from agents.observation.observer import Observer
 from agents.offline.process import ServerProcess
@@ -22,14 +25,14 @@ from agents.offline.synthetic.web import SyntheticWeb
 from models.counts import Counts
 from models.crowd.trace import Step
 from models.evaluate.counting import Counting
-from models.interest.features import BASE, LINK, SUBJECT, split
-from models.learner.shrinkage import log_lift
-from streams.records import Decoder, Interest, Outcome
+from models.interest.features import BASE, split
+from models.ledger import INT32, Cells
+from streams.records import Decoder, Interests, Outcome
 from streams.settings import Settings
 from streams.topics import INTERESTS
 from streams.transport.journal import Journal
 from tests.agents.encoders import write_words
-from tests.agents.shards import put, rows_of, table
+from tests.agents.shards import put, table
 from tests.patience import PATIENCE
 from tests.shared import shared
 
@@ -97,15 +100,12 @@ def judged_pages(settings: Settings) -> list[Outcome]:
 
 
 def learned(settings: Settings) -> dict[str, dict[str, tuple[int, int]]]:
-    """Return the learner's table, without what came to nothing."""
-    decode = msgspec.msgpack.Decoder(LearnRow).decode
+    """Return the learner's table."""
     found: dict[str, dict[str, tuple[int, int]]] = {}
-    for key, raw in rows_of(settings.data, "interests", FEATURE_PREFIX):
-        row = decode(raw)
-        assert isinstance(row, FeatureRow)
-        cells = {name: (pages, hits) for name, (pages, hits) in row.counts.items() if pages}
-        if cells:
-            found[feature_of(key)] = cells
+    with table(settings.data, "interests") as parts:
+        for part in parts:
+            for feature, predicate, pages, hits in read_ledger(part).items():
+                found.setdefault(feature, {})[predicate] = (pages, hits)
     return found
 
 
@@ -128,48 +128,32 @@ def counted(settings: Settings, pages: Iterable[Outcome]) -> Counts:
     return counting.counts
 
 
-def told(settings: Settings) -> dict[str, dict[str, tuple[int, int]]]:
-    """Return what the frontiers have heard of each feature in the end."""
-    decode = Decoder[Interest](Interest)
-    found: dict[str, dict[str, tuple[int, int]]] = {}
+class Heard:
+    """A scorer that keeps what a frontier that starts hears."""
+
+    def __init__(self) -> None:
+        self.cells: dict[str, dict[str, tuple[int, int]]] = {}
+
+    def learn(self, cells: Cells) -> None:
+        for place, name in enumerate(cells.names):
+            assert name is not None
+            counts = zip(cells.predicates, cells.pages[:, place], cells.hits[:, place], strict=True)
+            found = {predicate: (int(pages), int(hits)) for predicate, pages, hits in counts if pages}
+            self.cells[name] = found
+
+
+def heard(settings: Settings) -> dict[str, dict[str, tuple[int, int]]]:
+    """Return what a frontier that starts now hears of each feature."""
+    decode = Decoder[Interests](Interests)
+    scorer = Heard()
+    ledger = FrontierLedger(1_000_000, cast(Any, scorer))
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         for partition in range(journal.partitions(INTERESTS.name)):
             for entry in entries(journal, INTERESTS.name, partition):
-                assert entry.key is not None
-                found[entry.key.decode()] = decode(entry.value).counts if entry.value else {}
-    return found
-
-
-#: Rates that a base may have had when a feature was last looked at, as far as it is told from others.
-BASES = [percent / 100 for percent in range(1, round(100 * MOST_RATE) + 1)]
-
-
-def before_a_hit(pages: Iterable[Outcome], name: str) -> int:
-    """Return how many pages were judged before a predicate's first hit."""
-    ordered = sorted(pages, key=lambda page: page.time)
-    return next((place for place, page in enumerate(ordered) if page.verdict.get(name)), len(ordered))
-
-
-def check_told(settings: Settings, pages: list[Outcome]) -> None:
-    """Check that base, links and subjects were told exactly and what else was told to about the threshold."""
-    cells, heard = learned(settings), told(settings)
-    in_flight = settings.frontier.window_max
-    before = {name: before_a_hit(pages, name) + in_flight for name in cells[BASE]}
-    for feature, counts in cells.items():
-        if feature[:2] in (BASE, LINK, SUBJECT):
-            assert heard[feature] == counts
-            continue
-        if feature not in heard:
-            continue  # at its default when it last changed: the base may have moved since
-        for name in cells[BASE]:
-            known, true = heard[feature].get(name, (0, 0)), counts.get(name, (0, 0))
-            # Before a predicate's first hit nothing is news: what was counted then may not be told since.
-            # Pages in flight may be judged in another order than they came in.
-            if not true[1] and true[0] <= before[name]:
-                continue
-            # A feature is not looked at again when only the base moves: at some base it was no news.
-            moves = [log_lift(*known, base) - log_lift(*true, base) for base in BASES]
-            assert min(map(abs, moves)) <= settings.learn.threshold, feature
+                if entry.value is not None:
+                    told = decode(entry.value)
+                    ledger.hear(msgspec.structs.replace(told, weightings={}))
+    return {name: cells for name, cells in scorer.cells.items() if cells}
 
 
 def check(settings: Settings, judged: int) -> None:
@@ -180,7 +164,7 @@ def check(settings: Settings, judged: int) -> None:
     kinds = {split(feature).kind for feature in expected}
     assert KINDS[settings.frontier.policy] <= kinds
     assert ("subject" in kinds) == (settings.semantic is not None)
-    check_told(settings, pages)
+    assert heard(settings) == expected
     report = audit(settings)
     assert report.clean, report.examples
     assert (report.judged, report.behind) == (judged, 0)
@@ -226,10 +210,11 @@ def test_the_audit_finds_what_was_changed_in_a_table_and_only_that(tmp_path: Pat
     crawl(settings, web.seeds(1), [])
     assert audit(settings).clean
     with table(settings.data, "interests", read_only=False) as [part]:
-        base = msgspec.msgpack.decode(part.get(FEATURE_PREFIX) or b"", type=LearnRow)
-        assert isinstance(base, FeatureRow)
-        base.counts["menu"][0] += 1
-        put(part, {FEATURE_PREFIX: msgspec.msgpack.encode(base)})
+        rows = [(key, msgspec.msgpack.decode(raw, type=LearnRow)) for key, raw in part.scan(SEGMENT_PREFIX)]
+        counts = [(key, row) for key, row in rows if isinstance(row, CountsRow)]
+        key, row = next((key, row) for key, row in reversed(counts) if BASE in row.names)
+        one_more = row.cells.pages + np.array([[name == BASE for name in row.names]], INT32)
+        put(part, {key: msgspec.msgpack.encode(msgspec.structs.replace(row, pages=one_more.tobytes()))})
     report = audit(settings)
     assert (report.judged_twice, report.lost, report.differences) == (1, 0, 1)
     key = page_key(judged_pages(settings)[0].url)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,6 +54,11 @@ class Add(NamedTuple):
     cell: Cell
 
 
+def put(table: WordTable, kind: int, word: str, cell: Cell) -> None:
+    place = table.vocabulary.places_of([word], kind)
+    table.put(place, np.array([cell[0]], float), np.array([cell[1]], float))
+
+
 @PLAIN
 @given(
     started=st.dictionaries(st.sampled_from(WORDS), st.integers(1, 4), max_size=2),
@@ -74,7 +80,7 @@ def test_a_word_table_holds_the_clipped_lift_of_every_count(
         table.start(word, given_hits)
     for step in steps:
         if isinstance(step, Put):
-            table.put(step.kind, step.word, *step.cell)
+            put(table, step.kind, step.word, step.cell)
             counts[step.kind, step.word] = step.cell
         elif isinstance(step, Add):
             table.add(step.kind, step.words, *step.cell)
@@ -151,7 +157,7 @@ def test_the_words_of_a_page_and_its_links_are_summed_group_by_group(
     rate = rate if abs(rate - 0.1) > DRIFT * 0.1 else 0.1
     linking = vocabulary.linking(page, links)
     for (kind, word), cell in counts.items():
-        table.put(kind, word, *cell)
+        put(table, kind, word, cell)
 
     def total(kind: int, words: Sequence[str]) -> float:
         return sum(word_lift(counts.get((kind, word), (0, 0)), rate) for word in words)

@@ -57,7 +57,8 @@ def test_inherited_hits_count_by_the_ratio_of_the_base_rates_whatever_comes_firs
     pages, hits = np.array([earlier[0]], float), np.array([earlier[1]], float)
     for step in order:
         if step == 0:
-            words.put(PAGE, "ski", *counted)
+            place = words.vocabulary.places_of(["ski"], PAGE)
+            words.put(place, np.array([counted[0]], float), np.array([counted[1]], float))
             lifts.put("ski", *counted)
         elif step == 1:
             words.inherit(PAGE, ["ski"], pages, hits)

@@ -18,13 +18,13 @@ from streams.records import (
     EvidencePack,
     FetchedPage,
     FetchOrder,
-    Interest,
+    Interests,
     Pack,
     RecordError,
     SightingPack,
 )
 
-KINDS: list[Any] = [AccessPack, SightingPack, EvidencePack, FetchOrder, FetchedPage, Interest, DeadLetter]
+KINDS: list[Any] = [AccessPack, SightingPack, EvidencePack, FetchOrder, FetchedPage, Interests, DeadLetter]
 DECODERS = [Decoder[Any](kind) for kind in KINDS]
 #: As long as an error may be: it goes to the dead letters and into the log.
 REASON = 200
@@ -112,7 +112,7 @@ WHOLE = [
     for record in (
         ORDER,
         FetchedPage(order=ORDER, status=200, headers={"a": "b"}, body=b"body", time=1.0, elapsed=0.1),
-        Interest(feature="w:word", counts={"p": (3, 1)}),
+        Interests(predicates=("p",), names=("w:word",), pages=b"\3\0\0\0", hits=b"\1\0\0\0"),
         DeadLetter(topic="pages", partition=0, offset=9, reason="why", value=b"what", time=1.0),
         Pack[Any](source="judge", facts=[(1, 0, ["judged", "http://a.test/", {"p": True}, 1.0])]),
         Pack[Any](

@@ -20,7 +20,7 @@ from streams.records import (
     HarvestPoint,
     Hub,
     Inherited,
-    Interest,
+    Interests,
     Judged,
     Label,
     Linked,
@@ -173,10 +173,13 @@ RECORDS: dict[str, tuple[Any, ...]] = {
     ),
     EVIDENCE.name: tuple(Pack(source="sightings/3", facts=[(7, 1, fact)]) for fact in TAUGHT),
     INTERESTS.name: (
-        Interest(
-            feature="m:news", counts={"news": (12, 3)},
-            weighting=Weighting(mean=b"mean", covariance=b"covariance", shifts=((0.5, 2.0), (-1.0, 3.0))),
-            prior={"news": (12.5, 0.25)},
+        Interests(
+            partition=3, offset=7, origins={"sightings/2": (6, 1)}, block=True, predicates=("news",),
+            names=("w:wort", "u:wiki"), pages=b"\x0c\0\0\0\x05\0\0\0", hits=b"\x03\0\0\0\x01\0\0\0",
+            prior={"w:wort": {"news": (12.5, 0.25)}},
+            weightings={
+                "news": Weighting(mean=b"mean", covariance=b"covariance", shifts=((0.5, 2.0), (-1.0, 3.0)))
+            },
         ),
     ),
     HARVEST.name: (

@@ -24,7 +24,7 @@ from agents.frontier.rows import (
 )
 from agents.harvest import HarvestRow, HarvestTableRow, SeenRow
 from agents.judges.rows import LaterRow
-from agents.learn.rows import FeatureRow, LearnRow, LearnTotals, ModelRow
+from agents.learn.rows import CountsRow, LearnRow, LearnTotals, ModelRow, PriorRow
 from models.crowd.window import Visit
 from models.depth.growth import Growth
 from models.depth.place import Place
@@ -112,7 +112,11 @@ ROWS: dict[str, tuple[Any, ...]] = {
         ),
     ),
     "interests": (
-        FeatureRow(counts={"news": [12, 3]}, prior={"news": (12.5, 0.25)}),
+        CountsRow(
+            predicates=("news",), names=("w:wort", None), pages=b"\x0c\0\0\0\0\0\0\0",
+            hits=b"\x03\0\0\0\0\0\0\0", slots=b"\x05\0\0\0\x06\0\0\0", stands=9,
+        ),
+        PriorRow(counts={"news": (12.5, 0.25)}),
         ModelRow(
             kind="bayesian", mean=b"mean", covariance=b"covariance", labels=12, calibration=b"calibration",
             residuals=b"residuals",

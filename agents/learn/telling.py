@@ -1,0 +1,98 @@
+"""What the frontiers are told of a partition's counts: what changed, and now and then a block as it stands.
+
+Messages are keyed, so that the compacted topic keeps what whoever starts has to read: a ledger in pieces
+(`agents.learn.rounds`). They hold counts as they stand, so that what is told twice does no harm.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from agents.learn.rounds import BLOCK, Rounds
+from agents.learn.rows import PRIOR_PREFIX, PriorRow, block_slots, name_of
+from agents.learn.store import FeatureStore, LearnShard
+from models.ledger import Cells, Slots
+from streams.outbox import Message
+from streams.records import Interests, encode
+from streams.topics import INTERESTS, SIGHTINGS
+
+#: Features whose prior counts are told in one message.
+PRIORS = 1_000
+#: Bytes of one message of counts, about, and of those a name's, about.
+MOST_BYTES = 1024 * 1024
+NAME_BYTES = 32
+
+_FRONTIERS = f"{SIGHTINGS.name}/"
+
+
+class Telling:
+    """Tells what a shard's store counts, at first all of it."""
+
+    def __init__(self, shard: LearnShard, store: FeatureStore) -> None:
+        self._shard = shard
+        self._store = store
+        self._ledger = store.ledger
+        self._rounds = Rounds()
+        self._keys: dict[int, int] = {}
+        self._free: list[int] = []
+        self._started = False
+        self._priors = True
+
+    def inherited(self) -> None:
+        """Note that counts of earlier crawls came."""
+        self._priors = True
+
+    def messages(self) -> tuple[list[Message], int]:
+        """Return what there is to tell, and of how many features it is."""
+        found = list(self._all_priors()) if self._priors else []
+        self._priors = False
+        slots, gone = self._store.take_changes()
+        if not self._started:
+            self._started = True
+            found += [self._block(number) for number in range(-(-self._ledger.size // BLOCK))]
+            return found, len(self._ledger)
+        most = max(1, MOST_BYTES // (NAME_BYTES + 8 * len(self._ledger.predicates)))
+        for start in range(0, len(slots), most):
+            found += self._segment(slots[start : start + most], gone if not start else ())
+        return found, len(slots)
+
+    def _segment(self, slots: Slots, gone: Sequence[str]) -> Iterator[Message]:
+        step = self._rounds.step(len(slots), self._ledger.size)
+        key = self._keys[step.segment] = self._free.pop() if self._free else len(self._keys)
+        yield self._about(f"s{key}", self._counts(slots, gone))
+        for number in step.blocks:
+            yield self._block(number)
+        # What is left of them until their keys are used again lies before the blocks, and so does no harm.
+        self._free += [self._keys.pop(number) for number in step.gone]
+
+    def _block(self, number: int) -> Message:
+        slots = block_slots(number, self._ledger.size)
+        return self._about(f"b{number}", self._counts(slots, block=True))
+
+    def _counts(self, slots: Slots, gone: Sequence[str] = (), *, block: bool = False) -> Interests:
+        """Return what some slots hold, and nothing under the names that are ``gone``."""
+        cells = self._ledger.take(slots)
+        used = np.array([name is not None for name in cells.names], bool)
+        nothing = np.zeros((len(cells.predicates), len(gone)), np.int32)
+        counts = (np.hstack((each[:, used], nothing)) for each in (cells.pages, cells.hits))
+        names = (*(name for name in cells.names if name is not None), *gone)
+        pages, hits = Cells(cells.predicates, names, *counts).as_bytes()
+        store = self._store
+        origins = {name: last for name, last in store.origins.items() if name.startswith(_FRONTIERS)}
+        return Interests(
+            partition=self._shard.partition, offset=store.offset, origins=origins, block=block,
+            predicates=cells.predicates, names=names, pages=pages, hits=hits,
+        )  # fmt: skip
+
+    def _all_priors(self) -> Iterator[Message]:
+        rows = ((name_of(key), row) for key, row in self._shard.scan(PRIOR_PREFIX))
+        priors = ((name, row.counts) for name, row in rows if isinstance(row, PriorRow))
+        number = 0
+        while told := dict(islice(priors, PRIORS)):
+            yield self._about(f"p{number}", Interests(partition=self._shard.partition, prior=told))
+            number += 1
+
+    def _about(self, what: str, interests: Interests) -> Message:
+        key = f"{self._shard.partition}/{what}".encode()
+        return (INTERESTS.name, self._shard.partition, key, encode(interests))

@@ -1,0 +1,116 @@
+"""What it costs a frontier to listen, by the pages that all workers judge in a second.
+
+    python -m bench.listening [PAGES_A_SECOND ...]
+
+It prints features told, bytes and CPU a second. Time is simulated: one learner counts pages of words drawn by
+Zipf's law and tells what changed at the pace of ``learn.told``; one frontier that judged none of them hears it.
+"""
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from agents.frontier.learned import LearnedScorer
+from agents.frontier.ledger import FrontierLedger
+from agents.learn.agent import GROUP_SECONDS
+from agents.learn.rows import LearnRow
+from agents.learn.store import FeatureStore
+from agents.learn.telling import Telling
+from models.interest.features import BASE, PAGE_WORD
+from streams.inbox import Codec, Shard
+from streams.records import Count, Decoder, Interests
+from streams.settings import LearnSettings
+
+#: Features of a page, words that there are, and Zipf's exponent.
+FEATURES, WORDS, EXPONENT = 300, 2_000_000, 1.15
+SECONDS = 20
+#: A worker's pages a second, and the workers of a large crawl.
+ONE, MANY = 100, 50
+
+
+class Memory:
+    """A store that keeps rows in memory."""
+
+    def __init__(self) -> None:
+        self._rows: dict[bytes, bytes] = {}
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a row."""
+        return self._rows.get(key)
+
+    def put(self, rows: Mapping[bytes, bytes | None]) -> None:
+        """Keep rows."""
+        for key, value in rows.items():
+            if value is None:
+                self._rows.pop(key, None)
+            else:
+                self._rows[key] = value
+
+    def size(self) -> tuple[int, int]:
+        """Return the rows, and their bytes."""
+        return len(self._rows), sum(map(len, self._rows.values()))
+
+    def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """Yield rows in the order of their keys."""
+        yield from ((key, self._rows[key]) for key in sorted(self._rows) if key.startswith(prefix))
+
+
+def main() -> None:
+    """Print a line for each number of pages a second."""
+    given = [int(each) for each in sys.argv[1:]] or [10, ONE, 10 * ONE, MANY * ONE]
+    print(
+        f"{'pages/s':>8}{'features':>10}{'changed/s':>11}{'told/s':>9}{'kB/s':>8}{'CPU %':>7}{'behind, s':>11}"
+    )
+    for pages in given:
+        listen(pages)
+
+
+def listen(pages_a_second: int) -> None:
+    """Simulate some seconds; print the last half of them."""
+    rng = np.random.default_rng(1)
+    memory = Memory()
+    shard: Shard[LearnRow] = Shard(0, "evidence/0", memory, Codec(LearnRow), 100)
+    store = FeatureStore(shard, 5_000_000)
+    telling = Telling(shard, store)
+    scorer = LearnedScorer()
+    for predicate in ("one", "two"):
+        scorer.add_predicate(predicate)
+    frontier = FrontierLedger(5_000_000, scorer)
+    decode = Decoder[Interests](Interests)
+    due, told, told_bytes, spent, changed, waits = 0.0, 0, 0, 0.0, 0, [0.0]
+    for step in range(round(SECONDS / GROUP_SECONDS)):
+        now, late = step * GROUP_SECONDS, step * GROUP_SECONDS > SECONDS / 2
+        number = max(1, round(pages_a_second * GROUP_SECONDS))
+        words = np.minimum(rng.zipf(EXPONENT, (number, FEATURES)), WORDS)
+        holds = rng.random((number, 2)) < 0.05
+        for page, (first, second) in zip(words, holds.tolist(), strict=True):
+            names = {f"{PAGE_WORD}{word}" for word in page.tolist()}
+            store.add(Count((BASE, *names), {"one": first, "two": second}))
+        shard.begin(step)
+        memory.put(shard.close_group().rows)
+        shard.landed()
+        store.committed()
+        changed += late * len(np.unique(words))
+        if now < due:
+            continue
+        messages, features = telling.messages()
+        due = now + features / LearnSettings().told
+        values = [value for _, _, _, value in messages if value is not None]
+        began = time.process_time()
+        for value in values:
+            frontier.hear(decode(value))
+        if late:
+            spent += time.process_time() - began
+            told, told_bytes = told + features, told_bytes + sum(map(len, values))
+            waits.append(due - now)
+    half = SECONDS / 2
+    print(
+        f"{pages_a_second:>8}{len(store.ledger):>10}{changed / half:>11.0f}{told / half:>9.0f}"
+        f"{told_bytes / half / 1000:>8.0f}{100 * spent / half:>7.1f}{max(*waits, GROUP_SECONDS):>11.2f}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+"""The ledger: how many judged pages had each feature, and how many of these satisfied each predicate."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from models.verdict import Verdict
+
+#: Places of features in the arrays.
+Slots = npt.NDArray[np.intp]
+#: Counts, a row a predicate and a column a feature.
+Counts = npt.NDArray[np.int32]
+
+#: Numbers as they are written: little-endian on any machine.
+INT32 = np.dtype("<i4")
+#: Features that there is room for at first.
+_LEAST = 1024
+
+
+class Counted(Protocol):
+    """A verdict that is counted ``times`` over under each of ``features``; taken back, where negative."""
+
+    @property
+    def features(self) -> Sequence[str]:
+        """The features, each once."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Which predicates hold, and which do not."""
+
+    @property
+    def times(self) -> int:
+        """How often."""
+
+
+class Cells(NamedTuple):
+    """Counts of some features: ``pages`` and ``hits`` have a row a predicate, a column a name.
+
+    A name is None where a slot is free.
+    """
+
+    predicates: tuple[str, ...]
+    names: tuple[str | None, ...]
+    pages: Counts
+    hits: Counts
+
+    @classmethod
+    def of_bytes(
+        cls, predicates: tuple[str, ...], names: tuple[str | None, ...], pages: bytes, hits: bytes
+    ) -> "Cells":
+        """Return counts that `as_bytes` wrote; raises `ValueError` where there are too few or too many."""
+        shape = (len(predicates), len(names))
+        found = [np.frombuffer(counts, INT32).reshape(shape) for counts in (pages, hits)]
+        return cls(predicates, names, *found)
+
+    def rows(self) -> Iterator[tuple[str, npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
+        """Yield each predicate with its pages and hits."""
+        yield from zip(self.predicates, self.pages, self.hits, strict=True)
+
+    def as_bytes(self) -> tuple[bytes, bytes]:
+        """Return pages and hits as they are written: `INT32`, predicate by predicate."""
+        pages, hits = (counts.astype(INT32, copy=False).tobytes() for counts in (self.pages, self.hits))
+        return pages, hits
+
+
+class Ledger:
+    """For each feature E and predicate C the pages n(E) and the hits n(C and E), in arrays.
+
+    Counts are a commutative group: they add up in any order, and are taken back by counting the same verdict
+    with negative ``times``. A feature has a *slot*, its column in the arrays, until it is forgotten.
+
+    >>> from collections import namedtuple
+    >>> Count = namedtuple("Count", "features verdict times")
+    >>> ledger = Ledger()
+    >>> changed = ledger.count([Count(["w:ski", "t:alps"], {"sports": True}, 1)])
+    >>> changed = ledger.count([Count(["w:ski"], {"sports": False}, 2)])
+    >>> ledger.get("w:ski", "sports"), ledger.get("t:alps", "sports"), ledger.get("w:sea", "sports")
+    ((3, 1), (1, 1), (0, 0))
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+        self._slots: dict[str, int] = {}
+        self._names: list[str | None] = []
+        self._free: list[int] = []
+        self._pages: Counts = np.zeros((0, _LEAST), np.int32)
+        self._hits: Counts = np.zeros((0, _LEAST), np.int32)
+
+    def __len__(self) -> int:
+        """Return the features."""
+        return len(self._slots)
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether a feature is in the ledger."""
+        return name in self._slots
+
+    @property
+    def size(self) -> int:
+        """The slots, free ones included."""
+        return len(self._names)
+
+    @property
+    def predicates(self) -> tuple[str, ...]:
+        """The predicates, in the order of their rows."""
+        return tuple(self._rows)
+
+    def add_predicates(self, names: Iterable[str]) -> None:
+        """Make room for predicates: nothing is counted under new ones."""
+        for name in names:
+            self._row(name)
+
+    # counts
+
+    def count(self, counted: Iterable[Counted], times: int = 1) -> Slots:
+        """Add verdicts, all of them ``times`` over; return the slots that changed, each once."""
+        found = [each for each in counted if each.features]
+        if not found:
+            return np.zeros(0, np.intp)
+        slots = self.slots_of(chain.from_iterable(each.features for each in found))
+        lengths = [len(each.features) for each in found]
+        for predicate in dict.fromkeys(chain.from_iterable(each.verdict for each in found)):
+            row = self._row(predicate)
+            pages = np.array([each.times * (predicate in each.verdict) for each in found], np.int32) * times
+            holds = np.array([each.verdict.get(predicate, False) for each in found])
+            np.add.at(self._pages[row], slots, pages.repeat(lengths))
+            np.add.at(self._hits[row], slots, (pages * holds).repeat(lengths))
+        return np.unique(slots)
+
+    def put(self, cells: Cells) -> Slots:
+        """Set the counts of distinct features; under other predicates they are 0. Return their slots."""
+        slots = self.slots_of(name for name in cells.names if name is not None)
+        self._set(slots, cells)
+        return slots
+
+    def floor(self, slots: Slots) -> None:
+        """Raise counts below zero to it, and bound hits by pages: what was forgotten may be taken back."""
+        pages = self._pages[:, slots] = np.maximum(self._pages[:, slots], 0)
+        self._hits[:, slots] = np.clip(self._hits[:, slots], 0, pages)
+
+    def get(self, name: str, predicate: str) -> tuple[int, int]:
+        """Return the pages and hits of a feature, both 0 for what was never counted."""
+        slot, row = self._slots.get(name), self._rows.get(predicate)
+        if slot is None or row is None:
+            return 0, 0
+        return int(self._pages[row, slot]), int(self._hits[row, slot])
+
+    def slots_of(self, names: Iterable[str]) -> Slots:
+        """Return the slots of features, new ones for those that have none."""
+        known = self._slots
+        found = []
+        for name in names:
+            slot = known.get(name)
+            if slot is None:
+                slot = known[name] = self._allot(name)
+            found.append(slot)
+        self._grow(len(self._names))
+        return np.array(found, np.intp)
+
+    def take(self, slots: Slots) -> Cells:
+        """Return the counts in some slots."""
+        names = self._names
+        return Cells(
+            self.predicates,
+            tuple([names[slot] for slot in slots.tolist()]),
+            self._pages[:, slots],
+            self._hits[:, slots],
+        )
+
+    def items(self) -> Iterator[tuple[str, str, int, int]]:
+        """Yield (feature, predicate, pages, hits) of every count that is not zero."""
+        for predicate, row in self._rows.items():
+            for slot in np.flatnonzero(self._pages[row] | self._hits[row]).tolist():
+                name = self._names[slot]
+                assert name is not None, "a free slot has no counts"
+                yield name, predicate, int(self._pages[row, slot]), int(self._hits[row, slot])
+
+    # forgetting
+
+    def forget_rarest(self, number: int, kept: Callable[[str], bool]) -> tuple[Slots, list[str]]:
+        """Forget so many features, those of fewest pages first, but for what is ``kept``.
+
+        Return the slots that are free by that, and the names that were in them.
+        """
+        used = np.array([slot for name, slot in self._slots.items() if not kept(name)], np.intp)
+        pages = self._pages[:, used].max(axis=0, initial=0)
+        slots = used[np.argsort(pages, kind="stable")[:number]]
+        gone = [name for slot in slots.tolist() if (name := self._names[slot]) is not None]
+        self._pages[:, slots] = self._hits[:, slots] = 0
+        for name in gone:
+            slot = self._slots.pop(name)
+            self._names[slot] = None
+            self._free.append(slot)
+        return slots, gone
+
+    # slots
+
+    def restore(self, slots: Slots, cells: Cells) -> None:
+        """Set what is in some slots, names included, as `take` gave it; `restored` is called in the end."""
+        self._grow(int(slots.max(initial=-1)) + 1)
+        names = self._names
+        names += [None] * (int(slots.max(initial=-1)) + 1 - len(names))
+        for slot, name in zip(slots.tolist(), cells.names, strict=True):
+            names[slot] = name
+        self._set(slots, cells)
+
+    def restored(self) -> None:
+        """Take up the names that were restored."""
+        self._slots = {name: slot for slot, name in enumerate(self._names) if name is not None}
+        self._free = [slot for slot, name in enumerate(self._names) if name is None]
+
+    def _set(self, slots: Slots, cells: Cells) -> None:
+        rows = [self._row(predicate) for predicate in cells.predicates]
+        self._pages[:, slots] = self._hits[:, slots] = 0
+        for row, pages, hits in zip(rows, cells.pages, cells.hits, strict=True):
+            self._pages[row, slots], self._hits[row, slots] = pages, hits
+
+    def _allot(self, name: str) -> int:
+        if self._free:
+            slot = self._free.pop()
+            self._names[slot] = name
+            return slot
+        self._names.append(name)
+        return len(self._names) - 1
+
+    def _row(self, predicate: str) -> int:
+        row = self._rows.get(predicate)
+        if row is None:
+            row = self._rows[predicate] = len(self._rows)
+            fresh = np.zeros((1, self._pages.shape[1]), np.int32)
+            self._pages = np.concatenate((self._pages, fresh))
+            self._hits = np.concatenate((self._hits, fresh))
+        return row
+
+    def _grow(self, size: int) -> None:
+        if size > self._pages.shape[1]:
+            more = ((0, 0), (0, max(size, 2 * self._pages.shape[1]) - self._pages.shape[1]))
+            self._pages = np.pad(self._pages, more)
+            self._hits = np.pad(self._hits, more)

@@ -1,0 +1,259 @@
+"""A frontier knows what the learners told, and its own verdicts since, each once: whatever is lost."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.frontier.evidence import OwnCount
+from agents.frontier.ledger import MOST_OWN, FrontierLedger
+from agents.frontier.scoring import PaperScorer
+from agents.learn.rows import LearnRow
+from agents.learn.store import FeatureStore, LearnShard
+from agents.learn.telling import Telling
+from models.counts import Counts
+from models.interest.features import BASE, word
+from models.interest.ratio import Base, significant_log
+from models.ledger import Cells, Ledger
+from models.lessons import lessons
+from streams.outbox import Message
+from streams.records import Count, Decoder, Interests, Pack
+from streams.settings import LearnSettings
+from streams.topics import EVIDENCE
+from tests.agents.cells import cells_of
+from tests.agents.shards import Disk, disk, write
+
+WORKERS = 3
+FACTS = st.builds(
+    Count,
+    st.lists(st.sampled_from(["", "w:a", "w:b", "t:a", "l:p:1"]), unique=True, min_size=1).map(tuple),
+    st.dictionaries(st.sampled_from("pq"), st.booleans(), min_size=1),
+    st.sampled_from([1, 1, 2, -1]),
+)
+
+
+class Learns:
+    """A scorer that keeps what it learns."""
+
+    def __init__(self) -> None:
+        self.cells: dict[str, dict[str, tuple[int, int]]] = {}
+
+    def learn(self, cells: Cells) -> None:
+        for place, name in enumerate(cells.names):
+            if name is not None:
+                counts = zip(cells.predicates, cells.pages[:, place], cells.hits[:, place], strict=True)
+                self.cells[name] = {
+                    predicate: (int(pages), int(hits)) for predicate, pages, hits in counts if pages or hits
+                }
+
+    def known(self) -> dict[str, dict[str, tuple[int, int]]]:
+        return {name: cells for name, cells in self.cells.items() if cells}
+
+
+def a_ledger(limit: int = 1000) -> tuple[FrontierLedger, Learns]:
+    learns: Any = Learns()
+    return FrontierLedger(limit, learns), learns
+
+
+class Crawl:
+    """Frontiers and one learner: the former write to ``evidence``, the latter to ``topic``.
+
+    Each frontier reads what is told as far as it likes.
+    """
+
+    def __init__(self, rows: Disk) -> None:
+        self._rows = rows
+        self.evidence: list[tuple[str, tuple[int, int], Count]] = []
+        self.topic: list[Message] = []
+        self.frontiers = [a_ledger() for _ in range(WORKERS)]
+        self.read = [0] * WORKERS
+        self.offsets = [0] * WORKERS
+        self.start_learner()
+
+    def start_learner(self) -> None:
+        """Start one where the rows end: what the one before had not written comes again."""
+        self.shard: LearnShard = self._rows.shard(LearnRow, EVIDENCE)
+        self.store = FeatureStore(self.shard, 1000)
+        self.telling = Telling(self.shard, self.store)
+
+    def judge(self, worker: int, facts: Sequence[Count], *, told_first: bool) -> None:
+        """Have a frontier count facts: they are in ``evidence`` before its group is safe."""
+        self.offsets[worker] += 1
+        own = [OwnCount(0, (self.offsets[worker], place), fact) for place, fact in enumerate(facts)]
+        self.evidence += [(f"sightings/{worker}", origin, fact) for _, origin, fact in own]
+        if told_first:
+            self.learn(len(self.evidence))
+            self.commit()
+            self.tell()
+            self.hear(worker)
+        self.frontiers[worker][0].count(f"sightings/{worker}", own)
+
+    def learn(self, most: int) -> None:
+        """Have the learner take in some evidence, a message a fact."""
+        start = self.shard.mark.offset + 1
+        for offset, (source, origin, fact) in enumerate(self.evidence[start : start + most], start):
+            pack: Pack[Count] = Pack(source=source, facts=[(*origin, fact)])
+            for each in self.shard.accept(offset, pack):
+                self.store.add(each)
+
+    def commit(self, *, killed: bool = False) -> None:
+        """Have the learner end its group; ``killed``, it dies when that is told and not written yet."""
+        if killed:
+            self.shard.close_group()
+            self.tell()
+            self.start_learner()
+        else:
+            write(self.shard)
+            self.store.committed()
+
+    def tell(self) -> None:
+        """Have the learner tell what changed."""
+        self.topic += self.telling.messages()[0]
+
+    def hear(self, worker: int, most: int = 1000) -> None:
+        """Have a frontier read some of what was told."""
+        found = self.topic[self.read[worker] : self.read[worker] + most]
+        self.read[worker] += len(found)
+        hear(self.frontiers[worker][0], found)
+
+    def compacted(self) -> list[Message]:
+        """Return what a compacted topic keeps of what was told."""
+        last = {key: place for place, (_, _, key, _) in enumerate(self.topic)}
+        return [message for place, message in enumerate(self.topic) if last[message[2]] == place]
+
+    def expected(self) -> dict[str, dict[str, tuple[int, int]]]:
+        """Return all that was judged."""
+        counts = Counts()
+        for _, _, fact in self.evidence:
+            counts.add(fact.features, fact.verdict, fact.times)
+        return cells_of(counts)
+
+
+def hear(ledger: FrontierLedger, messages: Sequence[Message]) -> None:
+    decode = Decoder[Interests](Interests)
+    for _, _, _, value in messages:
+        if value is not None:
+            ledger.hear(decode(value))
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[Disk]:
+    with disk(tmp_path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_each_frontier_knows_every_count_once_whatever_is_lost_on_the_way(rows: Disk, seed: int) -> None:
+    random = Random(seed)
+    names = [f"w:{number}" for number in range(40)]
+    crawl = Crawl(rows)
+    for _ in range(120):
+        step = random.random()
+        worker = random.randrange(WORKERS)
+        if step < 0.4:
+            facts = [
+                Count((BASE, *random.sample(names, 5)), {"p": random.random() < 0.3, "q": False})
+                for _ in range(random.randint(1, 3))
+            ]
+            crawl.judge(worker, facts, told_first=random.random() < 0.2)
+        elif step < 0.6:
+            crawl.learn(random.randint(1, 6))
+        elif step < 0.75:
+            crawl.commit(killed=random.random() < 0.2)
+        elif step < 0.85:
+            crawl.tell()
+        elif step < 0.88:
+            crawl.start_learner()  # it was killed in the middle of a group
+        elif step < 0.9:
+            crawl.frontiers[worker], crawl.read[worker] = a_ledger(), 0  # so was a frontier
+        else:
+            crawl.hear(worker, random.randint(1, 4))
+    crawl.learn(10_000)
+    crawl.commit()
+    crawl.tell()
+    starting = a_ledger()
+    hear(starting[0], crawl.compacted())
+    for worker in range(WORKERS):
+        crawl.hear(worker)
+    for _, learns in (*crawl.frontiers, starting):
+        assert learns.known() == crawl.expected()
+
+
+def test_one_worker_alone_knows_every_count_at_once_and_needs_no_answer() -> None:
+    ledger, learns = a_ledger()
+    expected = Counts()
+    for number in range(50):
+        fact = Count((BASE, f"w:{number % 7}"), {"p": number % 3 == 0})
+        expected.add(fact.features, fact.verdict)
+        ledger.count("sightings/0", [OwnCount(number % 2, (number, 0), fact)])
+        assert learns.known() == cells_of(expected)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(facts=st.lists(FACTS, min_size=1, max_size=12), told=st.integers(0, 12))
+def test_what_the_learner_tells_of_a_frontiers_own_verdicts_is_not_counted_again(
+    facts: list[Count], told: int
+) -> None:
+    ledger, learns = a_ledger()
+    ledger.count("sightings/0", [OwnCount(0, (number, 0), fact) for number, fact in enumerate(facts)])
+    before = learns.known()
+    counted = Ledger()
+    cells = counted.take(counted.count(facts[:told]))
+    pages, hits = cells.as_bytes()
+    names = tuple(name for name in cells.names if name is not None)
+    origins = {"sightings/0": (told - 1, 0)} if told else {}
+    ledger.hear(
+        Interests(
+            offset=told, origins=origins, names=names, predicates=cells.predicates, pages=pages, hits=hits
+        )
+    )
+    assert learns.known() == before
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_significant_to_one_worker_is_what_is_significant(seed: int) -> None:
+    random = Random(seed)
+    rates = {f"word{number}": random.choice([0.0, 0.05, 0.3, 0.8]) for number in range(30)}
+    scorer = PaperScorer(LearnSettings(), lessons("linkage"), drift=0.0)
+    scorer.add_predicate("p")
+    ledger = FrontierLedger(1000, scorer)
+    counts = Counts()
+    for number in range(400):
+        words = random.sample(sorted(rates), 4)
+        fact = Count((BASE, *map(word, words)), {"p": random.random() < max(rates[name] for name in words)})
+        counts.add(fact.features, fact.verdict)
+        ledger.count("sightings/0", [OwnCount(0, (number, 0), fact)])
+        base = Base(*counts.get(BASE, "p"))
+        logs = {name: significant_log(*counts.get(word(name), "p"), base) for name in rates}
+        assert scorer.weights("p").words.logs == {name: log for name, log in logs.items() if log}
+
+
+def test_beyond_the_limit_the_rarest_are_forgotten_and_the_few_are_kept() -> None:
+    ledger, learns = a_ledger(limit=10)
+    for number in range(30):
+        fact = Count((BASE, "w:often", f"w:{number}"), {"p": True})
+        ledger.count("sightings/0", [OwnCount(0, (number, 0), fact)])
+    assert {BASE, "w:often"} < learns.known().keys()
+    assert len(learns.known()) <= 10
+
+
+def test_of_a_learner_that_tells_nothing_no_more_than_so_many_counts_wait() -> None:
+    ledger, _ = a_ledger()
+    fact = Count(("w:a",), {"p": True})
+    for number in range(3):
+        own = [OwnCount(0, (number, place), fact) for place in range(MOST_OWN // 2)]
+        ledger.count("sightings/0", own)
+    assert len(ledger._own[0]) == MOST_OWN
+
+
+def test_what_a_topic_keeps_of_what_was_told_is_bounded_however_long_a_crawl_is(rows: Disk) -> None:
+    crawl = Crawl(rows)
+    names = tuple(f"w:{number}" for number in range(100))
+    for number in range(300):
+        crawl.judge(0, [Count(names, {"p": number % 2 == 0})], told_first=True)
+    assert len(crawl.topic) > 300
+    assert len(crawl.compacted()) < 70
