@@ -22,14 +22,16 @@ class Page(msgspec.Struct, frozen=True):
     """A parsed page.
 
     ``url`` is the canonical URL the body came from; ``words`` are the page's distinct words in the order of
-    their first occurrence, bounded; ``text`` is the visible text in reading order (title not included).
-    ``indexable`` and ``follow`` say what the page's own robots directives allow. ``barred`` is why the page is
-    not to be judged, empty where it is; ``missing`` tells that this is because it says that there is no page.
+    their first occurrence, bounded; ``text`` is the visible text in reading order (title not included), and
+    ``sequence`` all of its words. ``indexable`` and ``follow`` say what the page's own robots directives allow.
+    ``barred`` is why the page is not to be judged, empty where it is; ``missing`` tells that this is because it
+    says that there is no page.
     """
 
     url: str
     title: str = ""
     text: str = ""
+    sequence: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     canonical: str | None = None

@@ -23,7 +23,7 @@ _BEYOND_ASCII = re.compile(r"[^\x00-\x7f](?:[\x00-\x7f]{0,16}+[^\x00-\x7f])*+")
 _ASCII = "".join(sign.lower() if sign.isalnum() else " " for sign in map(chr, range(128)))
 # Invisible inside a word: soft hyphen, zero-width non-joiner and joiner.
 _INVISIBLE = ("\u00ad", "\u200c", "\u200d")
-_INSIDE = rf"(?:[^\W_]|[{_MARKS}{''.join(_INVISIBLE)}])"
+_INSIDE = rf"(?:[^\W_]|[{''.join(_ALL_MARKS)}{''.join(_INVISIBLE)}])"
 _REST = re.compile(rf"(?<={_INSIDE}){_INSIDE}*")
 
 

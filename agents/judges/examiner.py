@@ -134,7 +134,7 @@ class Examiner:
     def examined(self, question: Question) -> Examined:
         """Return what a page is; raises `RecordError` where the message holds none."""
         fetched, body, page = self._pages.read(question.value)
-        told = msgspec.structs.replace(page, text="")
+        told = msgspec.structs.replace(page, text="", sequence=())
         if page.barred or fetched.order.revisit is not None:
             return Examined(told)
         self._predicates.active = {name: _parsed(text) for name, text in question.asked.items()}

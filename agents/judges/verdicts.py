@@ -74,7 +74,7 @@ class Verdicts:
             asked = {name: predicate for name, predicate in asked.items() if not predicate.categories}
         # A page's language costs more than all else here.
         language = self._language(page) if any(each.languages for each in asked.values()) else None
-        view = View(page.url, page.title, page.text, categories, language)
+        view = View(page.url, page.title, page.text, categories, language, page.sequence)
         return Judgement({name: predicate.evaluate(view) for name, predicate in asked.items()}, failure)
 
     def _categories(self, page: Page, asked: Collection[Predicate]) -> tuple[frozenset[str], str | None]:

@@ -61,7 +61,7 @@ class Judge:
 
     def _satisfied(self, page: Page) -> tuple[str, ...]:
         categories = self._labels.categories(page.url) if self._labels is not None else frozenset()
-        view = View(page.url, page.title, page.text, categories)
+        view = View(page.url, page.title, page.text, categories, sequence=page.sequence)
         return tuple(name for name, predicate in self._predicates.items() if predicate.evaluate(view))
 
 

@@ -52,7 +52,8 @@ def _unread(kind: str) -> str:
 
 def _plain(url: str, body: str, limits: JudgeSettings) -> Page:
     text = _collapsed(body[:MAX_TEXT])
-    return Page(url, text=text, words=_distinct(words(text), limits.words))
+    sequence = tuple(words(text))
+    return Page(url, text=text, sequence=sequence, words=_distinct(sequence, limits.words))
 
 
 def _barred(markup: Markup, title: str, text: str, limits: JudgeSettings) -> tuple[str, bool]:
@@ -77,6 +78,7 @@ def _html(url: str, html: str, limits: JudgeSettings, agent: str) -> Page:
         url,
         title=title,
         text=collapsed,
+        sequence=tuple(reading.words),
         words=_distinct(chain(words(title), reading.words), limits.words),
         links=_links(url, base, reading, markup.anchors, limits) if follow else (),
         canonical=canonical(markup.canonical, base) if markup.canonical else None,

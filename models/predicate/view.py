@@ -15,8 +15,8 @@ class View:
     """A page as predicates see it.
 
     ``url`` is canonical; ``categories`` holds what the judges of categories say of the page, already expanded
-    (``A.B`` brings ``A``), ``language`` is the ISO 639 code that the judge of languages gives it. The folded
-    words are worked out once, when a predicate first asks for them.
+    (``A.B`` brings ``A``), ``language`` is the ISO 639 code that the judge of languages gives it. ``sequence``
+    are the words of the text, where they are known; else they are cut when a predicate first asks for them.
     """
 
     url: str
@@ -24,6 +24,7 @@ class View:
     text: str = ""
     categories: frozenset[str] = frozenset()
     language: str | None = None
+    sequence: tuple[str, ...] = ()
 
     @cached_property
     def title_words(self) -> str:
@@ -33,12 +34,12 @@ class View:
     @cached_property
     def words(self) -> frozenset[str]:
         """The distinct words of title and text."""
-        return frozenset(self._sequence)
+        return frozenset(self._in_order)
 
     @cached_property
     def word_line(self) -> str:
         """The words of title and text in order, each with a space before and after it."""
-        return _spaced(self._sequence)
+        return _spaced(self._in_order)
 
     @cached_property
     def host(self) -> str:
@@ -52,8 +53,8 @@ class View:
         return name if colon and port.isdigit() else self.host
 
     @cached_property
-    def _sequence(self) -> list[str]:
-        return [*words(self.title), _BREAK, *words(self.text)]
+    def _in_order(self) -> list[str]:
+        return [*words(self.title), _BREAK, *(self.sequence or words(self.text))]
 
 
 def _spaced(sequence: list[str]) -> str:

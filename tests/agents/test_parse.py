@@ -341,6 +341,7 @@ def test_elements_may_be_nested_deep() -> None:
 def check(page: Page, context: int = LIMITS.context) -> None:
     assert canonical(page.url) == page.url
     assert page.text == " ".join(page.text.split())
+    assert page.sequence == tuple(words(page.text))
     assert len(set(urls(page))) == len(page.links)
     assert [link.position for link in page.links] == list(range(len(page.links)))
     for link in page.links:
@@ -381,6 +382,7 @@ PIECES = st.sampled_from(
         *("<![CDATA[", "]]>", "<svg>", "</svg>", "<table>", "<td>", "<select>", "<option>", "<textarea>"),
         *("</textarea>", "<body>", "</body>", "</html>", "<frameset>", " ", "word", "wörd", "straße日本"),
         *("e\u0301", "\u0301", "\u00ad", "&amp;", "&#0;", "&#xd800;", "&lt;", "\0", "<", ">", "'", '"', "\t"),
+        *("\U00011099", "\U000110ba"),
     ]
 )
 
@@ -388,6 +390,7 @@ PIECES = st.sampled_from(
 @settings(derandomize=True, deadline=None, max_examples=600)
 @given(st.lists(PIECES, max_size=40))
 @example(["<a href=x>", "e", "</a>", "\u0301"])
+@example(["<a href=x>", "\U00011099", "</a>", "\U000110ba"])
 def test_any_markup_is_read(pieces: list[str]) -> None:
     page = html("".join(pieces))
     check(page)
