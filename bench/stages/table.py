@@ -30,12 +30,19 @@ STAGES: Mapping[str, tuple[str, ...]] = {
         "agents.frontier.learned:LearnedScorer.choose",
     ),
     "frontier: hear what was learned": (
-        "agents.worker.worker:Worker._hear_interest",
+        "agents.worker.worker:Worker._hear_interests",
         "streams.broadcast:Broadcast._step",
     ),
-    "learn: count": ("agents.learn.agent:LearnAgent.absorb",),
+    "frontier: count own verdicts": ("agents.frontier.ledger:FrontierLedger.count",),
+    "learn: count": (
+        "agents.learn.agent:LearnAgent.absorb",
+        "agents.learn.store:FeatureStore._close_group",
+    ),
     "learn: combiner": ("agents.learn.models:ModelStore.learn",),
-    "learn: tell what moved": ("agents.learn.agent:LearnAgent.publish",),
+    "learn: tell what changed": (
+        "agents.learn.agent:LearnAgent._counts",
+        "agents.learn.agent:LearnAgent._combiners",
+    ),
     "harvest": ("agents.harvest:HarvestAgent.absorb",),
     "groups: take messages": (
         "streams.stateful:Stateful._take",
