@@ -1,12 +1,33 @@
 """Connecting to the log that the settings name."""
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import faust
+
 from agents.crawl.journal import open_journal
+from streams.app import create_app
 from streams.settings import Settings
-from streams.transport.embedded_log import EmbeddedLog
+from streams.transport.journal import Journal
 from streams.transport.log import Log
+from streams.transport.publisher import JournalPublisher
+
+
+class EmbeddedLog:
+    """A journal in this process; all roles share one app, whose messages never leave the process.
+
+    Who made the ``journal`` closes it.
+    """
+
+    def __init__(self, settings: Settings, journal: Journal) -> None:
+        self.journal = self.reader = journal
+        self.publisher = JournalPublisher(journal, time.time)
+        self._app = create_app(settings)
+
+    def app(self, role: str) -> faust.App:
+        """Return the app of all roles."""
+        return self._app
 
 
 def on_kafka(settings: Settings) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from agents.browse import BrowseAgent
 from agents.control.service import ControlService
-from agents.crawl.connect import connect
+from agents.crawl.connect import EmbeddedLog, connect
 from agents.crawl.feeder import Feeder
 from agents.crawl.following import Following
 from agents.fetch import FetchAgent
@@ -35,7 +35,6 @@ from streams.runtime import Runtime
 from streams.settings import Settings
 from streams.stateful import Stateful
 from streams.topics import EVIDENCE, FETCHES, INTERESTS, SIGHTINGS
-from streams.transport.embedded_log import EmbeddedLog
 
 #: Seconds between two looks at whether something has come about.
 WAIT_SECONDS = 0.02

@@ -8,10 +8,9 @@ from faust.transport.consumer import Consumer as FaustConsumer
 from faust.types import TP, ConsumerMessage
 
 from streams.topics import partition_of
-from streams.transport.assignment import assign_everything
+from streams.transport.journal import Journal
 from streams.transport.layout import Entry
-from streams.transport.on_journal import OnJournal
-from streams.transport.retention import Clock
+from streams.transport.partition import Clock
 from streams.transport.waiting import finish
 
 #: What one poll takes at most, shared by the partitions that have records; each gives at least one. The records
@@ -23,8 +22,10 @@ POLL_BYTES = 8 * 1024 * 1024
 #: What is too old is dropped this often: what is kept for a day may stay a minute longer.
 CLEAN_SECONDS = 60.0
 
+_MEMBER = "embedded"
 
-class Consumer(OnJournal, FaustConsumer):
+
+class Consumer(FaustConsumer):
     """Reads the assigned partitions of the journal; wakes at once when one of them gets a record."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -36,8 +37,14 @@ class Consumer(OnJournal, FaustConsumer):
 
     async def on_start(self) -> None:
         """Open the journal and keep it clean."""
+        self._journal = Journal.open(self.transport.path)
         await super().on_start()
         self.add_future(self._clean())
+
+    async def on_shutdown(self) -> None:
+        """Close the journal: nothing is read or committed any more."""
+        await super().on_shutdown()
+        self._journal.close()
 
     # assignment
 
@@ -60,7 +67,7 @@ class Consumer(OnJournal, FaustConsumer):
         self._assigned = assigned
         # Faust resumes partitions before it seeks: nothing may be read of one that has no position yet
         self._positions = {}
-        assign_everything(self.app.assignor, counts)
+        _assign_everything(self.app.assignor, counts)
         self._generation += 1
         # Faust drops events of another generation without a word
         self.app.consumer_generation_id = self._generation
@@ -85,8 +92,7 @@ class Consumer(OnJournal, FaustConsumer):
 
     def highwater(self, tp: TP) -> int:
         """Return the offset that the partition's next record will have."""
-        end: int = self._journal.end(*tp)
-        return end
+        return self._journal.end(*tp)
 
     async def highwaters(self, *partitions: TP) -> Mapping[TP, int]:
         """Return the offset of each partition's next record."""
@@ -213,3 +219,23 @@ class Consumer(OnJournal, FaustConsumer):
         while not self.should_stop:
             await self.sleep(CLEAN_SECONDS)
             self._journal.drop_expired(now())
+
+
+class _Topics:
+    """The part of a Kafka client's cluster metadata that Faust's assignor asks for."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self._counts = counts
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        return set(range(self._counts.get(topic, 0)))
+
+
+def _assign_everything(assignor: Any, counts: Mapping[str, int]) -> None:
+    """Run one round of the group protocol with this process as the only member.
+
+    ``counts`` holds the number of partitions of every topic subscribed to.
+    """
+    member = assignor.metadata(set(counts))
+    assignments = assignor.assign(_Topics(counts), {_MEMBER: member})
+    assignor.on_assignment(assignments[_MEMBER])

@@ -213,7 +213,7 @@ def _opened(path: Path, access: AccessType) -> Database:
     names = [name for name in found if name != _DEFAULT]
     options = _options()
     options.set_db_write_buffer_size(64 * _MEGABYTE)
-    options.set_max_total_wal_size(128 * _MEGABYTE)
+    options.set_max_total_wal_size(64 * _MEGABYTE)
     options.set_max_open_files(-1)  # what a writer deletes must stay readable to who reads beside it
     options.set_keep_log_file_num(2)
     options.set_max_log_file_size(_MEGABYTE)

@@ -11,10 +11,9 @@ from typing import Any
 from faust.stores import STORES
 from faust.transport import base
 from faust.transport.drivers import TRANSPORTS
+from faust.transport.producer import Producer
 
 from streams.transport.consumer import Consumer
-from streams.transport.journal import Journal
-from streams.transport.producer import Producer
 
 SCHEME = "embedded"
 
@@ -26,7 +25,10 @@ def register() -> None:
 
 
 class Transport(base.Transport):
-    """What Faust makes for a broker URL ``embedded:///ABSOLUTE/DIRECTORY``."""
+    """What Faust makes for a broker URL ``embedded:///ABSOLUTE/DIRECTORY``.
+
+    Its producer sends nothing: agents write by `streams.transport.publisher.JournalPublisher`, in groups.
+    """
 
     Consumer = Consumer
     Producer = Producer
@@ -47,10 +49,6 @@ class Transport(base.Transport):
 
     def rejoin(self) -> None:
         """Do nothing: there is nobody to share with."""
-
-    def open_journal(self) -> Journal:
-        """Open the journal once more."""
-        return Journal.open(self.path)
 
 
 def journal_path(urls: Sequence[Any]) -> Path:

@@ -28,7 +28,6 @@ from streams.transport.database import (
 )
 from streams.transport.layout import FORMAT, Entry, TopicMeta, encode_record, pack_offset, unpack_offset
 from streams.transport.partition import Partition
-from streams.transport.retention import drop_expired
 from streams.transport.waiting import Place, Waiters
 
 #: Key and value.
@@ -348,4 +347,4 @@ class Journal:
     def drop_expired(self, now: float) -> None:
         """Drop the records that their topics do not keep any more."""
         for log in self._logs.values():
-            drop_expired(self._db, log, now)
+            log.drop_expired(now)

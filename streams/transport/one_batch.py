@@ -15,33 +15,28 @@ from rocksdict import WriteBatch
 from streams.inbox import Group, Shard
 from streams.transport.database import TablePartition
 from streams.transport.journal import Journal
-from streams.transport.on_journal import OnJournal
 
 
-class Store(OnJournal, SerializedStore[Any, Any]):
-    """The store of a Faust table: a column family of the journal for each partition.
+class Store(SerializedStore[Any, Any]):
+    """The store of a Faust table: a column family of the journal, its option, for each partition.
 
     Faust reads it as any other; rows are written by `OneBatch` alone, and there is nothing to recover.
     """
 
-    @property
-    def transport(self) -> Any:
-        """The transport of the app: it names the journal."""
-        return self.app.transport
-
-    def partition(self, partition: int) -> TablePartition:
-        """Return a partition of the table."""
-        return self._journal.table(self.table_name)[partition]
+    def partitions(self) -> dict[int, TablePartition]:
+        """Return the partitions of the table."""
+        journal: Journal = (self.options or {})["journal"]
+        return journal.table(self.table_name)
 
     def _get(self, key: bytes) -> bytes | None:
-        found = (part.get(key) for part in self._journal.table(self.table_name).values())
+        found = (part.get(key) for part in self.partitions().values())
         return next((value for value in found if value is not None), None)
 
     def _contains(self, key: bytes) -> bool:
         return self._get(key) is not None
 
     def _iteritems(self) -> Iterator[tuple[bytes, bytes]]:
-        for part in self._journal.table(self.table_name).values():
+        for part in self.partitions().values():
             yield from part.scan(b"")
 
     def _iterkeys(self) -> Iterator[bytes]:
@@ -87,12 +82,16 @@ class OneBatch:
         self._group = app.conf.id
         self._clock = clock
         self._table: Any = app.Table(
-            table, partitions=journal.partitions(topic), key_type=bytes, value_type=bytes
+            table,
+            partitions=journal.partitions(topic),
+            key_type=bytes,
+            value_type=bytes,
+            options={"journal": journal},
         )
 
     async def claim(self, partition: int) -> TablePartition:
         """Return the partition: a journal has one writer."""
-        found: TablePartition = self._table.data.partition(partition)
+        found: TablePartition = self._table.data.partitions()[partition]
         return found
 
     def release(self, partition: int) -> None:

@@ -1,9 +1,10 @@
-"""One partition of a journal's topic: where it starts and ends, and the scan over its records."""
+"""One partition of a journal's topic: where it starts and ends, its records, and how long they are kept."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from rocksdict import ReadOptions
+from rocksdict import ReadOptions, WriteBatch
 
 from streams.transport.layout import (
     Entry,
@@ -12,6 +13,7 @@ from streams.transport.layout import (
     following,
     pack_offset,
     place,
+    timestamp_of,
     unpack_offset,
 )
 
@@ -68,3 +70,62 @@ class Partition:
             if len(found) == limit or size >= max_bytes or entry.offset == last:
                 break
         return found
+
+    def drop_expired(self, now: float) -> None:
+        """Drop the records that the topic does not keep any more: those too old, or too many, from the front.
+
+        What a consumer group has not committed yet stays, however old. Timestamps are taken to grow with
+        offsets.
+        """
+        if self.meta.retention is None or self.meta.compacted:
+            return
+        stop = min(self.end, self._lowest_committed())
+        start = self._first_since(now - self.meta.retention, stop)
+        if self.meta.most is not None:
+            start = max(start, min(self.end - self.meta.most, stop))
+        if start > self.start:
+            batch = WriteBatch(raw_mode=True)
+            batch.delete_range(self.key(self.start), self.key(start))
+            batch.put(b"s" + self.place, pack_offset(start))
+            self._db.write(batch)
+            self.start = start
+
+    def _first_since(self, time: float, stop: int) -> int:
+        """Return the first offset before ``stop`` whose record is not older than ``time``, else ``stop``."""
+        low, high = self.start, stop
+        while low < high:
+            # most calls find nothing to drop: look at the first record before halving
+            middle = low if low == self.start else (low + high) // 2
+            _, data = next(iter(self.scan(middle)), (b"", None))
+            if data is not None and timestamp_of(data) < time:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _lowest_committed(self) -> int:
+        prefix = b"c" + self.place
+        lowest = self.end
+        for key, value in self._db.items(from_key=prefix):
+            if not key.startswith(prefix):
+                break
+            lowest = min(lowest, unpack_offset(value))
+        return lowest
+
+
+class Clock:
+    """The time of day by which records grow old: that of the start, and what has passed since.
+
+    Never more than the time of day. A clock that is set forward while a crawl runs would have everything be too
+    old at once.
+    """
+
+    def __init__(
+        self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wall, self._steady = wall, steady
+        self._ahead = wall() - steady()
+
+    def __call__(self) -> float:
+        """Return the time in seconds since the epoch."""
+        return min(self._wall(), self._steady() + self._ahead)

@@ -14,7 +14,6 @@ import pytest
 from faust.transport.drivers import TRANSPORTS
 from faust.types import TP
 
-from streams.topics import partition_of
 from streams.transport import embedded
 from streams.transport.journal import Journal
 from tests.patience import PATIENCE
@@ -295,25 +294,6 @@ def test_a_new_topic_is_taken_in_and_what_was_not_acknowledged_comes_again(tmp_p
 
 
 # topics and messages
-
-
-def test_sending_partitions_by_key_as_everything_else_does(tmp_path: Path) -> None:
-    async def work(journal: Journal) -> None:
-        app = build(tmp_path)
-        seen = collect(app)
-        topic = source(app)
-        async with running(app):
-            for number in range(20):
-                await topic.send(key=b"%d" % number, value=b"v")
-            await until(lambda: len(seen) == 20)
-            for partition in range(2):
-                for entry in journal.read("events", partition, 0, 99):
-                    assert entry.key is not None
-                    assert partition_of(entry.key, 2) == partition
-            assert app.producer.key_partition("events", b"7") == TP("events", partition_of(b"7", 2))
-            assert app.consumer.key_partition("events", b"7") == partition_of(b"7", 2)
-
-    run(work, tmp_path)
 
 
 @pytest.mark.parametrize("broker", ["embedded://relative/x", "embedded://", "embedded:///"])

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import faust
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
 
-from streams.inbox import MARK, Codec, LostShardError, Shard, commit
+from streams.inbox import MARK, Codec, Committer, LostShardError, Shard, commit
 from streams.outbox import PACK_FACTS, Message, Outbox
 from streams.records import Access, AccessPack, Decoder, Pack, encode
 from streams.transport.journal import Journal
@@ -55,6 +56,15 @@ class CrashingPublisher:
         for entry in entries:
             self._journal.append_all([entry], 0.0)
             self._step()
+
+    def partitions(self, topic: str) -> int:
+        raise NotImplementedError
+
+    async def take_over(self, topic: str, partition: int) -> None:
+        raise NotImplementedError
+
+    def committer(self, app: faust.App, table: str, topic: str) -> Committer:
+        raise NotImplementedError
 
     async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
         return ()

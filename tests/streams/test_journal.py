@@ -21,8 +21,8 @@ from streams.transport.database import (
     TableMissingError,
 )
 from streams.transport.journal import Journal, UnknownTopicError
+from streams.transport.partition import Clock
 from streams.transport.publisher import JournalPublisher, Publisher
-from streams.transport.retention import Clock
 from tests.agents.shards import put
 from tests.patience import PATIENCE
 

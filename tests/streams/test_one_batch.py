@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.crawl.connect import EmbeddedLog
 from agents.crawl.journal import open_journal
 from streams.app import create_app
 from streams.handler import Handler
@@ -28,7 +29,6 @@ from streams.settings import Settings
 from streams.stateful import Stateful
 from streams.topics import ACCESSES, SIGHTINGS, TABLES
 from streams.transport.database import JournalFormatError
-from streams.transport.embedded_log import EmbeddedLog
 from streams.transport.journal import Journal
 from streams.transport.one_batch import OneBatch
 from tests.patience import PATIENCE

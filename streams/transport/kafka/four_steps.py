@@ -17,12 +17,10 @@ from rocksdict import WriteBatch
 
 from streams.forgetting import check_not_forgetting
 from streams.inbox import Group, LostShardError, Shard
-from streams.outbox import Message
 from streams.topics import APP_ID, changelog_of
 from streams.transport.database import TablePartition
-from streams.transport.journal import Record
 from streams.transport.layout import Entry
-from streams.transport.publisher import FencedError
+from streams.transport.publisher import FencedError, Publisher
 
 #: What Faust's RocksDB store is told: small buffers, since a worker holds several partitions open.
 OPTIONS: dict[str, Any] = {
@@ -34,11 +32,8 @@ OPTIONS: dict[str, Any] = {
 RECOVERY_RECORDS = 131_072
 
 
-class ChangelogWriter(Protocol):
-    """What the steps need of a broker; `streams.transport.kafka.publisher.KafkaPublisher` has it."""
-
-    async def send_all(self, entries: Sequence[Message]) -> None:
-        """Send messages; return when all are there."""
+class ChangelogWriter(Publisher, Protocol):
+    """A publisher that may write changelogs, of which each partition has one writer at a time."""
 
     async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
         """Become the one writer of a partition's batches; return the records after offset ``known``.
@@ -46,12 +41,6 @@ class ChangelogWriter(Protocol):
         At its return no batch of an earlier claimant is appended any more, by whatever process, and what one
         has appended is among the records.
         """
-
-    def release(self, topic: str, partition: int) -> None:
-        """Give up a claim; what is under way there ends with `FencedError`."""
-
-    async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
-        """Append records as one batch, whole or not at all; return the first one's offset."""
 
 
 class Recovered(TablePartition):
