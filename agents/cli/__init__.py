@@ -40,8 +40,8 @@ COMMANDS = (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``scentline`` with ``arguments`` (the process's own where None) and exit with its status.
 
-    An error that people can mend ends as one line on standard error and status 2. SIGTERM ends a command as
-    Ctrl-C does. Whatever a command writes is its owner's alone: data directories say who read what.
+    An error that people can fix ends as one line on standard error and status 2. SIGTERM ends a command as
+    Ctrl-C does. Only the owner can read what a command writes: data directories say who read what.
     """
     from agents.cli.app import app, complaint
     from agents.signals import end_as_by_ctrl_c

@@ -7,7 +7,7 @@ import typer
 from models.errors import ScentlineError
 
 app = typer.Typer(
-    help="A focused web crawler that learns, while it crawls, from links and from what people visited.",
+    help="A focused web crawler that learns, while it crawls, from links and from the pages people visited.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,  # its tracebacks show local variables, secrets among them
@@ -22,7 +22,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {}
 
 
 class CommandError(ScentlineError):
-    """A command that can't do what it was asked; the text is all that people see."""
+    """A command that can't do what was asked; people see only the text."""
 
 
 def examples(command: str, *lines: str) -> str:
@@ -64,4 +64,4 @@ def scentline(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """A focused web crawler that learns, while it crawls, from links and from what people visited."""
+    """A focused web crawler that learns, while it crawls, from links and from the pages people visited."""

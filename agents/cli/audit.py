@@ -1,4 +1,4 @@
-"""``scentline audit``: every statistic counted again and compared with the state."""
+"""``scentline audit``: recount every statistic and compare it with the state."""
 
 import typer
 
@@ -14,10 +14,10 @@ def audit(
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Count every statistic again from the outcomes and accesses, and compare with the state; only reads.
+    """Recount every statistic from the outcomes and accesses, and compare it with the state; only reads.
 
-    Ends with status 1 when anything differs. A crawl that is running, or was killed and not continued, has
-    messages that wait to be absorbed and differs by them.
+    Exits with status 1 if anything differs. A crawl that is running, or was killed and not continued, differs
+    by the messages that wait.
     """
     from agents.audit.audit import audit as run
 
@@ -26,17 +26,17 @@ def audit(
     for example in report.examples:
         typer.echo(example, err=True)
     if report.behind:
-        typer.echo(f"{report.behind} messages wait to be absorbed: continue the crawl first", err=True)
+        typer.echo(f"{report.behind} messages are not absorbed yet: continue the crawl first", err=True)
     if report.forgotten:
         typer.echo(
-            f"{report.forgotten} rare features were forgotten for want of room: all but the base, links and "
-            "regions are compared as far as they are kept",
+            f"{report.forgotten} rare features were forgotten to save memory: except for the base, links and "
+            "regions, only kept features are compared",
             err=True,
         )
     if report.quarantined:
         typer.echo(
             f"{report.quarantined} messages and facts were quarantined (scentline dead-letters): the recount "
-            f"leaves them out, but for {report.uncounted} whose part in it can't be told",
+            f"leaves them out, except for {report.uncounted} whose effect is unknown",
             err=True,
         )
     if as_json:

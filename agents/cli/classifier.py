@@ -1,4 +1,4 @@
-"""``scentline classifier train``: from examples to a judge of categories."""
+"""``scentline classifier train``: train a judge of categories on examples."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -33,19 +33,18 @@ def group() -> None:
 )
 def train(
     examples_file: Annotated[
-        Path, typer.Argument(metavar="EXAMPLES", help="Lines of URL or text, tab, category.")
+        Path, typer.Argument(metavar="EXAMPLES", help="Lines of a URL or text, a tab, and a category.")
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the classifier is written.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write.")],
     archives: Annotated[
         list[Path] | None,
-        typer.Option("--archive", metavar="WARC", help="Where the pages of URLs are; repeatable."),
+        typer.Option("--archive", metavar="WARC", help="Pages of the URLs; repeatable."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train a text classifier, and say how well it does on examples that it was not trained on.
+    """Train a text classifier, and print how accurate it is (cross-validated).
 
-    Each part of the examples is told by a classifier trained on the others; the one that is written knows all.
-    A crawl asks it with --set judge.classifier=FILE.
+    The file's classifier is trained on all examples. A crawl uses it with --set judge.classifier=FILE.
     """
     from agents.judges.examples import load
     from agents.judges.training import train as run
@@ -77,7 +76,7 @@ def _print_as_json(found: "Examples", holdout: "Holdout") -> None:
 
 def _print(found: "Examples", holdout: "Holdout") -> None:
     typer.echo(f"{len(found.found)} examples, {found.missing} pages missing, {found.empty} without a word")
-    typer.echo(f"held out in {holdout.folds} parts: {holdout.accuracy:.1%} told rightly")
+    typer.echo(f"accuracy {holdout.accuracy:.1%} in {holdout.folds}-fold cross-validation")
     print_table(
         ("category", "examples", "precision", "recall"),
         (

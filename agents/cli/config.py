@@ -1,4 +1,4 @@
-"""``scentline config show``: the settings in force and where each came from."""
+"""``scentline config show``: the current settings and where each came from."""
 
 import json
 
@@ -9,7 +9,7 @@ from agents.cli.options import AsJson, Assignments, ConfigFile, load_settings
 from agents.cli.output import print_json, print_table
 
 config = typer.Typer(no_args_is_help=True)
-app.add_typer(config, name="config", help="Look at the settings.")
+app.add_typer(config, name="config", help="Show the settings.")
 
 
 @config.command(

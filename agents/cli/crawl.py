@@ -35,17 +35,17 @@ from agents.cli.options import (
 )
 def crawl(
     seeds: Annotated[
-        list[str] | None, typer.Option("--seed", metavar="URL", help="A page to start from; repeatable.")
+        list[str] | None, typer.Option("--seed", metavar="URL", help="Page to start from; repeatable.")
     ] = None,
     logs: Annotated[
         list[str] | None,
-        typer.Option("--log", metavar="FILE|-", help="A proxy log to learn of pages from; repeatable."),
+        typer.Option("--log", metavar="FILE|-", help="Log to learn from; repeatable."),
     ] = None,
     site: LogSite = None,
     predicates: PredicateTexts = None,
     archives: Annotated[
         list[Path] | None,
-        typer.Option("--archive", metavar="WARC", help="Crawl what these files hold, not the web."),
+        typer.Option("--archive", metavar="WARC", help="Crawl the pages in these files, not the web."),
     ] = None,
     labels: Labels = None,
     policy: PolicyName = None,
@@ -53,7 +53,7 @@ def crawl(
     budget: BudgetPages = None,
     random_seed: RandomSeed = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Wait for the logs' new lines, through rotation, without end.")
+        bool, typer.Option("--follow", help="Wait for new log lines, through rotation, until Ctrl-C.")
     ] = False,
     data: DataDirectory = None,
     broker: BrokerAddress = None,
@@ -61,10 +61,10 @@ def crawl(
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Crawl until the budget is spent or nothing is left; Ctrl-C stops, the same command goes on.
+    """Crawl until the budget is spent or nothing is left. After Ctrl-C, the same command continues.
 
-    Give seeds, a log or both; without seeds, ten pages of the log are the seeds. With --archive the pages come
-    from WARC files, served on loopback, and hosts are asked without delay.
+    Give seeds, a log or both; without seeds, ten pages of the log become the seeds. With --archive, pages come
+    from WARC files, served on loopback without politeness delays.
     """
     from agents.crawl.command import CrawlOptions, run
 

@@ -1,4 +1,4 @@
-"""``scentline dead-letters``: what could not be read, where it stood and why."""
+"""``scentline dead-letters``: messages and log lines that could not be read, and why."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ def dead_letters(
 ) -> None:
     """Print the messages and log lines that could not be read, each with its place and the reason.
 
-    A crawl may be running on the same directory: this only reads. With --json, one object a line.
+    Only reads; a crawl may be running. With --json, prints one object per line.
     """
     from streams.logging import printable
 
@@ -80,7 +80,7 @@ def _entries(settings: "Settings") -> "Iterator[Entry]":
 
 
 def _letters(entries: "Iterable[Entry]") -> "Iterator[DeadLetter]":
-    """Yield the letters, oldest first; the repetitions that a restart leaves are passed over."""
+    """Yield the letters, oldest first, without the repetitions that a restart leaves."""
     from streams.records import DeadLetter, Decoder, RecordError
     from streams.topics import DEAD_LETTERS
 

@@ -1,4 +1,4 @@
-"""``scentline demo``: the main job on a synthetic web, in about a minute."""
+"""``scentline demo``: crawl a synthetic web with and without learning, in about a minute."""
 
 import shutil
 import sys
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 @app.command(epilog=examples("demo", "scentline demo", "scentline demo --out short --budget 200 --json"))
 def demo(
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where to put the files; an earlier demo there is replaced.")
+        Path, typer.Option(metavar="DIR", help="Directory for the files; replaces an earlier demo.")
     ] = Path("demo"),
-    budget: Annotated[int, typer.Option(min=1, metavar="N", help="Pages that each crawl judges.")] = 1500,
+    budget: Annotated[int, typer.Option(min=1, metavar="N", help="Pages to judge in each crawl.")] = 1500,
     random_seed: Annotated[int, typer.Option(metavar="N", help="Seed of the web and of every choice.")] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Crawl a synthetic web twice, breadth-first and by what is learned, and compare; about a minute.
+    """Crawl a synthetic web twice, breadth-first and learned, and compare; takes about a minute.
 
-    Nothing is asked of the internet: the web is generated and served on this machine.
+    Makes no request to the internet: the web is generated and served on this machine.
     """
     import shlex
     import time
@@ -43,7 +43,7 @@ def demo(
     except KeyboardInterrupt:
         comparison = None
     if comparison is None:
-        typer.echo("\nInterrupted. The next demo with the same --out starts anew.", err=True)
+        typer.echo("\nInterrupted. The next demo with the same --out starts over.", err=True)
         raise typer.Exit(INTERRUPTED)
     _print_rates(comparison)
     _print_files(output)
@@ -59,7 +59,7 @@ def _print_rates(comparison: "Comparison") -> None:
         curve = comparison.crawls[policy].curves[name]
         return f"{curve.rate:.1%} ({curve.found} of {len(curve.hits)})"
 
-    typer.echo("\nHarvest rate: the share of the pages fetched that satisfy a predicate.")
+    typer.echo("\nHarvest rate: the share of fetched pages that satisfy a predicate.")
     print_table(
         ("predicate", "looks for", BASELINE, LEARNED, "ratio"),
         (
@@ -88,8 +88,8 @@ def _files(output: "Output") -> list[tuple[Path, str]]:
         (output.log, "the log that both crawls read"),
         (output.labels, "the category of each page"),
         (output.config, "the settings of both crawls"),
-        (output.data(BASELINE), "everything that the first crawl kept"),
-        (output.data(LEARNED), "everything that the second crawl kept"),
+        (output.data(BASELINE), "data directory of the first crawl"),
+        (output.data(LEARNED), "data directory of the second crawl"),
     ]
 
 

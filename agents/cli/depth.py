@@ -1,4 +1,4 @@
-"""``scentline depth``: how deep to crawl a site, by its users' visits or by its links."""
+"""``scentline depth``: how deep to crawl a site, from its users' visits or its links."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,28 +31,28 @@ def depth(
     site: OneSite = None,
     archives: Annotated[
         list[Path] | None,
-        typer.Option("--archive", metavar="WARC", help="Fetch the sites of an archive; repeatable."),
+        typer.Option("--archive", metavar="WARC", help="Archive whose sites to crawl; repeatable."),
     ] = None,
     graphs: Annotated[
         list[Path] | None,
-        typer.Option("--graph", metavar="FILE", help="Fetch the sites of a link graph; repeatable."),
+        typer.Option("--graph", metavar="FILE", help="Link graph whose sites to crawl; repeatable."),
     ] = None,
     share: Annotated[
-        float, typer.Option(min=0, max=0.9999, metavar="PART", help="Part of the page views to keep.")
+        float, typer.Option(min=0, max=0.9999, metavar="PART", help="Share of the page views to keep.")
     ] = 0.9,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where to put tables and pictures; an earlier run's go.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Directory for tables and pictures; replaces an earlier run's."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Advise how deep to crawl each site, counted in links from the pages where users enter.
+    """Advise how deep to crawl each site, in links from the pages where users enter.
 
-    By a log: sessions are put together, the depth of each view in its session is counted, and three random
-    surfers (A goes back one level, B to the start, C to any level before) are fitted to what was seen. Without
-    a log, by an archive or a graph: a site's pages are fetched breadth-first, with no network, and new URLs are
-    held against seen ones, level by level.
+    From a log, the command reconstructs sessions, counts the depth of each page view, and fits three models of
+    a random surfer: A goes back one level, B to the start, C to any earlier level. Without a log it crawls the
+    sites of an archive or graph breadth-first, offline, and compares new and seen URLs level by level.
 
     DIR gets sites.csv, levels.csv, moves.csv, and a picture of each site.
     """
@@ -78,14 +78,14 @@ def _print(outcome: "Outcome") -> None:
     print_table(columns, map(_row, outcome.results[:_PRINTED]))
     more = len(outcome.results) - _PRINTED
     if more > 0:
-        typer.echo(f"\n{more:,} further sites have fewer views")
+        typer.echo(f"\n{more:,} more sites have fewer views")
     if outcome.lines:
         passed = ", ".join(f"{reason} {count:,}" for reason, count in sorted(outcome.passed.items()) if count)
-        typer.echo(f"\n{outcome.lines:,} lines read; passed over: {passed or 'none'}")
+        typer.echo(f"\n{outcome.lines:,} lines read; skipped: {passed or 'none'}")
         if outcome.passed.get("site"):
             typer.echo(f"No site is known for {outcome.passed['site']:,} of them: {HINT}")
     if outcome.interrupted:
-        typer.echo("Interrupted: these are the figures of what was read until then.")
+        typer.echo("Interrupted: these figures cover what was read so far.")
 
 
 def _row(found: "Result") -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""``scentline evaluate``: policies compared on an archive, without a network."""
+"""``scentline evaluate``: compare policies on an archive, offline."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 )
 def evaluate(
     archives: Annotated[
-        list[Path], typer.Option("--archive", metavar="WARC", help="The web to crawl; repeatable.")
+        list[Path], typer.Option("--archive", metavar="WARC", help="Web to crawl; repeatable.")
     ],
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where to put the files; an earlier evaluation's are replaced.")
+        Path, typer.Option(metavar="DIR", help="Directory for the files; replaces an earlier evaluation.")
     ],
     logs: Annotated[
         list[str] | None,
-        typer.Option("--log", metavar="FILE", help="What people visited, known from the start; repeatable."),
+        typer.Option("--log", metavar="FILE", help="Log of visits, known from the start; repeatable."),
     ] = None,
     site: LogSite = None,
     labels: Labels = None,
     predicates: PredicateTexts = None,
     policies: Annotated[
-        list[str] | None, typer.Option("--policy", metavar="A,B,...", help="Policies; all of them by default.")
+        list[str] | None, typer.Option("--policy", metavar="A,B,...", help="Policies; by default all.")
     ] = None,
-    budget: Annotated[int, typer.Option(min=1, metavar="N", help="Pages that each crawl fetches.")] = 1000,
+    budget: Annotated[int, typer.Option(min=1, metavar="N", help="Pages to fetch in each crawl.")] = 1000,
     starts: Annotated[int, typer.Option(min=1, metavar="K", help="Sets of seed pages.")] = 5,
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Seed pages in a set.")] = 10,
     random_seed: Annotated[int | None, typer.Option(metavar="S", help="Seed of every random choice.")] = None,
@@ -55,33 +55,32 @@ def evaluate(
         bool,
         typer.Option(
             "--reuse",
-            help="Crawl with what an earlier crawl learned as well: give its log before the later one's, or "
-            "one log, which is cut at the middle of its time.",
+            help="Also crawl with the state of an earlier crawl. Give its log first, then the later one's, or "
+            "one log, which is split at the middle of its time.",
         ),
     ] = False,
     semantic: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A table that `scentline semantic build` made: crawl as learned+semantic beside learned.",
+            help="Table made by `scentline semantic build`: also run learned+semantic.",
         ),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Processes; the results do not depend on it.")
+        int | None, typer.Option(min=1, metavar="N", help="Number of processes; doesn't change the results.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Crawl an archive virtually with each policy, for each predicate and start, and compare the harvest.
+    """Simulate crawls of an archive with each policy, predicate and start, and compare their harvest.
 
-    Nothing is asked of a network. Each start has its own seed pages, drawn uniformly from all pages of the
-    archive, sorted by URL; start and random seed decide them, so that every policy and predicate has the
-    same. They are fetched first and count. DIR gets the order of every crawl, tables, lift curves, and
-    report.html, which shows them all.
+    Works offline. Each start has its own seeds, drawn uniformly from all pages of the archive; they are the
+    same for every policy and predicate, are fetched first, and count. DIR gets the order of every crawl,
+    tables, lift curves, and report.html, which shows them all.
 
-    With --reuse, the earlier crawl has seeds of its own. NAME+reuse starts with its state; for "new pages
-    only", its pages are gone from the web: they are neither fetched again nor counted.
+    With --reuse, the earlier crawl has its own seeds. NAME+reuse starts with its state. "New pages only"
+    removes the earlier crawl's pages from the web.
     """
     import os
 

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     )
 )
 def explain(
-    url: Annotated[str, typer.Argument(metavar="URL", help="A page that the crawl may have met.")],
-    features: Annotated[int, typer.Option(min=0, help="Features shown for each predicate.")] = 12,
+    url: Annotated[str, typer.Argument(metavar="URL", help="URL to explain.")],
+    features: Annotated[int, typer.Option(min=0, help="Features to show for each predicate.")] = 12,
     data: DataDirectory = None,
     as_json: AsJson = False,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Print a URL's state, why it was or was not fetched, and what makes its priority.
+    """Print a URL's state, why it was or was not fetched, and the parts of its priority.
 
-    By the paper's policies that are features with counts, ratio and significance, by the learned one inputs
-    with their weights. Counts are those of now, not of the moment of the choice, and a running crawl's of when
-    it last wrote them.
+    The parts are features with counts, ratio and significance under the paper's policies, and inputs with
+    weights under the learned policy. Counts are current, not those at the time of the choice; a running
+    crawl's may lag a little.
     """
     from agents.crawl.fixed import of_crawl
     from agents.inspect.explain import explain as run
@@ -42,7 +42,7 @@ def explain(
     known_as = canonical(url)
     found = run(settings, known_as) if known_as is not None else None
     if found is None:
-        raise CommandError(f"{url}: the crawl in {settings.data} has never met this URL")
+        raise CommandError(f"{url}: the crawl in {settings.data} does not know this URL")
     if as_json:
         _print_as_json(found, features)
         return
@@ -96,7 +96,7 @@ def describe(found: "Explanation", threshold: float) -> list[str]:
     lines += [why] if why else []
     if found.priorities:
         now = (f"{name} {value:+.2f}" for name, value in found.priorities.items())
-        lines.append(f"priority by what is known now: {', '.join(now)}")
+        lines.append(f"current priority: {', '.join(now)}")
     return lines
 
 
@@ -105,11 +105,13 @@ def _known_by(row: "PageRow") -> str:
     known += [f"{row.visits} visits"] if row.visits else []
     known += ["a seed"] if row.seed else []
     known += [f"a revisit of {row.found.hub}"] if row.found is not None else []
-    return f"known by: {', '.join(known)}; depth {row.depth}, discovered as number {row.discovered}"
+    return (
+        f"known from: {', '.join(known)}; depth {row.depth}, number {row.discovered} in the order of discovery"
+    )
 
 
 def _why_fetched(row: "PageRow") -> str:
-    """Return by what a page was chosen; empty where it was not."""
+    """Return why a page was chosen; empty if it was not."""
     from agents.frontier.rows import INSTANT
 
     choice = row.choice
@@ -125,17 +127,17 @@ def _why_fetched(row: "PageRow") -> str:
 
 
 def _why_not_fetched(found: "Explanation", threshold: float) -> str:
-    """Return why a page was not chosen; empty where its state says so."""
+    """Return why a page was not chosen; empty if its state says so."""
     from agents.frontier.rows import CHOOSABLE
 
     row = found.row
     choosable = row.state in CHOOSABLE
     if row.state == "trapped":
-        return "not fetched: a URL like this leads into a space without end (frontier.traps)"
+        return "not fetched: this URL looks like part of an endless space (frontier.traps)"
     if found.spent and choosable and not row.seed:
         return f"not fetched: {found.spent}"
     if found.unvisited and choosable and not row.seed:
-        return f"not fetched: users visit nothing like {found.unvisited} (frontier.visited_patterns_only)"
+        return f"not fetched: no visits match its pattern {found.unvisited} (frontier.visited_patterns_only)"
     if found.beyond and choosable:
         return f"not fetched: {found.beyond}"
     if max(found.priorities.values(), default=threshold) < threshold and not row.seed:
@@ -149,7 +151,9 @@ def instantly(row: "PageRow") -> str:
     if row.found is None:
         return "it is a hub"
     before = row.found.time - row.found.since
-    return f"it is under a news prefix, and new on {row.found.hub}, which had it not {before:.1f} s before"
+    return (
+        f"it is under a news prefix, and new on {row.found.hub}, which did not link to it {before:.1f} s before"
+    )
 
 
 def describe_hub(hub: "HubRow") -> str:

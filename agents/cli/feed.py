@@ -1,4 +1,4 @@
-"""``scentline feed``: the accesses of logs into a crawl's data, without crawling."""
+"""``scentline feed``: read logs into a crawl's data, without crawling."""
 
 from typing import Annotated
 
@@ -29,7 +29,9 @@ from agents.cli.output import print_json
 def feed(
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="FILE|-...", help="Logs, gzip, Zstandard or neither; - is standard input."),
+        typer.Argument(
+            metavar="FILE|-...", help="Logs, plain or compressed (gzip, Zstandard); - is standard input."
+        ),
     ],
     form: Annotated[
         str | None,
@@ -49,9 +51,9 @@ def feed(
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Write the page views of logs to the topic `accesses`, their malformed lines to `dead-letters`.
+    """Write the page views of logs to the topic `accesses`, and malformed lines to `dead-letters`.
 
-    The next crawl with the same data learns of them. A log that was fed before is recognised: it counts once.
+    The next crawl with the same data learns from them. A log that was fed before is recognised and counts once.
     """
     from agents.crawl.feeding import feed_alone
 

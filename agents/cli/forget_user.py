@@ -1,4 +1,4 @@
-"""``scentline forget-user``: nothing that a crawl keeps leads to a user any more."""
+"""``scentline forget-user``: remove every trace that leads from a crawl's data to a user."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agents.privacy.kafka import ForgottenOnKafka
     from streams.settings import Settings
 
-_NOTHING = "nothing was found; a user is known by the key only that the log was fed with"
+_NOTHING = "nothing was found; check that the key is the one that the log was fed with"
 
 
 @app.command(
@@ -25,11 +25,9 @@ _NOTHING = "nothing was found; a user is known by the key only that the log was 
     ),
 )
 def forget(
-    user: Annotated[
-        str, typer.Argument(metavar="USER", help="Who it is: the user name or address as the log has it.")
-    ],
+    user: Annotated[str, typer.Argument(metavar="USER", help="User name or address, exactly as in the log.")],
     pseudonym: Annotated[
-        bool, typer.Option("--pseudonym", help="USER is a pseudonym, as the topics have it.")
+        bool, typer.Option("--pseudonym", help="USER is a pseudonym, as in the topics.")
     ] = False,
     broker: BrokerAddress = None,
     data: DataDirectory = None,
@@ -37,13 +35,14 @@ def forget(
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Take a user out of tables and topics while no crawl runs: the pseudonym becomes one that no key leads to.
+    """Replace a user's pseudonym by a random one in all tables and topics; no crawl may run.
 
-    Raw lines of the user on `proxy-log` are deleted. All statistics stay exact. Can be repeated when it was
-    interrupted. Logs, and files of `state export`, are yours to clean.
+    Raw lines of the user on `proxy-log` are deleted. All statistics stay exact. If interrupted, run it again.
+    You must clean logs and files of `state export` yourself.
 
-    On Kafka all workers must be stopped, and have taken everything in. Raw lines, sightings and evidence that
-    were taken in are deleted there, everybody's: nothing needs them. What is left for a time, it says.
+    On Kafka all workers must be stopped after they have absorbed everything. Absorbed raw lines, sightings and
+    evidence are deleted there for all users: nothing needs them. The command prints what remains, and until
+    when.
     """
     from agents.crawl.connect import on_kafka
     from agents.privacy.forget import forget_user
@@ -80,27 +79,27 @@ def _on_kafka(settings: "Settings", user: str, is_name: bool, as_json: bool) -> 
 def _tell(done: "ForgottenOnKafka") -> None:
     if done.entries:
         typer.echo(
-            f"forgotten: {done.entries} rows of tables and values of topics bear another pseudonym now; "
+            f"forgotten: {done.entries} rows of tables and values of topics have a new pseudonym; "
             f"compaction removes the old ones by {_day(done.replaced_at)}, the last of their keys by "
             f"{_day(done.deleted_at)}"
         )
     else:
         typer.echo(_NOTHING)
     for topic, messages in done.deleted.messages.items():
-        typer.echo(f"deleted: {messages} messages of {topic}, everybody's")
+        typer.echo(f"deleted: {messages} messages of {topic}, of all users")
     for topic, at in done.left.items():
         typer.echo(
-            f"left to its time: {topic}, where the last message with the old pseudonym is gone by {_day(at)}"
+            f"left to its retention: {topic}, whose last message with the old pseudonym is gone by {_day(at)}"
         )
     if done.deleted.unread:
         typer.echo(
-            f"not read yet: {done.deleted.unread} raw lines of proxy-log; what they tell of the user will "
-            "count as somebody new's"
+            f"not read yet: {done.deleted.unread} raw lines of proxy-log; those of the user will count as a "
+            "new user's"
         )
 
 
 def _day(at: float) -> str:
-    """Return the first day on which a time is past."""
+    """Return the first full day after a time."""
     from datetime import UTC, datetime, timedelta
 
     return (datetime.fromtimestamp(at, UTC) + timedelta(days=1)).date().isoformat()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     )
 )
 def harvest(
-    follow: Annotated[bool, typer.Option("--follow", help="Go on with new points until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Print new points until Ctrl-C.")] = False,
     as_json: AsJson = False,
     form: Annotated[
         Literal["table", "jsonl", "csv"], typer.Option("--format", help="A table, JSON lines, or CSV.")
@@ -28,7 +28,7 @@ def harvest(
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Print each predicate's newest point; every point, with --format jsonl (or --json), csv, or --follow."""
+    """Print each predicate's latest point, or every point with --format jsonl (or --json), csv, or --follow."""
     settings = load_settings(config, assignments, {"data": data}).settings
     form = "jsonl" if as_json else form
     if form == "table" and not follow:

@@ -1,4 +1,4 @@
-"""``scentline lag``: how far each role is behind."""
+"""``scentline lag``: the messages that wait for each role."""
 
 import typer
 
@@ -20,7 +20,7 @@ def lag(
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print for each role's consumer group at a Kafka broker how many messages wait, partition by partition.
+    """Print how many messages wait for each role's consumer group at a Kafka broker, by partition.
 
     Only reads. A group without a committed offset reads from the start.
     """
@@ -30,8 +30,8 @@ def lag(
     for each in found:
         if each.dropped:
             typer.echo(
-                f"{each.topic}/{each.partition}: {each.dropped} messages that {each.group} never read are kept "
-                "no more: it was behind by more than the topic's retention",
+                f"{each.topic}/{each.partition}: {each.dropped} messages expired before {each.group} read "
+                "them: it lagged by more than the topic's retention",
                 err=True,
             )
     if as_json:

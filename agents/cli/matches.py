@@ -31,18 +31,18 @@ def matches(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A predicate's name.")],
     form: Annotated[
         Literal["table", "jsonl", "csv", "warc"],
-        typer.Option("--format", help="A table, a line of JSON a page, CSV, or the pages themselves."),
+        typer.Option("--format", help="A table, JSON lines, CSV, or the pages themselves as WARC."),
     ] = "table",
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Where to write, instead of standard output.")
+        Path | None, typer.Option("--out", metavar="FILE", help="File to write, instead of standard output.")
     ] = None,
     data: DataDirectory = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Print the pages that satisfy the predicate NAME, in the order in which they were judged.
+    """Print the pages that satisfy the predicate NAME, in the order of judging.
 
-    As WARC, those that are kept: see the settings keep.pages and keep.max_bytes.
+    --format warc has only kept pages: see the settings keep.pages and keep.max_bytes.
     """
     settings = load_settings(config, assignments, {"data": data}).settings
     rows = _matches(settings.data, name)
@@ -50,7 +50,7 @@ def matches(
         print_table(("url", "title"), ((outcome.url, outcome.title) for outcome in rows))
         return
     if form == "warc" and out is None and sys.stdout.isatty():
-        raise CommandError("--format warc is for a file, not for a terminal: give --out FILE")
+        raise CommandError("--format warc is not for a terminal: give --out FILE")
     with ExitStack() as resources:
         try:
             file = resources.enter_context(out.open("wb")) if out is not None else sys.stdout.buffer
@@ -93,4 +93,4 @@ def _warc(data: Path, rows: "list[Outcome]", file: "BinaryIO") -> None:
 
     written = export(data, {row.url: row.time for row in rows}, file, f"scentline {version('scentline')}")
     if written < len(rows):
-        typer.echo(f"{len(rows) - written} of {len(rows)} pages are not kept", err=True)
+        typer.echo(f"{len(rows) - written} of {len(rows)} pages are no longer kept", err=True)

@@ -1,4 +1,4 @@
-"""``scentline news``: news pages told from a log, the hubs that lead to them, their URLs' prefixes."""
+"""``scentline news``: find news pages in a log, the hubs that lead to them, and their URLs' prefixes."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -29,34 +29,32 @@ _SHOWN = 10
 def news(
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="LOG|-...", help="Logs, in the order of their times; - is standard input."),
+        typer.Argument(metavar="LOG|-...", help="Logs, oldest first; - is standard input."),
     ],
     site: OneSite = None,
     labels: Annotated[
-        Path | None, typer.Option(metavar="TSV", help='URL and label, "news" or another: what is true.')
+        Path | None, typer.Option(metavar="TSV", help='True labels, URL and "news" or another.')
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where to put the files; an earlier run's are replaced.")
+        Path | None, typer.Option(metavar="DIR", help="Directory for the files; replaces an earlier run's.")
     ] = None,
     first_days: Annotated[
-        int | None, typer.Option(metavar="M", help="First days of a page's life; m of the paper.")
+        int | None, typer.Option(metavar="M", help="First days of a page's life; m in the paper.")
     ] = None,
-    window: Annotated[
-        int | None, typer.Option(metavar="DAYS", help="The last days that are looked at.")
-    ] = None,
+    window: Annotated[int | None, typer.Option(metavar="DAYS", help="Latest days to use.")] = None,
     threshold: Annotated[
         float | None, typer.Option(metavar="C", help="Concentration above which a page is news.")
     ] = None,
-    hubs: Annotated[int | None, typer.Option(metavar="N", help="How many hub pages.")] = None,
+    hubs: Annotated[int | None, typer.Option(metavar="N", help="Number of hub pages.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Tell news pages by how their clicks gather in their first days, and find where more will appear.
+    """Find news pages, whose clicks concentrate in their first days, and the hubs where more will appear.
 
-    A user counts once a page and day. DIR gets the pages, hubs and news prefixes as CSV, the daily clicks of a
-    few pages as a picture, and how well all that fits: with labels, precision and recall. Settings of [news]
-    have the rest. Ctrl-C ends the reading; what was read until then is told of.
+    A user counts once per page and day. DIR gets the pages, hubs and news prefixes as CSV, a picture of the
+    daily clicks of a few pages and, with labels, precision and recall. The settings of [news] have more
+    options. After Ctrl-C, the command reports on what it has read.
     """
     from agents.lab.news.command import run
 
@@ -77,7 +75,7 @@ def news(
     if as_json:
         print_json(_object(result))
     if result.read.interrupted:
-        typer.echo(f"Interrupted: this is of the first {result.read.lines:,} lines", err=True)
+        typer.echo(f"Interrupted: these results cover the first {result.read.lines:,} lines", err=True)
         raise typer.Exit(INTERRUPTED)
 
 
@@ -102,10 +100,10 @@ def _print(result: "Result", settings: "NewsSettings") -> None:
 
 def _left_out(result: "Result") -> Iterator[tuple[int, str]]:
     clicks = result.discovery.clicks
-    yield clicks.late, "page views came too late to be counted: give logs in the order of their times"
-    yield result.read.untimely, "page views are of the future or of before 1970"
-    yield clicks.forgotten, "pages were forgotten for want of room (news.pages)"
-    yield clicks.uncounted, "page views were not counted for want of room (news.visitors)"
+    yield clicks.late, "page views came too late to be counted: give logs oldest first"
+    yield result.read.untimely, "page views are in the future or before 1970"
+    yield clicks.forgotten, "pages were forgotten to save memory (news.pages)"
+    yield clicks.uncounted, "page views were not counted to save memory (news.visitors)"
 
 
 def _print_found(result: "Result") -> None:
@@ -124,15 +122,15 @@ def _print_found(result: "Result") -> None:
         )
     if any(found.actual for found in result.measures):
         print_table(
-            ("taken for news by", "against", "pages", "found", "news", "right", "precision", "recall"),
+            ("method", "truth", "pages", "found", "news", "right", "precision", "recall"),
             ((*map(str, found), _rate(found.precision), _rate(found.recall)) for found in result.measures),
         )
     told = result.separation
     if told is not None:
         typer.echo(
             f"mean concentration {told.mean_of_news:.2f} of news, {told.mean_of_others:.2f} of others, "
-            f"{told.others_below_3:.1%} of which are below 3; {told.right:,} of {told.news + told.others:,} "
-            f"judged right, {told.best.right:,} with the threshold {told.best.threshold:.2f}"
+            f"{told.others_below_3:.1%} of the others below 3; {told.right:,} of {told.news + told.others:,} "
+            f"classified correctly, {told.best.right:,} with the threshold {told.best.threshold:.2f}"
         )
 
 

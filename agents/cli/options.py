@@ -1,4 +1,4 @@
-"""Options that several commands share, and the settings they lead to."""
+"""Options that several commands share, and the settings they set."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,35 +13,35 @@ if TYPE_CHECKING:
     from streams.settings import Settings
 
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="Settings file, instead of ./scentline.toml.")
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings file instead of ./scentline.toml.")
 ]
 Assignments = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as frontier.budget=100; repeatable."),
 ]
 DataDirectory = Annotated[
-    Path | None, typer.Option("--data", metavar="DIR", help="Directory of everything that a crawl keeps.")
+    Path | None, typer.Option("--data", metavar="DIR", help="Directory of everything a crawl keeps.")
 ]
 BrokerAddress = Annotated[
     str | None,
-    typer.Option("--broker", metavar="URL", help="Where messages go: kafka://HOST:PORT, or the embedded log."),
+    typer.Option("--broker", metavar="URL", help="Where messages go: kafka://HOST:PORT or the embedded log."),
 ]
 #: One site, wherever a log is read on its own; where it is fed to a crawl, `LogSite`.
-_PATHS = "the log's paths without a host are its own."
+_PATHS = "paths without a host belong to it."
 OneSite = Annotated[
     str | None,
-    typer.Option("--site", metavar="HOST", help=f"Look at this host and all beneath it alone; {_PATHS}"),
+    typer.Option("--site", metavar="HOST", help=f"Use only this host and its subdomains; {_PATHS}"),
 ]
 LogSite = Annotated[
     str | None,
-    typer.Option("--site", metavar="HOST", help=f"Take in the log's views of this host alone; {_PATHS}"),
+    typer.Option("--site", metavar="HOST", help=f"Use only the log's views of this host; {_PATHS}"),
 ]
 PredicateTexts = Annotated[
     list[str] | None,
-    typer.Option("--predicate", metavar="NAME=EXPR", help="What to look for; repeatable."),
+    typer.Option("--predicate", metavar="NAME=EXPR", help="Pages to look for; repeatable."),
 ]
 Labels = Annotated[
-    Path | None, typer.Option("--labels", metavar="TSV", help="URL and category, for category(...).")
+    Path | None, typer.Option("--labels", metavar="TSV", help="Table of URL and category, for category(...).")
 ]
 PolicyName = Annotated[
     str | None,
@@ -64,7 +64,7 @@ BudgetPages = Annotated[int | None, typer.Option("--budget", metavar="N", help="
 RandomSeed = Annotated[
     int | None, typer.Option("--random-seed", metavar="N", help="Seed of every random choice.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def given_predicates(texts: Iterable[str]) -> dict[str, str]:
@@ -105,7 +105,7 @@ def crawl_settings(
 def load_settings(
     config: Path | None, assignments: list[str] | None, options: Mapping[str, Any] | None = None
 ) -> "Loaded":
-    """Return the settings in force and start the log as they say.
+    """Return the current settings and configure the log.
 
     ``options`` are a command's own options by dotted key; None is an option that was not given. They win
     over ``--set``. Raises `streams.configuration.ConfigurationError`.
@@ -121,14 +121,14 @@ def load_settings(
 
 
 def of_site(settings: "Settings", site: str | None, logs: Sequence[str]) -> "Settings":
-    """Return the settings by which logs are those of the host that --site names, where it names one.
+    """Return the settings for logs of the host that --site names, if any.
 
     Raises `CommandError` without a log, for it limits nothing else.
     """
     if site is None:
         return settings
     if not logs:
-        raise CommandError("--site: expected a log of that host, given as --log FILE")
+        raise CommandError("--site needs a log of that host: give --log FILE")
     from agents.observation.site import observed, site_named
 
     return settings.model_copy(update={"observe": observed(settings.observe, site_named(site))})
@@ -141,6 +141,6 @@ def kafka_settings(
     settings = load_settings(config, assignments, options).settings
     if not settings.broker.startswith("kafka://"):
         raise CommandError(
-            f"the broker is {settings.broker}; expected kafka://HOST:PORT, by --broker or the setting broker"
+            f"the broker is {settings.broker}; expected kafka://HOST:PORT from --broker or the setting broker"
         )
     return settings

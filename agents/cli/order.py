@@ -1,4 +1,4 @@
-"""``scentline order``: orderings by importance compared on a web that is known."""
+"""``scentline order``: compare orderings by importance on a known web."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,43 +21,47 @@ if TYPE_CHECKING:
     )
 )
 def order(
-    path: Annotated[Path, typer.Argument(metavar="GRAPH|ARCHIVE", help="Links, or pages as a WARC file.")],
+    path: Annotated[Path, typer.Argument(metavar="GRAPH|ARCHIVE", help="File of links, or WARC file.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where to put tables, pictures and the orders.")
+        Path | None, typer.Option(metavar="DIR", help="Directory for tables, pictures and crawl orders.")
     ] = None,
-    start: Annotated[
-        str | None, typer.Option(metavar="PAGE", help="Where crawls start: a URL, or a number.")
-    ] = None,
+    start: Annotated[str | None, typer.Option(metavar="PAGE", help="Start page: a URL or a number.")] = None,
     within: Annotated[
-        str | None, typer.Option(metavar="PREFIX", help="Take the pages whose URL begins so for the web.")
+        str | None, typer.Option(metavar="PREFIX", help="Crawl only URLs with this prefix.")
     ] = None,
     thresholds: Annotated[
         list[float] | None,
-        typer.Option("--threshold", metavar="G", help="Backlinks of a hot page: 3, 10 and 100. Repeatable."),
+        typer.Option(
+            "--threshold",
+            metavar="G",
+            help="Least backlinks of a hot page; repeatable. Default: 3, 10 and 100.",
+        ),
     ] = None,
     ranks: Annotated[
         list[float] | None,
-        typer.Option("--rank-threshold", metavar="G", help="PageRank of a hot page: 13. Repeatable."),
+        typer.Option(
+            "--rank-threshold", metavar="G", help="Least PageRank of a hot page; repeatable. Default: 13."
+        ),
     ] = None,
     topics: Annotated[
         list[str] | None,
-        typer.Option("--topic", metavar="WORD", help="Compare crawlers for this topic too. Repeatable."),
+        typer.Option("--topic", metavar="WORD", help="Also compare crawlers for this topic; repeatable."),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Processes; the results do not depend on it.")
+        int | None, typer.Option(min=1, metavar="N", help="Number of processes; doesn't change the results.")
     ] = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Crawl a known web breadth-first, by backlinks and by PageRank, and see who finds important pages first.
+    """Crawl a known web breadth-first, by backlinks and by PageRank, and compare how soon each finds hot pages.
 
-    Nothing is asked of a network. The web is what can be reached from the start; by default that is the page
-    among the most linked and most linking ones from which most can be reached. A file of links has a line for
-    each, with two numbers; or a head, a line for each URL, then the links.
+    Works offline. The web is everything reachable from the start page. By default that is the page with the
+    most reachable pages, among those with the most in-links or out-links. A file of links has one link per
+    line, two numbers; or a header, a line for each URL, then the links.
 
-    A page is hot if it has G backlinks, or a PageRank of G, where the mean is 1; P_ST is the share of the hot
-    pages that was crawled. DIR gets the curves of P_ST, of P_CS and of limited buffers (P_BC), and the order of
-    every crawl.
+    A page is hot if it has at least G backlinks, or a PageRank of at least G (the mean is 1). P_ST is the
+    share of hot pages that was crawled. DIR gets curves of P_ST, P_CS and limited buffers (P_BC), and the
+    order of every crawl.
     """
     import os
 

@@ -1,4 +1,4 @@
-"""What commands print: a table on a terminal, plain lines for everything else, JSON when asked."""
+"""What commands print: a table on a terminal, plain lines elsewhere, JSON on request."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""``scentline patterns``: the URL patterns of a site, by what its users do."""
+"""``scentline patterns``: find a site's URL patterns from its users' behaviour."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,11 +24,11 @@ _SHOWN = 25
     )
 )
 def patterns(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="A log, in the order of its times.")],
+    log: Annotated[str, typer.Argument(metavar="LOG", help="Log, oldest line first.")],
     site: OneSite = None,
     archives: Annotated[
         list[Path] | None,
-        typer.Option("--archive", metavar="WARC", help="A mirror of the site, with its links; repeatable."),
+        typer.Option("--archive", metavar="WARC", help="Mirror of the site, with its links; repeatable."),
     ] = None,
     threshold: Annotated[
         float | None,
@@ -36,11 +36,11 @@ def patterns(
             min=0.0,
             max=1.0,
             metavar="X",
-            help="Similarity above which siblings that users reach and leave alike become one.  [default: 0.7]",
+            help="Similarity of referrers and targets above which siblings are merged.  [default: 0.7]",
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where to put the files; an earlier run's are replaced.")
+        Path | None, typer.Option(metavar="DIR", help="Directory for the files; replaces an earlier run's.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
     config: ConfigFile = None,
@@ -48,10 +48,9 @@ def patterns(
 ) -> None:
     """Find the URL patterns of a site and rank them by what people do there.
 
-    The URLs of the log make a tree, which is cut to the patterns that tell people's visits apart (Liu 2011).
-    The log is then cut in six parts: the patterns of the first are held against what people did later. Of a
-    site whose pages --archive has, orderings are compared by crawling it; otherwise what needs links is left
-    out.
+    The log's URLs form a tree, which is cut to the patterns that separate people's visits (Liu 2011). Then the
+    log is split into six periods, and the patterns of the first are tested on the later ones. With --archive,
+    orderings are compared by crawling the site; without it, those that need links are left out.
     """
     from agents.lab.patterns.command import Options, run
     from models.patterns.transit_cut import THRESHOLD
@@ -63,7 +62,7 @@ def patterns(
     if out is not None:
         typer.echo(f"\nEverything is in {out}; look at {out / 'tree.svg'}")
     if found.interrupted:
-        typer.echo("Interrupted: what comes after is missing.", err=True)
+        typer.echo("Interrupted: the remaining results are missing.", err=True)
         raise typer.Exit(INTERRUPTED)
     if as_json:
         print_json(_json(found))
@@ -73,7 +72,7 @@ def _print(found: "Found") -> None:
     if found.patterns is not None:
         _print_patterns(found)
     if found.trees:
-        typer.echo("\nTrees (divergence in bits, of what patterns make of the visits)")
+        typer.echo("\nTrees (divergence in bits, between visits and their patterns)")
         print_table(
             ("mined from", "tree", "patterns", "height", "divergence", "mirror covered"),
             (
@@ -83,7 +82,7 @@ def _print(found: "Found") -> None:
             ),
         )  # fmt: skip
     if found.reliability is not None:
-        typer.echo("\nCoverage of later visits, by the first period's URLs and by its patterns")
+        typer.echo("\nCoverage of later visits by the first period's URLs and patterns")
         names = list(found.reliability.coverages[0]) if found.reliability.coverages else []
         print_table(
             ("period", *names),
@@ -119,13 +118,13 @@ def _print_patterns(found: "Found") -> None:
     if len(rows) > _SHOWN:
         typer.echo(f"... and {len(rows) - _SHOWN} more")
     if found.forgotten:
-        typer.echo(f"Of {found.forgotten:,} URLs with few visits nothing was kept.")
+        typer.echo(f"{found.forgotten:,} URLs with few visits were forgotten.")
 
 
 def _print_orderings(found: "Found") -> None:
-    typer.echo("\nShare of the pages to fetch until 80 % of the later visits are fetched, or discovered")
+    typer.echo("\nShare of the pages to fetch before 80 % of the later visits are fetched, or discovered")
     if not found.mirror:
-        typer.echo("(no --archive: of the log's URLs, any of which may be next; what needs links is left out)")
+        typer.echo("(no --archive: any of the log's URLs may be next; orderings that need links are left out)")
     print_table(
         ("aim", "ordering", "pages"),
         ((each.aim, each.ordering, _share(each.pages)) for each in found.orderings),

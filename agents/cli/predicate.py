@@ -1,4 +1,4 @@
-"""``scentline predicate``: what a crawl looks for, changed while it runs or between two runs."""
+"""``scentline predicate``: change what a crawl looks for, during or between runs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,8 @@ app.add_typer(predicate, name="predicate", help="Change what a crawl looks for, 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A predicate's name.")]
 Share = Annotated[
-    float, typer.Option("--share", min=0.001, max=1_000_000, help="Share of the fetches, against the others'.")
+    float,
+    typer.Option("--share", min=0.001, max=1_000_000, help="Share of the fetches, relative to the others'."),
 ]
 
 
@@ -39,18 +40,16 @@ def add(
     name: Name,
     expression: Annotated[str, typer.Argument(metavar="EXPR", help="The predicate.")],
     share: Share = 1.0,
-    kept: Annotated[
-        bool, typer.Option("--kept", help="Judge the pages that are still kept by it, too.")
-    ] = False,
+    kept: Annotated[bool, typer.Option("--kept", help="Also judge the pages that are still kept.")] = False,
     data: DataDirectory = None,
     broker: BrokerAddress = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Follow a predicate from now on: every page that comes is judged by it, and teaches it.
+    """Add a predicate: from now on it judges every page, and learns from it.
 
-    With --kept, the pages of the last day are judged by it too, and count as if it had been there: that can be
-    asked for again, and of a predicate that is followed already. A name stands for one expression, for good.
+    With --kept, it also judges the pages of the last day, and they count as if it had been there. You can
+    repeat --kept, also for an existing predicate. A name always means one expression.
     """
     from agents.control.command import known_predicates
     from agents.control.requests import AddPredicate, RefusedError
@@ -60,8 +59,8 @@ def add(
     parse(expression)
     known = known_predicates(settings).get(name)
     if known is not None and not (kept and known.expression == expression):
-        raise RefusedError(f"there is a predicate {name} already, or was: choose another name")
-    _submit(settings, AddPredicate(name, expression, share, kept), f"{name} is followed")
+        raise RefusedError(f"there is or was a predicate {name} already: choose another name")
+    _submit(settings, AddPredicate(name, expression, share, kept), f"{name} is added")
 
 
 @predicate.command(
@@ -99,7 +98,7 @@ def pause(
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Fetch nothing more for a predicate. What others fetch is judged by it as before, and teaches it."""
+    """Fetch nothing more for a predicate. It still judges pages fetched for others, and learns from them."""
     _state(name, "paused", f"{name} is paused", _settings(data, broker, config, assignments))
 
 
@@ -112,7 +111,7 @@ def resume(
     assignments: Assignments = None,
 ) -> None:
     """Fetch for a paused predicate again."""
-    _state(name, "active", f"{name} has its turns", _settings(data, broker, config, assignments))
+    _state(name, "active", f"{name} is resumed", _settings(data, broker, config, assignments))
 
 
 @predicate.command("remove", epilog=examples("predicate remove", "scentline predicate remove science"))
@@ -123,7 +122,7 @@ def remove(
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Judge no more pages by a predicate, for good. What it found stays; its name can't be given again."""
+    """Stop judging pages by a predicate, for good. Its results stay; its name can't be used again."""
     _state(name, "removed", f"{name} is removed", _settings(data, broker, config, assignments))
 
 
@@ -131,7 +130,7 @@ def remove(
 def share(
     name: Name,
     value: Annotated[
-        float, typer.Argument(metavar="S", min=0.001, max=1_000_000, help="Against the others' shares.")
+        float, typer.Argument(metavar="S", min=0.001, max=1_000_000, help="Relative to the others' shares.")
     ],
     data: DataDirectory = None,
     broker: BrokerAddress = None,
@@ -162,4 +161,4 @@ def _submit(settings: "Settings", request: "AddPredicate | ChangePredicate", don
     from agents.control.requests import checked
 
     waits = submit(settings, checked(request)) == "waits"
-    typer.echo("asked for: the crawl has not taken it up yet" if waits else done)
+    typer.echo("requested: the crawl has not applied it yet" if waits else done)

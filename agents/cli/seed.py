@@ -1,4 +1,4 @@
-"""``scentline seed``: further pages to start from, while a crawl runs or between two runs."""
+"""``scentline seed``: add seeds, during or between runs."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ def seed(
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Give a crawl further pages to start from; one that it knows already changes nothing."""
+    """Add seeds to a crawl; a known page changes nothing."""
     from agents.control.command import submit
     from agents.control.requests import MOST_URLS, Seeds
     from models.url import canonical
@@ -37,4 +37,4 @@ def seed(
     seeds = tuple(dict.fromkeys(known_as for known_as in found.values() if known_as is not None))
     waits = submit(settings, Seeds(seeds)) == "waits"
     number = f"{len(seeds)} seed" + ("s" if len(seeds) > 1 else "")
-    typer.echo(f"{number} asked for: the crawl has not taken them up yet" if waits else f"{number} given")
+    typer.echo(f"{number} requested: the crawl has not added them yet" if waits else f"{number} added")

@@ -8,12 +8,12 @@ import typer
 from agents.cli.app import app, examples
 
 semantic = typer.Typer(no_args_is_help=True)
-app.add_typer(semantic, name="semantic", help="Make tables that tell the learned policy what words mean.")
+app.add_typer(semantic, name="semantic", help="Make tables of word meanings for the learned policy.")
 
 
 @semantic.callback()
 def group() -> None:
-    """Make tables that tell the learned policy what words mean."""
+    """Make tables of word meanings for the learned policy."""
 
 
 @semantic.command(
@@ -21,14 +21,15 @@ def group() -> None:
 )
 def build(
     model: Annotated[
-        Path, typer.Option(metavar="DIR", help="A sentence encoder: config.json, vocab.txt, model.safetensors.")
+        Path, typer.Option(metavar="DIR", help="Sentence encoder: config.json, vocab.txt, model.safetensors.")
     ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to put the table, or to replace one.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write or replace.")],
 ) -> None:
-    """Distil a BERT-like sentence encoder into a table of about 2 MB, which `evaluate --semantic` takes.
+    """Distil a BERT-like sentence encoder into a table of about 2 MB, for learn.semantic and `evaluate
+    --semantic`.
 
-    The encoder looks at each word piece of its vocabulary alone, which takes about a minute. It must be one in
-    lower case. Reading it takes the package safetensors: pip install 'scentline[semantic]'.
+    This encodes each word piece of the vocabulary alone, in about a minute. The encoder must be a lower-case
+    one. Reading it needs the package safetensors: pip install 'scentline[semantic]'.
     """
     import sys
 

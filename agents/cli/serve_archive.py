@@ -1,4 +1,4 @@
-"""``scentline serve-archive``: a recorded web, served to crawlers as a forward proxy."""
+"""``scentline serve-archive``: serve a recorded web to crawlers, as a forward proxy."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,12 +15,12 @@ from agents.cli.app import CommandError, app, examples
 def serve_archive(
     paths: Annotated[list[Path], typer.Argument(metavar="PAGES.warc.gz...", help="WARC files.")],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 0,
     log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Append each request to this file, as Squid would.")
+        Path | None, typer.Option(metavar="FILE", help="Append each request to this file, in Squid's format.")
     ] = None,
 ) -> None:
-    """Answer from WARC files under their original hosts, as an HTTP forward proxy, until Ctrl-C.
+    """Serve WARC files under their original hosts, as an HTTP forward proxy, until Ctrl-C.
 
     Point a crawl at it with --set fetch.proxy=http://127.0.0.1:PORT.
     """

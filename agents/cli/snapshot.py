@@ -1,4 +1,4 @@
-"""``scentline snapshot``: what a crawl on Kafka knows, for the commands that read a data directory."""
+"""``scentline snapshot``: copy what a crawl on Kafka knows, for commands that read a data directory."""
 
 import typer
 
@@ -20,7 +20,7 @@ def snapshot(
 ) -> None:
     """Copy what a crawl on Kafka knows to a new data directory, for audit, explain, matches, state and harvest.
 
-    Only reads. Pages are left out. The crawl may go on meanwhile: what it does then is partly in.
+    Only reads. Pages are left out. The crawl may continue meanwhile; the copy has only part of that.
     """
     from agents.snapshot.take import take
 

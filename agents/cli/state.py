@@ -1,4 +1,4 @@
-"""``scentline state export|import``: what one crawl has learned starts another."""
+"""``scentline state export|import``: start a crawl with what another one has learned."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ from agents.cli.output import print_json
 state = typer.Typer(no_args_is_help=True)
 app.add_typer(state, name="state", help="Start a crawl with what another one has learned.")
 
-StateFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file of what was learned.")]
+StateFile = Annotated[Path, typer.Argument(metavar="FILE", help="File of the learned state.")]
 
 
 @state.callback()
@@ -30,9 +30,7 @@ def group() -> None:
 )
 def export(
     file: StateFile,
-    users: Annotated[
-        bool, typer.Option("--users/--no-users", help="With the users' pseudonyms, or without.")
-    ] = True,
+    users: Annotated[bool, typer.Option("--users/--no-users", help="Include the users' pseudonyms.")] = True,
     data: DataDirectory = None,
     as_json: AsJson = False,
     config: ConfigFile = None,
@@ -40,8 +38,8 @@ def export(
 ) -> None:
     """Write what a crawl has learned to a file, or replace one; a crawl may be running.
 
-    That is counts of words, URLs' parts and users, and the weights of the learned policy. Pages are not in it,
-    nor who a user is. The 100,000 features of largest effect are kept.
+    The file has counts of words, parts of URLs and users, and the weights of the learned policy: the 100,000
+    features with the largest effect. It has no pages and no users' identities.
     """
     from agents.reuse.exporting import export as run
 
@@ -66,16 +64,16 @@ def export(
 def import_(
     file: StateFile,
     weight: Annotated[
-        float, typer.Option(min=0.001, max=1, help="What the file's counts are multiplied by: evidence fades.")
+        float, typer.Option(min=0.001, max=1, help="Factor for the file's counts: evidence fades.")
     ] = 0.25,
     data: DataDirectory = None,
     as_json: AsJson = False,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Give the next crawl on a data directory what another one has learned; none may be running there.
+    """Give a data directory what another crawl has learned; no crawl may be running there.
 
-    Predicates are matched by name. A file that is given twice counts once, with the first weight.
+    Predicates are matched by name. A file that is imported twice counts once, with the first weight.
     """
     from agents.reuse.importing import import_state
 
@@ -87,7 +85,7 @@ def import_(
         print_json({"predicates": done.features, "repeated": done.repeated})
         return
     if done.repeated:
-        typer.echo(f"{settings.data} has had this file already: nothing was changed")
+        typer.echo(f"{settings.data} already has this file: nothing was changed")
         return
     for name, number in done.features.items():
         typer.echo(f"{name}: {number:,} features at weight {weight:g}")

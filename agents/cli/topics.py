@@ -1,4 +1,4 @@
-"""``scentline topics``: the topology, and the topics as they are at a Kafka broker."""
+"""``scentline topics``: the topology, and the topics at a Kafka broker."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from streams.settings import Settings
 
 Partitions = Annotated[
-    int | None, typer.Option(min=1, help="Partitions of each topic that shards: streams.partitions.")
+    int | None, typer.Option(min=1, help="Partitions of each sharded topic: streams.partitions.")
 ]
 Replication = Annotated[
     int | None, typer.Option(min=1, help="Brokers that keep each message: kafka.replication.")
 ]
 
 topics = typer.Typer(no_args_is_help=True)
-app.add_typer(topics, name="topics", help="The topics that messages travel on.")
+app.add_typer(topics, name="topics", help="List, make and check topics.")
 
 
 @topics.command("list", epilog=examples("topics list", "scentline topics list", "scentline topics list --json"))
 def show(file: ConfigFile = None, assignments: Assignments = None, as_json: AsJson = False) -> None:
-    """Print every topic: its partitions, key and record, how long it is kept, who writes and who reads."""
+    """Print every topic: partitions, key, record, retention, writers and readers."""
     from streams.topics import TOPICS, Topic
 
     partitions = load_settings(file, assignments).settings.streams.partitions
@@ -74,8 +74,8 @@ def create(
 ) -> None:
     """Make every topic and every table's changelog at a Kafka broker, with its retention and limits.
 
-    Topics that are there get the configuration that is declared; again is harmless. Their number of partitions
-    is fixed once made.
+    Existing topics get the declared configuration; running it again is harmless. The number of partitions can't
+    change later.
     """
     from agents.topics.create import create as run
 
@@ -105,9 +105,9 @@ def check(
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the topics at a Kafka broker with what is declared; only reads.
+    """Compare the topics at a Kafka broker with their declaration; only reads.
 
-    Prints what is missing or differs, and ends with status 1 when anything does.
+    Prints what is missing or differs, and exits with status 1 if anything does.
     """
     from agents.topics.differences import check as run
 
@@ -123,7 +123,7 @@ def check(
             ),
         )
     else:
-        typer.echo("every topic is as it is declared")
+        typer.echo("every topic is as declared")
     if found:
         raise typer.Exit(1)
 

@@ -1,4 +1,4 @@
-"""``scentline worker``: some of the roles of a crawl on Kafka."""
+"""``scentline worker``: run some roles of a crawl on Kafka."""
 
 from typing import Annotated
 
@@ -32,7 +32,7 @@ def worker(
     roles: Annotated[
         list[str],
         typer.Argument(
-            metavar="ROLE...", help="observe, browse, fetch, judge, frontier, learn, harvest; or all of them."
+            metavar="ROLE...", help="observe, browse, fetch, judge, frontier, learn, harvest, or all."
         ),
     ],
     predicates: PredicateTexts = None,
@@ -46,11 +46,11 @@ def worker(
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Play some of the roles of a crawl, beside any number of other workers, until SIGTERM or Ctrl-C.
+    """Run some roles of a crawl, beside any number of other workers, until SIGTERM or Ctrl-C.
 
-    Workers that play the same role share its partitions. Each needs a --data directory of its own. The topics
-    are made by scentline topics create; a worker waits for those that are missing. The options are those of
-    scentline crawl; give every worker the same.
+    Workers with the same role share its partitions. Each worker needs its own --data directory. `scentline
+    topics create` makes the topics; a worker waits for missing ones. Options mean the same as in `scentline
+    crawl`; give every worker the same.
     """
     from agents.worker.command import played, run
 

@@ -221,7 +221,7 @@ def test_explain_says_why_a_candidate_was_not_fetched(crawl: Crawl) -> None:
 
 def test_explain_of_a_url_that_was_never_met_is_an_error(crawl: Crawl) -> None:
     said = complaint(crawl.cwd, "explain", "http://nowhere.test/", "--data", "data")
-    assert said == "http://nowhere.test/: the crawl in data has never met this URL"
+    assert said == "http://nowhere.test/: the crawl in data does not know this URL"
 
 
 def test_the_audit_of_a_finished_crawl_is_clean(crawl: Crawl) -> None:

@@ -83,7 +83,7 @@ def test_a_page_that_is_not_kept_is_said_to_be_missing(crawl: Path, tmp_path: Pa
         "--predicate", 'tea="tea"', "--set", "keep.pages=none",
     )  # fmt: skip
     run = scentline(tmp_path, "matches", "tea", "--format", "warc", "--out", "tea.warc.gz")
-    assert (run.returncode, run.stderr) == (0, "2 of 2 pages are not kept\n")
+    assert (run.returncode, run.stderr) == (0, "2 of 2 pages are no longer kept\n")
 
 
 @pytest.mark.parametrize(

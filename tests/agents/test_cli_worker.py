@@ -12,7 +12,7 @@ BROKER = ("--broker", "kafka://127.0.0.1:9")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("judge",), "expected kafka://HOST:PORT, by --broker or the setting broker"),
+        (("judge",), "expected kafka://HOST:PORT from --broker or the setting broker"),
         (("judges", *BROKER), "no role 'judges'; expected some of observe, browse, fetch, judge"),
         (("fetch", *BROKER), "names no contact, so that nothing may be fetched"),
         (("judge", *BROKER, "--set", 'predicates.a=category("b")'), "predicate a asks for a category"),

@@ -107,7 +107,7 @@ def test_a_demo_that_is_told_to_end_does_and_the_next_one_starts_anew(
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert err.endswith("Interrupted. The next demo with the same --out starts anew.\n")
+    assert err.endswith("Interrupted. The next demo with the same --out starts over.\n")
     Output(tmp_path / "out").prepare()
     assert [path.name for path in (tmp_path / "out").iterdir()] == [".scentline-demo"]
 

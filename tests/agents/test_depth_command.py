@@ -233,7 +233,7 @@ def test_what_is_asked_for_in_vain_is_said(tmp_path: Path, arguments: list[str],
 def test_a_log_of_paths_without_a_site_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(line(1, 0, "/"))
     out = printed(tmp_path, "depth", "a.log")
-    assert "1 lines read; passed over: site 1" in out
+    assert "1 lines read; skipped: site 1" in out
 
 
 def test_another_run_replaces_its_own_files_only(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_an_interrupt_keeps_what_was_read(tmp_path: Path, program: tuple[str, ..
         process.send_signal(number)
         out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert "Interrupted: these are the figures of what was read until then." in out
+    assert "Interrupted: these figures cover what was read so far." in out
     (site,) = rows(tmp_path / "depths" / "sites.csv")
     assert int(site["views"]) > 100
 

@@ -167,7 +167,7 @@ def test_what_is_said_of_a_trap_names_it() -> None:
     row = PageRow(url=DEEP, depth=1, discovered=0, state="trapped", reason="21 path segments")
     told = describe(Explanation(row), threshold=-1000.0)
     assert told[1] == "state: trapped (21 path segments)"
-    assert told[-1].startswith("not fetched: a URL like this leads into a space without end")
+    assert told[-1].startswith("not fetched: this URL looks like part of an endless space")
 
 
 def test_what_is_said_of_a_spent_space_tells_how_often_nothing_came() -> None:

@@ -176,7 +176,7 @@ def test_lines_of_the_future_do_not_empty_the_window(files: Path, tmp_path: Path
     last = lines.splitlines()[-1]
     (tmp_path / "wild.log").write_text(lines + last.replace("/2024:", "/2999:") + "\n")
     out = printed(tmp_path, "news", "wild.log")
-    assert "1 page views are of the future or of before 1970" in out
+    assert "1 page views are in the future or before 1970" in out
     assert "2024-01-08 to 2024-02-16" in out
 
 
@@ -205,7 +205,7 @@ def test_a_signal_ends_the_reading_and_what_was_read_is_told(
         process.send_signal(number)
         out, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert "Interrupted: this is of the first" in errors
+    assert "Interrupted: these results cover the first" in errors
     assert "Traceback" not in errors
     assert "page views of" in out
     assert rows(tmp_path / "out" / "pages.csv")

@@ -107,7 +107,7 @@ def test_a_log_and_its_mirror_come_to_tables_and_pictures(files: Path, tmp_path:
 def test_without_a_mirror_what_needs_links_is_left_out_and_said(files: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     text = printed(files, "patterns", "forum.log.gz", "--site", "forum.test", "--out", str(out))
-    assert "what needs links is left out" in text
+    assert "orderings that need links are left out" in text
     assert not (out / "discovery.png").exists()
     assert {row["aim"] for row in rows(out / "orderings.csv")} == {"fetch"}
     assert all(row["mirror_coverage"] == "" for row in rows(out / "trees.csv"))

@@ -99,7 +99,7 @@ def test_what_is_fed_is_of_the_site_by_the_scheme_that_is_named(cwd: Path) -> No
 
 def test_a_crawl_without_a_log_has_no_use_for_a_site(cwd: Path) -> None:
     given = ("--seed", "http://example.org/", *PAGES, *EVERY_PAGE, "--site", "example.org")
-    assert complaint(cwd, "crawl", *given) == "--site: expected a log of that host, given as --log FILE"
+    assert complaint(cwd, "crawl", *given) == "--site needs a log of that host: give --log FILE"
 
 
 def test_a_setting_of_the_same_site_says_more() -> None:

@@ -102,7 +102,7 @@ def test_patterns_without_visits_are_left_out(tmp_path: Path, files: Path) -> No
     assert sorted(pages[1:]) == sorted([*LISTS, *ALL_TOPICS, *PROFILES])
     assert {row.state for row in pages_of(tmp_path / "data") if row.url in COPIES} == {"candidate"}
     said = printed(tmp_path, "explain", COPIES[0], "--data", "data", *options[2:])
-    assert "not fetched: users visit nothing like" in said
+    assert "not fetched: no visits match its pattern" in said
 
 
 def test_the_pattern_is_a_feature_that_can_be_recounted(tmp_path: Path, files: Path) -> None:

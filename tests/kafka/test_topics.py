@@ -107,7 +107,7 @@ def test_the_commands_print_what_was_done_and_what_differs(empty_kafka: str, tmp
     made = printed(tmp_path, "topics", "create", "--broker", empty_kafka, "--partitions", "2")
     assert made.splitlines()[:2] == ["name\tpartitions\tdone", "proxy-log\t2\tmade"]
     two = ("--broker", empty_kafka, "--partitions", "2")
-    assert printed(tmp_path, "topics", "check", *two) == "every topic is as it is declared\n"
+    assert printed(tmp_path, "topics", "check", *two) == "every topic is as declared\n"
     assert json.loads(printed(tmp_path, "topics", "check", *two, "--json")) == []
     delete(empty_kafka, "fetches")
     run = scentline(tmp_path, "topics", "check", *two)
