@@ -28,7 +28,7 @@ class HarvestParts:
         try:
             part = self._decode(value or b"")
         except RecordError as error:
-            log.warning("a part of the harvest that can't be read is passed over", reason=str(error))
+            log.warning("skipped a part of the harvest that can't be read", reason=str(error))
             return
         if 0 <= part.partition < self._partitions:
             self.take(part)

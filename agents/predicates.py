@@ -40,8 +40,8 @@ def check_judges(predicates: Mapping[str, Predicate], settings: JudgeSettings) -
     for name, predicate in predicates.items():
         if predicate.categories and not (settings.labels or settings.classifier or settings.python):
             raise ConfigurationError(
-                f"predicate {name} asks for a category: give --labels TSV, which tells them, "
-                "or set judge.classifier or judge.python"
+                f"predicate {name} needs a judge of categories: give --labels TSV, or set judge.classifier or "
+                "judge.python"
             )
 
 
@@ -51,8 +51,8 @@ def check_query(settings: FrontierSettings, predicates: Mapping[str, Predicate])
         return
     if not any(predicate.topic for predicate in predicates.values()):
         raise ConfigurationError(
-            f"frontier.query: {settings.query!r} has no words, and neither have the predicates; "
-            "expected what the ordering similarity looks for"
+            f"frontier.query: {settings.query!r} has no words, and neither do the predicates; "
+            "expected words for the ordering similarity"
         )
 
 
@@ -88,7 +88,7 @@ class Predicates:
             definition = read_definition(value or b"")
             predicate = parse(definition.expression)
         except (PredicateError, ValueError) as error:
-            log.warning("a definition that can't be read is passed over", reason=str(error))
+            log.warning("skipped a definition that can't be read", reason=str(error))
             return None
         self.definitions[definition.name] = definition
         self.active.pop(definition.name, None)

@@ -14,6 +14,6 @@ def check_not_forgetting(store: Store, what: str) -> None:
     """Raise `ConfigurationError` where the mark is in a partition of a table; ``what`` is what it hinders."""
     if store.get(FORGETTING) is not None:
         raise ConfigurationError(
-            f"{what}: forget-user is under way on this broker, or was interrupted: expected the same command "
-            "to be given once more, first of all"
+            f"{what}: forget-user is running on this broker, or was interrupted; run the same command again "
+            "first"
         )

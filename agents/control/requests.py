@@ -57,14 +57,14 @@ def defined(request: AddPredicate | ChangePredicate, known: PredicateDefinition 
     >>> defined(AddPredicate("sports", '"golf"'), sports)
     Traceback (most recent call last):
     ...
-    agents.control.requests.RefusedError: predicate sports is "ski" here: choose another name
+    agents.control.requests.RefusedError: predicate sports is already "ski" here: choose another name
     """
     name = request.name
     if known is not None and known.state == REMOVED:
         raise RefusedError(f"predicate {name} was removed here: choose another name")
     if isinstance(request, AddPredicate):
         if known is not None and known.expression != request.expression:
-            raise RefusedError(f"predicate {name} is {known.expression} here: choose another name")
+            raise RefusedError(f"predicate {name} is already {known.expression} here: choose another name")
         made = known or PredicateDefinition(name=name, expression=request.expression)
         return msgspec.structs.replace(made, share=request.share, kept=made.kept or request.kept)
     if known is None:

@@ -96,7 +96,7 @@ async def _crawl(
 
 def _check_files(options: CrawlOptions) -> None:
     if options.follow and not options.logs:
-        raise ConfigurationError("--follow: expected a log to follow, given as --log FILE")
+        raise ConfigurationError("--follow needs a log: give --log FILE")
     check_followed(options.logs if options.follow else ())
     for path in options.archives:
         if not path.is_file():

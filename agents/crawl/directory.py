@@ -23,13 +23,13 @@ def make_directory(data: Path) -> None:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         _close_to_others(data)
     except OSError as error:
-        raise ConfigurationError(f"data {data}: can't be made a directory: {error.strerror}") from error
+        raise ConfigurationError(f"data {data}: can't create the directory: {error.strerror}") from error
     try:
         # Tried, not asked: root may do everything, except where the file system can't.
         tempfile.TemporaryFile(dir=data).close()
     except OSError as error:
         raise ConfigurationError(
-            f"data {data}: can't be written to ({error.strerror}); expected a directory of one's own"
+            f"data {data}: can't write there ({error.strerror}); expected a directory of yours"
         ) from error
 
 

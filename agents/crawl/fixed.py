@@ -41,7 +41,7 @@ def keep_fixed(settings: Settings) -> None:
     difference = None if held is None else _difference(held, given)
     if difference is not None:
         known, asked = difference
-        raise ConfigurationError(f"{data} holds a crawl {known}: give one {asked} a --data of its own")
+        raise ConfigurationError(f"{data} holds a crawl {known}: give one {asked} its own --data")
     if given.depth:
         _write(data / DEPTH, [given.depth])
     if given.extras:

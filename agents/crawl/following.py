@@ -24,7 +24,7 @@ log = EventLog("observe")
 def check_followed(sources: Sequence[str]) -> None:
     """Raise `ConfigurationError` for what can't be followed."""
     if "-" in sources:
-        raise ConfigurationError("--follow: - is standard input, which is followed anyway; expected files")
+        raise ConfigurationError("--follow: standard input is followed anyway; expected files, not -")
 
 
 class Following:

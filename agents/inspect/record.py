@@ -123,7 +123,7 @@ class _Points:
                     yield point
                 elif not self._noted:
                     self._noted = True
-                    log.warning("points of an earlier release are left out: each is of one partition alone")
+                    log.warning("left out points of an earlier release: each covers only one partition")
 
 
 def harvest_points(journal: Journal) -> Iterator[HarvestPoint]:

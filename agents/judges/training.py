@@ -23,7 +23,7 @@ def train(examples: Examples, out: Path) -> Holdout:
     if len(categories) < 2:
         raise ClassifierError(
             f"{len(examples.found)} examples of {len(categories)} categories: "
-            "expected at least two, one of them for all other pages"
+            "expected at least two, one of them for other pages"
         )
     holdout = held_out(examples.found, Random(SEED))
     classifier = Classifier()

@@ -51,7 +51,7 @@ def _records(path: Path) -> Iterator[tuple[int, ArcWarcRecord]]:
         return
     except ArchiveError as error:
         if path.stat().st_size:  # else the crawl has just begun it
-            log.warning("a file of kept pages can't be read to its end", reason=str(error))
+            log.warning("a file of kept pages can't be read completely", reason=str(error))
 
 
 def _member(path: Path, offset: int) -> bytes:

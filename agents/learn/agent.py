@@ -97,9 +97,7 @@ class LearnAgent(Handler[LearnRow]):
         if self._models.start(shard, start):
             self._learned[start.predicate] = shard
         else:
-            log.info(
-                "has learned already: an earlier crawl's weights are passed over", predicate=start.predicate
-            )
+            log.info("has learned already: ignored an earlier crawl's weights", predicate=start.predicate)
 
     def _inherit(self, shard: LearnShard, prior: Prior) -> None:
         self._store(shard)
@@ -111,7 +109,7 @@ class LearnAgent(Handler[LearnRow]):
         self._telling[shard].inherited()
         if prior.feature == BASE:
             for name in sorted(prior.counts.keys() - self._predicates):
-                log.warning("an earlier crawl's predicate is none of this one: passed over", predicate=name)
+                log.warning("skipped an earlier crawl's predicate that this one doesn't have", predicate=name)
 
     def committed(self, shard: Shard[LearnRow]) -> None:
         """Have what the group changed told, and report what was forgotten."""

@@ -171,8 +171,8 @@ class Observer:
         if counted != who and not self._counts.crowded:
             self._counts.crowded = True
             _log.warning(
-                "observe: an address has more than %d users in the log: further ones count as the address; "
-                "where many people share one, set observe.client_users and observe.client_rate to 0",
+                "observe: an address has more than %d users in the log; further ones count as the address. If "
+                "many people share an address, set observe.client_users and observe.client_rate to 0",
                 self._settings.client_users,
             )
         return counted
@@ -260,8 +260,8 @@ class Observer:
         filtered = self._counts.filtered
         if reason == "site" and reason not in filtered:
             _log.warning(
-                "observe: the log has lines with a path only and no site is set: they are left out; name it "
-                "with --site example.org, or by observe.base_url"
+                "observe: left out lines with only a path, because no site is set: name it with --site "
+                "example.org or observe.base_url"
             )
         filtered[reason] = filtered.get(reason, 0) + 1
         return Filtered(reason)

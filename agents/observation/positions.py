@@ -25,7 +25,7 @@ class Positions:
             try:
                 position = self._decode(value)
             except RecordError as error:
-                log.warning("a log's position that can't be read is passed over", reason=str(error))
+                log.warning("skipped a log's position that can't be read", reason=str(error))
                 return
             self._lines[key.decode(errors="replace")] = (
                 position.line if position.reading == self._reading else 0

@@ -37,7 +37,7 @@ def user_key(settings: ObserveSettings, kept: Path) -> bytes:
     known = kept_key(kept)
     _log.warning(
         "observe: no key for the users' pseudonyms (observe.user_key, SCENTLINE_OBSERVE__USER_KEY): using a "
-        "random one, kept beside the crawl's data in %s; who has both can undo the pseudonyms",
+        "random one, kept beside the crawl's data in %s; whoever has both can undo the pseudonyms",
         kept.name,
     )
     if known is not None:
@@ -71,8 +71,8 @@ def kept_key(kept: Path) -> bytes | None:
         key = file.read(_MOST_BYTES)
     if not key.strip(_NOTHING):
         raise ConfigurationError(
-            f"{kept}: an empty file, expected the key of the users' pseudonyms; put the key back, or delete "
-            "the file where no log was fed yet"
+            f"{kept}: the file is empty, expected the key of the users' pseudonyms; put the key back, or "
+            "delete the file if no log was fed yet"
         )
     return key
 
@@ -85,12 +85,12 @@ def _close_to_others(kept: Path, number: int) -> None:
         os.fchmod(number, 0o600)
     except OSError as error:
         raise ConfigurationError(
-            f"{kept}: others may {'write' if mode & 0o022 else 'read'} the key; expected a file for its owner "
-            f"alone (mode 600), and it can't be made one: {error.strerror}"
+            f"{kept}: others can {'write' if mode & 0o022 else 'read'} the key; expected mode 600, which "
+            f"can't be set: {error.strerror}"
         ) from error
     _log.warning(
-        "observe: others could %s the key of the users' pseudonyms, %s: it is its owner's alone now; whoever "
-        "has it can undo the pseudonyms",
+        "observe: others could %s the key of the users' pseudonyms, %s; only its owner can now. Whoever has "
+        "the key can undo the pseudonyms",
         "write" if mode & 0o022 else "read",
         kept.name,
     )

@@ -80,8 +80,8 @@ def check_nobody_works(admin: Admin) -> None:
     for group, members in admin.members(map(group_of, INBOXES)).items():
         if members:
             raise UnrestError(
-                f"forget-user: {group} has {members} live members; expected all workers to be stopped (one "
-                "that was killed counts until kafka.session_seconds are over)"
+                f"forget-user: {group} has {members} live members; stop all workers first (a killed one counts "
+                "for kafka.session_seconds)"
             )
 
 
@@ -90,8 +90,8 @@ def check_taken_in(settings: Settings) -> None:
     for each in lags(settings, CONCERNED):
         if each.lag:
             raise UnrestError(
-                f"forget-user: {each.group} has not taken in {each.lag} messages of {each.topic}/"
-                f"{each.partition}; expected 0: start the workers, wait until scentline lag says so, stop them"
+                f"forget-user: {each.group} has not absorbed {each.lag} messages of {each.topic}/"
+                f"{each.partition}; start the workers, wait until scentline lag shows 0, and stop them"
             )
 
 
@@ -156,8 +156,8 @@ def forget_user_on_kafka(settings: Settings, user: str, is_name: bool, progress:
             return asyncio.run(_Forgetting(settings, admin, partitions, progress).run(old))
         except FencedError as error:
             raise UnrestError(
-                f"forget-user: {error}; expected no worker to be started meanwhile: stop them, and give the "
-                "same command once more"
+                f"forget-user: {error}; no worker may start meanwhile: stop them, and run the same "
+                "command again"
             ) from error
 
 

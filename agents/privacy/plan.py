@@ -70,7 +70,7 @@ def choose(old: str, bounds: Bounds, partitions: int) -> Replacement:
             for name in (str, user_feature)
         ):
             return Replacement(old, new)
-    raise ConfigurationError("forget-user: no pseudonym is left that the user's could be replaced by")
+    raise ConfigurationError("forget-user: found no pseudonym to replace the user's")
 
 
 def pending(data: Path) -> Replacement | None:
@@ -93,7 +93,7 @@ def check_nothing_pending(data: Path) -> None:
     """Raise `ConfigurationError` where a replacement was interrupted: it must be done before anything else."""
     if pending(data) is not None:
         raise ConfigurationError(
-            f"data {data}: forget-user was interrupted here; expected the same command once more, first of all"
+            f"data {data}: forget-user was interrupted here; run the same command again first"
         )
 
 
@@ -103,15 +103,13 @@ def pseudonym_of(settings: Settings, user: str, is_name: bool) -> str:
     Raises `ConfigurationError` where it can't be told.
     """
     if not is_name and not is_pseudonym(user):
-        raise ConfigurationError(
-            "forget-user: --pseudonym takes 16 hexadecimal digits, as the topics have them"
-        )
+        raise ConfigurationError("forget-user: --pseudonym takes 16 hexadecimal digits, as in the topics")
     if not is_name:
         return user
     key = key_of(settings)
     if key is None:
         raise ConfigurationError(
-            "forget-user: no key of the pseudonyms; expected observe.user_key as it was when the log was fed"
+            "forget-user: no key of the pseudonyms; expected the observe.user_key that the log was fed with"
         )
     return Pseudonyms(key).of(user)
 

@@ -79,7 +79,7 @@ def _state(journal: Journal, settings: Settings, users: bool, most: int) -> Stat
     counts = [_all_cells(part) for part in parts.values()]
     bases = next((found[BASE] for found in counts if BASE in found), {})
     if not bases:
-        raise LearnedStateError(f"{settings.data}: the crawl there has judged no page, expected at least one")
+        raise LearnedStateError(f"{settings.data}: the crawl there has judged no pages, expected at least one")
     found: dict[str, list[Entry]] = {name: [] for name in bases}
     for name, entry in _entries(chain.from_iterable(map(dict.items, counts)), bases, users):
         if len(found[name]) < most:

@@ -58,7 +58,7 @@ def read_encoder(directory: Path) -> Encoder:
             raise EncoderError(f"{directory / CONFIG}: {name} is {found!r}, expected {expected!r}")
     tokenizer = directory / TOKENIZER
     if tokenizer.exists() and not _json(tokenizer, _Tokenizer).do_lower_case:
-        raise EncoderError(f"{tokenizer}: the model knows capitals; expected one in lower case")
+        raise EncoderError(f"{tokenizer}: the model is cased; expected a lower-case one")
     vocabulary = _vocabulary(directory / VOCABULARY, config.vocab_size)
     shape = Shape(
         layers=config.num_hidden_layers,
@@ -77,7 +77,7 @@ def _bert(path: Path, shape: Shape) -> Bert:
         from safetensors.numpy import load_file
     except ImportError as error:
         raise EncoderError(
-            "reading a model takes the package safetensors: pip install 'scentline[semantic]'"
+            "reading a model needs the package safetensors: pip install 'scentline[semantic]'"
         ) from error
     try:
         return Bert(shape, load_file(path))
@@ -94,7 +94,7 @@ def _vocabulary(path: Path, size: int) -> list[str]:
     if len(vocabulary) != size:
         raise EncoderError(f"{path}: {len(vocabulary)} lines, expected {size}, as {CONFIG} says")
     if len(set(vocabulary)) != size:
-        raise EncoderError(f"{path}: a piece is there twice, expected each once")
+        raise EncoderError(f"{path}: a piece occurs twice, expected each once")
     return vocabulary
 
 

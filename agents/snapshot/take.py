@@ -88,7 +88,7 @@ class _Copying:
                 if outcome.policy not in (rule, INSTANT):
                     raise ConfigurationError(
                         f"snapshot: the crawl has the policy {outcome.policy}, the settings have {rule}; "
-                        "expected the settings of its workers"
+                        "use the workers' settings"
                     )
 
     def _table(self, changelog: str, table: str, partition: int) -> int:

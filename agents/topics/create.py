@@ -58,12 +58,12 @@ def _refuse(wrong: Sequence[Difference]) -> None:
     for topic, what, expected, found in wrong:
         if what == "partitions":
             raise TopicsError(
-                f"{topic} has {found} partitions, expected {expected}. Their number is fixed once made, for it "
-                f"decides where a row lies: go on with --partitions {found}, or delete the topics and the "
-                "workers' data directories and begin anew"
+                f"{topic} has {found} partitions, expected {expected}. The number can't change, because it "
+                f"decides where each row lives: continue with --partitions {found}, or delete the topics and "
+                "the workers' data directories and start over"
             )
         if what == "replication":
             raise TopicsError(
-                f"{topic} has {found} replicas, expected {expected}: go on with --replication {found}, or move "
-                "its partitions with Kafka's kafka-reassign-partitions.sh"
+                f"{topic} has {found} replicas, expected {expected}: continue with --replication {found}, or "
+                "move its partitions with Kafka's kafka-reassign-partitions.sh"
             )

@@ -43,8 +43,8 @@ def check_contact(settings: FetchSettings, seeds: Iterable[str]) -> None:
         if not guard.allows_host(host(seed)):
             raise ConfigurationError(
                 f"fetch.user_agent: {settings.user_agent!r} names no contact, which a crawl of the open web "
-                "needs; expected a URL or a mail address of yours, such as "
-                "fetch.user_agent='MyBot/1.0 (+https://my.site/bot)'. Without one, only the hosts named in "
+                "needs; expected your URL or e-mail address, such as "
+                "fetch.user_agent='MyBot/1.0 (+https://my.site/bot)'. Without one, only the hosts in "
                 "fetch.allow can be crawled"
             )
 

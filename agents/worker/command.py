@@ -53,8 +53,8 @@ def _check(settings: Settings, roles: tuple[str, ...]) -> None:
         check_judges(predicates, settings.judge)
     if "fetch" in roles and stays_home(settings.fetch) and not settings.fetch.allow:
         raise ConfigurationError(
-            f"fetch.user_agent: {settings.fetch.user_agent!r} names no contact, so that nothing may be "
-            "fetched; expected a URL or a mail address of yours, or the hosts that may be asked in fetch.allow"
+            f"fetch.user_agent: {settings.fetch.user_agent!r} names no contact, so nothing may be "
+            "fetched; expected your URL or e-mail address, or hosts in fetch.allow"
         )
 
 
@@ -65,8 +65,8 @@ def _key(settings: Settings, roles: tuple[str, ...]) -> bytes:
         return key.get_secret_value().encode()
     if "observe" in roles:
         raise ConfigurationError(
-            "observe.user_key: not given; expected the key of the users' pseudonyms, the same for every "
-            "worker, in SCENTLINE_OBSERVE__USER_KEY"
+            "observe.user_key: missing; expected the key of the users' pseudonyms in "
+            "SCENTLINE_OBSERVE__USER_KEY, the same for every worker"
         )
     return token_bytes(32)
 

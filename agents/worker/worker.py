@@ -177,7 +177,7 @@ class Worker:
         try:
             told = self._interests(value)
         except RecordError as error:
-            log.warning("interests that can't be read are passed over", reason=str(error))
+            log.warning("skipped interests that can't be read", reason=str(error))
             return
         for hear in self._hearers:
             hear(told)
@@ -188,7 +188,7 @@ class Worker:
             known = self.predicates.definitions.get(name)
             definition = known or PredicateDefinition(name=name, expression=expression)
             if definition.state == REMOVED:
-                log.warning("a predicate of the settings was removed here, and stays so", predicate=name)
+                log.warning("a predicate of the settings was removed here, and stays removed", predicate=name)
                 continue
             definition = msgspec.structs.replace(definition, expression=expression)
             if definition != known:

@@ -75,7 +75,7 @@ def _check_name(predicate: str, feature: str) -> None:
         raise LearnedStateError(f"predicate {predicate}: feature {feature!r} is another predicate's")
     if feature[:2] == USER and not _PSEUDONYM.fullmatch(feature[2:]):
         raise LearnedStateError(
-            f"predicate {predicate}: a user is named otherwise than by 16 hexadecimal digits, a pseudonym"
+            f"predicate {predicate}: a user's name is not a pseudonym of 16 hexadecimal digits"
         )
 
 

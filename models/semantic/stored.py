@@ -67,7 +67,7 @@ def _checked(stored: _Stored) -> SemanticTable:
         if not 1 <= number <= most:
             raise SemanticTableError(f"semantic table: {number} {name}, expected 1 to {most}")
     if len(set(stored.pieces)) != pieces:
-        raise SemanticTableError("semantic table: a piece is there twice, expected each once")
+        raise SemanticTableError("semantic table: a piece occurs twice, expected each once")
     for name, data, expected in (
         ("vectors", stored.vectors, pieces * size),
         ("scales", stored.scales, 4 * pieces),

@@ -151,7 +151,7 @@ def test_another_policy_asks_for_data_of_its_own(crawl: Crawl, tmp_path: Path) -
     shutil.copytree(crawl.cwd, tmp_path, dirs_exist_ok=True)
     line = complaint(tmp_path, *crawl.command, "--policy", "breadth-first", **crawl.variables)
     assert "data holds a crawl with the policy learned" in line
-    assert "--data of its own" in line
+    assert "its own --data" in line
 
 
 def test_harvest_prints_the_newest_point_of_each_predicate(crawl: Crawl) -> None:
@@ -323,18 +323,18 @@ ALLOWED = ("--set", "fetch.allow=a.test")
         ((*WORD, "--seed", "ftp://a.test/"), "--seed 'ftp://a.test/' can't be crawled; expected an http"),
         ((*SEED, "--predicate", "word"), "--predicate 'word': expected NAME=EXPR"),
         ((*SEED, "--predicate", 'a b="word"'), "predicates.a b can't be"),
-        ((*SEED, "--predicate", 'a=category("A")'), "predicate a asks for a category: give --labels"),
+        ((*SEED, "--predicate", 'a=category("A")'), "predicate a needs a judge of categories: give --labels"),
         ((*SEED, *WORD, "--archive", "no.warc.gz"), "--archive no.warc.gz: there is no such file"),
         ((*SEED, *WORD, "--log", "no.log"), "log no.log can't be opened: No such file"),
         ((*WORD, "--log", "no.log"), "log no.log can't be opened: No such file"),
         ((*SEED, *WORD, *ALLOWED, "--labels", "no.tsv"), "labels no.tsv: expected a readable TSV file"),
         (
             (*SEED, *WORD, *ALLOWED, "--data", "/dev/null"),
-            "data /dev/null: can't be made a directory: File exists",
+            "data /dev/null: can't create the directory: File exists",
         ),
         (
             (*SEED, *WORD, *ALLOWED, "--data", "/dev/null/x"),
-            "data /dev/null/x: can't be made a directory: Not a dir",
+            "data /dev/null/x: can't create the directory: Not a dir",
         ),
         ((*SEED, *WORD, "--policy", "magic"), "frontier.policy can't be 'magic': expected 'learned', "),
         ((*SEED, *WORD, "--set", "frontier.budgte=1"), "did you mean frontier.budget?"),

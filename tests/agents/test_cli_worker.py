@@ -14,8 +14,8 @@ BROKER = ("--broker", "kafka://127.0.0.1:9")
     [
         (("judge",), "expected kafka://HOST:PORT from --broker or the setting broker"),
         (("judges", *BROKER), "no role 'judges'; expected some of observe, browse, fetch, judge"),
-        (("fetch", *BROKER), "names no contact, so that nothing may be fetched"),
-        (("judge", *BROKER, "--set", 'predicates.a=category("b")'), "predicate a asks for a category"),
+        (("fetch", *BROKER), "names no contact, so nothing may be fetched"),
+        (("judge", *BROKER, "--set", 'predicates.a=category("b")'), "predicate a needs a judge of categories"),
     ],
 )
 def test_a_wrong_option_is_one_line(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

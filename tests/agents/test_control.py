@@ -209,7 +209,7 @@ def test_a_predicate_that_asks_for_a_category_which_nobody_tells_is_refused(runt
     spool = Spool(runtime.settings.data)
     name = spool.put(AddPredicate("sport", 'category("Sport")'))
     assert looked(runtime).active == {}
-    with pytest.raises(RefusedError, match="asks for a category"):
+    with pytest.raises(RefusedError, match="needs a judge of categories"):
         spool.wait(name, 1)
 
 

@@ -339,13 +339,13 @@ def test_reuse_hands_the_state_of_a_first_crawl_to_a_second_one() -> None:
 
 def test_reuse_without_a_policy_that_can_is_refused(files: Path) -> None:
     text = complaint(files, *command("--reuse", "--policy", "random", "--out", "reuse"))
-    assert text.startswith("--reuse: none of the policies takes up what another crawl has learned")
+    assert text.startswith("--reuse: none of the policies can reuse a crawl's state")
 
 
 def test_reuse_takes_one_log_or_two(files: Path) -> None:
     logs = ["--log", "access.log.gz"] * 2
     text = complaint(files, *command("--reuse", *logs, "--out", "reuse"))
-    assert text == "--reuse: got 3 logs, expected one, which is cut in two, or two"
+    assert text == "--reuse: got 3 logs, expected two, or one to split"
 
 
 def test_spread_work_gives_every_result_once() -> None:

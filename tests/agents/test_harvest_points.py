@@ -58,7 +58,7 @@ def test_the_command_says_that_points_of_single_partitions_are_left_out(tmp_path
     a_directory(tmp_path / "data", 2, [*OLD, *NEW])
     ended = scentline(tmp_path, "harvest", "--data", "data")
     assert [line.split("\t")[:2] for line in ended.stdout.splitlines()[1:]] == [["news", "10"]]
-    assert "points of an earlier release are left out: each is of one partition alone" in ended.stderr
+    assert "left out points of an earlier release: each covers only one partition" in ended.stderr
 
 
 def test_what_is_no_point_is_left_out(tmp_path: Path) -> None:

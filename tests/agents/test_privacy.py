@@ -314,7 +314,7 @@ def test_a_replacement_stays_in_its_partitions_and_bounds() -> None:
         assert bounds.above < int(new, 16) < bounds.below
         for prefix in ("", "u:"):
             assert partition_of(prefix + new, 5) == partition_of(prefix + old, 5)
-    with pytest.raises(ConfigurationError, match="no pseudonym is left"):
+    with pytest.raises(ConfigurationError, match="found no pseudonym"):
         choose(old, Bounds(int(old, 16) - 1, int(old, 16) + 1), 1)
 
 

@@ -90,9 +90,9 @@ def test_an_empty_key_is_refused_in_one_line(tmp_path: Path) -> None:
         (tmp_path / KEY_FILE).write_bytes(content)
         (tmp_path / KEY_FILE).chmod(0o600)
         said = complaint(tmp_path, "feed", "access.log", "--data", ".", SCENTLINE_OBSERVE__USER_KEY="")
-        assert "an empty file, expected the key" in said
+        assert "the file is empty, expected the key" in said
         assert "\n" not in said
-        with pytest.raises(ConfigurationError, match="an empty file, expected the key"):
+        with pytest.raises(ConfigurationError, match="the file is empty, expected the key"):
             key_of(Settings(data=tmp_path))
 
 

@@ -66,7 +66,7 @@ def test_what_is_no_encoder_is_refused_in_one_line(tmp_path: Path) -> None:
     assert "3 heads, expected a divisor" in refused(num_attention_heads=3)
     assert "no tensor encoder.layer.2" in refused(num_hidden_layers=3)
     (model / "tokenizer_config.json").write_text('{"do_lower_case": false}')
-    assert "the model knows capitals" in refused()
+    assert "the model is cased" in refused()
     (model / "tokenizer_config.json").unlink()
     (model / "vocab.txt").write_text("word\n" * 40)
     assert "there twice" in refused()
@@ -184,7 +184,7 @@ def test_a_state_has_the_weights_of_meanings_but_no_subjects(files: Path, crawle
 def test_a_crawl_goes_on_with_a_table_or_without_as_it_began(files: Path, crawled: tuple[str, ...]) -> None:
     said = complaint(files, *crawled)
     assert said == (
-        "crawled holds a crawl with word meanings: give one without learn.semantic a --data of its own"
+        "crawled holds a crawl with word meanings: give one without learn.semantic its own --data"
     )
     plain = (*crawled, "--data", "plain", "--budget", "5")
     printed(files, *plain)

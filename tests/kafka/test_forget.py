@@ -252,7 +252,7 @@ def test_a_worker_that_starts_meanwhile_goes_no_further_and_the_same_command_com
 
     async def held(changelogs: Changelogs, replacement: Replacement) -> None:
         await hold(changelogs, replacement)
-        with pytest.raises(ConfigurationError, match="forget-user is under way on this broker, or was inter"):
+        with pytest.raises(ConfigurationError, match="forget-user is running on this broker, or was inter"):
             await open_tables(settings, ("browse",))
 
     monkeypatch.setattr(Changelogs, "hold", held)
@@ -260,7 +260,7 @@ def test_a_worker_that_starts_meanwhile_goes_no_further_and_the_same_command_com
         forgotten(settings)
     assert USER not in str(told.value)
     monkeypatch.undo()
-    with pytest.raises(ConfigurationError, match="snapshot: forget-user is under way"):
+    with pytest.raises(ConfigurationError, match="snapshot: forget-user is running"):
         take(settings.model_copy(update={"data": tmp_path / "snapshot"}), lambda _: None)
     under_way = frozenset().union(*names(settings)) - {USER}
     assert forgotten(settings).entries == 3
@@ -273,7 +273,7 @@ def test_it_waits_for_nobody_who_has_not_taken_in_what_names_a_user(empty_kafka:
     pack = encode(AccessPack(facts=[(0, 0, Access(USER, "http://a.example/", 1.0))]))
     send(empty_kafka, "accesses", 0, [pack, pack])
     send(empty_kafka, "proxy-log", 0, [b"a line"] * 5)
-    with pytest.raises(UnrestError, match="scentline-browse has not taken in 2 messages of accesses/0"):
+    with pytest.raises(UnrestError, match="scentline-browse has not absorbed 2 messages of accesses/0"):
         forgotten(settings)
     commit(empty_kafka, "scentline-browse", "accesses", 0, 2)
     commit(empty_kafka, "scentline-observe", "proxy-log", 0, 3)

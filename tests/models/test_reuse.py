@@ -265,7 +265,7 @@ def test_a_file_that_decompresses_to_too_much_is_refused(monkeypatch: pytest.Mon
         (with_snow(features={"z:a": [1, 1]}), "feature 'z:a'"),
         (with_snow(features={"l:tea:1": [1, 1]}), "is another predicate's"),
         (with_snow(features={"r:tea": [1, 1]}), "is another predicate's"),
-        (with_snow(features={"u:192.0.2.7": [1, 1]}), "named otherwise than by 16 hexadecimal digits"),
+        (with_snow(features={"u:192.0.2.7": [1, 1]}), "not a pseudonym of 16 hexadecimal digits"),
         (with_body(lambda body: body | {"learned": body["learned"] * 2}), "4 predicates with 2 names"),
         (with_combining(names=[]), "0 inputs, expected 1 to 200"),
         (with_combining(names=["a"] * 20), "each named once"),

@@ -91,13 +91,10 @@ def _check(options: Options) -> None:
     for source in options.logs:
         LogFile(source).close()
     if options.reuse and len(options.logs) not in (1, 2):
-        raise ConfigurationError(
-            f"--reuse: got {len(options.logs)} logs, expected one, which is cut in two, or two"
-        )
+        raise ConfigurationError(f"--reuse: got {len(options.logs)} logs, expected two, or one to split")
     if options.reuse and REUSABLE.keys().isdisjoint(options.policies):
         raise ConfigurationError(
-            f"--reuse: none of the policies takes up what another crawl has learned; expected one of "
-            f"{', '.join(REUSABLE)}"
+            f"--reuse: none of the policies can reuse a crawl's state; expected one of {', '.join(REUSABLE)}"
         )
 
 

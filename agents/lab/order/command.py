@@ -75,7 +75,7 @@ def _compare(
 ) -> Results:
     web = read_web(options.path, options.chosen, settings, options.processes, bars)
     if topics and not web.texts:
-        raise ConfigurationError(f"--topic: {options.path} has links alone, expected an archive of pages")
+        raise ConfigurationError(f"--topic: {options.path} has only links, expected an archive of pages")
     jobs = [Job(BREADTH_FIRST), Job(BACKLINK), Job(PAGERANK)]
     if web.has_urls:
         jobs.append(Job(LOCATION))

@@ -157,13 +157,13 @@ async def persist(client: AIOKafkaClient, what: str, attempt: Callable[[], Await
                 raise
             if time.monotonic() >= tell:
                 tell = time.monotonic() + TELL_SECONDS
-                log.warning("a broker does not do it; asking again", what=what, reason=type(error).__name__)
+                log.warning("a broker failed; trying again", what=what, reason=type(error).__name__)
             await client.force_metadata_update()
             await asyncio.sleep(pause)
             pause = min(2 * pause, MOST_SECONDS)
         else:
             if tell > since + QUIET_SECONDS:
-                log.info("the broker does it again", what=what, seconds=round(time.monotonic() - since, 1))
+                log.info("the broker works again", what=what, seconds=round(time.monotonic() - since, 1))
             return found
 
 

@@ -217,7 +217,7 @@ class Consumer(driver.Consumer):
         self._kept[tp] = first
         if first > due:
             lost = {"topic": tp.topic, "partition": tp.partition, "lost": min(first, offset) - due}
-            log.error("messages were lost: the broker keeps them no more", **lost)
+            log.error("messages were lost: they expired at the broker", **lost)
         if first < offset:
             self._next[tp] = max(first, due)
         return first >= offset

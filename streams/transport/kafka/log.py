@@ -101,16 +101,16 @@ async def _probe(settings: Settings, address: str) -> None:
     except ssl.SSLCertVerificationError as error:
         raise KafkaError(
             f"{where}: its certificate is not trusted ({error.verify_message}); expected one "
-            "that kafka.ca_file vouches for, made out for that host"
+            "for that host, signed by kafka.ca_file"
         ) from None
     except ssl.SSLError as error:
-        raise KafkaError(f"{where}: no TLS ({error.reason}); is kafka.security what it expects?") from None
+        raise KafkaError(f"{where}: no TLS ({error.reason}); check kafka.security") from None
     except OSError as error:
         raise _silent(where, settings, error) from None
     except _REFUSED:
         await _close(connection)
         raise KafkaError(
-            f"{where}: it refuses kafka.username with that password by {settings.kafka.sasl_mechanism}"
+            f"{where}: it refuses kafka.username and password ({settings.kafka.sasl_mechanism})"
         ) from None
     except ClientError as error:
         await _close(connection)
