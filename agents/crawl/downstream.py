@@ -59,4 +59,4 @@ class Downstream:
         except KafkaError as error:
             return self.most + 1, f"waiting until it can be seen what waits: {error}"
         (group, topic), waiting = max(found.items(), key=lambda item: item[1])
-        return waiting, f"waiting for {group}: {waiting} messages of {topic} are not taken in yet"
+        return waiting, f"waiting for {group}: {waiting} messages of {topic} are not absorbed yet"

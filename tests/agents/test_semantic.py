@@ -183,9 +183,7 @@ def test_a_state_has_the_weights_of_meanings_but_no_subjects(files: Path, crawle
 
 def test_a_crawl_goes_on_with_a_table_or_without_as_it_began(files: Path, crawled: tuple[str, ...]) -> None:
     said = complaint(files, *crawled)
-    assert said == (
-        "crawled holds a crawl with word meanings: give one without learn.semantic its own --data"
-    )
+    assert said == "crawled holds a crawl with word meanings: give one without learn.semantic its own --data"
     plain = (*crawled, "--data", "plain", "--budget", "5")
     printed(files, *plain)
     assert "plain holds a crawl without word meanings: give one with learn" in complaint(files, *plain, *TABLE)

@@ -161,7 +161,7 @@ def test_the_feeding_of_a_log_waits_until_it_is_taken_in(crawl: Crawl, broker: B
     with running(crawl.directory, *arguments) as feeder:
         assert feeder.stderr is not None
         said = feeder.stderr.readline()
-        assert "waiting for scentline-browse: 6 messages of accesses are not taken in yet" in said
+        assert "waiting for scentline-browse: 6 messages of accesses are not absorbed yet" in said
         assert settled(crawl.ends)[ACCESSES.name] == 6
         broker.kill()
         while "waiting until it can be seen what waits" not in said:
