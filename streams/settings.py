@@ -274,7 +274,7 @@ class FetchSettings(Section):
     user_agent: str = Field(
         "Scentline/0.1 (+https://example.org/scentline)",
         description="User-Agent with your contact, a URL or an e-mail address. Without one, only the hosts of "
-        "fetch.allow and a proxy on this machine are asked.",
+        "fetch.allow and a proxy on this machine are contacted.",
     )
     proxy: str | None = Field(None, description="Forward proxy for every fetch, such as http://localhost:3128.")
     delay_seconds: Annotated[float, Field(ge=0)] = Field(
@@ -302,16 +302,15 @@ class FetchSettings(Section):
     )
     sitemap_urls: Count = Field(10_000, description="URLs taken from the sitemaps of a host.")
     allow: tuple[str, ...] = Field(
-        (), description="Hosts and addresses that may be asked although they are not on the open internet."
+        (), description="Hosts and addresses to allow although they are not on the open internet."
     )
     deny: tuple[str, ...] = Field(
         (),
-        description="Hosts (with subdomains), addresses and networks that are never asked; overrides "
-        "fetch.allow.",
+        description="Hosts (with subdomains), addresses and networks to refuse; overrides fetch.allow.",
     )
     ports: tuple[Annotated[int, Field(ge=1, le=65_535)], ...] = Field(
         (),
-        description="Ports that may be asked, such as 80 and 443; empty: all except those that browsers "
+        description="Ports to allow, such as 80 and 443; empty: all except those that browsers "
         "block, such as 22 and 25.",
     )
 
