@@ -25,4 +25,4 @@ def test_a_wrong_option_is_one_line(tmp_path: Path, arguments: tuple[str, ...], 
 
 def test_who_observes_needs_the_key_of_the_pseudonyms(tmp_path: Path) -> None:
     said = complaint(tmp_path, "worker", "observe", *BROKER, SCENTLINE_OBSERVE__USER_KEY="")
-    assert "observe.user_key: not given" in said
+    assert "observe.user_key: missing" in said

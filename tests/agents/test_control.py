@@ -74,7 +74,7 @@ def test_predicates_are_added_changed_and_removed_where_no_crawl_runs(crawled: S
     ("request_", "why"),
     [
         (ChangePredicate("ski", share=2.0), "there is no predicate ski here"),
-        (AddPredicate("tea", '"coffee"'), 'predicate tea is "tea" here'),
+        (AddPredicate("tea", '"coffee"'), 'predicate tea is already "tea" here'),
         (AddPredicate("gone", '"gone"'), "predicate gone was removed here"),
         (ChangePredicate("gone", state="active"), "predicate gone was removed here"),
         (AddPredicate("new", '"tea'), "this quote is never closed"),

@@ -69,7 +69,7 @@ def test_what_is_no_encoder_is_refused_in_one_line(tmp_path: Path) -> None:
     assert "the model is cased" in refused()
     (model / "tokenizer_config.json").unlink()
     (model / "vocab.txt").write_text("word\n" * 40)
-    assert "there twice" in refused()
+    assert "occurs twice" in refused()
     (model / "vocab.txt").write_bytes(b"\xff")
     assert "is not UTF-8" in refused()
     (model / "vocab.txt").write_text("\n".join(VOCABULARY))
