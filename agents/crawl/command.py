@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from agents.crawl.directory import make_directory
 from agents.crawl.fixed import keep_fixed
-from agents.crawl.following import check_followed
 from agents.crawl.seeds import seeds_of_log
 from agents.judges.apart.process import ExaminerProcess
 from agents.judges.examiner import Work
@@ -97,7 +96,11 @@ async def _crawl(
 def _check_files(options: CrawlOptions) -> None:
     if options.follow and not options.logs:
         raise ConfigurationError("--follow needs a log: give --log FILE")
-    check_followed(options.logs if options.follow else ())
+    if options.follow:
+        # Imported where it is used: it brings Faust, which is imported beside the judge's process otherwise.
+        from agents.crawl.following import check_followed
+
+        check_followed(options.logs)
     for path in options.archives:
         if not path.is_file():
             raise ConfigurationError(f"--archive {path}: there is no such file")

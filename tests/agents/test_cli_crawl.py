@@ -3,6 +3,8 @@
 import json
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,7 @@ from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal, UnknownTopicError
 from tests.agents.commands import (
     IN_BACKGROUND,
+    ROOT,
     TOLD_TO_END,
     complaint,
     last_line,
@@ -370,3 +373,9 @@ def test_reading_where_nothing_was_crawled_is_one_line_and_status_2(
     assert "nowhere" in line
     assert "expected" in line
     assert "\n" not in line
+
+
+def test_what_takes_long_to_import_waits_until_the_judge_s_process_starts() -> None:
+    loaded = "import sys, agents.crawl.command; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {"faust", "aiohttp", "httpx", "scipy", "matplotlib"}.isdisjoint(ran.stdout.split())
