@@ -728,12 +728,12 @@ class _Sorter:
             return
         if unknown.facts:
             known.source = unknown.source = pack.source
-            what = "facts that can't be read" if damaged else "facts of a kind that is not known here"
-            reason = f"{what}, passed over: {len(unknown.facts)} of {len(pack.facts)} in the pack"
+            what = "facts that can't be read" if damaged else "facts of an unknown kind"
+            reason = f"{what}, skipped: {len(unknown.facts)} of {len(pack.facts)} in the pack"
             raise UnknownFactsError(reason, known, encode(unknown), damaged=damaged)
 
     def _strange(self, raw: bytes) -> bool:
-        """Tell whether a fact is of a kind that is not known here."""
+        """Tell whether a fact is of a kind unknown here."""
         try:
             return bool(self._tags) and self._tagged.decode(raw).tag not in self._tags
         except UNREADABLE:

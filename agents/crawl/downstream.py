@@ -57,6 +57,6 @@ class Downstream:
             for each in lags(self._settings, self._roles):
                 found[each.group, each.topic] = found.get((each.group, each.topic), 0) + each.lag
         except KafkaError as error:
-            return self.most + 1, f"waiting until it can be seen what waits: {error}"
+            return self.most + 1, f"waiting because the lag is unknown: {error}"
         (group, topic), waiting = max(found.items(), key=lambda item: item[1])
         return waiting, f"waiting for {group}: {waiting} messages of {topic} are not absorbed yet"

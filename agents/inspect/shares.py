@@ -21,8 +21,8 @@ def why_standing_back(journal: Journal, url: str, settings: FrontierSettings) ->
     if len(of_owner) <= share * max(LEAST, len(orders)):
         return ""
     return (
-        f"{own} had {len(of_owner)} of the latest {len(orders)} fetches, and beyond {share:.0%} it stands back "
-        "for others that are worth a third as much (frontier.domain_share)"
+        f"{own} had {len(of_owner)} of the latest {len(orders)} fetches; above {share:.0%} it is held back "
+        "for others worth at least a third as much (frontier.domain_share)"
     )
 
 

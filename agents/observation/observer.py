@@ -141,7 +141,7 @@ class Observer:
         except LogLineError as error:
             self._counts.malformed += 1
             self._malformed += 1
-            last = "; it is the last that is told of" if self._malformed == MOST_TOLD else ""
+            last = "; further ones are only counted" if self._malformed == MOST_TOLD else ""
             return Malformed(f"{error}{last}", self._malformed <= MOST_TOLD)
         reason = page_view(entry)
         if reason is not None and not self._counts_user(entry):

@@ -5,7 +5,7 @@ from streams.configuration import ConfigurationError
 from streams.settings import ObserveSettings
 
 #: What to do where a log has no page view: the end of an error.
-HINT = "where lines hold paths only, name their site: --site example.org"
+HINT = "if lines have only paths, name their site: --site example.org"
 
 
 class Site:

@@ -99,11 +99,11 @@ def _has(journal: Journal, source: str) -> bool:
 def _remarks(settings: Settings, journal: Journal, state: State) -> Iterator[str]:
     policy = kept_policy(settings.data)
     if policy is not None and policy != state.policy:
-        yield f"learned with the policy {state.policy}, the crawl here has {policy}: little of it will count"
+        yield f"learned with the policy {state.policy}, the crawl here has {policy}: most of it will not count"
     known = settings.predicates | {each.name: each.expression for each in definitions(journal)}
     for learned in state.learned:
         if known and learned.name not in known:
-            yield f"{learned.name}: no predicate of that name here; passed over until there is one"
+            yield f"{learned.name}: no predicate of that name here; skipped until there is one"
         elif learned.name in known and _other(learned, known[learned.name]):
             yield f"{learned.name}: learned for {learned.expression}, here it is {known[learned.name]}"
 

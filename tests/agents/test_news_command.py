@@ -233,8 +233,8 @@ def test_a_log_without_page_views_is_an_error_that_says_what_to_set(tmp_path: Pa
     run = scentline(tmp_path, "news", "paths.log")
     assert run.returncode == 2
     assert run.stderr.splitlines()[-1] == (
-        "scentline: error: news: paths.log: expected page views, found none in 1 lines; where lines hold paths "
-        "only, name their site: --site example.org"
+        "scentline: error: news: paths.log: expected page views, found none in 1 lines; if lines have only "
+        "paths, name their site: --site example.org"
     )
 
 

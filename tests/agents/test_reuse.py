@@ -178,7 +178,7 @@ def test_predicates_that_differ_are_pointed_out(tmp_path: Path, file: Path) -> N
     found = import_state(settings_of(tmp_path / "one", ski='"skiing"', wine='"wine"'), file, 0.25)
     assert found.remarks == [
         'ski: learned for "ski", here it is "skiing"',
-        "tea: no predicate of that name here; passed over until there is one",
+        "tea: no predicate of that name here; skipped until there is one",
     ]
     assert import_state(settings_of(tmp_path / "two", ski=' "ski" ', tea='"tea"'), file, 0.25).remarks == []
 

@@ -61,4 +61,4 @@ def test_counts_are_exact_where_an_owner_may_not_teach_and_explain_says_that_it_
     ]
     said = printed(tmp_path / "crawl", "explain", owned[0])
     assert "127.20.3.0/24 had" in said, said
-    assert "it stands back" in said
+    assert "it is held back" in said

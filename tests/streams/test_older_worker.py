@@ -24,7 +24,7 @@ from tests.streams.wire.newer import newer
 
 VISITS = [Visited(f"http://{name}.test/", "user", 1.0) for name in "abc"]
 PRAISE = Praised("http://a.test/", 5)
-STRANGE = "facts of a kind that is not known here, passed over: 1 of 2 in the pack"
+STRANGE = "facts of an unknown kind, skipped: 1 of 2 in the pack"
 
 
 class Counting(Handler[int]):

@@ -204,7 +204,7 @@ def test_the_known_facts_of_a_pack_are_read_whatever_else_is_in_it(found: list[A
         read: Pack[Any] = Decoder[Any](SightingPack)(encode(pack))
     except UnknownFactsError as error:
         assert strange
-        assert str(error).endswith(f"passed over: {len(strange)} of {len(found)} in the pack")
+        assert str(error).endswith(f"skipped: {len(strange)} of {len(found)} in the pack")
         assert msgspec.msgpack.decode(error.unknown, type=Pack[Praised]) == Pack(source=source, facts=strange)
         read = error.known
     else:
@@ -216,7 +216,7 @@ def test_the_known_facts_of_a_pack_are_read_whatever_else_is_in_it(found: list[A
 @given(facts, st.builds(Seeded, no_urls) | st.builds(Visited, urls, st.text(), no_times))
 def test_a_fact_that_no_reader_could_use_is_left_out_alone(good: Any, bad: Any) -> None:
     facts = [(7, 0, bad), (7, 1, good)]
-    with pytest.raises(UnknownFactsError, match="facts that can't be read, passed over: 1 of 2") as caught:
+    with pytest.raises(UnknownFactsError, match="facts that can't be read, skipped: 1 of 2") as caught:
         Decoder[Any](SightingPack)(encode(Pack(source="pages/0", facts=facts)))
     assert caught.value.known == Pack(source="pages/0", facts=facts[1:])
     assert why(caught.value) == "unreadable"

@@ -151,7 +151,7 @@ def short(days: int, settings: NewsSettings) -> str | None:
     """Return why a log of so many days is too short for any page to be news, and what to do; None if it is not.
 
     >>> print(short(4, NewsSettings()))
-    in 4 days no page can be more concentrated than 1.33: with --first-days 2 and less it can be 2.00
+    in 4 days no page can be more concentrated than 1.33: with --first-days 2 or less it can be 2.00
     """
     if days / settings.first_days > settings.threshold:
         return None
@@ -159,7 +159,7 @@ def short(days: int, settings: NewsSettings) -> str | None:
     reason = f"in {days} days no page can be more concentrated than {days / settings.first_days:.2f}"
     if fitting is None:
         return f"{reason}: the log is too short"
-    return f"{reason}: with --first-days {fitting} and less it can be {days / fitting:.2f}"
+    return f"{reason}: with --first-days {fitting} or less it can be {days / fitting:.2f}"
 
 
 def _labelled(labels: Labels, seen: Iterable[str]) -> dict[str, bool]:
