@@ -8,7 +8,6 @@ the group to be safe.
 """
 
 import asyncio
-from collections.abc import Sequence
 
 from agents.learn.inputs import inputs_of
 from agents.learn.models import ModelStore
@@ -48,6 +47,7 @@ class LearnAgent(Handler[LearnRow]):
         self._learned: dict[str, LearnShard] = {}
         self._predicates: set[str] = set()
         self._wake = asyncio.Event()
+        self._sending = asyncio.Lock()
         self._due = 0.0
         self._reported = 0
         self.inbox: Stateful[LearnRow] = Stateful(
@@ -131,23 +131,27 @@ class LearnAgent(Handler[LearnRow]):
         while True:
             await self._wake.wait()
             self._wake.clear()
-            messages = self._combiners()
-            if loop.time() >= self._due:
-                messages += self._counts(loop.time())
-            else:
+            if loop.time() < self._due:
                 loop.call_at(self._due, self._wake.set)
-            await self._tell(messages)
+            await self._tell()
             if max(self._models.labels().values(), default=0) > self.settings.eager_pages:
                 await asyncio.sleep(self.settings.interval_seconds)
 
     async def publish(self) -> None:
         """Commit what was absorbed, and tell all that there is to tell."""
         await self.inbox.flush()
-        await self._tell(self._combiners() + self._counts(self._due))
+        self._due = 0.0
+        await self._tell()
 
-    async def _tell(self, messages: Sequence[Message]) -> None:
-        if messages:
-            await self.runtime.publisher.send_all(messages)
+    async def _tell(self) -> None:
+        """Send what there is to tell, counts if they are due: in the order in which it came to be."""
+        async with self._sending:
+            messages = self._combiners()
+            now = asyncio.get_running_loop().time()
+            if now >= self._due:
+                messages += self._counts(now)
+            if messages:
+                await self.runtime.publisher.send_all(messages)
 
     def _counts(self, now: float) -> list[Message]:
         """Return what there is to tell of counts; the next are due when no more than the pace are told."""
