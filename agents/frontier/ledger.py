@@ -84,13 +84,19 @@ class FrontierLedger:
             return
         own = self._own.get(partition, ())
         left = [each for each in own if each.origin > told.origins.get(each.source, _BEFORE_ALL)]
+        self._own[partition] = deque(left, maxlen=MOST_OWN)
+        self._ledger.add_predicates(told.predicates)
+        slots = self._ledger.slots_of(told.names)
+        before = self._ledger.take(slots)
         # Taken back, so that what is told stands alone, and counted again.
         since = [each.fact for each in left]
         self._ledger.count(since, -1)
-        slots = self._ledger.put(cells)
+        self._ledger.put(cells)
         self._ledger.count(since)
-        self._own[partition] = deque(left, maxlen=MOST_OWN)
-        self._changed(slots)
+        after = self._ledger.take(slots)
+        # What a worker alone has counted is told as it knows it.
+        moved = ((before.pages != after.pages) | (before.hits != after.hits)).any(axis=0)
+        self._changed(slots[moved])
 
     def tell_all(self) -> None:
         """Have the scorer learn all counts: it has a predicate more."""
