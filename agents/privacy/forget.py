@@ -9,7 +9,7 @@ from agents.privacy.plan import Replacement, begin, choose, end, key_of, pending
 from agents.privacy.rawlines import lines_of
 from agents.privacy.rewrite import delete, purge, rewrite
 from streams.settings import Settings
-from streams.transport.database import JournalMissingError
+from streams.transport.journal import Journal
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,12 @@ def forget_user(settings: Settings, user: str, is_name: bool) -> Forgotten:
 
     ``user`` is the identity as the log has it or, unless ``is_name``, a pseudonym. One that was interrupted is
     completed first. Raises `JournalInUseError` while a crawl runs, `JournalMissingError` where there is none,
-    and `ConfigurationError` where the pseudonym can't be told.
+    `JournalFormatError` for the data of another version, and `ConfigurationError` where the pseudonym can't be
+    told.
     """
     data = settings.data
-    if not (data / "journal" / "CURRENT").exists():
-        raise JournalMissingError(f"forget-user: nothing in {data}; expected the data directory of a crawl")
+    # What is no crawl's, or another version's, is refused before anything is replaced in it.
+    Journal.open(data / "journal", read_only=True).close()
     old = pseudonym_of(settings, user, is_name)
     unfinished = pending(data)
     entries = _replaced(settings, unfinished) if unfinished is not None else 0

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 import zstandard
+from rocksdict import Options, Rdict
 
 from agents.audit.audit import audit
 from agents.crawl.journal import open_journal
@@ -25,7 +26,7 @@ from streams.configuration import ConfigurationError
 from streams.records import FetchedPage
 from streams.settings import Settings
 from streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, OUTCOMES, PAGES, PROXY_LOG, SIGHTINGS, partition_of
-from streams.transport.database import JournalMissingError, open_writer
+from streams.transport.database import JournalFormatError, JournalMissingError, open_writer
 from streams.transport.journal import Journal
 from tests.agents.commands import complaint, last_line, printed, scentline
 
@@ -290,9 +291,19 @@ def test_raw_lines_of_the_user_are_deleted_and_those_of_others_stay(tmp_path: Pa
     assert b"bob" in raw
 
 
+def test_of_another_versions_data_nothing_is_replaced(tmp_path: Path) -> None:
+    db = Rdict(str(tmp_path / "journal"), Options(raw_mode=True))
+    db[b"u"] = pseudonym("alice").encode()
+    db.close()
+    begin(tmp_path, Replacement(pseudonym("alice"), pseudonym("bob")))
+    with pytest.raises(JournalFormatError):
+        forget_user(Settings(data=tmp_path), pseudonym("alice"), is_name=False)
+    assert pending(tmp_path) is not None
+
+
 def test_what_can_not_be_forgotten_is_told(tmp_path: Path) -> None:
     settings = Settings.model_validate({"data": tmp_path / "data"})
-    with pytest.raises(JournalMissingError, match="forget-user"):
+    with pytest.raises(JournalMissingError, match="nothing there"):
         forget_user(settings, "alice", is_name=True)
     with open_journal(settings):
         pass
