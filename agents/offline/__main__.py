@@ -8,15 +8,7 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from agents.offline.dangers.rivals import KINDS, Rivals
-from agents.offline.newspaper.site import Site
-from agents.offline.serve import (
-    serve_archive,
-    serve_dangers,
-    serve_newspaper,
-    serve_rivals,
-    serve_synthetic,
-)
+from agents.offline.serve import serve_archive, serve_synthetic
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.offline.warc import ArchiveError
 
@@ -42,16 +34,6 @@ def _arguments() -> argparse.ArgumentParser:
     synthetic.add_argument("--sites", type=int, required=True)
     synthetic.add_argument("--pages-per-site", type=int, required=True)
     synthetic.add_argument("--topics", type=int, required=True)
-    webs.add_parser("dangers").add_argument("record", type=Path)
-    rivals = webs.add_parser("rivals")
-    rivals.add_argument("record", type=Path)
-    rivals.add_argument("kinds", nargs="*", choices=(*KINDS, []))
-    rivals.add_argument("--seed", type=int, required=True)
-    rivals.add_argument("--commented", type=float, required=True)
-    newspaper = webs.add_parser("newspaper")
-    newspaper.add_argument("record", type=Path)
-    for name in ("old", "first", "articles", "every"):
-        newspaper.add_argument(f"--{name}", type=int, required=True)
     return parser
 
 
@@ -60,14 +42,6 @@ async def _serve(given: argparse.Namespace) -> None:
         await serve_archive(
             given.paths, given.host, given.port, given.log, _ready, progress=_indexed, until_stdin_closes=True
         )
-    elif given.web == "dangers":
-        await serve_dangers(given.record, given.port, _ready, until_stdin_closes=True)
-    elif given.web == "rivals":
-        web = Rivals(tuple(given.kinds), given.seed, given.commented)
-        await serve_rivals(web, given.record, given.port, _ready, until_stdin_closes=True)
-    elif given.web == "newspaper":
-        site = Site(given.old, given.first, given.articles, given.every)
-        await serve_newspaper(site, given.record, given.port, _ready, until_stdin_closes=True)
     else:
         synthetic = SyntheticWeb(given.seed, given.sites, given.pages_per_site, given.topics)
         await serve_synthetic(synthetic, given.host, given.port, given.log, _ready, until_stdin_closes=True)

@@ -5,16 +5,15 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 
 from agents.interpreter import command, environment
 from agents.offline.archive import Progress
-from agents.offline.dangers.rivals import Rivals
-from agents.offline.newspaper.site import Site
 from models.errors import ScentlineError
 
+#: The module that serves archives and the synthetic web.
+_WEBS = "agents.offline"
 _CLOSE_SECONDS = 10.0
 _MAX_MESSAGES = 20_000
 
@@ -28,16 +27,16 @@ class ServerProcessError(ScentlineError):
 class ServerProcess:
     """A running child process that serves an offline web at `url`.
 
-    Start one with `archive`, `synthetic`, `dangers`, `rivals` or `newspaper`; they return once it serves, and
-    raise `ServerProcessError` when it ends before that. The child ends with `close`, and on its own when this
-    process ends in any way, for it waits for the end of a pipe that only this process holds. Ctrl-C does not
-    reach it.
+    Start one with `archive` or `synthetic`, or with a ``module`` of other webs that writes and waits as
+    `agents.offline.__main__` does; they return once it serves, and raise `ServerProcessError` when it ends
+    before that. The child ends with `close`, and on its own when this process ends in any way, for it waits for
+    the end of a pipe that only this process holds. Ctrl-C does not reach it.
     """
 
-    def __init__(self, arguments: Iterable[str], progress: Progress | None = None) -> None:
+    def __init__(self, module: str, arguments: Iterable[str], progress: Progress | None = None) -> None:
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the child runs
         self._child = subprocess.Popen(  # noqa: S603 - this interpreter, and arguments that no shell reads
-            command("agents.offline", *arguments),
+            command(module, *arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
@@ -57,7 +56,7 @@ class ServerProcess:
         cls, paths: Iterable[Path], *, log: Path | None = None, progress: Progress | None = None
     ) -> "ServerProcess":
         """Serve WARC files; ``log`` and ``progress`` are as in `serve_archive`."""
-        return cls([*_log_option(log), "archive", "--", *map(str, paths)], progress)
+        return cls(_WEBS, [*_log_option(log), "archive", "--", *map(str, paths)], progress)
 
     @classmethod
     def synthetic(
@@ -71,24 +70,7 @@ class ServerProcess:
     ) -> "ServerProcess":
         """Serve the synthetic web of these parameters; they are those of `SyntheticWeb`."""
         size = [f"--sites={sites}", f"--pages-per-site={pages_per_site}", f"--topics={topics}"]
-        return cls([*_log_option(log), "synthetic", *size, "--", str(seed)])
-
-    @classmethod
-    def dangers(cls, record: Path) -> "ServerProcess":
-        """Serve the dangerous web, `agents.offline.dangers`; it is no proxy, and `url` is its home page."""
-        return cls(["dangers", "--", str(record)])
-
-    @classmethod
-    def rivals(cls, rivals: Rivals, record: Path) -> "ServerProcess":
-        """Serve honest and hostile sites, `agents.offline.dangers.rivals`; `url` is an honest home page."""
-        given = [f"--seed={rivals.seed}", f"--commented={rivals.commented}"]
-        return cls(["rivals", *given, "--", str(record), *rivals.kinds])
-
-    @classmethod
-    def newspaper(cls, site: Site, record: Path) -> "ServerProcess":
-        """Serve a newspaper, `agents.offline.newspaper`; it is no proxy, and `url` is its front page."""
-        given = (f"--{name}={value}" for name, value in asdict(site).items())
-        return cls(["newspaper", *given, "--", str(record)])
+        return cls(_WEBS, [*_log_option(log), "synthetic", *size, "--", str(seed)])
 
     def close(self) -> None:
         """End the child process and wait for its end."""

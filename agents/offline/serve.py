@@ -8,10 +8,6 @@ from pathlib import Path
 
 from agents.offline.answer import Answerer
 from agents.offline.archive import Archive, Progress
-from agents.offline.dangers.rivals import Rivals
-from agents.offline.dangers.server import DangerServer
-from agents.offline.newspaper.server import NewspaperServer
-from agents.offline.newspaper.site import Site
 from agents.offline.server import OfflineServer
 from agents.offline.synthetic.web import SyntheticWeb
 
@@ -35,7 +31,7 @@ async def serve(
     pipe takes this process with it, however the parent ends.
     """
     async with OfflineServer(answer, host=host, port=port, log=log) as server:
-        await _serve_on(server.url, ready, until_stdin_closes=until_stdin_closes)
+        await serve_on(server.url, ready, until_stdin_closes=until_stdin_closes)
 
 
 async def serve_archive(
@@ -68,45 +64,8 @@ async def serve_synthetic(
     await serve(web.answer, host, port, log, ready, until_stdin_closes=until_stdin_closes)
 
 
-async def serve_dangers(
-    record: Path,
-    port: int = 0,
-    ready: Callable[[str], None] | None = None,
-    *,
-    until_stdin_closes: bool = False,
-) -> None:
-    """Serve the dangerous web, which notes in the file ``record`` what it was asked; else as `serve` does."""
-    async with DangerServer(record, port) as server:
-        await _serve_on(server.url, ready, until_stdin_closes=until_stdin_closes)
-
-
-async def serve_rivals(
-    rivals: Rivals,
-    record: Path,
-    port: int = 0,
-    ready: Callable[[str], None] | None = None,
-    *,
-    until_stdin_closes: bool = False,
-) -> None:
-    """Serve honest and hostile sites side by side; else as `serve_dangers` does."""
-    async with DangerServer(record, port, rivals) as server:
-        await _serve_on(server.url, ready, until_stdin_closes=until_stdin_closes)
-
-
-async def serve_newspaper(
-    site: Site,
-    record: Path,
-    port: int = 0,
-    ready: Callable[[str], None] | None = None,
-    *,
-    until_stdin_closes: bool = False,
-) -> None:
-    """Serve a newspaper, which notes in the file ``record`` what it was asked; else as `serve` does."""
-    async with NewspaperServer(site, record, port) as server:
-        await _serve_on(server.url, ready, until_stdin_closes=until_stdin_closes)
-
-
-async def _serve_on(url: str, ready: Callable[[str], None] | None, *, until_stdin_closes: bool) -> None:
+async def serve_on(url: str, ready: Callable[[str], None] | None, *, until_stdin_closes: bool) -> None:
+    """Say that a server listens at ``url``, and wait until it is to end, as `serve` does."""
     if ready is not None:
         ready(url)
     if until_stdin_closes:

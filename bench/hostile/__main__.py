@@ -5,8 +5,8 @@ from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
 
-from agents.offline.dangers.rivals import KINDS, Rivals
 from bench.hostile.crawl import Outcome, crawl
+from tests.webs.dangers.rivals import KINDS, Rivals
 
 
 def main() -> None:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from agents.offline.dangers.honest import SOUGHT
-from agents.offline.dangers.rivals import NETWORKS, Rivals
-from agents.offline.dangers.server import read_log
-from agents.offline.process import ServerProcess
+from tests.webs.dangers.honest import SOUGHT
+from tests.webs.dangers.rivals import NETWORKS, Rivals
+from tests.webs.dangers.server import read_log
+from tests.webs.process import serve_rivals
 
 _COMMAND = (sys.executable, "-c", "from agents.cli import main; main()")
 
@@ -37,7 +37,7 @@ def crawl(rivals: Rivals, directory: Path, budget: int, settings: dict[str, obje
         "log.level": "warning",
     } | settings
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with ServerProcess.rivals(rivals, record) as server:
+    with serve_rivals(rivals, record) as server:
         port = urlsplit(server.url).port
         assert port is not None
         words = ["--predicate", f'sought="{SOUGHT.keyword}"', "--json"]

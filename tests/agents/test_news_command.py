@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from agents.lab.news.command import PICTURES, TABLES, short
-from agents.offline.synthetic.news import DECAY, START, NewsWeb
 from models.accesslog.combined import parse_combined
 from models.accesslog.entry import Entry
 from models.news.clicks import day_of
@@ -17,6 +16,7 @@ from streams.settings import NewsSettings
 from tests.agents.commands import TOLD_TO_END, complaint, last_line, printed, running, scentline
 from tests.patience import PATIENCE
 from tests.shared import shared
+from tests.webs.news import DECAY, START, NewsWeb
 
 SITES, DAYS = 3, 40
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from agents.offline.dangers.ailing import RETRY_AFTER
-from agents.offline.dangers.endless import COPIES, NEAR_COPIES, SESSION_PAGES
-from agents.offline.dangers.server import Asked, by_host, read_log
-from agents.offline.dangers.web import FORBIDDEN, NETWORK, facts
-from agents.offline.process import ServerProcess
 from tests.agents.commands import printed
 from tests.e2e.pace import keeps
 from tests.rubbish.measured import run
+from tests.webs.dangers.ailing import RETRY_AFTER
+from tests.webs.dangers.endless import COPIES, NEAR_COPIES, SESSION_PAGES
+from tests.webs.dangers.server import Asked, by_host, read_log
+from tests.webs.dangers.web import FORBIDDEN, NETWORK, facts
+from tests.webs.process import serve_dangers
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
         "fetch.allow": NETWORK, "fetch.delay_seconds": DELAY, "fetch.timeout_seconds": 8,
         "fetch.first_byte_seconds": 7, "frontier.attempts": 2, "frontier.retry_seconds": 1,
     }  # fmt: skip
-    with ServerProcess.dangers(record) as server:
+    with serve_dangers(record) as server:
         # What does not end by itself is interrupted, so that the other tests have something to look at.
         run_out = run(
             directory, "crawl", "--seed", server.url, "--predicate", 'any=not "unheard-of"', "--json",

@@ -7,8 +7,6 @@ from urllib.parse import urlsplit
 
 from agents.frontier.keys import DEPTH_PREFIX
 from agents.frontier.rows import DepthRow, FrontierRow
-from agents.offline.dangers.server import read_log
-from agents.offline.dangers.web import NETWORK, address
 from agents.offline.process import ServerProcess
 from agents.offline.squidlog import squid_line
 from agents.offline.synthetic.web import SyntheticWeb
@@ -16,6 +14,9 @@ from streams.inbox import Codec
 from tests.agents.commands import complaint, last_line, printed
 from tests.agents.shards import rows_of
 from tests.e2e.test_kill import WEB, Crawl, kill_again_and_again
+from tests.webs.dangers.server import read_log
+from tests.webs.dangers.web import NETWORK, address
+from tests.webs.process import serve_dangers
 
 #: One page at a time, in the order of links from the seed, so that it is known which is asked for when.
 IN_ORDER = {"frontier.policy": "breadth-first", "frontier.window_max": 1, "frontier.explore": 0}
@@ -52,7 +53,7 @@ def calendar(cwd: Path, share: float) -> tuple[list[str], str]:
     """Crawl the calendar to its end; return what it was asked for, and its home page."""
     record = cwd / f"asked-{share}.jsonl"
     never = {"fetch.allow": NETWORK, "judge.duplicates": "false", "judge.soft_404": "false"}
-    with ServerProcess.dangers(record) as server:
+    with serve_dangers(record) as server:
         home = server.url.replace(address("home"), address("calendar"))
         printed(
             cwd, "crawl", "--seed", home, "--predicate", 'any=not "unheard-of"', "--data", f"{share}",

@@ -9,13 +9,13 @@ import pytest
 from agents.frontier.keys import PAGE_PREFIX
 from agents.frontier.rows import FrontierRow, PageRow
 from agents.inspect.record import outcomes
-from agents.offline.dangers.rivals import KINDS, Rivals
 from bench.hostile.crawl import crawl
 from models.domain import owner
 from models.url import host
 from streams.transport.journal import Journal
 from tests.agents.commands import last_line, printed
 from tests.agents.shards import rows_of
+from tests.webs.dangers.rivals import KINDS, Rivals
 
 pytestmark = pytest.mark.slow
 

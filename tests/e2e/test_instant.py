@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agents.offline.newspaper.server import Asked, read_record
-from agents.offline.newspaper.site import LISTED, Site
-from agents.offline.process import ServerProcess
 from tests.agents.commands import last_line, printed, running, wait_until
 from tests.e2e.pace import keeps
+from tests.webs.newspaper.server import Asked, read_record
+from tests.webs.newspaper.site import LISTED, Site
+from tests.webs.process import serve_newspaper
 
 SITE = Site(old=30, first=3, articles=6, every=8)
 PAGES = 2 + SITE.old // LISTED + SITE.old + SITE.first + SITE.articles
@@ -50,7 +50,7 @@ def command(url: str) -> list[str]:
 def crawled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Crawled:
     directory = tmp_path_factory.mktemp(request.param)
     record = directory / "asked.jsonl"
-    with ServerProcess.newspaper(SITE, record) as server:
+    with serve_newspaper(SITE, record) as server:
         if request.param == "killed":
             with running(directory, *command(server.url)) as process:
                 wait_until(lambda: record.exists() and len(read_record(record)) >= KILLED_AFTER, process)

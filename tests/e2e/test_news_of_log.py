@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.offline.newspaper.server import read_record
-from agents.offline.newspaper.site import LISTED, Site
-from agents.offline.process import ServerProcess
 from tests.agents.commands import last_line, printed
+from tests.webs.newspaper.server import read_record
+from tests.webs.newspaper.site import LISTED, Site
+from tests.webs.process import serve_newspaper
 
 SITE = Site(old=20, first=3, articles=5, every=8)
 PAGES = 1 + 1 + SITE.old // LISTED + SITE.old + SITE.first + SITE.articles
@@ -44,7 +44,7 @@ def test_news_are_fetched_as_they_break_where_the_log_tells_what_is_news(
     tmp_path: Path, partitions: int
 ) -> None:
     record, log = tmp_path / "asked.jsonl", tmp_path / "access.log"
-    with ServerProcess.newspaper(SITE, record) as server:
+    with serve_newspaper(SITE, record) as server:
         log.write_text(access_log(server.url))
         given = {
             "frontier.mode": "instant", "news.refresh_seconds": 0.2, "news.visits_a_minute": 240,

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from agents.frontier.keys import DEPTH_PREFIX
 from agents.frontier.rows import DepthRow, FrontierRow
-from agents.offline.newspaper.server import read_record
-from agents.offline.process import ServerProcess
 from streams.inbox import Codec
 from tests.agents.commands import last_line, printed
 from tests.agents.shards import rows_of
 from tests.e2e.test_instant import NEW, PAGES, SITE, Crawled, command
+from tests.webs.newspaper.server import read_record
+from tests.webs.process import serve_newspaper
 
 PARTITIONS = 2
 MODES = {
@@ -25,7 +25,7 @@ def crawled(directory: Path, broker: str) -> Crawled:
     options = [word for key, value in MODES.items() for word in ("--set", f"{key}={value}")]
     options += ["--broker", broker, "--set", f"streams.partitions={PARTITIONS}"]
     printed(directory, "topics", "create", *options)
-    with ServerProcess.newspaper(SITE, directory / "asked.jsonl") as server:
+    with serve_newspaper(SITE, directory / "asked.jsonl") as server:
         summary = last_line(printed(directory, *command(server.url), *options))
     printed(directory, "snapshot", "--data", "snapshot", *options)
     return Crawled(read_record(directory / "asked.jsonl"), summary, directory, server.url)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from models.news.rate import ArrivalRate
 from models.news.revisits import Revisits, price
-from models.news.simulation import expected, simulate
+from tests.papers.wang import expected, simulate
 
 HOUR, DAY, WEEK = 3_600.0, 86_400.0, 604_800.0
 #: Links a second: each hub gets half as many as the one before, from 16 an hour on.

@@ -5,7 +5,7 @@ Time is counted in requests, so that a crawl sees the same whatever it runs on.
 
 from dataclasses import dataclass
 
-from agents.offline.dangers.text import document
+from tests.webs.dangers.text import document
 
 #: Articles on the front page, the newest first.
 FRONT = 5

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from aiohttp import web
 
-from agents.offline.newspaper.site import Site
+from tests.webs.newspaper.site import Site
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Pages that lead astray: redirects, links to the inside of a network, forbidden paths, odd encodings."""
 
-from agents.offline.dangers.exchange import Exchange, reached
-from agents.offline.dangers.text import document
+from tests.webs.dangers.exchange import Exchange, reached
+from tests.webs.dangers.text import document
 
 CRAWL_DELAY = 2
 PRIVATE = ("/private/ledger", "/private/letters")
@@ -61,7 +61,7 @@ class Inward:
             "2130706433",
             "0x7f.1",
             "127.1",
-            "0.0.0.0",  # noqa: S104 - a link, not what a server binds to
+            "0.0.0.0",
             "[::1]",
             "[::ffff:127.0.0.1]",
         )

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agents.offline.dangers import ailing, endless, leading
-from agents.offline.dangers.exchange import Answering, Exchange, reached
+from tests.webs.dangers import ailing, endless, leading
+from tests.webs.dangers.exchange import Answering, Exchange, reached
 
 #: The network that a crawl has to allow; the hosts' addresses are within it.
 NETWORK = "127.0.1.0/24"

@@ -3,8 +3,8 @@
 import zlib
 from functools import cache
 
-from agents.offline.dangers.exchange import Exchange, reached
-from agents.offline.dangers.text import document
+from tests.webs.dangers.exchange import Exchange, reached
+from tests.webs.dangers.text import document
 
 RETRY_AFTER = 3
 BOMB_BYTES = 2_000_000_000

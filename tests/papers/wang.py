@@ -1,4 +1,4 @@
-"""What the figures of docs/papers/2007-wang.md are measured on, as ``python -m agents.news`` shows.
+"""What the figures of docs/papers/2007-wang.md are measured on, as ``python -m tests.papers.wang`` shows.
 
 ``log DIR`` writes ``access.log.gz``, the log of a synthetic web of news, and ``labels.tsv``, what its pages
 are; ``revisits`` prints how long links wait on simulated hubs.
@@ -6,20 +6,68 @@ are; ``revisits`` prints how long links wait on simulated hubs.
 
 import argparse
 import gzip
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
-from agents.offline.synthetic.news import NewsWeb
 from models.news.revisits import Revisits
-from models.news.simulation import expected, simulate
+from tests.webs.news import NewsWeb
 
 _HUBS, _VISITS_AN_HOUR, _WEEKS = 50, 100, 4
 _HOUR, _WEEK = 3_600.0, 604_800.0
 
 
+class Outcome(NamedTuple):
+    """How many visits found how many links, and the seconds that a link waited on average."""
+
+    visits: int
+    links: int
+    wait: float
+
+
+def simulate(revisits: Revisits, rates: Mapping[str, float], start: float, end: float, rng: Random) -> Outcome:
+    """Visit the hubs of ``revisits`` when they are due, from ``start`` to ``end``.
+
+    Each gets links as a Poisson process of its rate in links a second, more than 0; those of before ``start``
+    are none.
+    """
+    coming = {hub: start + rng.expovariate(rate) for hub, rate in rates.items()}
+    visits = links = 0
+    wait = 0.0
+    while (now := revisits.next_due) is not None and now < end:
+        hub = revisits.due(now)[0]
+        found = 0
+        while coming[hub] <= now:
+            wait += now - coming[hub]
+            found += 1
+            coming[hub] += rng.expovariate(rates[hub])
+        revisits.visited(hub, found, now)
+        visits, links = visits + 1, links + found
+    return Outcome(visits, links, wait / links if links else 0.0)
+
+
+class Expected(NamedTuple):
+    """The seconds that a link waits on average, by how the same number of visits is shared out."""
+
+    equal: float
+    square_root: float
+
+
+def expected(rates: Mapping[str, float], budget: float) -> Expected:
+    """Return what schedules that know the rates, and have no bounds, come to (`models.news.revisits`).
+
+    >>> expected({"busy": 9.0, "quiet": 1.0}, budget=1.0)
+    Expected(equal=1.0, square_root=0.8)
+    """
+    roots = sum(math.sqrt(rate) for rate in rates.values())
+    return Expected(len(rates) / budget / 2, roots**2 / budget / 2 / sum(rates.values()))
+
+
 def main() -> None:
     """Parse the command line and do what it asks for."""
-    parser = argparse.ArgumentParser(prog="agents.news", description="What figures are measured on.")
+    parser = argparse.ArgumentParser(prog="tests.papers.wang", description="What figures are measured on.")
     parser.add_argument("--seed", type=int, default=1)
     parts = parser.add_subparsers(dest="part", required=True)
     parts.add_parser("log").add_argument("directory", type=Path, metavar="DIR")

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
-from agents.offline.dangers.exchange import Answering, Exchange
-from agents.offline.dangers.honest import SITES, SOUGHT, Article, HonestSite, articles, text, title
+from tests.webs.dangers.exchange import Answering, Exchange
+from tests.webs.dangers.honest import SITES, SOUGHT, Article, HonestSite, articles, text, title
 
 KINDS = ("endless", "mirrored", "cloaked", "farm", "redirects")
 #: Addresses of the link farm and of the farm of redirects.

@@ -4,8 +4,8 @@ import datetime
 import itertools
 from collections.abc import Iterator
 
-from agents.offline.dangers.exchange import Exchange
-from agents.offline.dangers.text import prose
+from tests.webs.dangers.exchange import Exchange
+from tests.webs.dangers.text import prose
 
 SESSION_PAGES = 4
 COPIES = 4

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from agents.offline.dangers.exchange import Answering, Exchange, GoneError
-from agents.offline.dangers.web import FORBIDDEN, Dangers
+from tests.webs.dangers.exchange import Answering, Exchange, GoneError
+from tests.webs.dangers.web import FORBIDDEN, Dangers
 
 _HEAD_BYTES = 300_000
 _AGENT = re.compile(r"^User-Agent: *([^\r]*)", re.IGNORECASE | re.MULTILINE)
