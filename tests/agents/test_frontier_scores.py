@@ -16,7 +16,6 @@ from agents.frontier.scoring import PaperScorer
 from models.crowd.together import SIXTHS
 from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage
-from models.evaluate.reference import ReferenceCrawler
 from models.interest.features import BASE
 from models.interest.parents import kept
 from models.learner.address import prefixes, url_words
@@ -35,6 +34,7 @@ from streams.settings import LearnSettings
 from tests.agents.cells import a_cells
 from tests.agents.pipeline import Bounds, Crawl, Pipeline, Place, a_place, links_of
 from tests.models.webs import PAGES, STEPS
+from tests.reference.crawler import ReferenceCrawler
 
 PREDICATES = ("p", "q")
 #: All in-links are kept: a verdict is noted with no others, of which the reference knows.

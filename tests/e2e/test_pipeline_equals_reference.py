@@ -24,7 +24,6 @@ from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from models.counts import Counts
 from models.crowd.trace import Step
-from models.evaluate.counting import Counting
 from models.interest.features import BASE, split
 from models.ledger import INT32, Cells
 from streams.records import Decoder, Interests, Outcome
@@ -34,6 +33,7 @@ from streams.transport.journal import Journal
 from tests.agents.encoders import write_words
 from tests.agents.shards import put, table
 from tests.patience import PATIENCE
+from tests.reference.counting import Counting
 from tests.shared import shared
 
 WEB = (3, 4, 60, 4)  # seed, sites, pages a site, topics

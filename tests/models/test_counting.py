@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 
 from models.counts import Counts
 from models.crowd.trace import Step, Trace
-from models.evaluate.counting import Counting
-from models.evaluate.growing import GrowingTrace
 from models.evaluate.recount import JudgedPage, recount
 from models.interest.features import split
 from models.page import Link
 from tests.models.webs import PAGES, STEPS
+from tests.reference.counting import Counting, GrowingTrace
 
 EXACT = settings(derandomize=True, deadline=None)
 POLICIES = ["linkage", "collaborative", "combined", "learned", "breadth-first", "random"]

@@ -16,13 +16,13 @@ from models.evaluate.crawler import Task
 from models.evaluate.paper import PaperCrawler, PaperPolicy
 from models.evaluate.queue import LazyQueue
 from models.evaluate.recount import JudgedPage, recount
-from models.evaluate.reference import ReferenceCrawler
 from models.evaluate.tally import Tally, significant_logs
 from models.interest.features import split
 from models.interest.ratio import Base, Denominator, Sample, significant_log
 from models.interest.table import RatioTable
 from models.page import Link, Page
 from models.url import identifier
+from tests.reference.crawler import ReferenceCrawler
 
 EXACT = settings(derandomize=True, deadline=None)
 URLS = [f"http://host{number % 3}.example/{number}" for number in range(9)]

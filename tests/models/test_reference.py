@@ -10,12 +10,12 @@ from models.crowd.affinity import user_table
 from models.crowd.collaborative import CrowdEvidence, crowd_score
 from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage, crowd_of, recount
-from models.evaluate.reference import Policy, ReferenceCrawler
 from models.interest.features import split
 from models.interest.ratio import Base
 from models.interest.table import RatioTable
 from models.page import Link
 from tests.models.webs import PAGES, STEPS, URLS
+from tests.reference.crawler import Policy, ReferenceCrawler
 
 EXACT = settings(derandomize=True, deadline=None)
 

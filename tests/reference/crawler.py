@@ -12,7 +12,6 @@ from models.counts import Counts
 from models.crowd.collaborative import CrowdEvidence, crowd_score
 from models.crowd.signature import signature
 from models.crowd.trace import Step
-from models.evaluate.counting import Counting
 from models.evaluate.recount import JudgedPage
 from models.interest.linkage import EQUAL, Evidence, Factors, score
 from models.interest.ratio import Denominator
@@ -20,6 +19,7 @@ from models.interest.weights import Weights
 from models.page import Link
 from models.url import tokens
 from models.verdict import Verdict
+from tests.reference.counting import Counting
 
 Policy = Literal["collaborative", "combined", "linkage", "breadth-first", "random"]
 
