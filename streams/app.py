@@ -16,6 +16,9 @@ __all__ = ["APP_ID", "create_app", "watch"]
 class Tables(TableManager):
     """Faust's tables, which do not wait a second for further ones: each is there before an app starts."""
 
+    #: What its start and stop are logged at: as little to people as those of Faust's own parts.
+    mundane_level = "debug"
+
     async def sleep(self, n: Any) -> None:
         """Return at once; the tables sleep nowhere but at their start."""
 

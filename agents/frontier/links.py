@@ -14,7 +14,7 @@ from agents.frontier.pages import Pages
 from agents.frontier.rows import Anchor, FrontierShard, PageRow, ParentRow
 from models.interest.contribution import link_features
 from models.interest.features import link
-from models.interest.parents import kept
+from models.interest.parents import joined
 from models.lessons import Lessons, LinkFrom
 from models.page import Link
 from models.url import identifier
@@ -73,8 +73,8 @@ class Links:
         key, row = self._pages.find(shard, found.url, sighting.depth + 1)
         parent.targets[page] = Anchor(found.position, _distinct(found.anchor), _distinct(found.context))
         _count_link(row, sighting.verdict)
-        before = list(row.parents)
-        row.parents = kept((*before, sighting.page), page, self._bound)
+        before = row.parents
+        row.parents = joined(before, sighting.page, page, self._bound)
         self._pages.keep(shard, key, row)
         if row.verdict is not None:
             if self._lessons.counts_links and not row.silent:

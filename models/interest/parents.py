@@ -1,5 +1,6 @@
 """Which of a page's judged in-linking pages contribute words and siblings, where there are too many."""
 
+from bisect import insort
 from collections.abc import Iterable
 
 
@@ -19,3 +20,14 @@ def kept(parent_ids: Iterable[bytes], child_id: bytes, bound: int) -> list[bytes
     [b'\x02', b'\x01']
     """
     return sorted(parent_ids, key=lambda parent_id: rank(parent_id, child_id))[:bound]
+
+
+def joined(known: Iterable[bytes], parent_id: bytes, child_id: bytes, bound: int) -> list[bytes]:
+    r"""Return what is `kept` of ``known``, which are kept already, and of one more.
+
+    >>> joined([b"\x02", b"\x01"], b"\x03", b"\x03", 2)
+    [b'\x03', b'\x02']
+    """
+    found = list(known)
+    insort(found, parent_id, key=lambda one: rank(one, child_id))
+    return found[:bound]

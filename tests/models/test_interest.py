@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from models.interest.features import BASE, Feature, link, region, signature, split, token, user, word
 from models.interest.links import LinkTable, locality_log
-from models.interest.parents import kept, rank
+from models.interest.parents import joined, kept, rank
 from models.interest.ratio import Base, interest, ratio, significance, significant_log
 from models.interest.siblings import sibling_log
 
@@ -107,3 +107,17 @@ def test_keeping_one_by_one_keeps_the_same_parents(parents: list[bytes], child: 
     for parent in parents:
         held = kept([*held, parent], child, bound)
     assert held == kept(parents, child, bound)
+
+
+@given(
+    st.lists(st.binary(min_size=1, max_size=2), max_size=12, unique=True),
+    st.binary(min_size=1, max_size=2),
+    st.integers(1, 8),
+)
+def test_one_parent_after_the_other_joins_to_what_is_kept_of_all(
+    parents: list[bytes], child: bytes, bound: int
+) -> None:
+    found: list[bytes] = []
+    for parent in parents:
+        found = joined(found, parent, child, bound)
+    assert [rank(one, child) for one in found] == [rank(one, child) for one in kept(parents, child, bound)]

@@ -1,12 +1,19 @@
 """What the app takes for granted of Faust."""
 
+import asyncio
 import inspect
+import logging
 import re
+from pathlib import Path
 
+import pytest
 from faust.tables import TableManager
 
+from agents.crawl.engine import Engine
+from agents.observation.observer import Observer
 from streams.app import Tables, create_app
 from streams.settings import Settings
+from tests.patience import PATIENCE
 
 
 def test_faust_s_tables_sleep_nowhere_but_at_their_start() -> None:
@@ -21,3 +28,17 @@ def test_faust_s_tables_sleep_nowhere_but_at_their_start() -> None:
 
 def test_the_app_has_tables_that_start_at_once() -> None:
     assert isinstance(create_app(Settings()).tables, Tables)
+
+
+def test_people_are_not_told_that_tables_start_and_stop(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    here = Settings(data=tmp_path)
+
+    async def run() -> None:
+        async with asyncio.timeout(PATIENCE), Engine(here, Observer(here.observe, b"key")):
+            pass
+
+    with caplog.at_level(logging.INFO, logger="streams.app"):
+        asyncio.run(run())
+    assert [record for record in caplog.records if record.name == "streams.app"] == []
