@@ -79,9 +79,10 @@ def listen(pages_a_second: int) -> None:
         scorer.add_predicate(predicate)
     frontier = FrontierLedger(5_000_000, scorer)
     decode = Decoder[Interests](Interests)
-    due, told, told_bytes, spent, changed, waits = 0.0, 0, 0, 0.0, 0, [0.0]
+    told, told_bytes, spent, changed = 0, 0, 0.0, 0
+    most = round(LearnSettings().told * GROUP_SECONDS)
     for step in range(round(SECONDS / GROUP_SECONDS)):
-        now, late = step * GROUP_SECONDS, step * GROUP_SECONDS > SECONDS / 2
+        late = step * GROUP_SECONDS > SECONDS / 2
         number = max(1, round(pages_a_second * GROUP_SECONDS))
         words = np.minimum(rng.zipf(EXPONENT, (number, FEATURES)), WORDS)
         holds = rng.random((number, 2)) < 0.05
@@ -93,10 +94,7 @@ def listen(pages_a_second: int) -> None:
         shard.landed()
         store.committed()
         changed += late * len(np.unique(words))
-        if now < due:
-            continue
-        messages, features = telling.messages()
-        due = now + features / LearnSettings().told
+        messages, features = telling.messages(most)
         values = [value for _, _, _, value in messages if value is not None]
         began = time.process_time()
         for value in values:
@@ -104,11 +102,11 @@ def listen(pages_a_second: int) -> None:
         if late:
             spent += time.process_time() - began
             told, told_bytes = told + features, told_bytes + sum(map(len, values))
-            waits.append(due - now)
+    behind = len(store.take_changes()[0]) / LearnSettings().told
     half = SECONDS / 2
     print(
         f"{pages_a_second:>8}{len(store.ledger):>10}{changed / half:>11.0f}{told / half:>9.0f}"
-        f"{told_bytes / half / 1000:>8.0f}{100 * spent / half:>7.1f}{max(*waits, GROUP_SECONDS):>11.2f}"
+        f"{told_bytes / half / 1000:>8.0f}{100 * spent / half:>7.1f}{behind + GROUP_SECONDS:>11.2f}"
     )
 
 

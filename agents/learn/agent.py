@@ -48,7 +48,8 @@ class LearnAgent(Handler[LearnRow]):
         self._predicates: set[str] = set()
         self._wake = asyncio.Event()
         self._sending = asyncio.Lock()
-        self._due = 0.0
+        self._room = 1.0
+        self._told_at = 0.0
         self._reported = 0
         self.inbox: Stateful[LearnRow] = Stateful(
             runtime, EVIDENCE, "interests", LearnRow, Decoder[EvidencePack](EvidencePack), self, GROUP_SECONDS
@@ -131,40 +132,42 @@ class LearnAgent(Handler[LearnRow]):
         while True:
             await self._wake.wait()
             self._wake.clear()
-            if loop.time() < self._due:
-                loop.call_at(self._due, self._wake.set)
-            await self._tell()
+            await self._tell(self._allowed(loop.time()))
+            if any(telling.waiting for telling in self._telling.values()):
+                loop.call_later(self.settings.interval_seconds, self._wake.set)
             if max(self._models.labels().values(), default=0) > self.settings.eager_pages:
                 await asyncio.sleep(self.settings.interval_seconds)
 
     async def publish(self) -> None:
         """Commit what was absorbed, and tell all that there is to tell."""
         await self.inbox.flush()
-        self._due = 0.0
-        await self._tell()
+        await self._tell(None)
 
-    async def _tell(self) -> None:
-        """Send what there is to tell, counts if they are due: in the order in which it came to be."""
+    def _allowed(self, now: float) -> int:
+        """Return how many features may be told: those of the time since the last ones, a second's at most."""
+        share = len(self._telling) / self.runtime.publisher.partitions(EVIDENCE.name)
+        passed, self._told_at = min(1.0, now - self._told_at), now
+        self._room = min(self._room + passed, 1.0)
+        return int(self._room * self.settings.told * share)
+
+    async def _tell(self, features: int | None) -> None:
+        """Send what there is to tell, of so many features at most: in the order in which it came to be."""
         async with self._sending:
-            messages = self._combiners()
-            now = asyncio.get_running_loop().time()
-            if now >= self._due:
-                messages += self._counts(now)
+            messages = self._combiners() + self._counts(features)
             if messages:
                 await self.runtime.publisher.send_all(messages)
 
-    def _counts(self, now: float) -> list[Message]:
-        """Return what there is to tell of counts; the next are due when no more than the pace are told."""
+    def _counts(self, features: int | None) -> list[Message]:
         messages: list[Message] = []
-        features = 0
+        left = features
         for telling in self._telling.values():
-            found, told = telling.messages()
+            found, told = telling.messages(left)
             messages += found
-            features += told
-        self._metrics.told(features)
+            self._metrics.told(told)
+            if left is not None:
+                left = max(0, left - told)
         if features:
-            share = len(self._telling) / self.runtime.publisher.partitions(EVIDENCE.name)
-            self._due = now + features / (self.settings.told * share)
+            self._room *= (left or 0) / features
         return messages
 
     def _combiners(self) -> list[Message]:

@@ -57,6 +57,7 @@ class FeatureStore:
         self._written: list[bytes] = []
         self._changed: list[Slots] = [np.arange(self.ledger.size)]
         self._gone: list[str] = []
+        self._turn = 0
         self._note_mark()
         shard.closing = self._close_group
 
@@ -70,12 +71,27 @@ class FeatureStore:
         """Forget what the open group has taken in."""
         self._open = []
 
-    def take_changes(self) -> tuple[Slots, list[str]]:
-        """Return the slots that changed, and what was forgotten, since the last call; at first all that is."""
-        changed, self._changed = self._changed, []
+    def take_changes(self, most: int | None = None) -> tuple[Slots, list[str]]:
+        """Return the slots that changed, and what was forgotten, since the last call; at first all that is.
+
+        Of more than ``most`` slots the next calls return the others.
+        """
+        changed = np.unique(np.concatenate([np.zeros(0, np.intp), *self._changed]))
+        if most is not None and len(changed) > most:
+            # On from where the last call ended, so that each has its turn.
+            changed = np.roll(changed, -int(changed.searchsorted(self._turn)))
+            self._turn = int(changed[most])
+            self._changed, changed = [changed[most:]], changed[:most]
+        else:
+            self._changed = []
         gone = [name for name in self._gone if name not in self.ledger]
         self._gone = []
-        return np.unique(np.concatenate([np.zeros(0, np.intp), *changed])), gone
+        return changed, gone
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there are changes that were not taken."""
+        return bool(self._changed)
 
     def committed(self) -> None:
         """Let go of rows that are on disk: the ledger has what they say."""

@@ -39,15 +39,22 @@ class Telling:
         self._started = False
         self._priors = True
 
+    @property
+    def waiting(self) -> bool:
+        """Whether there is more to tell."""
+        return self._store.waiting
+
     def inherited(self) -> None:
         """Note that counts of earlier crawls came."""
         self._priors = True
 
-    def messages(self) -> tuple[list[Message], int]:
-        """Return what there is to tell, and of how many features it is."""
+    def messages(self, features: int | None = None) -> tuple[list[Message], int]:
+        """Return what there is to tell, and of how many features it is: so many at most, but all at first."""
         found = list(self._all_priors()) if self._priors else []
         self._priors = False
-        slots, gone = self._store.take_changes()
+        if self._started and features == 0:
+            return found, 0
+        slots, gone = self._store.take_changes(features if self._started else None)
         if not self._started:
             self._started = True
             found += [self._block(number) for number in range(-(-self._ledger.size // BLOCK))]

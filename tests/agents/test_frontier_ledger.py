@@ -110,9 +110,9 @@ class Crawl:
             write(self.shard)
             self.store.committed()
 
-    def tell(self) -> None:
-        """Have the learner tell what changed."""
-        self.topic += self.telling.messages()[0]
+    def tell(self, features: int | None = None) -> None:
+        """Have the learner tell what changed, of so many features at most."""
+        self.topic += self.telling.messages(features)[0]
 
     def hear(self, worker: int, most: int = 1000) -> None:
         """Have a frontier read some of what was told."""
@@ -165,7 +165,7 @@ def test_each_frontier_knows_every_count_once_whatever_is_lost_on_the_way(rows: 
         elif step < 0.75:
             crawl.commit(killed=random.random() < 0.2)
         elif step < 0.85:
-            crawl.tell()
+            crawl.tell(random.choice([None, 3, 10]))
         elif step < 0.88:
             crawl.start_learner()  # it was killed in the middle of a group
         elif step < 0.9:
