@@ -212,8 +212,8 @@ def _opened(path: Path, access: AccessType) -> Database:
     found = Rdict.list_cf(str(path)) if (path / "CURRENT").exists() else []
     names = [name for name in found if name != _DEFAULT]
     options = _options()
-    options.set_db_write_buffer_size(64 * _MEGABYTE)
-    options.set_max_total_wal_size(64 * _MEGABYTE)
+    # Who opens it reads the write-ahead log whole: a start after a crash, and every command beside a crawl.
+    options.set_max_total_wal_size(32 * _MEGABYTE)
     options.set_max_open_files(-1)  # what a writer deletes must stay readable to who reads beside it
     options.set_keep_log_file_num(2)
     options.set_max_log_file_size(_MEGABYTE)
