@@ -6,6 +6,7 @@ target's evidence is corrected.
 
 from collections.abc import Iterable
 from itertools import islice
+from sys import intern
 
 from agents.frontier.depth import Depths
 from agents.frontier.evidence import EvidenceEmitter
@@ -55,7 +56,7 @@ class Links:
         parent.linked = True
         parent.url = sighting.url
         parent.verdict = sighting.verdict
-        parent.words = frozenset(sighting.words)
+        parent.words = frozenset(map(intern, sighting.words))
         parent.partitions = sighting.partitions
         parent.time = sighting.time
         shard.put(parent_key(sighting.page), parent)
@@ -191,4 +192,5 @@ def _near(parent: ParentRow, page: bytes, position: int, most: int) -> list[byte
 
 
 def _distinct(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(words))
+    # Rows in memory share the strings: pages say the same words over and over.
+    return tuple(dict.fromkeys(map(intern, words)))
