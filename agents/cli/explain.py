@@ -128,10 +128,8 @@ def _why_fetched(row: "PageRow") -> str:
 
 def _why_not_fetched(found: "Explanation", threshold: float) -> str:
     """Return why a page was not chosen; empty if its state says so."""
-    from agents.frontier.rows import CHOOSABLE
-
     row = found.row
-    choosable = row.state in CHOOSABLE
+    choosable = row.state == "candidate"
     if row.state == "trapped":
         return "not fetched: this URL looks like part of an endless space (frontier.traps)"
     if found.spent and choosable and not row.seed:

@@ -16,7 +16,7 @@ from agents.frontier.links import Links
 from agents.frontier.news import Prefixes, clicked
 from agents.frontier.pages import Pages
 from agents.frontier.promises import LinkPromises
-from agents.frontier.rows import CHOOSABLE, FrontierShard, PageRow, State
+from agents.frontier.rows import FrontierShard, PageRow, State
 from agents.frontier.spaces import Spaces
 from models.interest.features import BASE
 from models.lessons import lessons
@@ -245,7 +245,7 @@ class Book:
         for predicate, priority in sighting.priorities.items():
             if predicate not in row.inherited or priority > row.inherited[predicate]:
                 row.inherited[predicate] = priority
-                if predicate in sighting.inputs and row.state in CHOOSABLE:
+                if predicate in sighting.inputs and row.state == "candidate":
                     row.inputs[predicate] = sighting.inputs[predicate]
         self._pages.keep(shard, key, row)
 

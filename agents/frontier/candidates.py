@@ -10,7 +10,7 @@ from agents.frontier.fresh import Fresh
 from agents.frontier.opening import Opening
 from agents.frontier.priorities import Priorities
 from agents.frontier.retries import Retries
-from agents.frontier.rows import CHOOSABLE, OPEN, Choice, FrontierShard, PageRow
+from agents.frontier.rows import OPEN, Choice, FrontierShard, PageRow
 from agents.frontier.scope import Scope
 from agents.frontier.scorer import Scorer
 from agents.frontier.scoring import highest
@@ -27,9 +27,10 @@ FAIR_TRIES = 5
 
 
 class Candidates:
-    """Every open URL of the shards held is in a queue, waiting, in flight, aside, or only on disk.
+    """Every open URL of the shards held is in a queue, waiting, in flight, or only on disk.
 
-    Only on disk are those that a full queue evicted: the sweep brings them back when there is room.
+    Only on disk are those below the threshold or out of scope, and those that a full queue evicted: the sweep
+    brings them back when they rise or there is room.
     """
 
     def __init__(self, settings: FrontierSettings, scorer: Scorer, clocks: HostClocks, random: Random) -> None:
@@ -118,7 +119,7 @@ class Candidates:
     def choosable(self, url: str) -> tuple[FrontierShard, PageRow] | None:
         """Return a URL's shard and row, if it may be fetched."""
         found = self.shards.find(url)
-        return found if found is not None and found[1].state in CHOOSABLE and self.scope.has(*found) else None
+        return found if found is not None and found[1].state == "candidate" and self.scope.has(*found) else None
 
     # offers
 
@@ -126,7 +127,7 @@ class Candidates:
         """Score rows anew and put them where they belong."""
         for key in keys:
             row = shard.get(key)
-            if isinstance(row, PageRow) and row.state in CHOOSABLE:
+            if isinstance(row, PageRow) and row.state == "candidate":
                 self.offer(shard, row, now)
 
     def offer(self, shard: FrontierShard, row: PageRow, now: float) -> None:
@@ -138,17 +139,19 @@ class Candidates:
         if not self.scope.has(shard, row):
             self.withdraw(row.url)
             return
-        row.priorities = {name: self.priorities.of(shard, row, name) for name in self.queues}
-        kept = self.priorities.keeps(row, highest(row.priorities.values()))
-        row.state = "candidate" if kept else "aside"
-        if not kept:
+        priorities = {name: self.priorities.of(shard, row, name) for name in self.queues}
+        if not self.priorities.keeps(row, highest(priorities.values())):
             self.withdraw(row.url)
             return
         name = host(row.url)
-        for predicate, priority in row.priorities.items():
+        for predicate, priority in priorities.items():
             self.queues[predicate].put(row.url, name, priority, row.discovered)
         if self.fresh is not None:
             self.fresh.offer(row)
+
+    def priorities_of(self, url: str) -> dict[str, float]:
+        """Return a candidate's priority for each predicate that has it in its queue, as it was last scored."""
+        return {name: queue.priority(url) for name, queue in self.queues.items() if url in queue}
 
     def withdraw(self, url: str) -> None:
         """Take a URL out of the queues."""
@@ -163,7 +166,7 @@ class Candidates:
         """Offer the URLs whose wait for a retry is over."""
         for url in self.retries.due(now):
             found = self.shards.find(url)
-            if found is not None and found[1].state in CHOOSABLE:
+            if found is not None and found[1].state == "candidate":
                 self.offer(*found, now)
 
     def next_ready(self, now: float) -> float:
@@ -239,7 +242,7 @@ class Candidates:
 
     def _reprice(self, shard: FrontierShard, row: PageRow, predicate: str) -> None:
         """Score a queued candidate anew for one predicate."""
-        priority = row.priorities[predicate] = self.priorities.of(shard, row, predicate)
+        priority = self.priorities.of(shard, row, predicate)
         if self.priorities.keeps(row, priority):
             self.queues[predicate].put(row.url, host(row.url), priority, row.discovered)
         else:

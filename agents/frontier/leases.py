@@ -5,7 +5,7 @@ from agents.frontier.candidates import Candidates
 from agents.frontier.instant import Instant
 from agents.frontier.keys import TOTALS_KEY, page_key, totals_of
 from agents.frontier.orders import choice_of, order_of, send
-from agents.frontier.rows import CHOOSABLE, INSTANT, Choice, FrontierRow, FrontierShard, PageRow
+from agents.frontier.rows import INSTANT, Choice, FrontierRow, FrontierShard, PageRow
 from agents.metrics.frontier import FrontierMetrics
 from models.url import host
 from streams.logging import EventLog
@@ -66,7 +66,7 @@ class Leases:
                 self._instant.expect(order, now)
             return
         found = self._candidates.shards.find(order.url)
-        if found is None or found[1].state not in CHOOSABLE or order.lease < now:
+        if found is None or found[1].state != "candidate" or order.lease < now:
             return
         shard, row = found
         row.attempts = order.order
@@ -77,6 +77,7 @@ class Leases:
     def _lease(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
         row.state = "leased"
         row.choice = choice
+        row.priorities = self._candidates.priorities_of(row.url) | {choice.predicate: choice.priority}
         shard.put(page_key(row.url), row)
         self._candidates.take(row, choice, now)
 

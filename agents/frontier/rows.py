@@ -19,17 +19,11 @@ from models.traps.barren import Barren
 from models.verdict import Verdict
 from streams.inbox import Shard
 
-#: What has become of a URL. "aside" is a candidate whose priority is below the threshold, "trapped" one of a
-#: space without end, by its spelling.
-State: TypeAlias = Literal[
-    "candidate", "aside", "leased", "judged", "gone", "refused", "moved", "given up", "trapped"
-]
+#: What has become of a URL; a "trapped" one is of a space without end, by its spelling.
+State: TypeAlias = Literal["candidate", "leased", "judged", "gone", "refused", "moved", "given up", "trapped"]
 
 #: States in which a URL may still be fetched.
-OPEN: frozenset[State] = frozenset({"candidate", "aside", "leased"})
-
-#: States in which a URL may be chosen.
-CHOOSABLE: frozenset[State] = frozenset({"candidate", "aside"})
+OPEN: frozenset[State] = frozenset({"candidate", "leased"})
 
 #: The policy of a choice that no policy made: the page is new and news (`agents.frontier.instant`).
 INSTANT = "instant"
@@ -67,18 +61,18 @@ class Found(msgspec.Struct, array_like=True, frozen=True):
 
 
 class PageRow(msgspec.Struct, array_like=True, tag="page"):
-    """What is known of a URL.
+    """What is known of a URL; what is worked out of that for a choice is in memory only (`Candidates`).
 
     ``parents`` are the linking pages kept for words and siblings, ``links`` the in-links from judged pages
-    for each predicate: [all, from pages that satisfy it]. ``priorities`` are as of the last change of the row.
-    ``inherited`` are priorities taken over from a URL that redirects here. ``together`` are the pages kept
-    that users visited near it: [their partition, access pairs in the region, sixths of co-visits]; ``told``
-    are the partitions of all such pages, which a verdict concerns. ``inputs`` are those of the learned policy
-    for each predicate when the page, or one that redirects here, was chosen. ``judged_at`` is the time that the
-    verdict bears. ``hops`` is how many redirects in a row led here, ``postponed`` how many of the attempts came
-    to nothing because their time had not come. ``found`` tells that a revisit brought the first link to it.
-    ``place`` is where it lies in its site, where sites are stopped at a depth of their own. A ``silent`` page
-    teaches nothing but that it was judged: its owner had more of the latest fetches than may teach.
+    for each predicate: [all, from pages that satisfy it]. ``priorities`` are those for each predicate when the
+    page was chosen, ``inherited`` those taken over from a URL that redirects here. ``together`` are the pages
+    kept that users visited near it: [their partition, access pairs in the region, sixths of co-visits];
+    ``told`` are the partitions of all such pages, which a verdict concerns. ``inputs`` are those of the learned
+    policy for each predicate when the page, or one that redirects here, was chosen. ``judged_at`` is the time
+    of the verdict. ``hops`` is how many redirects in a row led here, ``postponed`` how many of the attempts
+    came to nothing because their time had not come. ``found`` tells that a revisit brought the first link to
+    it. ``place`` is where it lies in its site, where sites are stopped at a depth of their own. A ``silent``
+    page teaches nothing but that it was judged: its owner had more of the latest fetches than may teach.
     """
 
     url: str

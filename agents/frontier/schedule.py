@@ -9,7 +9,7 @@ from agents.frontier.hubs import Hubs
 from agents.frontier.keys import HUB_PREFIX, hub_key, hub_of
 from agents.frontier.news_rows import HubRow
 from agents.frontier.orders import order_of, send
-from agents.frontier.rows import CHOOSABLE, INSTANT, Choice, FrontierRow, FrontierShard, PageRow
+from agents.frontier.rows import INSTANT, Choice, FrontierRow, FrontierShard, PageRow
 from models.news.revisits import Revisits
 from models.url import host
 from streams.records import FetchOrder, Hub, Revisit
@@ -115,7 +115,7 @@ class HubSchedule:
                 self._end(*hub)
             elif self._candidates.clocks.ready(host(url), now):
                 page = self._candidates.shards.find(url)
-                if page is None or page[1].state not in CHOOSABLE:
+                if page is None or page[1].state != "candidate":
                     return hub
                 if page[1].not_before <= now and self._candidates.choosable(url) is not None:
                     return page

@@ -69,7 +69,7 @@ class Selection:
         if picked is None:
             return None
         shard, row, explored, probability = picked
-        priority = row.priorities.get(predicate, 0.0)
+        priority = self._candidates.priorities_of(row.url)[predicate]
         expected = self._candidates.priorities.choose(shard, row, predicate, explored)
         policy = self._settings.rule
         choice = Choice(predicate, policy, explored, probability, priority, now, expected)
@@ -88,7 +88,8 @@ class Selection:
             if isinstance(row, HubRow):
                 self._instant.order(shard, row, now)
             else:
-                priority, predicate = max((row.priorities.get(name, 0.0), name) for name in names)
+                priorities = self._candidates.priorities_of(row.url)
+                priority, predicate = max((priorities.get(name, 0.0), name) for name in names)
                 choice = Choice(predicate, INSTANT, False, 1.0, priority, now)
                 self._leases.order(shard, row, choice, now)
             ordered += 1

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 
 from agents.frontier.keys import PAGE_PREFIX
-from agents.frontier.rows import CHOOSABLE, FrontierShard, PageRow
+from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.shards import Shards
 from models.frontier.queue import CandidateQueue
 
@@ -70,7 +70,7 @@ class Sweep:
             for key, row in islice(shard.scan(PAGE_PREFIX, self._cursor), rows):
                 looked_at += 1
                 self._cursor = key
-                if isinstance(row, PageRow) and row.state in CHOOSABLE and self._room(row.url):
+                if isinstance(row, PageRow) and row.state == "candidate" and self._room(row.url):
                     self._offer(shard, row, now)
         if looked_at < rows:
             self._cursor = None

@@ -121,7 +121,7 @@ def test_a_crawl_ends_with_its_figures_as_json(crawl: Crawl) -> None:
     ]  # fmt: skip
     assert summary["fetched"] == len(crawl.outcomes()) >= BUDGET
     assert summary["policy"] == "learned"
-    assert summary["candidates"] == sum(row.state in ("candidate", "aside", "leased") for row in crawl.pages())
+    assert summary["candidates"] == sum(row.state in ("candidate", "leased") for row in crawl.pages())
     assert set(summary["predicates"]) == {"sports", "hockey"}
     for name, figures in summary["predicates"].items():
         assert list(figures) == ["hits", "judged", "harvest_rate", "lift"]

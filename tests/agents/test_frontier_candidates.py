@@ -165,7 +165,7 @@ def test_candidates_below_the_threshold_are_set_aside_until_more_is_known_and_se
     front.sight(
         Seeded("http://a.org/seed"), *(Visited(f"http://a.org/{path}", "u", 1.0) for path in ("good", "x"))
     )
-    assert front.page("http://a.org/x").state == "aside"
+    assert front.page("http://a.org/x").state == "candidate"
     assert front.choices() == ["http://a.org/good", "http://a.org/seed"]
     like(front, "good", "x")
     front.sweep()

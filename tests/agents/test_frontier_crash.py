@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agents.browse import BrowseAgent, UserRow
 from agents.frontier.book import Book
 from agents.frontier.keys import page_key
-from agents.frontier.rows import CHOOSABLE, Choice, FrontierRow, PageRow
+from agents.frontier.rows import Choice, FrontierRow, PageRow
 from models.counts import Counts
 from models.crowd.trace import Step
 from models.evaluate.recount import JudgedPage, recount
@@ -133,7 +133,7 @@ class Crashing:
             return
         part = SIGHTINGS.name, partition_of(host(page.url), self._partitions)
         row = self.shards[part].get(page_key(page.url))
-        if not isinstance(row, PageRow) or row.state not in CHOOSABLE:
+        if not isinstance(row, PageRow) or row.state != "candidate":
             return
         row.state, row.attempts, row.choice = "leased", row.attempts + 1, choice
         row.inputs = {"p": INPUTS, "q": INPUTS}

@@ -96,7 +96,7 @@ class Crawl:
             FetchOrder(
                 url=row.url,
                 order=row.attempts + 1,
-                predicate=next(iter(row.priorities), "none"),
+                predicate="none",
                 policy=self.policy,
                 explored=False,
                 probability=1.0,
