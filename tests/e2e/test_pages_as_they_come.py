@@ -60,8 +60,6 @@ def known(crawled: Path, path: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "state", "reason"),
     [
-        ("/story", "judged", ""),
-        (f"/story?PHPSESSID={SESSION}", "judged", ""),
         ("/lost", "gone", "soft 404: the page says that there is none"),
         ("/file", "refused", "not HTML or text: PDF, served as text/html"),
         ("/unlisted", "refused", "the page asks not to be indexed"),
@@ -85,6 +83,10 @@ def test_of_two_like_pages_one_is_judged(crawled: Path) -> None:
         "refused",
         f"near-duplicate of {SITE}{judged}",
     )
+
+
+def test_a_session_in_a_url_makes_no_other_page(crawled: Path) -> None:
+    assert known(crawled, f"/story?PHPSESSID={SESSION}") == known(crawled, "/story")
 
 
 @pytest.mark.parametrize("path", ["/lost-too", "/secret"])
