@@ -190,7 +190,7 @@ class FrontierSettings(Section):
     explore: Share = Field(0.01, description="Share of the fetches chosen at random.")
     window_share: Share = Field(0.05, description="Pages in flight, as a share of the pages judged so far.")
     window_max: Count = Field(16, description="Most pages in flight.")
-    rescored: Count = Field(50, description="Best candidates that are rescored at each choice.")
+    rescored: Count = Field(50, description="Candidates that a choice rescores at most.")
     queue: Count = Field(100_000, description="Candidates kept in memory for each predicate.")
     parents: Count = Field(32, description="In-links kept for each page.")
     visitors: Count = Field(32, description="Visitors kept for each page.")

@@ -97,6 +97,7 @@ class FrontierAgent(Handler[FrontierRow]):
     def heard_interests(self, told: Interests) -> None:
         """Take in what the learners tell."""
         self.ledger.hear(told)
+        self.candidates.learned()
 
     def heard_predicate(self, definition: PredicateDefinition) -> None:
         """Take in a predicate's definition: a new one, or a change of its share or state."""
@@ -174,6 +175,7 @@ class FrontierAgent(Handler[FrontierRow]):
     def committed(self, shard: Shard[FrontierRow]) -> None:
         """Count what the group judged, score what it touched, and choose again."""
         self.ledger.count(shard.outbox.source, self._counted.pop(shard.partition, []))
+        self.candidates.learned()
         self._settle(shard)
         self._wake.set()
 

@@ -1,6 +1,7 @@
 """The candidates in memory: a queue for each predicate, those that wait for a retry, those being fetched."""
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from random import Random
 
@@ -22,6 +23,8 @@ from models.frontier.queue import CandidateQueue
 from models.url import host
 from streams.settings import FrontierSettings
 
+#: Candidates looked at together at a choice: those of them that are not fresh are scored anew.
+FEW = 10
 #: Candidates scored anew to find one of an owner that had less, for each choice at most.
 FAIR_TRIES = 5
 
@@ -45,6 +48,8 @@ class Candidates:
         self.retries = Retries()
         self.scope = Scope(settings, self.flights)
         self.sweep = Sweep(self.shards, self.queues, settings.queue, self.offer)
+        #: By predicate, those scored since anything was learned.
+        self._fresh: defaultdict[str, set[str]] = defaultdict(set)
         #: New links to news, in the mode "instant" (`agents.frontier.instant`).
         self.fresh: Fresh | None = None
         self.priorities = Priorities(settings, scorer)
@@ -75,6 +80,7 @@ class Candidates:
         """Forget a predicate and its queue; what is in flight for it lands as anything else."""
         self.scorer.remove_predicate(name)
         self.queues.pop(name, None)
+        self._fresh.pop(name, None)
         self.paused.discard(name)
 
     # shards
@@ -123,6 +129,10 @@ class Candidates:
 
     # offers
 
+    def learned(self) -> None:
+        """Take note that scores may have changed: none is fresh."""
+        self._fresh.clear()
+
     def refresh(self, shard: FrontierShard, keys: Iterable[bytes], now: float) -> None:
         """Score rows anew and put them where they belong."""
         for key in keys:
@@ -146,6 +156,7 @@ class Candidates:
         name = host(row.url)
         for predicate, priority in priorities.items():
             self.queues[predicate].put(row.url, name, priority, row.discovered)
+            self._fresh[predicate].add(row.url)
         if self.fresh is not None:
             self.fresh.offer(row)
 
@@ -183,8 +194,8 @@ class Candidates:
     def pick(self, predicate: str, now: float) -> tuple[FrontierShard, PageRow, bool, float] | None:
         """Return the next URL for a predicate, whether chance chose it, and the probability of that choice.
 
-        The best few are scored anew first, since what was learned since they were put in may have changed
-        their order. None when no host that may be asked has a candidate.
+        The best few are scored anew first, unless they are fresh: what was learned since they were put in may
+        have changed their order. None when no host that may be asked has a candidate.
         """
         queue = self.queues[predicate]
         explore = 1.0 if self.settings.rule == "random" else self.settings.explore
@@ -214,16 +225,19 @@ class Candidates:
     def _best(
         self, queue: CandidateQueue, predicate: str, ready: Callable[[str], bool], now: float
     ) -> str | None:
-        for _ in range(self.settings.rescored):
-            top = queue.best(1 if self.priorities.fixed else self.settings.rescored, ready)
+        """Return the best candidate, scored since anything was learned, that is fair to choose.
+
+        The best few are scored anew, until one that is fresh is the best, or as many as may be have been. Those
+        that scoring sets aside are not counted: worse ones wait behind them.
+        """
+        fresh, scored = self._fresh[predicate], 0
+        while top := queue.best(1 if self.priorities.fixed else FEW, ready):
+            if top[0] in fresh or scored >= self.settings.rescored:
+                return self._fairest(queue, predicate, top[0], now)
             for url in top:
-                found = self.shards.find(url)
-                if found is not None:
-                    self._reprice(*found, predicate)
-            best = queue.best(1, ready)
-            # Scoring anew may have set aside all that was looked at, while worse ones wait behind.
-            if best or not top:
-                return self._fairest(queue, predicate, best[0], now) if best else None
+                if url not in fresh:
+                    self._reprice(url, predicate)
+                    scored += url in queue
         return None
 
     def _fairest(self, queue: CandidateQueue, predicate: str, best: str, now: float) -> str | None:
@@ -232,16 +246,19 @@ class Candidates:
             url = self.fairness.choose(queue, best, now)
             if url is None or url == best:
                 return url
-            found = self.shards.find(url)
             before = queue.priority(url)
-            if found is not None:
-                self._reprice(*found, predicate)
+            self._reprice(url, predicate)
             if url in queue and queue.priority(url) >= before:
                 return url
         return best if best in queue else None
 
-    def _reprice(self, shard: FrontierShard, row: PageRow, predicate: str) -> None:
-        """Score a queued candidate anew for one predicate."""
+    def _reprice(self, url: str, predicate: str) -> None:
+        """Score a queued candidate anew for one predicate: it is fresh then."""
+        self._fresh[predicate].add(url)
+        found = self.shards.find(url)
+        if found is None:
+            return
+        shard, row = found
         priority = self.priorities.of(shard, row, predicate)
         if self.priorities.keeps(row, priority):
             self.queues[predicate].put(row.url, host(row.url), priority, row.discovered)

@@ -103,6 +103,7 @@ def like(front: Front, *tokens: str, predicate: str = "p") -> None:
     """Teach that pages with these URL tokens satisfy the predicate, each more than the one before."""
     counts = {token(name): {predicate: (100, 40 + 20 * place)} for place, name in enumerate(tokens)}
     front.scorer.learn(a_cells({BASE: {predicate: (1000, 100)}} | counts))
+    front.candidates.learned()
 
 
 # offers

@@ -44,7 +44,7 @@ BUDGETS: Mapping[str, Mapping[str, float]] = {
         "records decoded": 6.9,
         "rows encoded": 46,
         "rows decoded": 0.1,
-        "scores": 132,
+        "scores": 85,
         "asyncio tasks": 34,
     },
     "breadth-first": {
