@@ -164,7 +164,7 @@ def test_the_feeding_of_a_log_waits_until_it_is_taken_in(crawl: Crawl, broker: B
         assert "waiting for scentline-browse: 6 messages of accesses are not absorbed yet" in said
         assert settled(crawl.ends)[ACCESSES.name] == 6
         broker.kill()
-        while "waiting until it can be seen what waits" not in said:
+        while "waiting because the lag is unknown" not in said:
             said = feeder.stderr.readline()
             assert said, "the feeder ended"
         broker.start()
