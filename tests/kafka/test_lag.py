@@ -54,7 +54,7 @@ def test_messages_that_went_unread_are_told(empty_kafka: str, tmp_path: Path) ->
     drop(empty_kafka, "proxy-log", 0, 4)
     assert next(lags(settings(empty_kafka))) == Lag("scentline-observe", "proxy-log", 0, 5, 1, 1, 3)
     run = scentline(tmp_path, "lag", "--broker", empty_kafka)
-    assert run.stderr.startswith("proxy-log/0: 3 messages that scentline-observe never read")
+    assert run.stderr.startswith("proxy-log/0: 3 messages expired before scentline-observe read them")
     assert run.stdout.splitlines()[:2] == [
         "group\ttopic\tpartition\tend\tcommitted\tlag",
         "scentline-observe\tproxy-log\t0\t5\t1\t1",

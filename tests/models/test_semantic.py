@@ -116,7 +116,7 @@ def test_bytes_that_are_no_table_are_refused(data: bytes) -> None:
         ({"size": 0}, "0 numbers in a vector, expected 1 to 1024"),
         ({"size": 10**12}, "numbers in a vector"),
         ({"pieces": []}, "0 pieces"),
-        ({"pieces": ["ski"] * 6}, "there twice"),
+        ({"pieces": ["ski"] * 6}, "occurs twice"),
         ({"scales": b""}, "0 bytes of scales, expected 24"),
         ({"scales": np.full(6, np.nan, "<f4").tobytes()}, "not a positive number"),
         ({"vectors": "text"}, "Expected `bytes`"),

@@ -170,7 +170,7 @@ def test_a_crawl_with_64_descriptors_is_a_crawl(tmp_path: Path, proxy: str, acce
 def test_a_crawl_with_too_few_descriptors_says_so_and_goes_on_with_more(
     tmp_path: Path, proxy: str, access_log: Path
 ) -> None:
-    line = complaint(crawl(tmp_path, proxy, access_log, "data", prefix=limited(32)))
+    line = complaint(crawl(tmp_path, proxy, access_log, "data", prefix=limited(24)))
     assert "Too many open files" in line
     check(tmp_path, crawl(tmp_path, proxy, access_log, "data"), "data")
 
