@@ -20,6 +20,7 @@ from agents.learn.rows import (
     number_of,
     segment_key,
 )
+from models.interest.features import BASE
 from models.ledger import INT32, Ledger, Slots
 from streams.configuration import ConfigurationError
 from streams.inbox import Shard
@@ -74,12 +75,15 @@ class FeatureStore:
     def take_changes(self, most: int | None = None) -> tuple[Slots, list[str]]:
         """Return the slots that changed, and what was forgotten, since the last call; at first all that is.
 
-        Of more than ``most`` slots the next calls return the others.
+        Of more than ``most`` slots the next calls return the others. How many pages were judged is never among
+        those: the budget of a crawl with several frontiers waits for it.
         """
         changed = np.unique(np.concatenate([np.zeros(0, np.intp), *self._changed]))
         if most is not None and len(changed) > most:
             # On from where the last call ended, so that each has its turn.
             changed = np.roll(changed, -int(changed.searchsorted(self._turn)))
+            base = np.isin(changed, self.ledger.slots_of([BASE] if BASE in self.ledger else []))
+            changed = np.concatenate([changed[base], changed[~base]])
             self._turn = int(changed[most])
             self._changed, changed = [changed[most:]], changed[:most]
         else:

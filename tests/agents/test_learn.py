@@ -149,6 +149,20 @@ def test_a_fact_that_counts_too_much_at_once_is_none(rows: Disk) -> None:
         FeatureStore(a_shard(rows), 10).add(Count(("w:a",), {"p": True}, 2**31))
 
 
+def test_how_many_pages_were_judged_is_told_before_all_else_and_nothing_waits_for_ever(rows: Disk) -> None:
+    learner = Counting(a_shard(rows))
+    words = [f"w:{n}" for n in range(10)]
+    learner.add(*seen(1, *words, BASE))
+    names = learner.store.ledger.take
+    told: set[str | None] = set()
+    for _ in range(6):
+        taken = names(learner.store.take_changes(3)[0]).names
+        assert BASE in taken
+        told.update(taken)
+        learner.add(*seen(1, BASE))
+    assert told == {BASE, *words}
+
+
 # forgetting
 
 
