@@ -81,6 +81,17 @@ def rootless_errors(tree: ast.AST) -> Offences:
                 yield f"{node.name} is no {BASE}"
 
 
+def bound_twice(tree: ast.Module) -> Offences:
+    """Yield the names that a module binds to one value and then, for all its functions, to another."""
+    bound: set[str] = set()
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else ()
+        for name in (target.id for target in targets if isinstance(target, ast.Name)):
+            if name in bound:
+                yield f"binds {name} twice"
+            bound.add(name)
+
+
 def offending(files: Iterable[Path], offences: Callable[[ast.Module, str], Iterable[str]]) -> list[str]:
     """Return what each file holds that it must not, after its path; ``offences`` is given its package too."""
     return [
@@ -101,6 +112,10 @@ def test_models_read_no_clock_no_chance_and_no_file() -> None:
 
 def test_every_error_has_the_one_base() -> None:
     assert offending(FILES, lambda tree, _: rootless_errors(tree)) == []
+
+
+def test_no_module_binds_a_name_twice() -> None:
+    assert offending(FILES, lambda tree, _: bound_twice(tree)) == []
 
 
 def test_every_module_has_a_docstring_and_belongs_to_a_typed_package_of_this_checkout() -> None:

@@ -12,7 +12,7 @@ from agents.frontier.rows import FrontierRow, PageRow
 from agents.inspect.record import accesses_of
 from agents.privacy.bounds import bounds, pages_of, visitors_of
 from agents.privacy.changelogs import Changelogs, Place, find
-from agents.privacy.plan import Replacement, choose, pseudonym_of
+from agents.privacy.plan import Bounds, Replacement, choose, pseudonym_of
 from agents.privacy.retained import Deleted, delete_taken_in, left
 from agents.topics.lag import lags
 from streams.records import Access
@@ -28,22 +28,23 @@ from streams.transport.publisher import FencedError, Publisher
 _CHANGELOG = changelog_of(APP_ID, "frontier")
 
 
-def choose_on_kafka(old: str, settings: Settings, partitions: Mapping[str, int]) -> Replacement:
-    """Return a random replacement that changes nothing else; ``partitions`` is how many each topic has.
+def bounds_on_kafka(old: str, settings: Settings, partitions: Mapping[str, int]) -> Bounds:
+    """Return what `agents.privacy.bounds.bounds_of` does; ``partitions`` is how many each topic has.
 
     The accesses are read twice, so that only what concerns the pages of ``old`` is kept in memory.
     """
-    count = partitions[ACCESSES.name]
 
     def accesses() -> Iterator[Access]:
-        return accesses_of(kept(settings, ACCESSES.name, partition) for partition in range(count))
+        return accesses_of(
+            kept(settings, ACCESSES.name, partition) for partition in range(partitions[ACCESSES.name])
+        )
 
     visitors = visitors_of(pages_of(old, accesses()), accesses())
     keys = frozenset(map(page_key, visitors))
     rows = (
         row for partition in range(partitions[_CHANGELOG]) for row in _pages(settings, partition, old, keys)
     )
-    return choose(old, bounds(old, visitors, rows, settings.frontier.visitors), count)
+    return bounds(old, visitors, rows, settings.frontier.visitors)
 
 
 def _pages(settings: Settings, partition: int, old: str, keys: frozenset[bytes]) -> Iterator[PageRow]:
@@ -97,8 +98,6 @@ def check_taken_in(settings: Settings) -> None:
 
 #: What a broker takes at most until it looks again for what may go, and has removed it.
 LOOK_SECONDS = HOUR
-#: One of the topics that are compacted: all have the same times.
-_CHANGELOG = changelog_of(APP_ID, next(iter(TABLES)))
 
 
 def gone_at(topic: Topic, written: float) -> float:
@@ -185,7 +184,8 @@ class _Forgetting:
             if replacement is None or replacement.old != old:
                 check_taken_in(self._settings)
                 self._progress("looking for what may take its place")
-                replacement = await asyncio.to_thread(choose_on_kafka, old, self._settings, self._partitions)
+                found = await asyncio.to_thread(bounds_on_kafka, old, self._settings, self._partitions)
+                replacement = choose(old, found, self._partitions[ACCESSES.name])
                 await changelogs.hold(replacement)
                 await self._complete(changelogs, log.publisher, replacement)
                 await changelogs.release()

@@ -25,9 +25,16 @@ from agents.observation.observer import Observer
 from agents.observation.pseudonym import Pseudonyms
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
+from agents.privacy.bounds import bounds_of
 from agents.privacy.changelogs import Changelogs
-from agents.privacy.kafka import ForgottenOnKafka, UnrestError, forget_user_on_kafka
-from agents.privacy.plan import Replacement
+from agents.privacy.kafka import (
+    ForgottenOnKafka,
+    UnrestError,
+    bounds_on_kafka,
+    forget_user_on_kafka,
+    partitions_on_kafka,
+)
+from agents.privacy.plan import Bounds, Replacement
 from agents.privacy.retained import Deleted
 from agents.snapshot.take import take
 from agents.topics.create import create
@@ -38,7 +45,8 @@ from streams.metrics.registry import Metrics
 from streams.records import Access, AccessPack, encode
 from streams.settings import Settings
 from streams.topics import APP_ID, DAY, INTERESTS, TABLES, TOPICS, changelog_of
-from streams.transport.kafka.admin import kept
+from streams.transport.journal import Journal
+from streams.transport.kafka.admin import Admin, kept
 from streams.transport.kafka.publisher import CLAIM
 from tests.agents.commands import last_line, printed
 from tests.kafka.test_lag import commit, drop, send
@@ -153,6 +161,21 @@ def wipe(data: Path, partition: int) -> None:
         shutil.rmtree(path)
 
 
+def check_bounds(settings: Settings, directory: Path) -> None:
+    """Check that what may take a pseudonym's place is the same on Kafka as in a data directory."""
+    copy = settings.model_copy(update={"data": directory / "before"})
+    take(copy, lambda _: None)
+    lines = (directory / "access.log").read_text().splitlines()
+    clients = {line.split()[2] for line in lines if " TCP_MISS/200 " in line}
+    users = [Pseudonyms(b"key").of(client) for client in sorted(clients)]
+    with Admin(settings) as admin:
+        partitions = partitions_on_kafka(admin)
+    with Journal.open(copy.data / "journal", read_only=True) as journal:
+        at_rest = [bounds_of(user, settings, journal) for user in users]
+    assert any(found != Bounds() for found in at_rest)
+    assert [bounds_on_kafka(user, settings, partitions) for user in users] == at_rest
+
+
 def test_a_user_forgotten_at_the_second_attempt_is_in_no_table_and_every_other_count_is_exact(
     tmp_path: Path, empty_kafka: str, proxy: str
 ) -> None:
@@ -163,6 +186,7 @@ def test_a_user_forgotten_at_the_second_attempt_is_in_no_table_and_every_other_c
     command = ("forget-user", address, "--broker", empty_kafka, *assignments())
     tables = {name.partition("-")[0] for name in rows_holding(settings.data, user)}
     assert tables == {"users", "frontier", "interests"}
+    check_bounds(settings, tmp_path)
 
     killed = run(tmp_path, *command, first=KILLING)
     assert killed.status == -signal.SIGKILL
