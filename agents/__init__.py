@@ -1,1 +1,1 @@
-"""What acts: one Faust agent a file, the web client they use, and the command line that starts them."""
+"""What acts: a folder for each role with its Faust agent, what runs them, and the command line."""

@@ -1,6 +1,6 @@
 """The mark in tables on Kafka that says that a user is being forgotten: until that is done, nothing goes on.
 
-The data directory of an embedded log has a file instead (`agents.privacy.plan`).
+The data directory of an embedded log has a file instead (`agents.operate.privacy.plan`).
 """
 
 from streams.configuration import ConfigurationError

@@ -5,9 +5,9 @@ from typing import get_args
 
 import pytest
 
+from agents.fetch.metrics import EXPIRED
+from agents.fetch.result import OUTCOMES
 from agents.frontier.rows import TotalsRow
-from agents.metrics.fetch import EXPIRED
-from agents.web.outcome import OUTCOMES
 from streams.dead_letters import Why
 from streams.metrics import endpoint, registry
 from streams.metrics.catalogue import CATALOGUE, DEAD_LETTERS, FETCHED, FOUND

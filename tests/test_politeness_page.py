@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.frontier.flights import SLOW_SECONDS
-from agents.web import guard, pool, resolver, robots, servers, sitemap, sitemaps, wire
-from agents.web.contact import names_contact
+from agents.fetch import guard, pool, resolver, robots, servers, sitemaps, wire
+from agents.fetch.contact import names_contact
+from agents.frontier.orders import SLOW_SECONDS
 from models.frontier import politeness
 from models.url import MAX_LENGTH
 from streams.configuration import keys
@@ -53,7 +53,7 @@ def test_every_file_that_is_named_is_there() -> None:
         ("at most, 5 MB", FETCH.max_bytes, 5_000_000),
         ("at most, 30 seconds", FETCH.timeout_seconds, 30.0),
         ("head of its answer has come, 10", FETCH.first_byte_seconds, 10.0),
-        ("up to 100 files of 10 MB", (sitemaps.MAX_FILES, sitemap.MAX_BYTES), (100, 10_000_000)),
+        ("up to 100 files of 10 MB", (sitemaps.MAX_FILES, sitemaps.MAX_BYTES), (100, 10_000_000)),
         ("URLs of that host, 10,000", FETCH.sitemap_urls, 10_000),
         ("followed two deep", sitemaps.MAX_DEPTH, 2),
         ("kept open for ten seconds", pool.IDLE_SECONDS, 10.0),

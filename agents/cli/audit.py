@@ -19,7 +19,7 @@ def audit(
     Exits with status 1 if anything differs. A crawl that is running, or was killed and not continued, differs
     by the messages that wait.
     """
-    from agents.audit.audit import audit as run
+    from agents.operate.audit.audit import audit as run
 
     settings = load_settings(config, assignments, {"data": data}).settings
     report = run(settings)

@@ -11,7 +11,7 @@ from agents.cli.options import AsJson
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.judges.examples import Examples
+    from agents.judge.examples import Examples
     from models.classify.holdout import Holdout
 
 classifier = typer.Typer(no_args_is_help=True)
@@ -46,8 +46,8 @@ def train(
 
     The file's classifier is trained on all examples. A crawl uses it with --set judge.classifier=FILE.
     """
-    from agents.judges.examples import load
-    from agents.judges.training import train as run
+    from agents.judge.examples import load
+    from agents.judge.examples import train as run
     from agents.offline.archive import Archive
 
     with ExitStack() as resources:

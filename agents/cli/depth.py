@@ -72,7 +72,7 @@ def depth(
 
 
 def _print(outcome: "Outcome") -> None:
-    from agents.observation.site import HINT
+    from agents.observe.site import HINT
 
     columns = ("site", "depth", "why", "by views", "by links", "best", "q", "95 %", "error", "views a session")
     print_table(columns, map(_row, outcome.results[:_PRINTED]))

@@ -9,9 +9,8 @@ from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, l
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.frontier.news_rows import HubRow
-    from agents.frontier.rows import PageRow
-    from agents.inspect.explain import Explanation
+    from agents.frontier.rows import HubRow, PageRow
+    from agents.operate.inspect.explain import Explanation
 
 
 @app.command(
@@ -34,7 +33,7 @@ def explain(
     crawl's may lag a little.
     """
     from agents.crawl.fixed import of_crawl
-    from agents.inspect.explain import explain as run
+    from agents.operate.inspect.explain import explain as run
     from models.url import canonical
 
     settings = load_settings(config, assignments, {"data": data}).settings

@@ -9,7 +9,7 @@ from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, D
 from agents.cli.output import print_json
 
 if TYPE_CHECKING:
-    from agents.privacy.kafka import ForgottenOnKafka
+    from agents.operate.privacy.kafka import ForgottenOnKafka
     from streams.settings import Settings
 
 _NOTHING = "nothing was found; check that the key is the one that the log was fed with"
@@ -45,7 +45,7 @@ def forget(
     when.
     """
     from agents.crawl.connect import on_kafka
-    from agents.privacy.forget import forget_user
+    from agents.operate.privacy.forget import forget_user
 
     settings = load_settings(config, assignments, {"broker": broker, "data": data}).settings
     if on_kafka(settings):
@@ -61,7 +61,7 @@ def forget(
 
 
 def _on_kafka(settings: "Settings", user: str, is_name: bool, as_json: bool) -> None:
-    from agents.privacy.kafka import forget_user_on_kafka
+    from agents.operate.privacy.kafka import forget_user_on_kafka
 
     done = forget_user_on_kafka(settings, user, is_name, lambda what: typer.echo(what, err=True))
     if as_json:

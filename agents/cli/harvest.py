@@ -45,7 +45,7 @@ def harvest(
 
 
 def _newest(data: Path) -> None:
-    from agents.inspect.record import harvest_points
+    from agents.operate.inspect.record import harvest_points
     from streams.transport.journal import Journal
 
     with Journal.open(data / "journal", read_only=True) as journal:
@@ -56,7 +56,7 @@ def _newest(data: Path) -> None:
 async def _all(data: Path, follow: bool, form: str) -> None:
     import msgspec
 
-    from agents.inspect.record import follow_points
+    from agents.operate.inspect.record import follow_points
     from streams.transport.journal import Journal
 
     with Journal.open(data / "journal", read_only=True) as journal:

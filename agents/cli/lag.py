@@ -24,7 +24,7 @@ def lag(
 
     Only reads. A group without a committed offset reads from the start.
     """
-    from agents.topics.lag import lags
+    from agents.operate.topics.lag import lags
 
     found = list(lags(kafka_settings(file, assignments, {"broker": broker})))
     for each in found:

@@ -64,7 +64,7 @@ def matches(
 
 
 def _matches(data: Path, name: str) -> "list[Outcome]":
-    from agents.inspect.record import all_definitions, judged_pages
+    from agents.operate.inspect.record import all_definitions, judged_pages
     from streams.transport.journal import Journal
 
     with Journal.open(data / "journal", read_only=True) as journal:
@@ -89,7 +89,7 @@ def _lines(rows: "list[Outcome]", form: str) -> list[str]:
 def _warc(data: Path, rows: "list[Outcome]", file: "BinaryIO") -> None:
     from importlib.metadata import version
 
-    from agents.keep.export import export
+    from agents.judge.keep.export import export
 
     written = export(data, {row.url: row.time for row in rows}, file, f"scentline {version('scentline')}")
     if written < len(rows):

@@ -10,7 +10,7 @@ from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, D
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.control.requests import AddPredicate, ChangePredicate
+    from agents.operate.control.requests import AddPredicate, ChangePredicate
     from streams.settings import Settings
 
 predicate = typer.Typer(no_args_is_help=True)
@@ -51,8 +51,8 @@ def add(
     With --kept, it also judges the pages of the last day, and they count as if it had been there. You can
     repeat --kept, also for an existing predicate. A name always means one expression.
     """
-    from agents.control.command import known_predicates
-    from agents.control.requests import AddPredicate, RefusedError
+    from agents.operate.control.command import known_predicates
+    from agents.operate.control.requests import AddPredicate, RefusedError
     from models.predicate import parse
 
     settings = _settings(data, broker, config, assignments)
@@ -74,7 +74,7 @@ def list_(
     assignments: Assignments = None,
 ) -> None:
     """Print the predicates of a crawl: state, share and expression."""
-    from agents.control.command import known_predicates
+    from agents.operate.control.command import known_predicates
 
     settings = _settings(data, broker, config, assignments)
     known = [found for _, found in sorted(known_predicates(settings).items())]
@@ -138,7 +138,7 @@ def share(
     assignments: Assignments = None,
 ) -> None:
     """Give a predicate another share of the fetches."""
-    from agents.control.requests import ChangePredicate
+    from agents.operate.control.requests import ChangePredicate
 
     settings = _settings(data, broker, config, assignments)
     _submit(settings, ChangePredicate(name, share=value), f"{name} has the share {value:g}")
@@ -151,14 +151,14 @@ def _settings(
 
 
 def _state(name: str, state: str, done: str, settings: "Settings") -> None:
-    from agents.control.requests import ChangePredicate
+    from agents.operate.control.requests import ChangePredicate
 
     _submit(settings, ChangePredicate(name, state=state), done)
 
 
 def _submit(settings: "Settings", request: "AddPredicate | ChangePredicate", done: str) -> None:
-    from agents.control.command import submit
-    from agents.control.requests import checked
+    from agents.operate.control.command import submit
+    from agents.operate.control.requests import checked
 
     waits = submit(settings, checked(request)) == "waits"
     typer.echo("requested: the crawl has not applied it yet" if waits else done)

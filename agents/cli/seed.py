@@ -23,8 +23,8 @@ def seed(
     assignments: Assignments = None,
 ) -> None:
     """Add seeds to a crawl; a known page changes nothing."""
-    from agents.control.command import submit
-    from agents.control.requests import MOST_URLS, Seeds
+    from agents.operate.control.command import submit
+    from agents.operate.control.requests import MOST_URLS, Seeds
     from models.url import canonical
 
     settings = load_settings(config, assignments, {"data": data, "broker": broker}).settings

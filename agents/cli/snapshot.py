@@ -22,7 +22,7 @@ def snapshot(
 
     Only reads. Pages are left out. The crawl may continue meanwhile; the copy has only part of that.
     """
-    from agents.snapshot.take import take
+    from agents.operate.snapshot import take
 
     settings = kafka_settings(config, assignments, {"broker": broker, "data": data})
     records = take(settings, lambda name: typer.echo(f"copying {name}", err=True))

@@ -41,7 +41,7 @@ def export(
     The file has counts of words, parts of URLs and users, and the weights of the learned policy: the 100,000
     features with the largest effect. It has no pages and no users' identities.
     """
-    from agents.reuse.exporting import export as run
+    from agents.operate.reuse.exporting import export as run
 
     settings = load_settings(config, assignments, {"data": data}).settings
     done = run(settings, file, users)
@@ -75,7 +75,7 @@ def import_(
 
     Predicates are matched by name. A file that is imported twice counts once, with the first weight.
     """
-    from agents.reuse.importing import import_state
+    from agents.operate.reuse.importing import import_state
 
     settings = load_settings(config, assignments, {"data": data}).settings
     done = import_state(settings, file, weight)

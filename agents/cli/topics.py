@@ -77,7 +77,7 @@ def create(
     Existing topics get the declared configuration; running it again is harmless. The number of partitions can't
     change later.
     """
-    from agents.topics.create import create as run
+    from agents.operate.topics.create import create as run
 
     settings = _settings(file, assignments, broker, partitions, replication)
     done = run(settings)
@@ -109,7 +109,7 @@ def check(
 
     Prints what is missing or differs, and exits with status 1 if anything does.
     """
-    from agents.topics.differences import check as run
+    from agents.operate.topics.differences import check as run
 
     found = run(_settings(file, assignments, broker, partitions, replication))
     if as_json:

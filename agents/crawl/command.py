@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from agents.crawl.directory import make_directory
 from agents.crawl.fixed import keep_fixed
 from agents.crawl.seeds import seeds_of_log
-from agents.judges.apart.process import ExaminerProcess
-from agents.judges.examiner import Work
-from agents.observation.logfile import LogFile
-from agents.observation.observer import Observer
-from agents.observation.pseudonym import KEY_FILE, user_key
+from agents.fetch.contact import check_contact
+from agents.judge.apart.process import ExaminerProcess
+from agents.judge.examiner import Work
+from agents.judge.predicates import check_judges, check_query, with_every_page
+from agents.observe.logfile import LogFile
+from agents.observe.observer import Observer
+from agents.observe.pseudonym import KEY_FILE, user_key
 from agents.offline.process import ServerProcess
-from agents.predicates import check_judges, check_query, with_every_page
 from agents.semantic.tables import read_table
-from agents.web.contact import check_contact
 from models.predicate import parse
 from models.semantic.stored import SemanticTableError
 from models.url import canonical

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-from agents.topics.lag import lags
+from agents.operate.topics.lag import lags
 from streams.settings import Settings
 from streams.transport.kafka.connection import KafkaError
 

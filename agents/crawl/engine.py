@@ -8,21 +8,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
-from agents.browse import BrowseAgent
-from agents.control.service import ControlService
+from agents.browse.agent import BrowseAgent
 from agents.crawl.connect import EmbeddedLog, connect
 from agents.crawl.feeder import Feeder
 from agents.crawl.following import Following
-from agents.fetch import FetchAgent
+from agents.fetch.agent import FetchAgent
 from agents.frontier.agent import FrontierAgent
-from agents.harvest import HarvestAgent
-from agents.inspect.record import entries
-from agents.judge import JudgeAgent
-from agents.judges.apart.process import ExaminerProcess
-from agents.judges.rows import due
+from agents.harvest.agent import HarvestAgent
+from agents.judge.agent import JudgeAgent
+from agents.judge.apart.process import ExaminerProcess
+from agents.judge.rows import due
 from agents.learn.agent import LearnAgent
-from agents.observation.observer import Observer
-from agents.observation.positions import read_positions
+from agents.observe.observer import Observer
+from agents.observe.positions import read_positions
+from agents.operate.control.service import ControlService
+from agents.operate.inspect.record import entries
 from agents.worker.roles import ROLES
 from agents.worker.room import unabsorbed
 from agents.worker.worker import Worker

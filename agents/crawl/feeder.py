@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 
-from agents.observation.live import live_lines, opened_live
-from agents.observation.logfile import LogFile, fingerprint
-from agents.observation.observer import Observer
-from agents.observation.packing import Batch, packs
-from agents.observation.positions import Positions
+from agents.observe.live import live_lines, opened_live
+from agents.observe.logfile import LogFile, fingerprint
+from agents.observe.observer import Observer
+from agents.observe.packing import Batch, packs
+from agents.observe.positions import Positions
 from streams.logging import EventLog
 from streams.records import encode
 from streams.topics import ACCESSES, DEAD_LETTERS

@@ -11,9 +11,9 @@ from agents.crawl.connect import connect, on_kafka
 from agents.crawl.directory import make_directory
 from agents.crawl.feeder import BACKLOG, Backlog, Feeder, nothing_waits
 from agents.crawl.following import Following, check_followed
-from agents.observation.observer import Observer
-from agents.observation.positions import read_positions
-from agents.observation.pseudonym import KEY_FILE, user_key
+from agents.observe.observer import Observer
+from agents.observe.positions import read_positions
+from agents.observe.pseudonym import KEY_FILE, user_key
 from agents.signals import told_to_end
 from streams.settings import Settings
 from streams.topics import ACCESSES

@@ -1,6 +1,6 @@
 """The embedded log of a crawl's data directory, with every topic and table made."""
 
-from agents.privacy.plan import check_nothing_pending
+from agents.operate.privacy.plan import check_nothing_pending
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
 from streams.topics import TABLES, TOPICS

@@ -7,8 +7,8 @@ from functools import partial
 
 from agents.crawl.engine import Engine
 from agents.crawl.status import Meter, Status
-from agents.judges.apart.process import ExaminerProcess
-from agents.observation.observer import Observer
+from agents.judge.apart.process import ExaminerProcess
+from agents.observe.observer import Observer
 from agents.signals import told_to_end
 from streams.settings import Settings
 

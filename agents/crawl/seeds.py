@@ -3,8 +3,8 @@
 from itertools import islice
 from random import Random
 
-from agents.observation.logfile import LogFile
-from agents.observation.observer import Observer
+from agents.observe.logfile import LogFile
+from agents.observe.observer import Observer
 from streams.records import Access
 from streams.settings import Settings
 

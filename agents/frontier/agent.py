@@ -10,18 +10,15 @@ from functools import partial
 from random import Random
 
 from agents.frontier.book import Book
-from agents.frontier.budget import Budget
 from agents.frontier.candidates import Candidates
 from agents.frontier.estimates import Estimates
 from agents.frontier.evidence import OwnCount
 from agents.frontier.instant import Instant
-from agents.frontier.landing import Landing
-from agents.frontier.leases import Leases
+from agents.frontier.leases import Landing, Leases
 from agents.frontier.ledger import FrontierLedger
+from agents.frontier.metrics import FrontierMetrics, InstantMetrics
 from agents.frontier.rows import FrontierRow, FrontierShard, TotalsRow
-from agents.frontier.selection import Selection
-from agents.metrics.frontier import FrontierMetrics
-from agents.metrics.instant import InstantMetrics
+from agents.frontier.selection import Budget, Selection
 from models.frontier.politeness import HostClocks
 from models.frontier.turns import Turns
 from models.predicate import parse

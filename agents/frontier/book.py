@@ -14,10 +14,9 @@ from agents.frontier.hubs import Hubs
 from agents.frontier.keys import page_key
 from agents.frontier.links import Links
 from agents.frontier.news import Prefixes, clicked
-from agents.frontier.pages import Pages
+from agents.frontier.pages import Pages, Spaces
 from agents.frontier.promises import LinkPromises
 from agents.frontier.rows import FrontierShard, PageRow, State
-from agents.frontier.spaces import Spaces
 from models.interest.features import BASE
 from models.lessons import lessons
 from models.traps.spaces import Bounds

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 from agents.frontier.fairness import Fairness
-from agents.frontier.flights import Flight, Flights
-from agents.frontier.fresh import Fresh
+from agents.frontier.news import Fresh
 from agents.frontier.opening import Opening
+from agents.frontier.orders import Flight, Flights
 from agents.frontier.priorities import Priorities
 from agents.frontier.retries import Retries
 from agents.frontier.rows import OPEN, Choice, FrontierShard, PageRow

@@ -5,20 +5,27 @@ another site's link, or from where users' sessions begin. Levels and counts are 
 the order in which pages are fetched.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from agents.frontier.keys import PAGE_PREFIX, depth_key, depth_of, page_key
-from agents.frontier.levels import Levels, placed, prefixes_of
+from agents.frontier.keys import PAGE_PREFIX, depth_key, depth_of, page_key, parent_of
 from agents.frontier.pages import Pages
-from agents.frontier.rows import DepthRow, FrontierShard, PageRow
-from agents.frontier.stops import Stops
+from agents.frontier.rows import DepthRow, FrontierShard, PageRow, ParentRow
+from models.depth.growth import Growth
 from models.depth.place import FAR, Place
+from models.depth.site import ENOUGH
+from models.depth.stop import ENOUGH_PAGES, stop, why
+from models.depth.visits import Visits
 from models.url import host
 from streams.records import Browsed, Failed, Inherited, Judged, Linked, Listed, Redirected, Seeded
 
 #: States of a URL that came to no page of its own.
 _NO_PAGE = ("gone", "refused", "given up", "trapped")
+#: Sites of which it is remembered where to stop.
+REMEMBERED = 100_000
+#: A site's depth is worked out anew when its counts have grown by this part.
+GROWN = 0.1
 
 
 class Depths:
@@ -156,3 +163,139 @@ class Depths:
 def handed_on(row: PageRow, target: str) -> int:
     """Return the level at which a redirect enters the site of its target: its own, within a site."""
     return placed(row).level if host(row.url) == host(target) else 0
+
+
+class Levels:
+    """Keeps the places of pages, and the counts of their site with them."""
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+
+    def shorten(
+        self, shard: FrontierShard, site: str, counts: DepthRow, row: PageRow, entered: int, led: int
+    ) -> None:
+        """Take in a shorter way to a page, and what that makes shorter: breadth-first, so each page once."""
+        growth = counts.growth
+        reached = self._nearer(shard, growth, page_key(row.url), row, entered, led)
+        for key, page, before in reached:
+            place = placed(page)
+            if not place.counted:
+                continue
+            prefixes = prefixes_of(site)
+            within, led = 0, place.level + 1
+            for target, found in _targets(shard, parent_of(shard, key[len(PAGE_PREFIX) :])):
+                if found.url.startswith(prefixes):
+                    within += 1
+                    if found.place is None or led < found.place.led:
+                        reached += self._nearer(shard, growth, target, found, FAR, led)
+            growth.change(led - 1, 1, bool(within), 0, within)
+            growth.change(before, -1, -bool(within), 0, -within)
+
+    def _nearer(
+        self, shard: FrontierShard, growth: Growth, key: bytes, row: PageRow, entered: int, led: int
+    ) -> list[tuple[bytes, PageRow, int]]:
+        """Note a shorter way to a page; return it with the level that it had, if it is nearer now."""
+        place = placed(row)
+        before, above = place.level, place.new_above
+        place.entered, place.led = min(place.entered, entered), min(place.led, led)
+        after = place.new_above
+        if after != above:
+            growth.renew(above, after)
+        self._pages.keep(shard, key, row)
+        return [(key, row, before)] if place.level < before else []
+
+
+def placed(row: PageRow) -> Place:
+    """Return the place of a page; where none was told, its links from a seed are a way as long at least."""
+    if row.place is None:
+        row.place = Place(row.depth)
+    return row.place
+
+
+def prefixes_of(site: str) -> tuple[str, str]:
+    """Return what the URLs of a site begin with."""
+    return f"http://{site}/", f"https://{site}/"
+
+
+def _targets(shard: FrontierShard, parent: ParentRow) -> Iterator[tuple[bytes, PageRow]]:
+    for target in parent.targets:
+        key = PAGE_PREFIX + target
+        row = shard.get(key)
+        if isinstance(row, PageRow):
+            yield key, row
+
+
+@dataclass(slots=True)
+class _Stop:
+    """The deepest level of a site to fetch, None for all, and how many facts make it worth another look."""
+
+    shard: FrontierShard
+    depth: int | None
+    left: int
+    stale: bool = False
+
+
+class Stops:
+    """Says which pages lie too deep; ``share`` is that of the page views to be kept."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._known: dict[str, _Stop] = {}
+
+    def beyond(self, shard: FrontierShard, row: PageRow) -> bool:
+        """Tell whether a page lies deeper than its site is worth crawling."""
+        depth = self._of(shard, host(row.url)).depth
+        return depth is not None and level_of(row) > depth
+
+    def learned(self, shard: FrontierShard, site: str) -> None:
+        """Note that a view or a page of a site was counted."""
+        known = self._known.get(site) or self._of(shard, site)
+        known.stale = True
+        known.left -= 1
+        if known.left <= 0:
+            self._known[site] = self._worked_out(shard, site)
+
+    def catch_up(self) -> None:
+        """Work out anew where to stop, for every site of which anything was learned since."""
+        for site, known in self._known.items():
+            if known.stale:
+                self._known[site] = self._worked_out(known.shard, site)
+
+    def forget(self) -> None:
+        """Forget what follows from rows: a shard has another owner now."""
+        self._known.clear()
+
+    def _of(self, shard: FrontierShard, site: str) -> _Stop:
+        known = self._known.get(site)
+        if known is None:
+            if len(self._known) >= REMEMBERED:
+                del self._known[next(iter(self._known))]
+            known = self._known[site] = self._worked_out(shard, site)
+        return known
+
+    def _worked_out(self, shard: FrontierShard, site: str) -> _Stop:
+        row = depth_of(shard, site)
+        pages, depth = sum(row.growth.pages), stop(_visits(row), row.growth, self._share)
+        if depth is None:
+            return _Stop(shard, None, min(ENOUGH - row.sessions, ENOUGH_PAGES - pages))
+        return _Stop(shard, depth, max(1, int(GROWN * (pages + sum(row.views)))))
+
+
+def level_of(row: PageRow) -> int:
+    """Return a page's level; where it was never told, its links from a seed, which are as many at least."""
+    return row.depth if row.place is None else row.place.level
+
+
+def why_beyond(row: PageRow, counts: DepthRow, share: float) -> str:
+    """Return why a page lies deeper than its site is worth crawling; empty where it does not."""
+    found = why(_visits(counts), counts.growth, share)
+    if found.depth is None or level_of(row) <= found.depth:
+        return ""
+    return (
+        f"it is on level {level_of(row)} of {host(row.url)}, which is crawled to level {found.depth} "
+        f"(frontier.depth): that keeps {found.why}"
+    )
+
+
+def _visits(row: DepthRow) -> Visits:
+    return Visits(views=row.views, sessions=row.sessions)

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 
-from agents.frontier.behaviour import SitePatterns
-from agents.frontier.ordering import Informed
-from agents.frontier.orderings import ordering
-from agents.frontier.ranks import Ranks
+from agents.frontier.behaviour import BehaviourOrder, SitePatterns
+from agents.frontier.ordering import BacklinkOrder, Informed, LocationOrder, Ordering, Ranks, SimilarityOrder
 from agents.frontier.rows import FrontierShard
 from agents.frontier.scorer import Scorer, scorer
-from streams.settings import Settings
+from streams.settings import FrontierSettings, Settings
+
+#: The orderings that the depth of a page is enough for.
+BY_DEPTH = ("predicates", "breadth-first")
 
 
 class Estimates:
@@ -46,3 +47,17 @@ class Estimates:
         """
         swept = [each.sweep(shard) for each in self._kept]  # each is asked, whatever the others say
         return any(swept) and self.ordering is not None
+
+
+def ordering(settings: FrontierSettings, patterns: SitePatterns | None) -> Ordering | None:
+    """Return what orders the candidates, None where their depth does or a policy."""
+    name = settings.ordering
+    if name in BY_DEPTH:
+        return None
+    if patterns is not None and name in ("behaviour-fetch", "behaviour-discovery"):
+        return BehaviourOrder(name, patterns)
+    if name == "backlink":
+        return BacklinkOrder()
+    if name == "location":
+        return LocationOrder()
+    return SimilarityOrder(settings.query) if name == "similarity" else Ranks()

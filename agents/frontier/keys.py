@@ -1,7 +1,15 @@
 """The keys of the frontier's rows, and looking rows up by them."""
 
-from agents.frontier.news_rows import HubRow, NewsRow
-from agents.frontier.rows import BesideRow, ChildrenRow, DepthRow, FrontierShard, ParentRow, TotalsRow
+from agents.frontier.rows import (
+    BesideRow,
+    ChildrenRow,
+    DepthRow,
+    FrontierShard,
+    HubRow,
+    NewsRow,
+    ParentRow,
+    TotalsRow,
+)
 from models.url import identifier
 
 PAGE_PREFIX = b"p"

@@ -9,7 +9,7 @@ from agents.frontier.behaviour import SitePatterns
 from agents.frontier.keys import beside_of, children_of, parent_of
 from agents.frontier.known import Known, Place
 from agents.frontier.meanings import Texts
-from agents.frontier.ranks import Ranks
+from agents.frontier.ordering import Ranks
 from agents.frontier.rows import FrontierShard, PageRow, ParentRow
 from models.crowd.together import SIXTHS
 from models.interest.features import BASE

@@ -9,12 +9,13 @@ from itertools import islice
 
 from agents.frontier.hubs import name_hub
 from agents.frontier.keys import CLICKS_PREFIX, NEWS_KEY, clicks_key, news_of, page_key, parent_of
-from agents.frontier.news_rows import ClicksRow
-from agents.frontier.rows import FrontierShard, PageRow
+from agents.frontier.rows import ClicksRow, FrontierShard, PageRow
+from models.frontier.queue import CandidateQueue
 from models.news.clicks import DAY, History, day_of
 from models.news.concentration import Criterion, standing
 from models.news.outlinks import Outlinks
 from models.news.prefixes import NewsPrefixes, PrefixTree
+from models.url import host
 from streams.records import Clicked, Hub
 from streams.settings import NewsSettings
 
@@ -185,3 +186,38 @@ class NewsLooks:
         for hub in look.hubs(until, max(1, settings.hubs // partitions)):
             name_hub(shard.outbox, hub, partitions)
         self._committing(shard)
+
+
+class Fresh:
+    """The candidates that a revisit brought and that are under a news prefix, ``limit`` at most.
+
+    They are in the queues of the predicates too.
+    """
+
+    def __init__(self, prefixes: Prefixes, limit: int) -> None:
+        self._prefixes = prefixes
+        self._queue = CandidateQueue(limit)
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._queue)
+
+    def wants(self, row: PageRow) -> bool:
+        """Tell whether a page is one of these."""
+        return row.found is not None and self._prefixes.match(row.url) is not None
+
+    def offer(self, row: PageRow) -> None:
+        """Take in a candidate, if it is one of these."""
+        if row.found is not None and self.wants(row):
+            self._queue.put(row.url, host(row.url), row.found.time, row.discovered)
+
+    def discard(self, url: str) -> None:
+        """Take out a candidate, if it is here."""
+        self._queue.discard(url)
+
+    def best(self, ready: Callable[[str], bool]) -> str | None:
+        """Return the newest of those whose hosts are ready."""
+        best = self._queue.best(1, ready)
+        return best[0] if best else None

@@ -4,10 +4,24 @@ Each importance is estimated from what its partition has absorbed. What is kept 
 from the rows when a partition is opened.
 """
 
-from typing import Protocol
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
 
-from agents.frontier.rows import FrontierShard, PageRow
+from agents.frontier.keys import PARENT_PREFIX, parent_of
+from agents.frontier.rows import FrontierShard, PageRow, ParentRow
+from models.learner.address import url_words
+from models.ordering.estimate import Crawled
 from models.ordering.location import Location
+from models.ordering.similarity import Idf, Similarity
+from models.url import identifier
+from models.words import words
+from streams.records import Linked
+
+#: A sweep ends when the ranks moved by less than this a page.
+TOLERANCE = 1e-4
+#: The idf factors have moved when there are this part more linking pages than when all was last worked out.
+GROWTH = 0.1
 
 
 class Informed(Protocol):
@@ -72,3 +86,103 @@ class LocationOrder(OfRows):
 def backlinks(row: PageRow) -> int:
     """Return how many judged pages link to a page: as many as the predicate has judged that judged the most."""
     return max((links for links, _ in row.links.values()), default=0)
+
+
+if TYPE_CHECKING:
+    from models.ordering.rank import Rank
+
+#: Linking pages between two sweeps: at least so many, and this part of those that there were.
+EVERY, GROWTH = 10, 0.1
+
+
+class Ranks:
+    """IR'(P), by sweeps now and then, and by the links found since (Cho 1998, section 2, 3).
+
+    A partition knows of a linking page only the links to its own hosts: its rank is passed on to these, and
+    that of one whose own host is elsewhere is what every page has.
+    """
+
+    def __init__(self) -> None:
+        self._ranks: dict[int, Rank[bytes]] = {}
+
+    def open(self, shard: FrontierShard) -> None:
+        """Take up the links of a partition."""
+        # Imported when it is used: sparse matrices take a tenth of a second, and most crawls have no ranks.
+        from models.ordering.rank import Rank
+
+        rank = self._ranks[shard.partition] = Rank[bytes](every=EVERY, growth=GROWTH, tolerance=TOLERANCE)
+        for key, row in shard.scan(PARENT_PREFIX):
+            if isinstance(row, ParentRow) and row.linked:
+                rank.crawled(Crawled(key[len(PARENT_PREFIX) :], tuple(row.targets)))
+        rank.sweep()
+
+    def close(self, shard: FrontierShard) -> None:
+        """Forget the links of a partition."""
+        self._ranks.pop(shard.partition, None)
+
+    def absorb(self, shard: FrontierShard, sighting: object) -> None:
+        """Take in the links of a judged page, once."""
+        if isinstance(sighting, Linked) and not parent_of(shard, sighting.page).linked:
+            targets = dict.fromkeys(identifier(link.url) for link in sighting.links)
+            targets.pop(sighting.page, None)
+            self._ranks[shard.partition].crawled(Crawled(sighting.page, tuple(targets)))
+
+    def sweep(self, shard: FrontierShard) -> bool:
+        """Work out all ranks anew if it is time, and return whether it was."""
+        return self._ranks[shard.partition].sweep()
+
+    def value(self, shard: FrontierShard, row: PageRow, topic: tuple[str, ...] = ()) -> float:
+        """Return the rank of a page, 1 on the mean over all."""
+        return self._ranks[shard.partition].value(identifier(row.url))
+
+
+class SimilarityOrder:
+    """IS(A, Q): A being the words of a page's URL and of the kept links to it (Cho 1998, sections 2, 1, and 4).
+
+    The idf of a word is one over the number of linking pages that have it among those of their words that are
+    used, of the pages that link into the partition. ``query`` is Q; without one it is what the candidate's
+    predicate is about.
+    """
+
+    def __init__(self, query: str) -> None:
+        self._query = tuple(words(query))
+        self._idf: dict[int, Idf] = {}
+        self._pages: Counter[int] = Counter()
+        self._due: Counter[int] = Counter()
+
+    def open(self, shard: FrontierShard) -> None:
+        """Count the words of the pages that link into a partition."""
+        self._idf[shard.partition] = Idf()
+        for _, row in shard.scan(PARENT_PREFIX):
+            if isinstance(row, ParentRow) and row.linked:
+                self._count(shard, row.words)
+
+    def close(self, shard: FrontierShard) -> None:
+        """Forget the words of a partition."""
+        for known in (self._idf, self._pages, self._due):
+            known.pop(shard.partition, None)
+
+    def absorb(self, shard: FrontierShard, sighting: object) -> None:
+        """Count the words of a judged page, once."""
+        if isinstance(sighting, Linked) and not parent_of(shard, sighting.page).linked:
+            self._count(shard, sighting.words)
+
+    def _count(self, shard: FrontierShard, found: Iterable[str]) -> None:
+        self._idf[shard.partition].add(dict.fromkeys(found, 1))
+        self._pages[shard.partition] += 1
+
+    def sweep(self, shard: FrontierShard) -> bool:
+        """Return whether the idf factors have moved since they last had."""
+        pages = self._pages[shard.partition]
+        if pages <= self._due[shard.partition]:
+            return False
+        self._due[shard.partition] = int(pages * (1 + GROWTH))
+        return True
+
+    def value(self, shard: FrontierShard, row: PageRow, topic: tuple[str, ...]) -> float:
+        """Return the cosine, from 0 to 1."""
+        page = identifier(row.url)
+        found = Counter(url_words(row.url))
+        for parent in row.parents:
+            found.update(parent_of(shard, parent).targets[page].inside)
+        return Similarity(self._query or topic, self._idf[shard.partition]).of(found)

@@ -1,10 +1,17 @@
-"""Fetch orders: what the frontier sends for a choice, and the choice that an order tells of."""
+"""Fetch orders: what the frontier sends for a choice, and those in flight: neither answered nor taken back."""
 
-from agents.frontier.rows import Choice, FrontierShard
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from agents.frontier.rows import INSTANT, Choice, FrontierShard
+from models.frontier.politeness import HostClocks
 from models.url import host
 from streams.records import FetchOrder, Revisit, encode
 from streams.runtime import Runtime
 from streams.topics import FETCHES
+
+#: Seconds in flight after which a fetch no longer takes a place in the window.
+SLOW_SECONDS = 3.0
 
 
 def order_of(
@@ -49,3 +56,66 @@ def send(runtime: Runtime, shard: FrontierShard, order: FetchOrder) -> None:
     """Send an order with what the shard emits, to the partition of its host."""
     partition = runtime.partition(FETCHES, host(order.url))
     shard.outbox.send(FETCHES.name, partition, None, encode(order))
+
+
+@dataclass(frozen=True)
+class Flight:
+    """A fetch that was ordered: for which predicate, until when its answer is waited for, and since when.
+
+    An ``instant`` one was not chosen by the policy, and a ``revisit`` brings no page to judge.
+    """
+
+    predicate: str
+    lease: float
+    explored: bool
+    since: float
+    instant: bool = False
+    revisit: bool = False
+
+    @classmethod
+    def of(cls, choice: Choice, lease: float, since: float) -> "Flight":
+        """Return the flight of a page that was chosen."""
+        return cls(choice.predicate, lease, choice.explored, since, instant=choice.policy == INSTANT)
+
+
+class Flights(Mapping[str, Flight]):
+    """The fetches in flight, by URL; the clocks of their hosts know of each."""
+
+    def __init__(self, clocks: HostClocks) -> None:
+        self._clocks = clocks
+        self._flights: dict[str, Flight] = {}
+
+    def __getitem__(self, url: str) -> Flight:
+        return self._flights[url]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._flights)
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    def fly(self, url: str, flight: Flight) -> None:
+        """Note that a fetch was ordered."""
+        if url not in self._flights:
+            self._clocks.started(host(url), flight.since)
+        self._flights[url] = flight
+
+    def land(self, url: str, now: float) -> Flight | None:
+        """Note that a fetch ended; return what it was, None where it was not waited for."""
+        flight = self._flights.pop(url, None)
+        if flight is not None:
+            self._clocks.finished(host(url), now)
+        return flight
+
+    def overdue(self, now: float) -> list[str]:
+        """Return the URLs whose leases ran out."""
+        return [url for url, flight in self._flights.items() if flight.lease <= now]
+
+    def prompt(self, now: float) -> int:
+        """Return how many are not slow: what waits for a slow host holds up no other."""
+        return sum(now - flight.since < SLOW_SECONDS for flight in self._flights.values())
+
+    @property
+    def pages(self) -> int:
+        """How many may bring a page to judge."""
+        return sum(not flight.revisit for flight in self._flights.values())

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Collection
 
+from agents.frontier.depth import Stops
 from agents.frontier.keys import host_key
 from agents.frontier.rows import FrontierShard, HostRow, PageRow
-from agents.frontier.stops import Stops
 from models.traps.barren import space
 from models.url import host
 from streams.settings import FrontierSettings
@@ -21,9 +21,9 @@ class Scope:
         self._max_depth = settings.max_depth
         self._host_budget = settings.host_budget
         self._flying = flying
-        #: Spaces of URLs that are worth no more fetches (`agents.frontier.spaces`).
+        #: Spaces of URLs that are worth no more fetches (`agents.frontier.pages`).
         self.spent: set[bytes] = set()
-        #: Tells whether a page is a new link to news, in the mode "instant" (`agents.frontier.fresh`).
+        #: Tells whether a page is a new link to news, in the mode "instant" (`agents.frontier.news`).
         self.news: Callable[[PageRow], bool] | None = None
         #: Tells of a URL which pattern it has, if that has no visits, where such URLs are left out.
         self.unvisited: Callable[[str], str] | None = None

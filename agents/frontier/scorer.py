@@ -6,8 +6,7 @@ from typing import Protocol
 
 from agents.frontier.behaviour import SitePatterns
 from agents.frontier.learned import LearnedScorer
-from agents.frontier.ordering import Ordering
-from agents.frontier.ranks import Ranks
+from agents.frontier.ordering import Ordering, Ranks
 from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.scoring import PaperScorer
 from agents.semantic.tables import read_table

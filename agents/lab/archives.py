@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from agents.fetch.response import READABLE
+from agents.judge.labels import Labels
+from agents.judge.parse import parse
 from agents.lab.progress import Progress
 from agents.lab.spread import spread
-from agents.labels import Labels
 from agents.offline.archive import Archive
-from agents.web.parse import parse
-from agents.web.response import READABLE
 from models.page import Link, Page
 from models.predicate import Predicate, View
 from streams.settings import JudgeSettings, Settings

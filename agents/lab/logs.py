@@ -4,8 +4,8 @@ import secrets
 from collections.abc import Iterator
 
 from agents.lab.progress import Progress
-from agents.observation.logfile import LogFile
-from agents.observation.observer import Observer
+from agents.observe.logfile import LogFile
+from agents.observe.observer import Observer
 from streams.records import Access
 from streams.settings import ObserveSettings
 
@@ -37,7 +37,7 @@ class LogReader:
     def read(self, source: str, phase: str | None = None) -> Iterator[Access]:
         """Yield the page views of a log; ``phase`` is what the reading is called.
 
-        Raises `agents.observation.logfile.LogFileError` and `models.accesslog.recognise.LogFormatError`.
+        Raises `agents.observe.logfile.LogFileError` and `models.accesslog.recognise.LogFormatError`.
         """
         self._one = self._all.another()
         with LogFile(source) as log:

@@ -9,12 +9,11 @@ the group to be safe.
 
 import asyncio
 
-from agents.learn.inputs import inputs_of
-from agents.learn.models import ModelStore
+from agents.learn.metrics import LearnMetrics
+from agents.learn.models import ModelStore, inputs_of
 from agents.learn.rows import MODEL_PREFIX, LearnRow, LearnTotals, PriorRow, name_of, prior_key
 from agents.learn.store import FeatureStore, LearnShard, learn_totals
 from agents.learn.telling import Telling
-from agents.metrics.learn import LearnMetrics
 from models.interest.features import BASE
 from streams.handler import Handler
 from streams.inbox import Shard

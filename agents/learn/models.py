@@ -7,11 +7,12 @@ import msgspec
 from agents.learn.rows import ModelRow, model_key
 from agents.learn.store import LearnShard
 from models.learner.inputs import Input
+from models.learner.semantic import inputs_with
 from models.learner.state import Learner, State
 from models.reuse.learned import Combining
 from streams.logging import EventLog
 from streams.records import Label, Start, Weighting
-from streams.settings import LearnSettings
+from streams.settings import LearnSettings, Settings
 
 log = EventLog("learn")
 
@@ -74,3 +75,8 @@ class ModelStore:
             combiner, fade = self._settings.combiner, self._settings.fade
             learner = known[predicate] = Learner(combiner, fade, state, self._inputs)
         return learner
+
+
+def inputs_of(settings: Settings) -> tuple[Input, ...]:
+    """Return the inputs, in their order."""
+    return inputs_with(settings.semantic is not None, settings.importance, settings.patterns)

@@ -8,10 +8,10 @@ from secrets import token_bytes
 from agents.crawl.connect import connect
 from agents.crawl.directory import make_directory
 from agents.crawl.fixed import keep_fixed
-from agents.observation.observer import Observer
-from agents.predicates import check_judges, with_every_page
+from agents.fetch.contact import stays_home
+from agents.judge.predicates import check_judges, with_every_page
+from agents.observe.observer import Observer
 from agents.signals import told_to_end
-from agents.web.contact import stays_home
 from agents.worker.roles import ROLES
 from agents.worker.worker import Worker
 from models.predicate import parse

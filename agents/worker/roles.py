@@ -4,19 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from agents.browse import BrowseAgent
-from agents.fetch import FetchAgent
+from agents.browse.agent import BrowseAgent
+from agents.fetch.agent import FetchAgent
+from agents.fetch.client import Client
 from agents.frontier.agent import FrontierAgent
-from agents.harvest import HarvestAgent
-from agents.judge import JudgeAgent
-from agents.judges.apart.process import ExaminerProcess
-from agents.judges.rejudge import Rejudge, Room
-from agents.keep.store import KeptPages
+from agents.harvest.agent import HarvestAgent
+from agents.judge.agent import JudgeAgent
+from agents.judge.apart.process import ExaminerProcess
+from agents.judge.keep.store import KeptPages
+from agents.judge.predicates import Predicates
+from agents.judge.rejudge import Rejudge, Room
 from agents.learn.agent import LearnAgent
-from agents.observation.observer import Observer
-from agents.observe import ObserveAgent
-from agents.predicates import Predicates
-from agents.web.client import Client
+from agents.observe.agent import ObserveAgent
+from agents.observe.observer import Observer
 from agents.worker.part import Part
 from streams.runtime import Runtime
 from streams.transport.reader import LogReader

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.crawl.connect import on_kafka
-from agents.judges.rejudge import Room
+from agents.judge.rejudge import Room
 from agents.worker.part import Part
 from streams.logging import EventLog
 from streams.settings import Settings

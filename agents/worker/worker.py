@@ -13,12 +13,12 @@ from typing import Any
 import faust
 import msgspec
 
-from agents.judges.apart.process import ExaminerProcess
-from agents.judges.examiner import Work
-from agents.keep.store import KeptPages
-from agents.observation.observer import Observer
-from agents.predicates import Predicates, check_judges
-from agents.web.client import Client
+from agents.fetch.client import Client
+from agents.judge.apart.process import ExaminerProcess
+from agents.judge.examiner import Work
+from agents.judge.keep.store import KeptPages
+from agents.judge.predicates import Predicates, check_judges
+from agents.observe.observer import Observer
 from agents.worker.part import Part
 from agents.worker.roles import MAKERS, Tools
 from agents.worker.room import room

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from agents.labels import load
+from agents.judge.labels import load
 from agents.signals import end_as_by_ctrl_c
 from bench.crawl import report, results
 from bench.crawl.crawlers import COMMON, RARE, SQLITE, Crawlee, Crawler, Scentline, Scrapy

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from agents.audit.audit import audit
-from agents.browse import USER_PREFIX, UserRow
-from agents.inspect.record import users
-from agents.observation.logfile import LogFile
-from agents.observation.observer import Observer
-from agents.snapshot.take import take
+from agents.browse.agent import USER_PREFIX, UserRow
+from agents.observe.logfile import LogFile
+from agents.observe.observer import Observer
+from agents.operate.audit.audit import audit
+from agents.operate.inspect.record import users
+from agents.operate.snapshot import take
 from bench.faults.cluster import Cluster
 from streams.records import Access
 from streams.settings import Settings

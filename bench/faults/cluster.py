@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 
-from agents.control.command import known_predicates, submit
-from agents.control.requests import ChangePredicate, Seeds
 from agents.offline.process import ServerProcess
-from agents.topics.lag import lags
+from agents.operate.control.command import known_predicates, submit
+from agents.operate.control.requests import ChangePredicate, Seeds
+from agents.operate.topics.lag import lags
 from bench.faults.crawl import Crawl
 from bench.faults.workers import COMMAND, WorkerError, WorkerProcess
 from deploy.kafka.broker import Broker, free_port

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.judges.examiner import PageReader
-from agents.keep.records import packed
-from agents.web.client import Client
-from agents.web.result import Fetched
+from agents.fetch.client import Client
+from agents.fetch.result import Fetched
+from agents.judge.examiner import PageReader
+from agents.judge.keep.records import packed
 from streams.records import FetchedPage, FetchOrder, encode
 from streams.settings import FetchSettings, JudgeSettings
 

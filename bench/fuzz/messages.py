@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from agents.harvest import read_outcome
-from agents.judges.examiner import PageReader
-from agents.observation.positions import Positions
-from agents.predicates import Predicates
+from agents.harvest.agent import read_outcome
+from agents.judge.examiner import PageReader
+from agents.judge.predicates import Predicates
+from agents.observe.positions import Positions
 from streams.records import (
     AccessPack,
     DeadLetter,

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
-from agents.observation.observer import Filtered, Malformed, Observer
-from agents.web.parse import parse as parse_page
-from agents.web.robots import MAX_BYTES
-from agents.web.rules import rules
-from agents.web.sitemap import MAX_URLS
-from agents.web.sitemap import read as read_sitemap
+from agents.fetch.robots import MAX_BYTES
+from agents.fetch.rules import rules
+from agents.fetch.sitemaps import MAX_URLS
+from agents.fetch.sitemaps import read as read_sitemap
+from agents.judge.parse import parse as parse_page
+from agents.observe.observer import Filtered, Malformed, Observer
 from bench.fuzz.answers import asked
 from bench.fuzz.archives import archive
 from bench.fuzz.files import sealed

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 PAGE = "judge: verdict, outcome, facts"
 
 STAGES: Mapping[str, tuple[str, ...]] = {
-    "fetch: ask, compress, send": ("agents.fetch:FetchAgent._answer",),
+    "fetch: ask, compress, send": ("agents.fetch.agent:FetchAgent._answer",),
     "fetch: read sockets": ("asyncio.selector_events:_SelectorSocketTransport._read_ready",),
-    "judge: ask the examiner": ("agents.judge:JudgeAgent.examine",),
-    PAGE: ("agents.judge:JudgeAgent.absorb",),
+    "judge: ask the examiner": ("agents.judge.agent:JudgeAgent.examine",),
+    PAGE: ("agents.judge.agent:JudgeAgent.absorb",),
     "judge: near-duplicates": (
-        "agents.duplicates:Duplicates.original",
-        "agents.duplicates:Duplicates.repeated",
+        "agents.judge.duplicates:Duplicates.original",
+        "agents.judge.duplicates:Duplicates.repeated",
     ),
-    "judge: kept pages": ("agents.keep.store:KeptPages.keep",),
+    "judge: kept pages": ("agents.judge.keep.store:KeptPages.keep",),
     "frontier: facts, rows, evidence": ("agents.frontier.agent:FrontierAgent.absorb",),
     "frontier: queues": ("agents.frontier.agent:FrontierAgent._settle",),
     "frontier: choose": (
@@ -43,7 +43,7 @@ STAGES: Mapping[str, tuple[str, ...]] = {
         "agents.learn.agent:LearnAgent._counts",
         "agents.learn.agent:LearnAgent._combiners",
     ),
-    "harvest": ("agents.harvest:HarvestAgent.absorb",),
+    "harvest": ("agents.harvest.agent:HarvestAgent.absorb",),
     "groups: take messages": (
         "streams.stateful:Stateful._take",
         "streams.absorber:Absorber.absorb",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agents.crawl.downstream import REJUDGED
-from agents.snapshot.take import LEFT_OUT
+from agents.operate.snapshot import LEFT_OUT
 from deploy.manifests.topics import CLUSTER
 from streams.topics import APP_ID, INBOXES, TABLES, TOPICS, Topic, changelog_of, group_of
 

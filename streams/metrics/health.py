@@ -17,6 +17,8 @@ BEAT_SECONDS = 1.0
 
 #: Returns what is missing, as text; called from any thread.
 Check = Callable[[], list[str]]
+#: The role of an app that has all of them.
+ALL = "all"
 
 
 class Health:
@@ -56,10 +58,6 @@ class Health:
             self._beat = self._clock()
             await asyncio.sleep(BEAT_SECONDS)
             late(max(self._clock() - self._beat - BEAT_SECONDS, 0.0))
-
-
-#: The role of an app that has all of them.
-ALL = "all"
 
 
 def role_of(app_id: str) -> str:

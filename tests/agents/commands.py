@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 # Importing takes a second and a half, and hundreds of commands are run.
 _FORKS = get_context("forkserver")
 _FORKS.set_forkserver_preload([
-    "agents.cli.app", "agents.control.command", "agents.crawl.run", "agents.crawl.feeding",
+    "agents.cli.app", "agents.operate.control.command", "agents.crawl.run", "agents.crawl.feeding",
     "models.learner.river_model", "models.ordering.rank", "river.drift", "river.naive_bayes",
 ])  # fmt: skip
 _SHELL = frozenset("|<>&;$`\n\\")

@@ -3,11 +3,11 @@
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from agents.judge import JudgeAgent
-from agents.judges.categories import CategoryJudge
-from agents.judges.examiner import Examiner, Work
-from agents.keep.store import KeptPages
-from agents.predicates import Predicates
+from agents.judge.agent import JudgeAgent
+from agents.judge.categories import CategoryJudge
+from agents.judge.examiner import Examiner, Work
+from agents.judge.keep.store import KeptPages
+from agents.judge.predicates import Predicates
 from streams.inbox import Shard
 from streams.runtime import Runtime
 from streams.settings import KeepSettings

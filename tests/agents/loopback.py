@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from agents.web.result import Result
+from agents.fetch.result import Result
 from streams.settings import FetchSettings
 
 #: Names a contact, so that any host may be asked.

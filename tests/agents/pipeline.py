@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from agents.browse import BrowseAgent, UserRow
+from agents.browse.agent import BrowseAgent, UserRow
 from agents.frontier.book import Book
 from agents.frontier.keys import PAGE_PREFIX
 from agents.frontier.rows import FrontierRow, FrontierShard, PageRow

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.browse import USER_PREFIX, BrowseAgent, UserRow
+from agents.browse.agent import USER_PREFIX, BrowseAgent, UserRow
 from models.crowd.window import Visit
 from models.url import identifier
 from streams.inbox import Shard

@@ -15,9 +15,9 @@ import pytest
 
 from agents.frontier.keys import HOST_PREFIX, PAGE_PREFIX
 from agents.frontier.rows import FrontierRow, HostRow, PageRow
-from agents.inspect.record import outcomes
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
+from agents.operate.inspect.record import outcomes
 from streams.records import Outcome
 from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal, UnknownTopicError

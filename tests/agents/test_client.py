@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from agents.web import client as module
-from agents.web.client import Client
-from agents.web.result import Early, Failure, Fetched, Moved, Result
-from agents.web.servers import Servers
-from agents.web.wire import FRAMING_BYTES
+from agents.fetch import client as module
+from agents.fetch.client import Client
+from agents.fetch.result import Early, Failure, Fetched, Moved, Result
+from agents.fetch.servers import Servers
+from agents.fetch.wire import FRAMING_BYTES
 from streams.settings import FetchSettings
 from tests.agents.clocks import WaitingClock
 from tests.agents.loopback import (

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.web.client import Client
-from agents.web.contact import check_contact, names_contact, stays_home
-from agents.web.result import Failure, Fetched
+from agents.fetch.client import Client
+from agents.fetch.contact import check_contact, names_contact, stays_home
+from agents.fetch.result import Failure, Fetched
 from streams.configuration import ConfigurationError
 from streams.settings import FetchSettings
 from tests.agents.commands import complaint

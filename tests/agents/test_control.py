@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.control.command import known_predicates, submit
-from agents.control.messages import carry_out
-from agents.control.requests import (
+from agents.judge.predicates import Predicates
+from agents.operate.control.command import known_predicates, submit
+from agents.operate.control.messages import carry_out
+from agents.operate.control.requests import (
     MOST_BYTES,
     AddPredicate,
     ChangePredicate,
@@ -20,10 +21,9 @@ from agents.control.requests import (
     Seeds,
     checked,
 )
-from agents.control.service import ControlService
-from agents.control.spool import DIRECTORY, Spool
-from agents.inspect.record import entries
-from agents.predicates import Predicates
+from agents.operate.control.service import ControlService
+from agents.operate.control.spool import DIRECTORY, Spool
+from agents.operate.inspect.record import entries
 from streams.broadcast import Broadcast
 from streams.records import Decoder, PredicateDefinition, Seeded, SightingPack
 from streams.runtime import Runtime

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.duplicates import BAND_PAGES, BAND_PREFIX, SPACE_TEXTS, BandRow, DuplicateRow, Duplicates
-from agents.web.parse import parse
+from agents.judge.duplicates import BAND_PAGES, BAND_PREFIX, SPACE_TEXTS, BandRow, DuplicateRow, Duplicates
+from agents.judge.parse import parse
 from models.duplicates.fingerprint import fingerprint
 from models.page import Page
 from models.url import canonical

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 import zstandard
 
-from agents.fetch import FetchAgent
-from agents.web.client import Client
+from agents.fetch.agent import FetchAgent
+from agents.fetch.client import Client
 from streams.attempts import Attempts, Place
 from streams.records import (
     DeadLetter,

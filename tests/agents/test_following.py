@@ -15,11 +15,11 @@ from agents.crawl import following
 from agents.crawl.feeder import Feeder, nothing_waits
 from agents.crawl.following import Following, check_followed
 from agents.crawl.journal import open_journal
-from agents.inspect.record import accesses
-from agents.observation.logfile import LogFile, LogFileError
-from agents.observation.observer import Observer
-from agents.observation.positions import read_positions
-from agents.observation.tail import Tail
+from agents.observe.logfile import LogFile, LogFileError
+from agents.observe.observer import Observer
+from agents.observe.positions import read_positions
+from agents.observe.tail import Tail
+from agents.operate.inspect.record import accesses
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
 from streams.topics import ACCESSES, DEAD_LETTERS, LOG_POSITIONS

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.budget import Budget
+from agents.frontier.selection import Budget
 
 BUDGET = 60
 WINDOW = 16

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.browse import BrowseAgent, UserRow
+from agents.browse.agent import BrowseAgent, UserRow
 from agents.frontier.book import Book
 from agents.frontier.keys import page_key
 from agents.frontier.rows import Choice, FrontierRow, PageRow

@@ -11,8 +11,7 @@ import pytest
 from agents.frontier.book import Book
 from agents.frontier.hubs import DAY, published
 from agents.frontier.keys import hub_key, hub_of, news_of, page_key
-from agents.frontier.news_rows import HubRow
-from agents.frontier.rows import Found, FrontierRow, FrontierShard
+from agents.frontier.rows import Found, FrontierRow, FrontierShard, HubRow
 from models.url import host
 from streams.records import Brought, Hub, Judged, Redirected, Relisted, Revisited, Version
 from streams.settings import NewsSettings

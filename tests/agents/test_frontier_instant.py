@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from agents.frontier.agent import FrontierAgent
-from agents.frontier.flights import Flight
 from agents.frontier.keys import hub_of
-from agents.frontier.news_rows import HubRow
-from agents.frontier.rows import INSTANT, FrontierRow, FrontierShard
+from agents.frontier.orders import Flight
+from agents.frontier.rows import INSTANT, FrontierRow, FrontierShard, HubRow
 from streams.outbox import Message
 from streams.records import (
     Decoder,

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.browse import BrowseAgent, UserRow
+from agents.browse.agent import BrowseAgent, UserRow
 from agents.frontier.keys import clicks_key, news_of
 from agents.frontier.news import REFERRERS, NewsLooks, Prefixes, clicked
-from agents.frontier.news_rows import ClicksRow
-from agents.frontier.rows import FrontierRow, FrontierShard
+from agents.frontier.rows import ClicksRow, FrontierRow, FrontierShard
 from models.news.clicks import DAY, DailyClicks, day_of
 from streams.records import Access, Clicked, Hub
 from streams.settings import NewsSettings, Settings

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from agents.crawl.fixed import keep_fixed, of_crawl
 from agents.frontier.behaviour import BehaviourOrder, SitePatterns
-from agents.frontier.ordering import Informed
-from agents.frontier.orderings import ordering
-from agents.frontier.ranks import EVERY, GROWTH, TOLERANCE, Ranks
+from agents.frontier.estimates import ordering
+from agents.frontier.ordering import EVERY, GROWTH, TOLERANCE, Informed, Ranks
 from agents.frontier.rows import FrontierRow, FrontierShard
 from models.ordering.estimate import Crawled
 from models.ordering.rank import Rank

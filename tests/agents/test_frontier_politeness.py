@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agents.frontier.agent import FrontierAgent
-from agents.frontier.flights import SLOW_SECONDS
+from agents.frontier.orders import SLOW_SECONDS
 from agents.frontier.rows import FrontierRow, PageRow
 from models.url import host
 from streams.records import (

@@ -9,10 +9,10 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from agents.web.client import Client
-from agents.web.guard import Address, ForbiddenAddressError, Guard, hostname, is_global, literal
-from agents.web.resolver import Resolver
-from agents.web.result import UNKNOWN, Failure, Fetched, FetchError
+from agents.fetch.client import Client
+from agents.fetch.guard import Address, ForbiddenAddressError, Guard, hostname, is_global, literal
+from agents.fetch.resolver import Resolver
+from agents.fetch.result import UNKNOWN, Failure, Fetched, FetchError
 from models.url import canonical
 from models.url import host as host_of
 from streams.settings import FetchSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.harvest import HarvestAgent, HarvestTableRow, read_outcome
+from agents.harvest.agent import HarvestAgent, HarvestTableRow, read_outcome
 from models.harvest import Harvest
 from streams.inbox import Shard
 from streams.records import HarvestPoint, Outcome, RecordError

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agents.crawl.journal import open_journal
-from agents.harvest_parts import HarvestParts
-from agents.inspect.record import harvest_points, read_point
+from agents.harvest.stream import HarvestParts
+from agents.operate.inspect.record import harvest_points, read_point
 from models.harvest import Harvest
 from streams.records import HarvestPart, RecordError, encode
 from streams.settings import Settings, StreamSettings

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from agents.harvest import PREDICATE_PREFIX, HarvestRow, HarvestTableRow, committed_parts
-from agents.harvest_stream import HarvestStream
+from agents.harvest.agent import PREDICATE_PREFIX, HarvestRow, HarvestTableRow, committed_parts
+from agents.harvest.stream import HarvestStream
 from models.harvest import Harvest, merged
 from streams.app import create_app
 from streams.inbox import Codec, Committer, Shard

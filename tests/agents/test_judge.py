@@ -9,10 +9,10 @@ import msgspec
 import pytest
 import zstandard
 
-from agents.duplicates import DuplicateRow
-from agents.judge import JudgeAgent
-from agents.judges.examiner import Examined, PageError, Question
-from agents.predicates import Predicates
+from agents.judge.agent import JudgeAgent
+from agents.judge.duplicates import DuplicateRow
+from agents.judge.examiner import Examined, PageError, Question
+from agents.judge.predicates import Predicates
 from models.page import Page
 from models.url import host, identifier
 from streams.inbox import Shard

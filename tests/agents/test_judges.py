@@ -12,12 +12,12 @@ import msgspec
 import pytest
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from agents.judges.categories import CategoryJudge, load_judges
-from agents.judges.examples import load as load_examples
-from agents.judges.training import train
-from agents.judges.verdicts import Language, Verdicts
+from agents.judge.categories import CategoryJudge, load_judges
+from agents.judge.examples import load as load_examples
+from agents.judge.examples import train
+from agents.judge.predicates import Predicates
+from agents.judge.verdicts import Language, Verdicts
 from agents.offline.archive import Archive
-from agents.predicates import Predicates
 from models.classify.stored import ClassifierError
 from models.page import Page
 from models.predicate.arguments import LANGUAGES

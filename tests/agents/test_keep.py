@@ -16,10 +16,10 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.keep.export import export
-from agents.keep.packing import Packing, UnkeptError
-from agents.keep.records import packed
-from agents.keep.store import DIRECTORY, PARTS, KeepingError, KeptPages, files
+from agents.judge.keep.export import export
+from agents.judge.keep.packing import Packing, UnkeptError
+from agents.judge.keep.records import packed
+from agents.judge.keep.store import DIRECTORY, PARTS, KeepingError, KeptPages, files
 from agents.offline.archive import Archive
 from models.page import Page
 from models.verdict import Verdict

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.labels import LabelsError, load
+from agents.judge.labels import LabelsError, load
 from tests.shared import shared
 
 

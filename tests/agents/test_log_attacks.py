@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from agents.observation.observer import Filtered, Observer
+from agents.observe.observer import Filtered, Observer
 from models.crowd.trace import Step
 from models.evaluate.recount import JudgedPage
 from models.interest.features import USER

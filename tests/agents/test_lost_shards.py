@@ -11,7 +11,7 @@ import pytest
 
 from agents.crawl.engine import Engine
 from agents.crawl.run import _ready
-from agents.observation.observer import Observer
+from agents.observe.observer import Observer
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from streams.settings import Settings

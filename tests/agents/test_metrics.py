@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import agents.web
-from agents.fetch import FetchAgent
-from agents.metrics.harvest import HarvestMetrics
-from agents.web.client import Client
-from agents.web.outcome import OUTCOMES, outcome_of
-from agents.web.pool import _REASONS
-from agents.web.result import Early, Failure, Fetched, Moved
+import agents.fetch
+from agents.fetch.agent import FetchAgent
+from agents.fetch.client import Client
+from agents.fetch.pool import _REASONS
+from agents.fetch.result import OUTCOMES, Early, Failure, Fetched, Moved, outcome_of
+from agents.harvest.metrics import HarvestMetrics
 from models.harvest import Harvest
 from streams.metrics.catalogue import (
     DEAD_LETTERS,
@@ -41,7 +40,7 @@ from tests.agents.loopback import settings as fetch_settings
 from tests.agents.shards import a_runtime
 
 NOW = 1000.0
-WEB = Path(agents.web.__file__).parent
+WEB = Path(agents.fetch.__file__).parent
 URL = "http://example.org/"
 
 

@@ -10,10 +10,10 @@ import zstandard
 from agents.crawl.engine import Engine
 from agents.crawl.run import _ready
 from agents.crawl.status import Meter, Status
-from agents.inspect.record import entries, outcomes
-from agents.observation.observer import Observer
+from agents.observe.observer import Observer
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
+from agents.operate.inspect.record import entries, outcomes
 from streams.metrics import catalogue
 from streams.metrics.catalogue import CATALOGUE
 from streams.metrics.endpoint import serving

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from agents.observation.observer import Filtered, Malformed, Observer
-from agents.observation.pseudonym import Pseudonyms, user_key
+from agents.observe.observer import Filtered, Malformed, Observer
+from agents.observe.pseudonym import Pseudonyms, user_key
 from models.accesslog.recognise import LogFormatError
 from streams.records import Access
 from streams.settings import ObserveSettings

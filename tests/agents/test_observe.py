@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from agents.observation.observer import Observer
-from agents.observe import ObserveAgent
+from agents.observe.agent import ObserveAgent
+from agents.observe.observer import Observer
 from streams.outbox import Message, Outbox
 from streams.records import Access, DeadLetter, Decoder
 from streams.runtime import Runtime

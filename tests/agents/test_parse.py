@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.web.parse import MAX_ANCHOR, parse
+from agents.judge.parse import MAX_ANCHOR, parse
 from models.page import Link, Page
 from models.url import canonical
 from models.words import words
@@ -327,7 +327,7 @@ def test_links_behind_the_last_target_that_is_used_are_not_looked_at(monkeypatch
         seen.append(url)
         return whole(url, base)
 
-    monkeypatch.setattr("agents.web.parse.canonical", noting)
+    monkeypatch.setattr("agents.judge.parse.canonical", noting)
     page = html("".join(f"<a href={n}>x</a>" for n in range(100)), JudgeSettings(links=7))
     assert len(page.links) == 7
     assert seen == [str(n) for n in range(7)]

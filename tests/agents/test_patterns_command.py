@@ -17,7 +17,7 @@ from agents.lab.patterns.measures import PERIODS, reliability, split
 from agents.lab.patterns.reading import Record, Site, records
 from agents.lab.patterns.tree import ROWS, draw_tree
 from agents.lab.progress import Lines
-from agents.observation.logfile import LogFileError
+from agents.observe.logfile import LogFileError
 from models.patterns.build import Growth
 from models.patterns.counts import Behaviour
 from models.patterns.mine import mine

@@ -14,14 +14,14 @@ import pytest
 import zstandard
 from rocksdict import Options, Rdict
 
-from agents.audit.audit import audit
 from agents.crawl.journal import open_journal
-from agents.inspect.record import accesses
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
-from agents.privacy import forget as forgetting
-from agents.privacy.forget import Forgotten, forget_user
-from agents.privacy.plan import PLAN_FILE, Bounds, Replacement, begin, choose, pending
+from agents.operate.audit.audit import audit
+from agents.operate.inspect.record import accesses
+from agents.operate.privacy import forget as forgetting
+from agents.operate.privacy.forget import Forgotten, forget_user
+from agents.operate.privacy.plan import PLAN_FILE, Bounds, Replacement, begin, choose, pending
 from streams.configuration import ConfigurationError
 from streams.records import FetchedPage
 from streams.settings import Settings
@@ -250,7 +250,7 @@ def test_forgetting_that_is_interrupted_is_completed_before_anything_else(
         raise KeyboardInterrupt
 
     if step == "rewrite":  # the log is done, the tables are not
-        monkeypatch.setattr("agents.privacy.rewrite.tables", killed)
+        monkeypatch.setattr("agents.operate.privacy.rewrite.tables", killed)
     else:
         monkeypatch.setattr(forgetting, step, killed)
     with pytest.raises(KeyboardInterrupt):

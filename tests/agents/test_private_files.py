@@ -12,14 +12,14 @@ import pytest
 import zstandard
 
 from agents.cli.output import csv_line
-from agents.control.requests import AddPredicate, RefusedError
-from agents.control.service import ControlService
-from agents.control.spool import DIRECTORY, Spool
 from agents.crawl.directory import make_directory
-from agents.observation.positions import Positions
-from agents.observation.pseudonym import KEY_FILE, kept_key, user_key
-from agents.predicates import Predicates
-from agents.privacy.plan import key_of
+from agents.judge.predicates import Predicates
+from agents.observe.positions import Positions
+from agents.observe.pseudonym import KEY_FILE, kept_key, user_key
+from agents.operate.control.requests import AddPredicate, RefusedError
+from agents.operate.control.service import ControlService
+from agents.operate.control.spool import DIRECTORY, Spool
+from agents.operate.privacy.plan import key_of
 from agents.stored import write_stored
 from models.classify.stored import KIND
 from models.sealed import SealedError, unseal

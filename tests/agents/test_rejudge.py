@@ -12,12 +12,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from zstandard import ZstdCompressor
 
-from agents.control.requests import AddPredicate, defined
-from agents.duplicates import DuplicateRow
-from agents.inspect.record import entries, judged_pages, outcomes
-from agents.judges.rejudge import Rejudge
-from agents.judges.rows import due, later_row
-from agents.predicates import Predicates
+from agents.judge.duplicates import DuplicateRow
+from agents.judge.predicates import Predicates
+from agents.judge.rejudge import Rejudge
+from agents.judge.rows import due, later_row
+from agents.operate.control.requests import AddPredicate, defined
+from agents.operate.inspect.record import entries, judged_pages, outcomes
 from models.url import identifier
 from streams.inbox import Shard
 from streams.metrics.reading import Reading

@@ -6,9 +6,9 @@ import socket
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from agents.web import resolver as module
-from agents.web.resolver import FAILED_SECONDS, FOUND_SECONDS, LONGEST_FAILED_SECONDS, Resolver
-from agents.web.result import FetchError
+from agents.fetch import resolver as module
+from agents.fetch.resolver import FAILED_SECONDS, FOUND_SECONDS, LONGEST_FAILED_SECONDS, Resolver
+from agents.fetch.result import FetchError
 
 
 class Names(AbstractResolver):

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 import zstandard
 
-from agents.duplicates import DuplicateRow
-from agents.fetch import FetchAgent
-from agents.judge import JudgeAgent
-from agents.predicates import Predicates
-from agents.web.client import Client
-from agents.web.result import Failure, Fetched, Result, Unchanged, Validators
+from agents.fetch.agent import FetchAgent
+from agents.fetch.client import Client
+from agents.fetch.result import Failure, Fetched, Result, Unchanged, Validators
+from agents.judge.agent import JudgeAgent
+from agents.judge.duplicates import DuplicateRow
+from agents.judge.predicates import Predicates
 from streams.records import (
     Decoder,
     FetchedPage,

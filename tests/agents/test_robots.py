@@ -2,12 +2,12 @@ import asyncio
 
 import pytest
 
-from agents.web import robots as module
-from agents.web.client import Client
-from agents.web.result import UNKNOWN, Early, Failure, Fetched, FetchError, Validators
-from agents.web.result import Answer as Answered
-from agents.web.robots import MAX_BYTES, Decision, Robots
-from agents.web.rules import MAX_WILD_RULES, MAX_WILDCARDS, own_groups, product
+from agents.fetch import robots as module
+from agents.fetch.client import Client
+from agents.fetch.result import UNKNOWN, Early, Failure, Fetched, FetchError, Validators
+from agents.fetch.result import Answer as Answered
+from agents.fetch.robots import MAX_BYTES, Decision, Robots
+from agents.fetch.rules import MAX_WILD_RULES, MAX_WILDCARDS, own_groups, product
 from tests.agents.loopback import Answer, Request, response, serving, settings, untimed
 
 RULES = b"""\xef\xbb\xbfUser-agent: *

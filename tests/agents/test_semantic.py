@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from agents.inspect.record import outcomes
 from agents.offline.synthetic.web import SyntheticWeb
+from agents.operate.inspect.record import outcomes
 from agents.semantic.encoders import Encoder, EncoderError, read_encoder
 from agents.semantic.tables import read_table
 from models.interest.features import SUBJECT

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agents.audit.depths import RecountedDepths
-from agents.browse import USER_PREFIX, BrowseAgent, UserRow
+from agents.browse.agent import USER_PREFIX, BrowseAgent, UserRow
 from agents.frontier.rows import DepthRow
-from agents.inspect.record import users
+from agents.operate.audit.depths import RecountedDepths
+from agents.operate.inspect.record import users
 from models.url import host, identifier
 from streams.inbox import Shard
 from streams.records import Access, Browsed

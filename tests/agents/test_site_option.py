@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.inspect.record import accesses
-from agents.observation.site import base_url, site_named
+from agents.observe.site import base_url, site_named
+from agents.operate.inspect.record import accesses
 from streams.configuration import ConfigurationError
 from streams.transport.journal import Journal
 from tests.agents.commands import complaint, last_line, printed, scentline

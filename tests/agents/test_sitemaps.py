@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from agents.web import sitemaps as module
-from agents.web.body import MAX_MEMBERS
-from agents.web.result import UNKNOWN, Answer, FetchError, Validators
-from agents.web.sitemap import read
-from agents.web.sitemaps import Sitemaps
+from agents.fetch import sitemaps as module
+from agents.fetch.body import MAX_MEMBERS
+from agents.fetch.result import UNKNOWN, Answer, FetchError, Validators
+from agents.fetch.sitemaps import Sitemaps, read
 from tests.patience import PATIENCE
 
 HOST = "http://example.org"

@@ -12,10 +12,19 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from agents.web.client import Client
-from agents.web.outcome import OUTCOMES, outcome_of
-from agents.web.result import Early, Failure, Fetched, FetchError, Moved, Result, Unchanged
-from agents.web.rules import Rules
+from agents.fetch.client import Client
+from agents.fetch.result import (
+    OUTCOMES,
+    Early,
+    Failure,
+    Fetched,
+    FetchError,
+    Moved,
+    Result,
+    Unchanged,
+    outcome_of,
+)
+from agents.fetch.rules import Rules
 from models.url import canonical, crawlable
 from models.url import host as host_of
 from streams.records import FetchedPage, encode

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agents.crawl.connect import connect
-from agents.observation.observer import Observer
+from agents.observe.observer import Observer
 from agents.worker.command import played
 from agents.worker.roles import ROLES
 from agents.worker.worker import Worker

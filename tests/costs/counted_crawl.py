@@ -25,7 +25,7 @@ def count(done: str, value: Any) -> None:
     What the judge and its examiner tell each other is neither.
     """
     module = type(value).__module__
-    if not module.startswith("agents.judges.apart."):
+    if not module.startswith("agents.judge.apart."):
         counts[f"{'records' if module == 'streams.records' else 'rows'} {done}"] += 1
 
 
@@ -97,7 +97,7 @@ def counting_loop() -> asyncio.AbstractEventLoop:
 def crawl(settings: str, seeds: Sequence[str]) -> int:
     """Crawl to the end, as the settings, a JSON document, have it; return the pages that were judged."""
     from agents.crawl.run import run_crawl
-    from agents.observation.observer import Observer
+    from agents.observe.observer import Observer
     from streams.metrics.catalogue import GROUP_ROWS
     from streams.settings import Settings
 

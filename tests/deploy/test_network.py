@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.web.guard import Address, Network, is_global
+from agents.fetch.guard import Address, Network, is_global
 from deploy.manifests.configuration import GIVEN
 from deploy.manifests.files import DEPLOY
 from streams.settings import FetchSettings

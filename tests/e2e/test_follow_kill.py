@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from agents.audit.audit import audit
 from agents.crawl.run import run_crawl
-from agents.inspect.record import accesses
-from agents.observation.observer import Observer
+from agents.observe.observer import Observer
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
+from agents.operate.audit.audit import audit
+from agents.operate.inspect.record import accesses
 from streams.settings import Settings
 from streams.topics import ACCESSES, DEAD_LETTERS
 from streams.transport.database import JournalMissingError

@@ -8,7 +8,7 @@ import pytest
 
 from agents.frontier.keys import PAGE_PREFIX
 from agents.frontier.rows import FrontierRow, PageRow
-from agents.inspect.record import outcomes
+from agents.operate.inspect.record import outcomes
 from bench.hostile.crawl import crawl
 from models.domain import owner
 from models.url import host

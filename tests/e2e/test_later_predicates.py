@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from agents.audit.audit import audit
-from agents.control.command import submit
-from agents.control.requests import AddPredicate, ChangePredicate
-from agents.control.spool import Spool
-from agents.inspect.record import judged_pages
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
+from agents.operate.audit.audit import audit
+from agents.operate.control.command import submit
+from agents.operate.control.requests import AddPredicate, ChangePredicate
+from agents.operate.control.spool import Spool
+from agents.operate.inspect.record import judged_pages
 from streams.records import Outcome
 from streams.settings import Settings
 from streams.transport.database import JournalMissingError

@@ -10,18 +10,18 @@ import msgspec
 import numpy as np
 import pytest
 
-from agents.audit.audit import audit, cells_of, judged_page
 from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
 from agents.frontier.keys import page_key
 from agents.frontier.ledger import FrontierLedger
-from agents.inspect.learned import read_ledger
-from agents.inspect.record import accesses, entries, outcomes
 from agents.learn.rows import SEGMENT_PREFIX, CountsRow, LearnRow
-from agents.observation.logfile import LogFile
-from agents.observation.observer import Observer
+from agents.observe.logfile import LogFile
+from agents.observe.observer import Observer
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
+from agents.operate.audit.audit import audit, cells_of, judged_page
+from agents.operate.inspect.learned import read_ledger
+from agents.operate.inspect.record import accesses, entries, outcomes
 from models.counts import Counts
 from models.crowd.trace import Step
 from models.interest.features import BASE, split

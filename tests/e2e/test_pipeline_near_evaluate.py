@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from agents.judge.labels import load as load_labels
 from agents.lab.archives import load_web
 from agents.lab.progress import progress
-from agents.labels import load as load_labels
 from agents.offline.process import ServerProcess
 from models.crowd.trace import Trace
 from models.evaluate.crawler import Task

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from agents.crawl.run import run_crawl
-from agents.inspect.record import outcomes
-from agents.observation.observer import Observer
+from agents.observe.observer import Observer
+from agents.operate.inspect.record import outcomes
 from streams.settings import Settings
 from streams.transport.journal import Journal
 from tests.agents.loopback import Request, Server, response, serving

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from agents.audit.audit import audit
-from agents.browse import BrowseAgent
+from agents.browse.agent import BrowseAgent
 from agents.crawl.run import run_crawl
-from agents.fetch import FetchAgent
+from agents.fetch.agent import FetchAgent
 from agents.frontier.agent import FrontierAgent
 from agents.frontier.learned import LearnedScorer
-from agents.harvest import HarvestAgent
-from agents.judge import JudgeAgent
+from agents.harvest.agent import HarvestAgent
+from agents.judge.agent import JudgeAgent
 from agents.learn.agent import LearnAgent
-from agents.observation.observer import Observer
+from agents.observe.observer import Observer
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
+from agents.operate.audit.audit import audit
 from streams.handler import Handler
 from streams.records import Access, Count, DeadLetter, Decoder, Judged, Linked
 from streams.settings import Settings
@@ -141,7 +141,7 @@ def test_faults_of_fetch_and_of_the_scorer_cost_a_page_and_a_place(
 #: A crawl whose browse role dies of one page, as by a fault in C code.
 DEADLY = """
 import os, signal, sys
-from agents.browse import BrowseAgent
+from agents.browse.agent import BrowseAgent
 from agents.cli import main
 absorb = BrowseAgent.absorb
 def dies(self, shard, fact):

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from agents.control.command import submit
-from agents.control.requests import Seeds
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
+from agents.operate.control.command import submit
+from agents.operate.control.requests import Seeds
 from bench.faults.workers import WorkerProcess
 from deploy.kafka.broker import Broker, free_port
 from streams.configuration import load
@@ -33,7 +33,7 @@ QUIET_LOOKS = 20
 #: Python that has a worker take a third of a second for each page that it reads.
 SLOW = """\
 import asyncio
-from agents.judges.apart.process import ExaminerProcess
+from agents.judge.apart.process import ExaminerProcess
 examine = ExaminerProcess.examine
 async def slowly(self, question):
     await asyncio.sleep(0.3)

@@ -4,12 +4,12 @@ import json
 from contextlib import ExitStack
 from pathlib import Path
 
-from agents.control.command import submit
-from agents.control.requests import Seeds
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
-from agents.topics.create import create
-from agents.topics.lag import lags
+from agents.operate.control.command import submit
+from agents.operate.control.requests import Seeds
+from agents.operate.topics.create import create
+from agents.operate.topics.lag import lags
 from bench.faults.workers import WorkerProcess
 from streams.configuration import load
 from streams.settings import Settings

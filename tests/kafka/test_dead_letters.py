@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from agents.topics.create import create
+from agents.operate.topics.create import create
 from streams.records import DeadLetter, encode
 from streams.transport.kafka.admin import kept
 from tests.agents.commands import complaint, printed

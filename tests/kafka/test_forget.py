@@ -16,28 +16,28 @@ import pytest
 from kafka import KafkaConsumer
 from rocksdict import AccessType, Options, Rdict
 
-from agents.audit.audit import audit
-from agents.audit.report import AuditReport
 from agents.crawl.connect import connect
 from agents.frontier.keys import page_key
 from agents.frontier.rows import PageRow
-from agents.observation.observer import Observer
-from agents.observation.pseudonym import Pseudonyms
+from agents.observe.observer import Observer
+from agents.observe.pseudonym import Pseudonyms
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
-from agents.privacy.bounds import bounds_of
-from agents.privacy.changelogs import Changelogs
-from agents.privacy.kafka import (
+from agents.operate.audit.audit import audit
+from agents.operate.audit.report import AuditReport
+from agents.operate.privacy.bounds import bounds_of
+from agents.operate.privacy.changelogs import Changelogs
+from agents.operate.privacy.kafka import (
     ForgottenOnKafka,
     UnrestError,
     bounds_on_kafka,
     forget_user_on_kafka,
     partitions_on_kafka,
 )
-from agents.privacy.plan import Bounds, Replacement
-from agents.privacy.retained import Deleted
-from agents.snapshot.take import take
-from agents.topics.create import create
+from agents.operate.privacy.plan import Bounds, Replacement
+from agents.operate.privacy.retained import Deleted
+from agents.operate.snapshot import take
+from agents.operate.topics.create import create
 from agents.worker.worker import Worker
 from streams.configuration import ConfigurationError, load
 from streams.forgetting import FORGETTING
@@ -68,7 +68,7 @@ USER = "0123456789abcdef"
 #: Kills the command when it has replaced some rows, and not others.
 KILLING = """\
 import os, signal
-from agents.privacy.changelogs import Changelogs
+from agents.operate.privacy.changelogs import Changelogs
 replace = Changelogs.replace
 async def killing(self, place, replacement):
     if place == ("scentline-frontier-changelog", 1):

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from kafka import KafkaProducer
 
-from agents.snapshot.take import take
+from agents.operate.snapshot import take
 from bench.faults.workers import WorkerProcess
 from deploy.kafka.broker import free_port
 from models.harvest import Harvest, merged

@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.audit.audit import audit
-from agents.control.command import submit
-from agents.control.requests import AddPredicate, Seeds
-from agents.inspect.record import judged_pages, outcomes
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
-from agents.snapshot.take import take
-from agents.topics.create import create
-from agents.topics.lag import lags
+from agents.operate.audit.audit import audit
+from agents.operate.control.command import submit
+from agents.operate.control.requests import AddPredicate, Seeds
+from agents.operate.inspect.record import judged_pages, outcomes
+from agents.operate.snapshot import take
+from agents.operate.topics.create import create
+from agents.operate.topics.lag import lags
 from bench.faults.workers import WorkerProcess
 from streams.configuration import load
 from streams.records import HarvestPoint, Outcome

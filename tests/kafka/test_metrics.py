@@ -6,7 +6,7 @@ from pathlib import Path
 from agents.crawl.engine import Engine
 from agents.crawl.run import _ready
 from agents.crawl.status import Meter, Status
-from agents.observation.observer import Observer
+from agents.observe.observer import Observer
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.worker.roles import ROLES

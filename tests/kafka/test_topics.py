@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from kafka.admin import KafkaAdminClient
 
-from agents.topics.create import TopicsError, create
-from agents.topics.differences import Difference, check
+from agents.operate.topics.create import TopicsError, create
+from agents.operate.topics.differences import Difference, check
 from deploy.kafka.broker import free_port
 from streams.configuration import load
 from streams.settings import Settings

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.web.parse import parse
+from agents.judge.parse import parse
 from models.traps.barren import Barren, dated, pattern, space
 from models.traps.missing import says_missing
 from models.traps.spaces import Bounds, trap

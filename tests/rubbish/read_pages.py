@@ -5,8 +5,8 @@ It prints the name of each before it begins with it.
 
 import resource
 
-from agents.judges.verdicts import Language
-from agents.web.parse import parse
+from agents.judge.parse import parse
+from agents.judge.verdicts import Language
 from models.duplicates.sketch import sketch
 from models.predicate import View
 from models.predicate import parse as predicate

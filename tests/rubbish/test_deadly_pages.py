@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from zstandard import ZstdCompressor
 
-from agents.judges.apart.process import ExaminerProcess
-from agents.judges.examiner import Examined, PageError, Question, Work
+from agents.judge.apart.process import ExaminerProcess
+from agents.judge.examiner import Examined, PageError, Question, Work
 from streams.configuration import ConfigurationError
 from streams.records import RecordError, encode
 from streams.settings import Settings

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agents.harvest import read_outcome
-from agents.predicates import Predicates
+from agents.harvest.agent import read_outcome
+from agents.judge.predicates import Predicates
 from models.page import Link
 from streams.records import (
     VERSION,

@@ -10,7 +10,7 @@ import pytest
 from faust.tables import TableManager
 
 from agents.crawl.engine import Engine
-from agents.observation.observer import Observer
+from agents.observe.observer import Observer
 from streams.app import Tables, create_app
 from streams.settings import Settings
 from tests.patience import PATIENCE

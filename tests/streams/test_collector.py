@@ -6,7 +6,7 @@ import weakref
 from pathlib import Path
 
 from agents.crawl.engine import Engine
-from agents.observation.observer import Observer
+from agents.observe.observer import Observer
 from streams.collector import YOUNG, collected_seldom
 from streams.settings import Settings
 from tests.patience import PATIENCE

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.predicates import read_definition
+from agents.judge.predicates import read_definition
 from streams import records
 from streams.dead_letters import why
 from streams.records import (

@@ -14,8 +14,8 @@ from agents.crawl.seeds import seeds_of_log
 from agents.crawl.view import reporter
 from agents.lab.demo.lift import Curve, curves, draw, judged
 from agents.lab.output import OutputDirectory
-from agents.observation.observer import Observer
-from agents.observation.pseudonym import KEY_FILE, user_key
+from agents.observe.observer import Observer
+from agents.observe.pseudonym import KEY_FILE, user_key
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from streams.configuration import load

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.inspect.record import judged_pages
 from agents.lab.picture import INK, canvas, frame
+from agents.operate.inspect.record import judged_pages
 from streams.records import Outcome
 from streams.transport.journal import Journal
 

@@ -13,7 +13,7 @@ from agents.lab.depth.sites import Places, Sites
 from agents.lab.logs import LogReader
 from agents.lab.output import OutputDirectory
 from agents.lab.progress import Progress, progress
-from agents.observation.site import observed, site_named
+from agents.observe.site import observed, site_named
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
 

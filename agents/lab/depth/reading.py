@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from agents.judge.parse import parse
 from agents.lab.archives import bodies
 from agents.lab.depth.sites import Places, Sites
 from agents.lab.logs import LogReader
 from agents.lab.progress import Progress
 from agents.offline.archive import Archive
 from agents.offline.linkgraph import read_graph
-from agents.web.parse import parse
 from models.depth.applications import unbrowsed
 from models.depth.breadth import breadth_first
 from models.depth.growth import Growth

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from agents.judge.predicates import check_judges
 from agents.lab.evaluate.comparisons import against_best, learned_against, reuse
 from agents.lab.evaluate.crawls import Evaluation
 from agents.lab.evaluate.pictures import draw_lift, draw_reliability
@@ -14,8 +15,7 @@ from agents.lab.evaluate.results import Results
 from agents.lab.evaluate.run import Options, Output, crawl, prepare
 from agents.lab.evaluate.tables import write_comparisons, write_curves, write_means, write_results
 from agents.lab.progress import Progress, progress
-from agents.observation.logfile import LogFile
-from agents.predicates import check_judges
+from agents.observe.logfile import LogFile
 from agents.semantic.tables import read_table
 from models.evaluate.policies import (
     IMPORTANCE,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from agents.judge.labels import load as load_labels
 from agents.lab.archives import Web, load_web
 from agents.lab.evaluate.crawls import Crawl, Evaluation, Job
 from agents.lab.evaluate.results import Results
@@ -14,7 +15,6 @@ from agents.lab.logs import LogReader
 from agents.lab.output import OutputDirectory
 from agents.lab.progress import Progress
 from agents.lab.spread import spread
-from agents.labels import load as load_labels
 from models.crowd.trace import Step, Trace
 from models.evaluate.policies import REUSABLE, Maker
 from models.predicate import Predicate

@@ -8,15 +8,15 @@ from heapq import nlargest
 from itertools import chain
 from pathlib import Path
 
+from agents.judge.labels import Labels, LabelsError, load
 from agents.lab.logs import LogReader
 from agents.lab.news.measures import Measure, Reach, Separation, measures, reach, separation, span
 from agents.lab.news.pictures import draw_concentration, draw_daily
 from agents.lab.news.tables import write_daily, write_hubs, write_measures, write_pages, write_prefixes
 from agents.lab.output import OutputDirectory
 from agents.lab.progress import Progress, progress
-from agents.labels import Labels, LabelsError, load
-from agents.observation.logfile import LogFile
-from agents.observation.site import HINT, Site, observed, site_named
+from agents.observe.logfile import LogFile
+from agents.observe.site import HINT, Site, observed, site_named
 from models.news.clicks import DAY, DailyClicks, History
 from models.news.concentration import Criterion
 from models.news.discovery import News, NewsDiscovery

@@ -13,7 +13,7 @@ from agents.lab.archives import Body, bodies, chunks, indexable
 from agents.lab.order.web import Text, Web
 from agents.lab.progress import Progress
 from agents.lab.spread import spread
-from agents.observation.logfile import LogFile
+from agents.observe.logfile import LogFile
 from agents.offline.archive import Archive
 from agents.offline.linkgraph import GraphError
 from agents.offline.linkgraph import read_graph as read_links

@@ -21,8 +21,8 @@ from agents.lab.patterns.tables import (
 )
 from agents.lab.patterns.tree import draw_tree
 from agents.lab.progress import Progress, progress
-from agents.observation.logfile import LogFile
-from agents.observation.site import HINT
+from agents.observe.logfile import LogFile
+from agents.observe.site import HINT
 from models.page import Page
 from models.patterns.counts import Behaviour, BehaviourCounts
 from models.patterns.mine import Patterns, mine

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from agents.lab.logs import LogReader
 from agents.lab.progress import Progress
-from agents.observation.site import Site as Host
-from agents.observation.site import base_url, site_named
+from agents.observe.site import Site as Host
+from agents.observe.site import base_url, site_named
 from models.url import canonical, host
 from streams.records import Access
 from streams.settings import ObserveSettings

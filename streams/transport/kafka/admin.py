@@ -23,6 +23,12 @@ from streams.transport.layout import Entry
 
 #: Time for brokers that are just starting, too.
 _CONNECT_MS = 10_000
+#: How long a broker may say that it isn't ready, and what was changed may take to be seen.
+_PATIENCE_SECONDS = 15.0
+_PAUSE_SECONDS = 0.1
+Place = tuple[str, int]
+_POLL_MS = 1000
+_PATIENCE = 30  # polls in a row that bring nothing, though records are there
 
 
 class AdminError(KafkaError):
@@ -62,13 +68,6 @@ class _Attempts(logging.Handler):
         for value in record.args if isinstance(record.args, tuple) else ():
             if isinstance(value, ClientError) and not isinstance(value, KafkaTimeoutError):
                 self.failure = value
-
-
-#: How long a broker may say that it isn't ready, and what was changed may take to be seen.
-_PATIENCE_SECONDS = 15.0
-_PAUSE_SECONDS = 0.1
-
-Place = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -202,10 +201,6 @@ class Admin:
             if time.monotonic() > end:
                 raise AdminError(f"{self._broker}: {otherwise}")
             time.sleep(_PAUSE_SECONDS)
-
-
-_POLL_MS = 1000
-_PATIENCE = 30  # polls in a row that bring nothing, though records are there
 
 
 def kept(settings: Settings, topic: str, partition: int) -> Iterator[Entry]:

@@ -26,6 +26,21 @@ from streams.settings import KafkaSettings, Settings
 
 #: A request without an answer for so long is given up, and sent again on a new connection.
 REQUEST_SECONDS = 30.0
+T = TypeVar("T")
+#: Seconds before the first repetition, and before any.
+FIRST_SECONDS = 0.05
+MOST_SECONDS = 1.0
+#: Seconds until something is said about it, and between two words.
+QUIET_SECONDS = 2.0
+TELL_SECONDS = 10.0
+_PASSING = (
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    KafkaTimeoutError,
+    NotCoordinatorError,
+    OSError,
+)
+log = EventLog("kafka")
 
 
 class KafkaError(ScentlineError):
@@ -123,26 +138,6 @@ def _trusting(ca_file: Path) -> ssl.SSLContext:
 def _unreadable(key: str, path: Path, error: Exception) -> KafkaError:
     reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
     return KafkaError(f"kafka.{key} {path}: can't be used: {reason}")
-
-
-T = TypeVar("T")
-
-#: Seconds before the first repetition, and before any.
-FIRST_SECONDS = 0.05
-MOST_SECONDS = 1.0
-#: Seconds until something is said about it, and between two words.
-QUIET_SECONDS = 2.0
-TELL_SECONDS = 10.0
-
-_PASSING = (
-    CoordinatorLoadInProgressError,
-    CoordinatorNotAvailableError,
-    KafkaTimeoutError,
-    NotCoordinatorError,
-    OSError,
-)
-
-log = EventLog("kafka")
 
 
 async def persist(client: AIOKafkaClient, what: str, attempt: Callable[[], Awaitable[T]]) -> T:

@@ -35,6 +35,13 @@ from streams.transport.publisher import FencedError
 SHARED_BYTES = 16 * 1024 * 1024
 
 Answer = asyncio.Future[int]
+#: Bytes up to which what waits goes out as one batch; below the least limit that brokers have.
+BATCH_BYTES = 900_000
+#: Bytes of a batch beyond which a broker breaks the connection (socket.request.max.bytes), less a margin.
+MOST_BYTES = 100 * 1024 * 1024 - 100_000
+#: Bytes that a record takes at most beside its key and value.
+RECORD_BYTES = 32
+_SEQUENCES = 2**31
 
 
 class Wire:
@@ -104,16 +111,6 @@ def _settle(answer: Answer, outcome: int | Exception) -> None:
         answer.set_exception(outcome)
     else:
         answer.set_result(outcome)
-
-
-#: Bytes up to which what waits goes out as one batch; below the least limit that brokers have.
-BATCH_BYTES = 900_000
-#: Bytes of a batch beyond which a broker breaks the connection (socket.request.max.bytes), less a margin.
-MOST_BYTES = 100 * 1024 * 1024 - 100_000
-#: Bytes that a record takes at most beside its key and value.
-RECORD_BYTES = 32
-
-_SEQUENCES = 2**31
 
 
 class Writer(NamedTuple):

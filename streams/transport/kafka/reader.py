@@ -19,6 +19,9 @@ from streams.transport.layout import Entry
 POLL_MS = 500
 #: Records that one look takes at most.
 POLL_RECORDS = 5_000
+Place = tuple[str, int]
+#: Records that `KafkaReader.records` asks for at a time.
+RECORDS_AT_ONCE = 1_000
 
 
 class TopicReader:
@@ -95,12 +98,6 @@ class TopicReader:
 
 def _entry(record: ConsumerRecord[bytes, bytes]) -> Entry:
     return Entry(record.offset, record.timestamp / 1000, record.key, record.value)
-
-
-Place = tuple[str, int]
-
-#: Records that `KafkaReader.records` asks for at a time.
-RECORDS_AT_ONCE = 1_000
 
 
 class KafkaReader:

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from agents.harvest import read_outcome
-from agents.inspect.record import read_point
-from agents.predicates import read_definition
+from agents.harvest.agent import read_outcome
+from agents.judge.predicates import read_definition
+from agents.operate.inspect.record import read_point
 from streams.inbox import Codec, Mark
 from streams.records import (
     AccessPack,

@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from agents.browse import UserRow
-from agents.duplicates import BandRow, DuplicateRow, SketchRow
-from agents.duplicates import SpaceRow as TextsRow
-from agents.frontier.news_rows import ClicksRow, HubRow, NewsRow
+from agents.browse.agent import UserRow
 from agents.frontier.rows import (
     Anchor,
     BesideRow,
     ChildrenRow,
     Choice,
+    ClicksRow,
     DepthRow,
     Found,
     FrontierRow,
     HostRow,
+    HubRow,
+    NewsRow,
     OwnerRow,
     PageRow,
     ParentRow,
@@ -22,8 +22,10 @@ from agents.frontier.rows import (
     TotalsRow,
     WaysRow,
 )
-from agents.harvest import HarvestRow, HarvestTableRow, SeenRow
-from agents.judges.rows import LaterRow
+from agents.harvest.agent import HarvestRow, HarvestTableRow, SeenRow
+from agents.judge.duplicates import BandRow, DuplicateRow, SketchRow
+from agents.judge.duplicates import SpaceRow as TextsRow
+from agents.judge.rows import LaterRow
 from agents.learn.rows import CountsRow, LearnRow, LearnTotals, ModelRow, PriorRow
 from models.crowd.window import Visit
 from models.depth.growth import Growth

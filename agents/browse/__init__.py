@@ -1,0 +1,1 @@
+"""Browsing: what users visited together, from the accesses of their pages."""

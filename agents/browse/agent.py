@@ -1,0 +1,169 @@
+"""The browse agent: keeps each user's last accesses in order and tells the frontier what was visited with what.
+
+Reads `accesses`; keeps the table `users` (a bounded window of accesses a user); writes `sightings`.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from models.crowd.together import Pair, arrive
+from models.crowd.window import Visit
+from models.depth.applications import unbrowsed
+from models.depth.sessions import ELSEWHERE
+from models.depth.trail import Browsing
+from models.lessons import lessons
+from models.news.clicks import day_of
+from models.url import host, identifier
+from streams.handler import Handler
+from streams.inbox import Shard
+from streams.records import Access, AccessPack, Beside, Browsed, Clicked, Decoder, Together, Visited
+from streams.runtime import Runtime
+from streams.stateful import Stateful
+from streams.topics import ACCESSES, SIGHTINGS
+
+USER_PREFIX = b"u"
+#: URLs of which it is kept in memory what they are, their identifiers and partitions.
+REMEMBERED = 50_000
+
+
+class UserRow(msgspec.Struct, array_like=True):
+    """A user's last accesses in time order, and how many there were in all.
+
+    ``browsing`` has the sessions that go on, where sites are stopped at a depth of their own.
+    """
+
+    window: list[Visit] = []
+    accesses: int = 0
+    browsing: Browsing | None = None
+
+
+class BrowseAgent(Handler[UserRow]):
+    """Absorbs accesses; a line that was read before changes nothing."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._settings = runtime.settings.browse
+        self._places: dict[str, tuple[bytes, int]] = {}
+        self._tells = lessons(runtime.settings.frontier.rule).counts_crowd
+        self._instant = runtime.settings.frontier.mode == "instant"
+        self._ways = runtime.settings.behaviour
+        self._sessions = Sessions() if runtime.settings.frontier.depth == "auto" else None
+        self.inbox: Stateful[UserRow] = Stateful(
+            runtime, ACCESSES, "users", UserRow, Decoder[AccessPack](AccessPack), self
+        )
+
+    def opened(self, shard: Shard[UserRow]) -> None:
+        """Take up a partition's sessions."""
+        if self._sessions is not None:
+            self._sessions.open(shard, USER_PREFIX)
+
+    def closed(self, shard: Shard[UserRow]) -> None:
+        """Forget a partition's sessions."""
+        if self._sessions is not None:
+            self._sessions.close(shard.partition)
+
+    def absorb(self, shard: Shard[UserRow], fact: Any) -> None:
+        """Take in one access."""
+        access: Access = fact
+        key = USER_PREFIX + access.user.encode()
+        row = shard.get(key) or UserRow()
+        visit = Visit(access.time, access.url)
+        settings = self._settings
+        pairs = arrive(row.window, visit, access.referrer, limit=settings.window, reach=settings.reach)
+        if pairs is None:
+            return
+        row.accesses += 1
+        shard.put(key, row)
+        referrer = within(access) if self._ways else None
+        visited = Visited(access.url, access.user, access.time, referrer)
+        shard.outbox.emit(SIGHTINGS.name, self._place(access.url)[1], visited)
+        if self._tells:
+            self._tell(shard, pairs)
+        if self._instant and _first_of_day(row.window, visit):
+            clicked = Clicked(access.url, day_of(access.time), access.referrer)
+            shard.outbox.emit(SIGHTINGS.name, self._place(access.url)[1], clicked)
+        else:
+            shard.outbox.skip()  # so that origins are the same in either mode
+        browsed = self._sessions.view(shard.partition, row, access) if self._sessions is not None else None
+        if browsed is not None:
+            shard.outbox.emit(SIGHTINGS.name, self._place(access.url)[1], browsed)
+
+    def _tell(self, shard: Shard[UserRow], pairs: list[Pair]) -> None:
+        """Tell each page what changed between it and others: one sighting a page."""
+        beside: dict[str, list[Beside]] = {}
+        for url, other, times, sixths in pairs:
+            beside.setdefault(url, []).append(Beside(*self._place(other), times, sixths))
+            beside.setdefault(other, []).append(Beside(*self._place(url), times, sixths))
+        for url, pages in beside.items():
+            shard.outbox.emit(SIGHTINGS.name, self._place(url)[1], Together(url, tuple(pages)))
+
+    def _place(self, url: str) -> tuple[bytes, int]:
+        """Return a URL's identifier and partition; those of the last thousands of URLs are remembered."""
+        place = self._places.get(url)
+        if place is None:
+            if len(self._places) >= REMEMBERED:
+                self._places.clear()
+            place = identifier(url), self._runtime.partition(SIGHTINGS, host(url))
+            self._places[url] = place
+        return place
+
+
+def within(access: Access) -> str | None:
+    """Return the page of the same site that a user came from, None where there is none."""
+    referrer = access.referrer
+    return referrer if referrer is not None and host(referrer) == host(access.url) else None
+
+
+def _first_of_day(window: Iterable[Visit], visit: Visit) -> bool:
+    """Return whether a user's window, which has the visit, has no other one of its page on its day."""
+    day = day_of(visit.time)
+    return sum(other.url == visit.url and day_of(other.time) == day for other in window) == 1
+
+
+if TYPE_CHECKING:
+    from agents.browse.agent import UserRow
+
+
+class Sessions:
+    """Follows users' sessions: a function of each partition's accesses in their order."""
+
+    def __init__(self) -> None:
+        self._pages: dict[str, tuple[str, bytes | None]] = {}
+        self._referred: set[int] = set()
+
+    def open(self, shard: "Shard[UserRow]", prefix: bytes) -> None:
+        """Take up a partition, whose users' keys begin with ``prefix``."""
+        if any(row.browsing is not None and row.browsing.referred for _, row in shard.scan(prefix)):
+            self._referred.add(shard.partition)
+
+    def close(self, partition: int) -> None:
+        """Forget a partition that another worker has now."""
+        self._referred.discard(partition)
+
+    def view(self, partition: int, row: "UserRow", access: Access) -> Browsed | None:
+        """Take a user's view into his row; return what it adds to the sessions of its site, None for nothing.
+
+        What is no browsing (`unbrowsed`) is no view, and as a referrer it is elsewhere.
+        """
+        site, page = self._pages.get(access.url) or self._page(access.url)
+        if page is None:
+            return None
+        referrer: bytes | str | None = None
+        if access.referrer is not None:
+            self._referred.add(partition)
+            came_from, found = self._pages.get(access.referrer) or self._page(access.referrer)
+            referrer = found if found is not None and came_from == site else ELSEWHERE
+        if row.browsing is None:
+            row.browsing = Browsing()
+        referrers = partition in self._referred
+        told = row.browsing.view(site, access.time, page, referrer, referrers=referrers)
+        return None if told is None else Browsed(page, *told)
+
+    def _page(self, url: str) -> tuple[str, bytes | None]:
+        """Return a URL's site, and its identifier where it is a page that is browsed; remember both."""
+        if len(self._pages) >= REMEMBERED:
+            self._pages.clear()
+        found = self._pages[url] = host(url), None if unbrowsed(url) else identifier(url)
+        return found

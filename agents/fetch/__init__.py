@@ -1,0 +1,1 @@
+"""Fetching: asking the web for pages, politely, and what came of it."""

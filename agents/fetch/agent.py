@@ -1,0 +1,207 @@
+"""The fetch agent: asks the web for the pages that the frontier orders.
+
+Reads `fetches`; keeps nothing; writes `pages`, and to `sightings` what failed, was redirected, came too early
+or is as it was, and what sitemaps list.
+
+An order is acknowledged when its answer is in the log: what was under way when a worker died comes again.
+Nobody knows which of those it died of, if of any, so each is carried out alone then.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import zstandard
+
+from agents.fetch.client import Client
+from agents.fetch.metrics import FetchMetrics
+from agents.fetch.result import Early, Failure, Fetched, Moved, Result, Unchanged, outcome_of
+from agents.fetch.revisits import known, unread
+from models.url import host
+from streams.attempts import Place
+from streams.dead_letters import bury, why
+from streams.logging import EventLog
+from streams.outbox import Message, Outbox
+from streams.records import (
+    Decoder,
+    Failed,
+    FetchedPage,
+    FetchOrder,
+    Listed,
+    Pack,
+    Postponed,
+    RecordError,
+    Redirected,
+    Revisited,
+    encode,
+)
+from streams.runtime import Runtime
+from streams.topics import FETCHES, PAGES, SIGHTINGS
+
+#: Failures by which a whole host asks to be left alone for a while.
+OVERLOADED = frozenset({"status 429", "status 503"})
+#: Hosts whose sitemaps are read at a time.
+SITEMAP_READERS = 4
+
+#: Why a page is refused whose order could not be carried out.
+QUARANTINED = "quarantined: its fetch failed here"
+
+Fact = Failed | Redirected | Postponed | Listed | Revisited
+#: What came of a fetch for which no host answered.
+_UNANSWERED: Final = frozenset({"dns", "connection", "timeout", "robots_unreachable"})
+#: Fetches in a row without an answer after which it is said, where there were answers before.
+IN_A_ROW = 20
+log = EventLog("fetch")
+
+
+class FetchAgent:
+    """Fetches several pages at once, at most as many as there are connections."""
+
+    def __init__(self, runtime: Runtime, client: Client) -> None:
+        self._runtime = runtime
+        self._client = client
+        self._decode = Decoder[FetchOrder](FetchOrder)
+        self._slots = asyncio.Semaphore(runtime.settings.fetch.connections)
+        self._metrics = FetchMetrics(runtime, client, runtime.settings.fetch.connections)
+        self._silence = Silence()
+        self._compress = zstandard.ZstdCompressor(level=1)
+        runtime.app.agent(runtime.channel(FETCHES), name="fetch")(runtime.guarded(self._run))
+
+    @property
+    def reading_sitemaps(self) -> bool:
+        """Whether sitemaps are still to be read: there may be candidates to come."""
+        return self._client.sitemaps.reading
+
+    async def _run(self, stream: Any) -> None:
+        if self._runtime.settings.fetch.sitemaps:
+            for _ in range(SITEMAP_READERS):
+                self._runtime.spawn(self._client.sitemaps.work(self._tell_listed))
+        async for event in stream.noack().events():
+            alone = self._runtime.attempts.deaths(_place(event.message)) > 0
+            slots = self._runtime.settings.fetch.connections if alone else 1
+            for _ in range(slots):
+                await self._slots.acquire()
+            answer = self._runtime.spawn(self._answer(event))  # it gives one slot back
+            if alone:
+                await asyncio.wait([answer])
+                for _ in range(slots - 1):
+                    self._slots.release()
+
+    async def _answer(self, event: Any) -> None:
+        self._metrics.begun()
+        try:
+            messages = await self._messages(_place(event.message), event.value or b"")
+            await self._runtime.publisher.send_all(messages)
+            event.ack()
+            self._metrics.acknowledged()
+        finally:
+            self._metrics.ended()
+            self._slots.release()
+
+    async def _messages(self, place: Place, value: bytes) -> list[Message]:
+        """Return what an order comes to; one that raises, or that processes ended with, is quarantined."""
+        reason = self._runtime.deadly(place)
+        if reason:
+            return self._quarantined(place, value, reason)
+        with self._runtime.attempts.taking(place):
+            try:
+                return await self._carried_out(place, value)
+            except Exception as error:
+                return self._quarantined(place, value, self._runtime.quarantine(place, error))
+
+    def _quarantined(self, place: Place, value: bytes, reason: str) -> list[Message]:
+        outbox, now = Outbox(""), self._runtime.clock()
+        bury(outbox, place, value, reason, "quarantine", now)
+        messages = outbox.take()
+        with suppress(RecordError):
+            order = self._decode(value)
+            failure = Failure("refused", QUARANTINED)
+            messages.append(self._pack(host(order.url), [self._fact(order, failure, now)]))
+        return messages
+
+    async def _carried_out(self, place: Place, value: bytes) -> list[Message]:
+        try:
+            order = self._decode(value)
+        except RecordError as error:
+            outbox = Outbox("")
+            self._runtime.bury(outbox, place, value, str(error), why(error))
+            return outbox.take()
+        if order.lease < self._runtime.clock():
+            self._metrics.expired()
+            return []  # the frontier has taken the order back
+        result = await self._client.fetch(order.url, known(order.revisit))
+        self._metrics.answered(result)
+        self._silence.note(result)
+        return [self._message(order, result)]
+
+    def _message(self, order: FetchOrder, result: Result) -> Message:
+        now = self._runtime.clock()
+        if isinstance(result, Fetched):
+            page = FetchedPage(
+                order=order,
+                status=result.status,
+                headers=result.headers,
+                body=self._compress.compress(result.body),
+                time=now,
+                elapsed=result.elapsed,
+                crawl_delay=result.crawl_delay,
+                nofollow=result.nofollow,
+                server=result.server,
+            )
+            # By host, so that the near-duplicates of one site meet.
+            partition = self._runtime.partition(PAGES, host(order.url))
+            return (PAGES.name, partition, None, encode(page))
+        return self._pack(host(order.url), [self._fact(order, result, now)])
+
+    def _fact(self, order: FetchOrder, result: Unchanged | Moved | Failure | Early, now: float) -> Fact:
+        url, number, crawl_delay, server = order.url, order.order, result.crawl_delay, result.server
+        overloaded = isinstance(result, Failure) and result.reason in OVERLOADED
+        if overloaded:
+            self._client.sitemaps.stop(host(url))
+        if order.revisit is not None or isinstance(result, Unchanged):
+            return unread(order, result, now, overloaded=overloaded)
+        if isinstance(result, Early):
+            return Postponed(url, number, now, result.wait, crawl_delay, server)
+        if isinstance(result, Moved):
+            return Redirected(url, number, result.target, now, crawl_delay, result.elapsed, server)
+        return Failed(
+            url, number, result.kind, result.reason, now, result.retry_after, overloaded,
+            crawl_delay=crawl_delay, elapsed=result.elapsed, server=server,
+        )  # fmt: skip
+
+    async def _tell_listed(self, urls: list[str]) -> None:
+        """Tell of URLs of one host; that they are told again after a crash does no harm."""
+        facts = [Listed(url) for url in urls]
+        await self._runtime.publisher.send_all([self._pack(host(urls[0]), facts)])
+
+    def _pack(self, name: str, facts: Sequence[Fact]) -> Message:
+        pack: Pack[Fact] = Pack(facts=[(0, index, fact) for index, fact in enumerate(facts)])
+        return (SIGHTINGS.name, self._runtime.partition(SIGHTINGS, name), None, encode(pack))
+
+
+def _place(message: Any) -> Place:
+    return Place(FETCHES.name, message.partition, message.offset)
+
+
+class Silence:
+    """Notes what came of fetches; warns once when no host answers, at the first or after many in a row."""
+
+    def __init__(self) -> None:
+        self._unanswered = 0
+        self._answered = False
+        self._told = False
+
+    def note(self, result: Result) -> None:
+        """Take in what came of a fetch."""
+        if isinstance(result, Early):
+            return
+        if outcome_of(result) not in _UNANSWERED:
+            if self._told:
+                log.info("hosts answer again")
+            self._unanswered, self._answered, self._told = 0, True, False
+            return
+        self._unanswered += 1
+        if not self._told and (not self._answered or self._unanswered >= IN_A_ROW):
+            self._told = True
+            log.warning("no host answers: is there a network?", reason=getattr(result, "reason", ""))

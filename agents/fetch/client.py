@@ -1,0 +1,188 @@
+"""Asking the web for a page: robots.txt first, then the page, within limits; what came is one `Result`."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import httpx
+import msgspec
+
+from agents.fetch import body
+from agents.fetch.pool import Pool, errors
+from agents.fetch.response import check, fields, kept, location, target, values
+from agents.fetch.result import (
+    UNKNOWN,
+    Answer,
+    Early,
+    Fetched,
+    FetchError,
+    Moved,
+    Result,
+    Unchanged,
+    Validators,
+    retry_after,
+    unexpected,
+    validators,
+)
+from agents.fetch.robots import MAX_BYTES as MAX_ROBOTS
+from agents.fetch.robots import Robots
+from agents.fetch.rules import directives, product
+from agents.fetch.servers import PATIENCE_SECONDS, Held, Servers, TooEarlyError
+from agents.fetch.sitemaps import MAX_BYTES as MAX_SITEMAP
+from agents.fetch.sitemaps import Sitemaps
+from agents.fetch.wire import telling
+from models.frontier.politeness import LONGEST_CRAWL_DELAY
+from models.url import canonical, host
+from streams.settings import FetchSettings
+
+
+@dataclass(slots=True)
+class _Asking:
+    """One fetch under way: the delay that is kept, the addresses held, and when the page was asked for."""
+
+    delay: float
+    held: Held
+    crawl_delay: float | None = None
+    start: float | None = None
+
+
+class Client:
+    """Fetches pages over one pool of connections, as an asynchronous context manager.
+
+    ``settings.allow`` names what may be asked beside the open internet. ``clock`` returns seconds since
+    the epoch; robots.txt files age by it, and dates in Retry-After are counted from it. ``sitemaps`` has the
+    sitemaps that were found, where the settings ask for them; ``servers`` who is being asked.
+    """
+
+    def __init__(self, settings: FetchSettings, clock: Callable[[], float]) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._agent = product(settings.user_agent)
+        self._pool = Pool(settings)
+        self.servers = Servers(time.monotonic)
+        self.sitemaps = Sitemaps(self._sitemap, settings.sitemap_urls, clock)
+        announce = self.sitemaps.announce if settings.sitemaps else None
+        self._robots = Robots(self._robots_txt, settings, clock, announce)
+
+    async def __aenter__(self) -> "Client":
+        await self._pool.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._robots.close()
+        await self._pool.__aexit__()
+
+    async def fetch(self, url: str, known: Validators = UNKNOWN) -> Result:
+        """Return what asking for the canonical ``url`` brought; nothing that a server does raises.
+
+        Where a version of it is ``known``, only another one is asked for.
+
+        Takes at most ``settings.timeout_seconds``, and as much again where robots.txt must be fetched first,
+        and a few seconds to look a name up and to keep a short delay.
+        """
+        asking = _Asking(self._settings.delay_seconds, Held(self.servers))
+        try:
+            with telling(asking.held.connected):
+                result = await self._fetch(url, known, asking)
+        except FetchError as error:
+            result = error.failure()
+        except TooEarlyError as error:
+            result = Early(error.seconds)
+        except Exception as error:  # a bug, here or in a library: this page's end, not the crawl's
+            result = unexpected("page", url, error).failure()
+        finally:
+            asking.held.release()
+        elapsed = 0.0 if asking.start is None else time.perf_counter() - asking.start
+        return msgspec.structs.replace(
+            result, crawl_delay=asking.crawl_delay, elapsed=elapsed, server=self._server(asking)
+        )
+
+    async def _fetch(self, url: str, known: Validators, asking: _Asking) -> Result:
+        with errors():
+            self._pool.check(url)  # before its name is looked up and its robots.txt asked for
+        await self._take(url, asking)
+        if self._settings.robots:
+            decision = await self._robots.allowed(url)
+            asking.crawl_delay = decision.crawl_delay
+            if decision.failure is not None:
+                return decision.failure
+            asking.delay = max(asking.delay, min(decision.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))
+            await self._take(url, asking)
+        if asking.held.addresses:
+            await self.servers.start(asking.held.addresses, asking.delay)
+        asking.start = time.perf_counter()
+        return await self._page(url, known)
+
+    async def _take(self, url: str, asking: _Asking) -> None:
+        """Keep others from a server that is asked with a delay; raises `FetchError` or `TooEarlyError`."""
+        if asking.delay:
+            addresses = await self._addresses(url)
+            if not set(addresses) <= set(asking.held.addresses):
+                asking.held.take(addresses, asking.delay)
+                await self.servers.ready(addresses, asking.delay)
+
+    def _server(self, asking: _Asking) -> str:
+        return "" if self._settings.proxy else asking.held.server
+
+    async def _addresses(self, url: str) -> Sequence[str]:
+        name = host(url)
+        return (name,) if self._settings.proxy else await self._pool.resolver.addresses(name)
+
+    async def _page(self, url: str, known: Validators) -> Result:
+        async with self._pool.open(url, known.headers()) as response:
+            status, headers = response.status_code, fields(response)
+            if status == 304 and known.known:
+                return Unchanged(url)
+            moved = location(status, headers)
+            if moved is not None:
+                return Moved(url, target(url, moved), status)
+            check(status, headers, self._clock())
+            asks = self._asks(response) if "x-robots-tag" in headers else frozenset()
+            if "noindex" in asks:
+                raise FetchError("refused", "X-Robots-Tag noindex")
+            content = await self._body(response, headers, self._settings.max_bytes)
+        return Fetched(url, status, kept(headers), content, 0.0, nofollow="nofollow" in asks)
+
+    def _asks(self, response: httpx.Response) -> frozenset[str]:
+        return directives(values(response, "x-robots-tag"), self._agent)
+
+    async def _robots_txt(self, url: str, known: Validators) -> Answer:
+        # Whoever asks has the server, or has no delay to keep; the steps of a redirect may not take for ever.
+        delay = min(self._settings.delay_seconds, PATIENCE_SECONDS)
+        if delay:
+            await self.servers.start(await self._addresses(url), delay)
+        return await self._file(url, known, MAX_ROBOTS, cut=True)
+
+    async def _sitemap(self, url: str, known: Validators) -> Answer:
+        delay = self._settings.delay_seconds
+        if self._settings.robots:
+            decision = await self._robots.allowed(url)
+            if not decision.allowed:
+                raise FetchError("refused", "robots.txt")
+            delay = max(delay, min(decision.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))
+        if not delay:
+            return await self._file(url, known, MAX_SITEMAP)
+        addresses = await self._addresses(url)
+        async with self.servers.turn(addresses, delay) as held:
+            with telling(held.connected):
+                return await self._file(url, known, MAX_SITEMAP)
+
+    async def _file(self, url: str, known: Validators, limit: int, *, cut: bool = False) -> Answer:
+        async with self._pool.open(url, known.headers()) as response:
+            status, headers = response.status_code, fields(response)
+            if status == 200:
+                content = await self._body(response, headers, limit, cut=cut)
+                return Answer(status, None, content, validators(headers))
+            moved = location(status, headers)
+            leads_to = None if moved is None else canonical(moved, url)
+            wait = retry_after(headers.get("retry-after"), self._clock())
+            return Answer(status, leads_to, b"", retry_after=wait)
+
+    async def _body(
+        self, response: httpx.Response, headers: dict[str, str], limit: int, *, cut: bool = False
+    ) -> bytes:
+        length = headers.get("content-length", "")
+        if not cut and length.isascii() and length.isdigit() and int(length[:20]) > limit:
+            raise FetchError("refused", f"body over {limit} bytes")
+        coding = headers.get("content-encoding", "")
+        return await body.read(response.aiter_raw(), coding, limit, self._settings.max_ratio, cut=cut)

@@ -1,0 +1,204 @@
+"""The connections to the web: one pool, whose every connection is judged, and its errors as fetch errors.
+
+Requests and responses are httpx's, the connections aiohttp's, behind httpx's interface of transports. httpx's
+own client stays out of it: it decodes host names, reason phrases and where a redirect leads, all of which
+strangers wrote. A URL goes out as it is spelled, and what comes back is taken as bytes.
+"""
+
+import asyncio
+import ssl
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+
+import aiohttp
+import httpx
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from agents.fetch.body import ENCODINGS
+from agents.fetch.contact import stays_home
+from agents.fetch.guard import ForbiddenAddressError, Guard, connecting
+from agents.fetch.resolver import Resolver
+from agents.fetch.result import FetchError
+from agents.fetch.wire import Connector, FramingError
+from models.url import crawlable, host
+from streams.settings import FetchSettings
+
+_ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1"
+# Idle connections are bounded by the pages of these seconds.
+IDLE_SECONDS = 10.0
+HEADER_BYTES = 32_768
+#: Bytes of a body that are taken at a time: its size and its ratio are checked after each.
+CHUNK = 16_384
+HEADERS = 128
+# Of one look-up: how long a name server is waited for, and how many times it is asked.
+_DNS_SECONDS, _DNS_TRIES = 3.0, 2
+
+
+class Pool:
+    """Opens URLs: `async with pool.open(url) as response`, within the settings' time limits.
+
+    Use it as an asynchronous context manager. ``settings.allow`` must name every host and network that is
+    asked though it is not global, and all that is asked where the User-Agent names no contact;
+    ``settings.deny`` and ``settings.ports`` say what is not asked. With a proxy, which makes the connections,
+    the host in the URL is judged: what a name leads to is left to the proxy.
+    """
+
+    def __init__(self, settings: FetchSettings) -> None:
+        self._settings = settings
+        self._guard = Guard(settings.allow, settings.deny, settings.ports)
+        self._stays_home = stays_home(settings)
+
+    async def __aenter__(self) -> "Pool":
+        self.resolver = Resolver(aiohttp.AsyncResolver(timeout=_DNS_SECONDS, tries=_DNS_TRIES), time.monotonic)
+        # Its authorities are those of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR.
+        context = httpx.create_ssl_context()
+        self._transport = _Transport(_session(self._settings, self._guard, self.resolver, context))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._transport.aclose()
+        await self.resolver.close()
+
+    def check(self, url: str) -> str:
+        """Return the host of ``url``; raises a "refused" `FetchError` where it may not be asked for."""
+        if not crawlable(url):
+            raise FetchError("refused", "url")
+        asked = _spelled(url)
+        name = asked.raw_host or ""
+        if self._stays_home and not self._guard.allows_host(name):
+            raise FetchError("refused", "contact missing in fetch.user_agent")
+        self._guard.check(name, asked.port or 0)
+        if self._settings.proxy:
+            self._guard.check_name(name)
+        return name
+
+    @asynccontextmanager
+    async def open(self, url: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[httpx.Response]:
+        """Ask for ``url``; its body is not read yet. Redirects are not followed.
+
+        What goes wrong inside the block, reading included, is raised as `FetchError`; the time limits are
+        on the block and on the wait for the response's head.
+        """
+        settings = self._settings
+        with errors():
+            token = connecting.set(self.check(url))
+            try:
+                async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
+                    end = asyncio.get_running_loop().time() + settings.timeout_seconds
+                    # With the host: of itself httpx would decode it.
+                    request = httpx.Request("GET", url, headers={"Host": host(url), **(headers or {})})
+                    response = await self._transport.handle_async_request(request)
+                    limit.reschedule(end)
+                    try:
+                        yield response
+                    finally:
+                        await response.aclose()
+            finally:
+                connecting.reset(token)
+
+
+class _Transport(httpx.AsyncBaseTransport):
+    """Carries out httpx's requests over aiohttp's connections; redirects are not followed."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Return the response, whose body is not read yet."""
+        response = await self._session.request(
+            request.method, _spelled(str(request.url)), headers=request.headers, allow_redirects=False
+        )
+        return httpx.Response(response.status, headers=response.raw_headers, stream=_Body(response))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+
+class _Body(httpx.AsyncByteStream):
+    """The body of a response as it comes, in its content encoding."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._response.content.iter_chunked(CHUNK):
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Give the connection back, or close it where something is left to read."""
+        await self._response.__aexit__(None, None, None)
+
+
+def _spelled(url: str) -> URL:
+    # Of itself aiohttp decodes %28 to "(" and the like, so that a server would see another URL than the one
+    # under which the page is known.
+    return URL(url, encoded=True)
+
+
+def _session(
+    settings: FetchSettings, guard: Guard, resolver: AbstractResolver, context: ssl.SSLContext
+) -> aiohttp.ClientSession:
+    connector = Connector(
+        limit=settings.connections,
+        keepalive_timeout=IDLE_SECONDS,
+        resolver=resolver,
+        use_dns_cache=False,  # the resolver has one
+        ssl=context,
+        # All connections of a configured proxy go to the proxy, wherever the operator put it.
+        socket_factory=None if settings.proxy else guard.open_socket,
+    )
+    session = aiohttp.ClientSession(
+        connector=connector,
+        headers={"User-Agent": settings.user_agent, "Accept": _ACCEPT, "Accept-Encoding": ENCODINGS},
+        proxy=settings.proxy,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        timeout=aiohttp.ClientTimeout(),  # the whole is timed in `Pool.open`
+        max_line_size=HEADER_BYTES,
+        max_field_size=HEADER_BYTES,
+        max_headers=HEADERS,
+    )
+    # Of itself aiohttp asks again, at once, where a kept connection breaks: a site that breaks off would be
+    # asked twice without a delay. There is no public way to say so.
+    session._retry_connection = False
+    return session
+
+
+@contextmanager
+def errors() -> Iterator[None]:
+    """Raise what a request is known to raise as `FetchError`."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise FetchError("retry", "timeout") from error
+    except ForbiddenAddressError as error:
+        raise FetchError("refused", f"address {error.address}") from error
+    except (aiohttp.InvalidURL, httpx.InvalidURL) as error:
+        raise FetchError("refused", "url") from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise _fetch_error(error) from error
+
+
+def _fetch_error(error: Exception) -> FetchError:
+    forbidden = getattr(error, "os_error", None)
+    if isinstance(forbidden, ForbiddenAddressError):
+        return FetchError("refused", f"address {forbidden.address}")
+    for kind, reason in _REASONS:
+        if isinstance(error, kind):
+            return FetchError("retry", reason)
+    return FetchError("retry", "connection")
+
+
+_REASONS: tuple[tuple[type[BaseException], str], ...] = (
+    (aiohttp.ClientResponseError, "broken response"),
+    (FramingError, "broken response"),
+    (aiohttp.ClientProxyConnectionError, "proxy"),
+    (aiohttp.ClientConnectorDNSError, "dns"),
+    (aiohttp.ClientConnectorCertificateError, "certificate"),
+    (aiohttp.ClientSSLError, "tls"),
+    (aiohttp.ClientConnectorError, "connection"),
+    (aiohttp.ClientPayloadError, "body cut short"),
+)

@@ -1,0 +1,61 @@
+"""What came of a revisit, as it is told to the frontier."""
+
+from collections import defaultdict
+
+from agents.fetch.result import Early, Failure, Moved, Unchanged, Validators, validators
+from models.page import Page
+from models.url import host
+from streams.outbox import Outbox
+from streams.records import FetchedPage, FetchOrder, Relisted, Revisit, Revisited, Version
+from streams.topics import SIGHTINGS, partition_of
+
+#: Redirects that are for good.
+_PERMANENT = frozenset({301, 308})
+
+
+def version_of(page: FetchedPage) -> Version | None:
+    """Return which version a fetched page is, None where its server does not say."""
+    found = validators(page.headers)
+    return Version(*found) if found.known else None
+
+
+def known(revisit: Revisit | None) -> Validators:
+    """Return what a fetch is told of the version that is known."""
+    version = revisit.version if revisit is not None else None
+    return Validators() if version is None else Validators(version.etag, version.last_modified)
+
+
+def unread(
+    order: FetchOrder, result: Unchanged | Moved | Failure | Early, now: float, *, overloaded: bool
+) -> Revisited:
+    """Return what came of a revisit that brought no page."""
+    outcome, wait, target = "unchanged", None, ""
+    if isinstance(result, Early):
+        outcome, wait = "early", result.wait
+    elif isinstance(result, Moved):
+        outcome, target = ("moved" if result.status in _PERMANENT else "failed"), result.target
+    elif isinstance(result, Failure):
+        outcome, wait = ("retry" if result.kind == "retry" else "failed"), result.retry_after
+    return Revisited(
+        order.url, order.order, outcome, now, wait=wait, target=target, overloaded=overloaded,
+        crawl_delay=result.crawl_delay, elapsed=result.elapsed, server=result.server,
+    )  # fmt: skip
+
+
+def report(outbox: Outbox, fetched: FetchedPage, page: Page, partitions: int) -> None:
+    """Emit the links of a revisited page, each to its partition of `sightings`, and then that it was read."""
+    order = fetched.order
+    assert order.revisit is not None
+    by_partition: dict[int, list[str]] = defaultdict(list)
+    for link in page.links if not page.barred else ():
+        by_partition[partition_of(host(link.url), partitions)].append(link.url)
+    for partition in sorted(by_partition):
+        links = tuple(by_partition[partition])
+        relisted = Relisted(order.url, order.depth, links, fetched.time, order.revisit.since)
+        outbox.emit(SIGHTINGS.name, partition, relisted)
+    revisited = Revisited(
+        order.url, order.order, "failed" if page.barred else "changed", fetched.time,
+        version=version_of(fetched), crawl_delay=fetched.crawl_delay, elapsed=fetched.elapsed,
+        server=fetched.server,
+    )  # fmt: skip
+    outbox.emit(SIGHTINGS.name, partition_of(host(order.url), partitions), revisited)

@@ -1,0 +1,1 @@
+"""Harvest: what a crawl has found of each predicate, as points of one stream."""

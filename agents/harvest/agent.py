@@ -1,0 +1,147 @@
+"""The harvest agent: the harvest rate of each predicate, as a stream.
+
+Reads `outcomes`; keeps the table `harvest` (a row a predicate, a row a judged URL); writes `harvest-parts`,
+which every worker of the role reads whole, and `harvest` (`agents.harvest.stream`).
+"""
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import msgspec
+
+from agents.harvest.metrics import HarvestMetrics
+from agents.harvest.stream import HarvestStream, whole
+from models.harvest import Harvest
+from models.url import identifier
+from streams.handler import Handler
+from streams.inbox import Shard
+from streams.records import (
+    UNREADABLE,
+    VERSION,
+    HarvestPart,
+    Outcome,
+    Pack,
+    RecordError,
+    UnknownVersionError,
+    reason_of,
+)
+from streams.runtime import Runtime
+from streams.stateful import Stateful
+from streams.topics import OUTCOMES
+from streams.transport.reader import LogReader
+
+PREDICATE_PREFIX = b"p"
+SEEN_PREFIX = b"s"
+
+#: Of an offset, fewer.
+MOST_DIGITS = 19
+
+_outcome = msgspec.json.Decoder(Outcome)
+
+
+class HarvestRow(msgspec.Struct, array_like=True, tag="harvest"):
+    """A predicate's statistics, and the time of its last judged page."""
+
+    state: Harvest
+    time: float = 0.0
+
+
+class SeenRow(msgspec.Struct, array_like=True, tag="seen"):
+    """A URL whose outcome was counted: its time, and the predicates. A page fetched twice counts once."""
+
+    time: float = 0.0
+    predicates: list[str] = []
+
+
+HarvestTableRow: TypeAlias = HarvestRow | SeenRow
+
+_row: msgspec.msgpack.Decoder[HarvestTableRow] = msgspec.msgpack.Decoder(HarvestRow | SeenRow)
+
+
+def read_outcome(value: bytes) -> Pack[Outcome]:
+    """Return an outcome as a pack of one fact, with its page's place as origin."""
+    try:
+        outcome = _outcome.decode(value)
+        if outcome.version != VERSION:
+            raise UnknownVersionError(f"not an Outcome: unknown version {outcome.version}, expected {VERSION}")
+        source, _, offset = outcome.origin.rpartition("@")
+        # What came later has the place of a page that was counted before; it is known by its predicates.
+        if not (offset.isascii() and offset.isdigit() and len(offset) < MOST_DIGITS):
+            raise RecordError("not an Outcome: its origin is no place, expected topic/partition@offset")
+        return Pack(source="" if outcome.later else source, facts=[(int(offset), 0, outcome)])
+    except UNREADABLE as error:
+        raise RecordError(f"not an Outcome: {reason_of(error)}") from error
+
+
+class HarvestAgent(Handler[HarvestTableRow]):
+    """Counts outcomes and tells each predicate's rates now and then."""
+
+    def __init__(self, runtime: Runtime, reader: LogReader) -> None:
+        self._settings = runtime.settings.harvest
+        self._metrics = HarvestMetrics(runtime, self._owned)
+        self.matches: list[tuple[str, str, str]] = []
+        self.inbox: Stateful[HarvestTableRow] = Stateful(
+            runtime, OUTCOMES, "harvest", HarvestTableRow, read_outcome, self
+        )
+        self.stream = HarvestStream(runtime, reader, self.inbox, committed_parts)
+
+    def closed(self, shard: Shard[HarvestTableRow]) -> None:
+        """Say no more of a partition."""
+        self.stream.lost(shard.partition)
+
+    def absorb(self, shard: Shard[HarvestTableRow], fact: Any) -> None:
+        """Count one outcome, if its page was not counted before; of a later one, its new predicates."""
+        outcome: Outcome = fact
+        key = SEEN_PREFIX + identifier(outcome.url)
+        seen = shard.get(key)
+        if not isinstance(seen, SeenRow):
+            if outcome.later:
+                return
+            seen = SeenRow(outcome.time)
+        elif not outcome.later or seen.time != outcome.time:
+            return
+        new = {name: hit for name, hit in outcome.verdict.items() if name not in seen.predicates}
+        seen.predicates = [*seen.predicates, *new]
+        shard.put(key, seen)
+        for predicate, hit in new.items():
+            row = self._row(shard, predicate)
+            row.state.add(hit, outcome.time, outcome.policy, outcome.explored)
+            self._metrics.counted(predicate, hit)
+            row.time = max(row.time, outcome.time)
+            shard.put(PREDICATE_PREFIX + predicate.encode(), row)
+            if hit:
+                self.matches = [*self.matches[-19:], (predicate, outcome.url, outcome.title)]
+
+    def _row(self, shard: Shard[HarvestTableRow], predicate: str) -> HarvestRow:
+        row = shard.get(PREDICATE_PREFIX + predicate.encode())
+        if isinstance(row, HarvestRow):
+            return row
+        return HarvestRow(Harvest(self._settings.window_pages, self._settings.window_seconds))
+
+    def whole(self, predicate: str) -> Harvest:
+        """Return a predicate's statistics: those of the partitions held as they stand, of others as told."""
+        parts = {partition: part.state for partition, part in self.stream.parts.of(predicate).items()}
+        held = {partition: self._row(shard, predicate).state for partition, shard in self.inbox.shards.items()}
+        return whole(parts | held or {0: Harvest(self._settings.window_pages, self._settings.window_seconds)})
+
+    def _owned(self) -> Iterator[tuple[str, Harvest]]:
+        """Yield the statistics of the predicates whose points are written here."""
+        held = self.inbox.shards
+        names = {key[1:].decode() for shard in held.values() for key, _ in shard.scan(PREDICATE_PREFIX)}
+        for name in names.union(self.stream.parts):
+            if self.stream.owner(name) in held:
+                yield name, self.whole(name)
+
+
+def committed_parts(shard: Shard[HarvestTableRow], offset: int) -> Iterator[HarvestPart]:
+    """Yield what a shard's table on disk has of each predicate, which is all that was counted at ``offset``."""
+    for key, value in shard.store.scan(PREDICATE_PREFIX):
+        row = _row.decode(value)
+        if isinstance(row, HarvestRow):
+            yield HarvestPart(
+                predicate=key[1:].decode(),
+                partition=shard.partition,
+                offset=offset,
+                time=row.time,
+                state=row.state,
+            )

@@ -1,0 +1,223 @@
+"""The harvest-rate stream: one a predicate, of the whole crawl, whoever holds which partitions.
+
+Whoever holds a partition of `outcomes` tells on `harvest-parts` what is counted there. Who holds the partition
+of a predicate's name puts the newest parts together (`HarvestParts`) and writes the predicate's points.
+
+No point goes back behind an earlier one. A part is told of what is committed, which the partition's next owner
+has too, and a point is made of parts that were told before. So a new owner that has read all parts there are
+knows what each earlier point covered. An earlier owner may not know yet that it is one: of what it appends
+nothing is taken from the new one's first point on (`streams.transport.publisher.Publisher.take_over`), and what
+it put together while the partition was its own, the new one knows too.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Generic
+
+import msgspec
+
+from models.harvest import Harvest, merged
+from streams.broadcast import Broadcast
+from streams.inbox import MARK, Mark, Row, Shard
+from streams.logging import EventLog
+from streams.metrics.lag import broadcast_lag
+from streams.outbox import Message
+from streams.records import Decoder, HarvestPart, HarvestPoint, RecordError, encode
+from streams.runtime import Runtime, every
+from streams.stateful import Stateful
+from streams.topics import HARVEST, HARVEST_PARTS, partition_of
+from streams.transport.journal import Record
+from streams.transport.publisher import FencedError
+from streams.transport.reader import LogReader
+
+log = EventLog("harvest")
+
+
+class HarvestStream(Generic[Row]):
+    """Tells the parts of the partitions held in ``inbox``, and the points of the predicates that are theirs.
+
+    ``committed`` gives a shard's parts, of what is safe and no more, with the offset up to which that is.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        reader: LogReader,
+        inbox: Stateful[Row],
+        committed: Callable[[Shard[Row], int], Iterable[HarvestPart]],
+    ) -> None:
+        self._runtime = runtime
+        self._publisher = runtime.publisher
+        self._reader = reader
+        self._inbox = inbox
+        self._committed = committed
+        self._partitions = self._publisher.partitions(inbox.topic.name)
+        self.parts = HarvestParts(self._partitions)
+        self._others = Broadcast(reader, HARVEST_PARTS.name, self.parts.hear, runtime.fail)
+        self._following = False
+        self._told: dict[int, int] = {}
+        self._taken_over: dict[int, Mapping[int, int]] = {}
+        self._covered: dict[str, dict[int, int]] = {}
+
+    async def run(self) -> None:
+        """Hear what others tell, and tell what is new now and then; never returns."""
+        await self._others.start()
+        self._following = True
+        self._runtime.metrics.watch(broadcast_lag(HARVEST_PARTS.name, self._others.behind))
+        try:
+            await every(self._runtime.settings.harvest.interval_seconds, self.tell)
+        finally:
+            await self._others.stop()
+
+    def owner(self, predicate: str) -> int:
+        """Return the partition of `outcomes` whose holder writes a predicate's points."""
+        return partition_of(predicate, self._partitions)
+
+    def lost(self, partition: int) -> None:
+        """Write no more of a partition that is no longer held."""
+        self._told.pop(partition, None)
+        self._hush(partition)
+        self._publisher.release(HARVEST.name, partition)
+
+    def _hush(self, partition: int) -> None:
+        self._taken_over.pop(partition, None)
+        self._covered = {
+            name: covers for name, covers in self._covered.items() if self.owner(name) != partition
+        }
+
+    async def tell(self) -> None:
+        """Tell the parts of what was committed since the last time, and the points of what is new."""
+        await self._tell_parts()
+        for partition, shard in list(self._inbox.shards.items()):
+            if partition not in self._taken_over:
+                await self._take_over(shard)
+            if self._knows_all(partition):
+                await self._tell_points(shard)
+
+    async def _tell_parts(self) -> None:
+        new: list[HarvestPart] = []
+        read: list[tuple[Shard[Row], int]] = []
+        for partition, shard in self._inbox.shards.items():
+            mark = shard.store.get(MARK)
+            offset = msgspec.msgpack.decode(mark, type=Mark).offset if mark is not None else -1
+            if self._told.get(partition) != offset:
+                read.append((shard, offset))
+                # At first whatever is newer: others may have told what is not heard yet.
+                says_more = self.parts.adds if partition in self._told else self.parts.newer
+                new += filter(says_more, self._committed(shard, offset))
+        if new:
+            await self._publisher.send_all([message(part) for part in new])
+        for part in new:
+            self.parts.take(part)
+        for shard, offset in read:
+            if self._holds(shard):
+                self._told[shard.partition] = offset
+
+    async def _take_over(self, shard: Shard[Row]) -> None:
+        """Become the one who writes a partition's points, and note what has to be heard before the first."""
+        await self._publisher.take_over(HARVEST.name, shard.partition)
+        ends = await self._reader.ends(HARVEST_PARTS.name)
+        if self._holds(shard):
+            self._taken_over[shard.partition] = ends
+        else:
+            self._publisher.release(HARVEST.name, shard.partition)
+
+    def _knows_all(self, partition: int) -> bool:
+        """Return whether all that was told before the partition was taken over is known."""
+        ends = self._taken_over.get(partition)
+        if ends is None:
+            return False
+        return len(self._told) == self._partitions or (self._following and self._others.reached(ends))
+
+    def _holds(self, shard: Shard[Row]) -> bool:
+        return self._inbox.shards.get(shard.partition) is shard
+
+    async def _tell_points(self, shard: Shard[Row]) -> None:
+        covered: dict[str, dict[int, int]] = {}
+        records: list[Record] = []
+        for predicate in self.parts:
+            parts = self.parts.of(predicate)
+            covers = {partition: part.offset for partition, part in parts.items()}
+            if self.owner(predicate) == shard.partition and self._covered.get(predicate) != covers:
+                covered[predicate] = covers
+                records.append((predicate.encode(), msgspec.json.encode(self._point(predicate, parts))))
+        # What was put together before this look is no more than the next owner knows, if there is one by now.
+        if not records or not self._inbox.owns(shard):
+            return
+        try:
+            await self._publisher.append_batch(HARVEST.name, shard.partition, records)
+        except FencedError:
+            self._hush(shard.partition)
+        else:
+            self._covered |= covered
+
+    def _point(self, predicate: str, parts: dict[int, HarvestPart]) -> HarvestPoint:
+        state = whole({partition: part.state for partition, part in parts.items()})
+        return HarvestPoint(
+            predicate=predicate,
+            time=max(part.time for part in parts.values()),
+            pages=state.pages,
+            hits=state.hits,
+            harvest_rate=state.rate,
+            rate_by_pages=state.rate_by_pages,
+            rate_by_time=state.rate_by_time(self._runtime.clock()),
+            lift=state.lift,
+            policies=state.policies,
+            covers={partition: part.offset for partition, part in parts.items()},
+        )
+
+
+class HarvestParts:
+    """The newest parts of each predicate, by partition; there are ``partitions`` of them at most.
+
+    A part is all that a partition had counted of a predicate, not what came since an earlier one. So parts may
+    come twice, late and in any order: the one of the greatest offset says all that the others do.
+    """
+
+    def __init__(self, partitions: int) -> None:
+        self._partitions = partitions
+        self._parts: dict[str, dict[int, HarvestPart]] = {}
+        self._decode = Decoder[HarvestPart](HarvestPart)
+
+    def hear(self, key: bytes | None, value: bytes | None) -> None:
+        """Take in a part that was told; what is none is passed over."""
+        try:
+            part = self._decode(value or b"")
+        except RecordError as error:
+            log.warning("skipped a part of the harvest that can't be read", reason=str(error))
+            return
+        if 0 <= part.partition < self._partitions:
+            self.take(part)
+
+    def take(self, part: HarvestPart) -> None:
+        """Take in a part, unless a newer one of its partition is known."""
+        if self.newer(part):
+            self._parts.setdefault(part.predicate, {})[part.partition] = part
+
+    def newer(self, part: HarvestPart) -> bool:
+        """Return whether a part says more than what is known of its partition."""
+        known = self._parts.get(part.predicate, {}).get(part.partition)
+        return known is None or known.offset < part.offset
+
+    def adds(self, part: HarvestPart) -> bool:
+        """Return whether a part says of more pages than what is known of its partition."""
+        known = self._parts.get(part.predicate, {}).get(part.partition)
+        return known is None or known.state.pages < part.state.pages
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the predicates that a partition has pages of."""
+        return iter(self._parts)
+
+    def of(self, predicate: str) -> dict[int, HarvestPart]:
+        """Return the newest parts of a predicate, by partition."""
+        return dict(sorted(self._parts.get(predicate, {}).items()))
+
+
+def message(part: HarvestPart) -> Message:
+    """Return the message that tells a part; a newer one of the same partition takes its place."""
+    key = f"{part.partition} {part.predicate}".encode()
+    return HARVEST_PARTS.name, 0, key, encode(part)
+
+
+def whole(parts: Mapping[int, Harvest]) -> Harvest:
+    """Return the statistics of the crawl from those of its partitions, one or more."""
+    return merged([parts[partition] for partition in sorted(parts)])

@@ -1,0 +1,164 @@
+"""An examiner in a process of its own: a page that takes too long or too much, or ends it, costs itself alone.
+
+The process is started anew for the next page. It has none of the settings in its environment, where a secret
+may be, and dies with the one that started it, however that ends.
+"""
+
+import asyncio
+import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from contextlib import suppress
+
+import msgspec
+
+from agents.interpreter import command, environment
+from agents.judge.apart.messages import (
+    HEAD,
+    MOST_BYTES,
+    Answer,
+    Asked,
+    Begin,
+    Broken,
+    Found,
+    NoPage,
+    NotReady,
+    Ready,
+    Request,
+    framed,
+)
+from agents.judge.examiner import Examined, PageError, Question, Work
+from models.errors import ScentlineError
+from streams.configuration import PREFIX, ConfigurationError
+from streams.records import RecordError
+
+#: Seconds until the judges must be loaded: a large table of labels takes a minute.
+READY_SECONDS = 600.0
+# Bytes of an answer that are read ahead.
+_AHEAD = 1 << 20
+_MODULE = "agents.judge.apart"
+
+_decode = msgspec.msgpack.Decoder(Answer).decode
+
+
+class _EndedError(ScentlineError):
+    """The process ended, or said what it may not, before it answered; the text says how."""
+
+    explains_itself = False
+
+
+class ExaminerProcess:
+    """Examines pages one at a time, in a child process that is started anew after each page that ended it."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._child: Process | None = None
+        self._lock = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Start it, and wait until its judges are loaded; raises `ConfigurationError` where they can't be."""
+        async with self._lock:
+            await self._started()
+
+    async def examine(self, question: Question) -> Examined:
+        """Return what a page is; raises `RecordError` where the message holds none, `PageError`.
+
+        A page on which the process ended, though it was in time, has another try: it may have been killed by
+        somebody else, or an earlier page may have left it in a bad way.
+        """
+        async with self._lock:
+            try:
+                return await self._examined(question)
+            except _EndedError:
+                pass
+            try:
+                return await self._examined(question)
+            except _EndedError as error:
+                raise PageError(str(error)) from error
+
+    async def close(self) -> None:
+        """End the process."""
+        child = self._kill()
+        if child is not None:
+            await child.wait()
+
+    async def _examined(self, question: Question) -> Examined:
+        judge = self._work.judge
+        child = await self._started()
+        try:
+            async with asyncio.timeout(judge.seconds):
+                answer = await self._answer(child, Asked(question, judge.cpu_seconds))
+        except TimeoutError:
+            await self.close()
+            raise PageError(f"over {judge.seconds:g} seconds (judge.seconds)") from None
+        except BaseException:
+            # Also where who asked is cancelled: an answer that nobody reads would be taken for the next one's.
+            self._kill()
+            raise
+        if isinstance(answer, Found):
+            return answer.examined
+        if isinstance(answer, NoPage):
+            raise RecordError(answer.reason)
+        await self.close()
+        raise _EndedError(answer.reason if isinstance(answer, Broken) else "it answered what was not asked")
+
+    async def _answer(self, child: Process, request: Request) -> Answer:
+        """Say something to the process and return its answer; raises `_EndedError`, `PageError`."""
+        assert child.stdin is not None and child.stdout is not None
+        try:
+            child.stdin.write(framed(request))
+            await child.stdin.drain()
+            size = int.from_bytes(await child.stdout.readexactly(HEAD), "big")
+            if size <= MOST_BYTES:
+                answer: Answer = _decode(await child.stdout.readexactly(size))
+                return answer
+            raise _EndedError("its answer is too long")
+        except msgspec.MsgspecError as error:
+            raise _EndedError("its answer can't be read") from error
+        except (ConnectionError, asyncio.IncompleteReadError) as error:
+            raise await self._ended(child) from error
+
+    async def _ended(self, child: Process) -> Exception:
+        status = await child.wait()
+        self._child = None
+        if status == -signal.SIGXCPU:
+            return PageError(f"over {self._work.judge.cpu_seconds} seconds of CPU (judge.cpu_seconds)")
+        if status < 0:
+            return _EndedError(f"it ended the process that read it: {signal.Signals(-status).name}")
+        return _EndedError(f"it ended the process that read it: status {status}")
+
+    async def _started(self) -> Process:
+        """Return the process, started if there is none."""
+        if self._child is not None and self._child.returncode is None:
+            return self._child
+        inherited = {name: value for name, value in environment().items() if not name.startswith(PREFIX)}
+        child = self._child = await asyncio.create_subprocess_exec(
+            *command(_MODULE), stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=_AHEAD, env=inherited,
+            start_new_session=True,
+        )  # fmt: skip
+        work = self._work
+        begin = Begin(
+            work.judge.model_dump_json().encode(),
+            work.keep.model_dump_json().encode(),
+            work.most,
+            work.user_agent,
+        )
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                answer = await self._answer(child, begin)
+        except (TimeoutError, _EndedError, PageError) as error:
+            raise ConfigurationError(f"the process that judges pages did not start: {error}") from error
+        except BaseException:
+            self._kill()
+            raise
+        if isinstance(answer, Ready):
+            return child
+        reason = answer.reason if isinstance(answer, NotReady) else "it answered what was not asked"
+        raise ConfigurationError(reason)
+
+    def _kill(self) -> Process | None:
+        """Have the process end, if there is one, and return it."""
+        child, self._child = self._child, None
+        if child is not None and child.returncode is None:
+            with suppress(ProcessLookupError):
+                child.kill()
+        return child

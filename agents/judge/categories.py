@@ -1,0 +1,91 @@
+"""The judges of categories: each tells a page's categories; what several tell is united."""
+
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import entry_points
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias
+
+from agents.judge.labels import load as load_labels
+from models.categories import expand
+from models.errors import ScentlineError
+from models.page import Page
+from streams.configuration import ConfigurationError
+from streams.logging import printable
+from streams.settings import JudgeSettings
+
+#: Called with a page, returns its categories, the most special ones at least.
+CategoryJudge: TypeAlias = Callable[[Page], Iterable[str]]
+
+#: Categories that one judge may give a page.
+MOST_CATEGORIES = 100
+GROUP = "scentline.judges"
+
+
+class CategoryJudgeError(ScentlineError):
+    """A judge that failed on a page; the text says how."""
+
+    explains_itself = False
+
+
+def load_judges(settings: JudgeSettings) -> list[CategoryJudge]:
+    """Return the judges that the settings name, loaded.
+
+    Raises `LabelsError`, `ClassifierError` or `ConfigurationError` for one that can't be loaded.
+    """
+    judges: list[CategoryJudge] = []
+    if settings.labels is not None:
+        judges.append(load_labels(Path(settings.labels)))
+    if settings.classifier is not None:
+        # Imported where there is a classifier: it brings numpy.
+        from agents.judge.text import load as load_text
+
+        judges.append(load_text(Path(settings.classifier)))
+    if settings.python is not None:
+        judges.append(load_installed(settings.python))
+    return judges
+
+
+def united(judges: Sequence[CategoryJudge], page: Page) -> frozenset[str]:
+    """Return the categories that the judges give a page, with those above them.
+
+    Raises `CategoryJudgeError` where one raises, or returns what are no categories.
+    """
+    found: frozenset[str] = frozenset()
+    for judge in judges:
+        try:
+            told = judge(page)
+            found |= told if isinstance(told, frozenset) else _checked(told)
+        except Exception as error:
+            # It is anybody's code, so anything may be raised; what is said of it must fit a line.
+            reason = printable(f"{type(error).__name__}: {error}", 300)
+            raise CategoryJudgeError(f"the judge of categories failed: {reason}") from error
+    return found
+
+
+def _checked(told: Iterable[str]) -> frozenset[str]:
+    names = [told] if isinstance(told, str) else list(islice(told, MOST_CATEGORIES + 1))
+    if len(names) > MOST_CATEGORIES:
+        raise ValueError(f"more than {MOST_CATEGORIES} categories, expected at most so many")
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"a category is of type {type(name).__name__}, expected str")
+    return frozenset().union(*(expand(name) for name in names))
+
+
+def load_installed(name: str) -> Callable[[Page], Iterable[str]]:
+    """Return the callable of a name; raises `ConfigurationError` where there is none, or it can't be loaded."""
+    found = entry_points(group=GROUP)
+    if name not in found.names:
+        there = ", ".join(sorted(found.names)) or "none"
+        raise ConfigurationError(
+            f"judge.python: no installed package offers the judge {name!r}; there are: {there}"
+        )
+    try:
+        judge = found[name].load()
+    except Exception as error:
+        raise ConfigurationError(f"judge.python: {name} can't be loaded: {error}") from error
+    if not callable(judge):
+        raise ConfigurationError(f"judge.python: {name} is no callable; expected one that takes a page")
+    found_judge: Callable[[Page], Iterable[str]] = judge
+    return found_judge

@@ -1,0 +1,126 @@
+"""The near-duplicates among the judged pages: an index of their sketches, in the judge's own rows.
+
+Found by bands, each of which leads to the few pages last judged that have the same; then compared slot by slot.
+A page that was judged is never a duplicate, of itself least of all.
+
+Who copies a site may be asked first. So a page is the duplicate of another owner's only where that owner is
+vouched for more (`models.frontier.trust`), or where that is not told: whoever is trusted less silences nobody.
+"""
+
+from typing import TypeAlias
+
+import msgspec
+
+from agents.judge.rows import LaterRow
+from models.domain import owner
+from models.duplicates.fingerprint import Fingerprint
+from models.duplicates.sketch import Sketch, bands, likeness
+from models.traps.barren import space
+from models.url import host, identifier
+from streams.inbox import Shard
+from streams.settings import JudgeSettings
+
+SKETCH_PREFIX = b"s"
+BAND_PREFIX = b"b"
+SPACE_PREFIX = b"n"
+#: Texts kept of a space: a calendar has one for each month's name.
+SPACE_TEXTS = 16
+#: Pages that one band leads to: what many pages share is no sign of a duplicate, and costs time.
+BAND_PAGES = 8
+
+
+class SketchRow(msgspec.Struct, array_like=True, frozen=True, tag="sketch"):
+    """A judged page, the sketch of its text, and the part of all trust that its owner had."""
+
+    url: str
+    sketch: Sketch
+    vouched: float | None = None
+
+
+class BandRow(msgspec.Struct, array_like=True, tag="band"):
+    """The pages whose sketches have a band, by their identifiers, the last judged at the end."""
+
+    pages: list[bytes] = []
+
+
+class SpaceRow(msgspec.Struct, array_like=True, tag="space"):
+    """The texts of a space of URLs that differ in numbers only, as hashes of what is there beside digits."""
+
+    texts: list[bytes] = []
+
+
+#: All rows of the judge's one table.
+DuplicateRow: TypeAlias = SketchRow | BandRow | SpaceRow | LaterRow
+
+
+def same_owner(first: str, second: str) -> bool:
+    """Tell whether two URLs are of one owner, as far as their hosts tell."""
+    return owner(host(first)) == owner(host(second))
+
+
+def _outweighs(judged: SketchRow, arrived: SketchRow) -> bool:
+    if judged.vouched is None or arrived.vouched is None:
+        return True
+    return judged.vouched > arrived.vouched or same_owner(judged.url, arrived.url)
+
+
+class Duplicates:
+    """Looks pages up among those judged before in a shard, and enters them."""
+
+    def __init__(self, settings: JudgeSettings) -> None:
+        self._settings = settings
+
+    def original(
+        self, shard: Shard[DuplicateRow], url: str, fingerprint: Fingerprint, vouched: float | None = None
+    ) -> str | None:
+        """Return the URL of a judged page that this one is like; None, and it is entered, where there is none.
+
+        Pages of few words are like none: what they share is their template. ``vouched`` is the part of all
+        trust that the page's owner has, None where that is not told.
+        """
+        found = fingerprint.sketch
+        if found is None or not self._settings.duplicates:
+            return None
+        key = SKETCH_PREFIX + identifier(url)
+        if shard.get(key) is not None:
+            return None
+        keys = [BAND_PREFIX + band for band in bands(found)]
+        rows = [shard.get(band) for band in keys]
+        arrived = SketchRow(url, found, vouched)
+        nearest = self._nearest(shard, rows, arrived)
+        if nearest is None:
+            shard.put(key, arrived)
+            for band, row in zip(keys, rows, strict=True):
+                before = row.pages if isinstance(row, BandRow) else []
+                shard.put(band, BandRow([*before, identifier(url)][-BAND_PAGES:]))
+        return nearest
+
+    def repeated(self, shard: Shard[DuplicateRow], url: str, fingerprint: Fingerprint) -> bool:
+        """Tell whether another page, whose URL differs in numbers only, had this text but for its digits.
+
+        That holds for the shortest pages too, because of their URLs: days of a calendar without events.
+        """
+        found = fingerprint.plain
+        name = space(url) if found and self._settings.duplicates else None
+        if name is None:
+            return False
+        row = shard.get(SPACE_PREFIX + name)
+        texts = row.texts if isinstance(row, SpaceRow) else []
+        if found in texts:
+            return True
+        shard.put(SPACE_PREFIX + name, SpaceRow([*texts, found][-SPACE_TEXTS:]))
+        return False
+
+    def _nearest(
+        self, shard: Shard[DuplicateRow], rows: list[DuplicateRow | None], arrived: SketchRow
+    ) -> str | None:
+        pages = dict.fromkeys(page for row in rows if isinstance(row, BandRow) for page in row.pages)
+        best, nearest = self._settings.likeness, None
+        for page in pages:
+            row = shard.get(SKETCH_PREFIX + page)
+            if not isinstance(row, SketchRow) or not _outweighs(row, arrived):
+                continue
+            alike = likeness(arrived.sketch, row.sketch)
+            if alike > best or (alike == best and nearest is None):
+                best, nearest = alike, row.url
+        return nearest

@@ -1,0 +1,77 @@
+"""Kept pages out of the store, as one WARC file: their records are copied as they are, byte for byte."""
+
+import io
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from warcio.recordloader import ArcWarcRecord
+from warcio.warcwriter import WARCWriter
+
+from agents.judge.keep.records import VERSION, date_of
+from agents.judge.keep.store import DIRECTORY, files
+from agents.offline.warc import ArchiveError, CutShortError, records, target_url
+from streams.logging import EventLog
+
+log = EventLog("keep")
+
+_BLOCK = 65536
+_TYPES = frozenset({"request", "response", "metadata"})
+
+
+def export(data: Path, wanted: Mapping[str, float], out: BinaryIO, software: str) -> int:
+    """Write the kept records of pages, by URL the time they were fetched; return how many pages are kept.
+
+    A crawl may be running: what it is about to write, or has dropped meanwhile, is left out.
+    """
+    out.write(_information(software))
+    dates: dict[str, str] = {}
+    for url, time in wanted.items():
+        with suppress(ValueError):  # of such a time nothing was kept
+            dates[url] = date_of(time)
+    written: set[tuple[str, str]] = set()
+    for path in files(data / DIRECTORY):
+        for offset, record in _records(path):
+            url, kind = target_url(record), record.rec_type
+            date = record.rec_headers.get_header("WARC-Date")
+            if date is not None and dates.get(url) == date and kind in _TYPES and (url, kind) not in written:
+                written.add((url, kind))
+                out.write(_member(path, offset))
+    return sum(kind == "response" for _, kind in written)
+
+
+def _records(path: Path) -> Iterator[tuple[int, ArcWarcRecord]]:
+    """Yield each record's byte offset and headers, as far as the file goes."""
+    try:
+        with path.open("rb") as file:
+            yield from records(path, file)
+    except (FileNotFoundError, CutShortError):
+        return
+    except ArchiveError as error:
+        if path.stat().st_size:  # else the crawl has just begun it
+            log.warning("a file of kept pages can't be read completely", reason=str(error))
+
+
+def _member(path: Path, offset: int) -> bytes:
+    """Return the gzip member at ``offset``, as it is."""
+    found = bytearray()
+    member = zlib.decompressobj(wbits=31)
+    with path.open("rb") as file:
+        file.seek(offset)
+        while not member.eof and (block := file.read(_BLOCK)):
+            member.decompress(block)
+            found += block
+    return bytes(found[: len(found) - len(member.unused_data)])
+
+
+def _information(software: str) -> bytes:
+    out = io.BytesIO()
+    writer = WARCWriter(out, gzip=True, warc_version=VERSION)
+    writer.write_record(
+        writer.create_warcinfo_record(
+            "matches.warc.gz", {"software": software, "format": f"WARC File Format {VERSION}"}
+        )
+    )
+    return out.getvalue()

@@ -1,0 +1,159 @@
+"""From the bytes of a page to a Page: title, text, words, links with the words in and around them."""
+
+from collections.abc import Iterable
+from itertools import chain
+
+from agents.judge.decode import binary, decode
+from agents.judge.markup import MAX_TEXT, MAX_TITLE, Anchor, Markup, read
+from models.page import Link, Page
+from models.traps.missing import says_missing
+from models.url import canonical
+from models.words import word_end, words
+from streams.settings import JudgeSettings
+
+MAX_ANCHOR = 32
+MAX_KIND = 60
+#: Anchors read for each link that may be kept: many lead to the same page, or nowhere.
+ANCHORS_PER_LINK = 10
+
+# What says nothing of the bytes: they tell.
+_UNKNOWN = frozenset({"", "application/octet-stream", "application/x-unknown", "unknown/unknown", "*/*"})
+_HTML = frozenset({"text/html", "application/xhtml+xml", "application/xml", "text/xml"})
+# Text for programs.
+_UNREAD = frozenset({"text/css", "text/javascript", "text/ecmascript", "text/calendar", "text/vcard"})
+
+
+def parse(url: str, body: bytes, content_type: str | None, limits: JudgeSettings, agent: str = "") -> Page:
+    """Read a page of the canonical ``url``; ``content_type`` is the HTTP header.
+
+    ``agent`` is our product token in lower case, for directives that name it. Never raises: of what is broken,
+    as much is read as a browser would. Plain text has no links; what is neither text nor HTML gives an empty
+    page, and its ``barred`` says what it is.
+    """
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    if "/" not in kind or kind in _UNKNOWN:
+        kind = ""
+    unread = "" if kind in _HTML else _unread(kind)
+    if not unread and (data := binary(body, "utf-16" in (content_type or "").lower())):
+        unread = f"{data}, served as {kind}" if kind else data
+    if unread:
+        return Page(url, barred=f"not HTML or text: {unread}")
+    text = decode(body, content_type)
+    if kind and kind not in _HTML:
+        return _plain(url, text, limits)
+    return _html(url, text, limits, agent)
+
+
+def _unread(kind: str) -> str:
+    """Return a media type that is not read, empty where it is."""
+    return kind[:MAX_KIND] if kind and (kind in _UNREAD or not kind.startswith("text/")) else ""
+
+
+def _plain(url: str, body: str, limits: JudgeSettings) -> Page:
+    text = _collapsed(body[:MAX_TEXT])
+    sequence = tuple(words(text))
+    return Page(url, text=text, sequence=sequence, words=_distinct(sequence, limits.words))
+
+
+def _barred(markup: Markup, title: str, text: str, limits: JudgeSettings) -> tuple[str, bool]:
+    """Return why a page is not judged, and whether it is because it says that there is none."""
+    if not markup.directives.isdisjoint(("noindex", "none")):
+        return "the page asks not to be indexed", False
+    if limits.soft_404 and says_missing(title, text):
+        return "soft 404: the page says that there is none", True
+    return "", False
+
+
+def _html(url: str, html: str, limits: JudgeSettings, agent: str) -> Page:
+    markup = read(html, limits.links * ANCHORS_PER_LINK, agent)
+    title = _collapsed(markup.title)[:MAX_TITLE]
+    text = "".join(markup.parts)[:MAX_TEXT]
+    base = (canonical(markup.base, url) if markup.base else None) or url
+    follow = markup.directives.isdisjoint(("nofollow", "none"))
+    collapsed = _collapsed(text)
+    barred, missing = _barred(markup, title, collapsed, limits)
+    reading = _Reading(text, markup.anchors if follow else ())
+    return Page(
+        url,
+        title=title,
+        text=collapsed,
+        sequence=tuple(reading.words),
+        words=_distinct(chain(words(title), reading.words), limits.words),
+        links=_links(url, base, reading, markup.anchors, limits) if follow else (),
+        canonical=canonical(markup.canonical, base) if markup.canonical else None,
+        indexable=markup.directives.isdisjoint(("noindex", "none")),
+        follow=follow,
+        barred=barred,
+        missing=missing,
+    )
+
+
+class _Reading:
+    """The words of a text in reading order, and where among them each anchor stands."""
+
+    def __init__(self, text: str, anchors: Iterable[Anchor]) -> None:
+        self.words: list[str] = []
+        self._index: dict[int, int] = {}
+        places = {offset for anchor in anchors for offset in (anchor.start, anchor.end)}
+        done = 0
+        for offset in sorted(places):
+            if offset > done:
+                # Where a word goes on behind a link, <a>link</a>s, it belongs to the link as a whole.
+                end = word_end(text, offset)
+                self.words += words(text[done:end])
+                done = end
+            self._index[offset] = len(self.words)
+        self.words += words(text[done:])
+
+    def span(self, anchor: Anchor) -> tuple[int, int]:
+        """Return where the anchor's words begin and end."""
+        return self._index[anchor.start], self._index[anchor.end]
+
+
+def _links(
+    url: str, base: str, reading: _Reading, anchors: Iterable[Anchor], limits: JudgeSettings
+) -> tuple[Link, ...]:
+    """Return a link for each target in the order of first occurrence; later anchors add their words.
+
+    What stands behind the last target that is used is not looked at: to make a URL canonical takes time.
+    """
+    targets: dict[str, str | None] = {}
+    found: dict[str, tuple[list[str], tuple[str, ...]]] = {}
+    for anchor in anchors:
+        href = anchor.href
+        if href not in targets:
+            targets[href] = canonical(href, base)
+        target = targets[href]
+        if target is None or target == url:
+            continue
+        start, end = reading.span(anchor)
+        inside = reading.words[start : min(end, start + MAX_ANCHOR)]
+        if anchor.alt:
+            inside += words(" ".join(anchor.alt))
+        if target in found:
+            known = found[target][0]
+            known += [word for word in dict.fromkeys(inside) if word not in known][: MAX_ANCHOR - len(known)]
+        else:
+            around = reading.words[max(0, start - limits.context) : start]
+            around += reading.words[end : end + limits.context]
+            found[target] = inside[:MAX_ANCHOR], tuple(around)
+            if len(found) >= limits.links:
+                break
+    return tuple(
+        Link(target, tuple(inside), around, position)
+        for position, (target, (inside, around)) in enumerate(found.items())
+    )
+
+
+def _collapsed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _distinct(sequence: Iterable[str], limit: int) -> tuple[str, ...]:
+    """Return the first distinct ones; what comes after them is not looked at."""
+    found: dict[str, None] = {}
+    for word in sequence:
+        found[word] = None
+        if len(found) >= limit:
+            break
+    return tuple(found)

@@ -1,0 +1,175 @@
+"""Judging kept pages by a predicate that came after them: each judge those of its own partitions of `pages`.
+
+What comes of it is told beside the first verdict of each page, with the time that this one bears: the frontier
+and the harvest add it to that verdict, once, and pass it over where they know of none. So it may be told again,
+and how far it was told is kept in a row, by which whoever has the partition next goes on.
+
+Why no page is missed, however many judges there are. The end of a partition is read when its judge has heard
+of the predicate, so that
+
+- a page from the end on has its first verdict with the predicate: this judge knows it, and so does whoever
+  takes the partition over, by the row; if that was not written, the next owner reads an end of its own;
+- a page that an earlier owner may yet tell of without it stands before the end: that one read it while the
+  partition was its own, and the end was read later than that;
+- a page before the end is judged anew only when its first verdict is in the log, ahead of what is added to it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from agents.judge.examiner import Examined, Examines, PageError, Question
+from agents.judge.keep.store import KeptPages
+from agents.judge.outcomes import outcome_of
+from agents.judge.predicates import Predicates
+from agents.judge.rows import LaterRow, due, later_key, later_row
+from models.learner.semantic import page_subject
+from models.url import host, identifier
+from streams.attempts import Place
+from streams.logging import EventLog
+from streams.metrics.catalogue import KEPT_LEFT
+from streams.metrics.reading import Reading
+from streams.outbox import Message, Outbox
+from streams.records import Decoder, FetchedPage, PredicateDefinition, RecordError, Rejudged, Relinked
+from streams.runtime import Runtime
+from streams.stateful import Stateful
+from streams.topics import OUTCOMES, PAGES, SIGHTINGS
+from streams.transport.layout import Entry
+from streams.transport.reader import LogReader
+
+#: Pages judged before other work gets its turn.
+PAGES_AT_ONCE = 5
+#: Seconds between two looks at whether there is anything to do.
+LOOK_SECONDS = 0.2
+
+#: Returns when those who take in what pages come to have room for more.
+Room = Callable[[], Awaitable[None]]
+
+log = EventLog("judge")
+
+
+class Rejudge:
+    """Goes through the kept pages of the partitions in ``inbox``, a few at a time, beside those that come."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        inbox: Stateful[Any],
+        reader: LogReader,
+        examiner: Examines,
+        predicates: Predicates,
+        kept: KeptPages,
+        room: Room,
+    ) -> None:
+        self._runtime = runtime
+        self._inbox = inbox
+        self._reader = reader
+        self._examiner = examiner
+        self._predicates = predicates
+        self._decode = Decoder[FetchedPage](FetchedPage)
+        self._kept = kept
+        self._room = room
+        self._meanings = runtime.settings.semantic is not None
+        runtime.watch(self.measure)
+
+    async def run(self) -> None:
+        """Judge by each predicate that asks for it, as soon as it is heard of; never returns."""
+        while True:
+            if not await self.look():
+                await asyncio.sleep(LOOK_SECONDS)
+
+    def measure(self, reading: Reading) -> None:
+        """Tell how many pages are left, of each predicate that is followed."""
+        for name in self._predicates.active:
+            reading.add(KEPT_LEFT, 0, name)
+        for shard, definition in due(self._predicates, self._inbox.shards.values()):
+            row = later_row(shard, definition.name)
+            reading.add(KEPT_LEFT, 0 if row is None else row.end - row.at, definition.name)
+
+    async def look(self) -> bool:
+        """Judge a few pages of each partition by each predicate; return whether there was anything to do."""
+        if not any(due(self._predicates, self._inbox.shards.values())):
+            return False
+        await self._room()  # with no shard in hand: a table that is kept open can't be taken over again
+        waiting = due(self._predicates, self._inbox.shards.values())
+        went_on = False
+        for partition, definition in [(shard.partition, definition) for shard, definition in waiting]:
+            went_on |= await self._go_on(partition, definition)
+        return went_on
+
+    async def _go_on(self, partition: int, definition: PredicateDefinition) -> bool:
+        shard = self._inbox.shards.get(partition)
+        if shard is None:
+            return False
+        row = later_row(shard, definition.name)
+        if row is None:
+            del shard
+            ends = await self._reader.ends(PAGES.name)
+            self._note(partition, None, LaterRow(definition, ends[partition]))
+            return True
+        if shard.mark.offset + 1 < row.end:
+            return False  # some of them have no verdict yet
+        await self._inbox.commit(shard)
+        del shard
+        entries = await self._reader.fetch(PAGES.name, partition, row.at, PAGES_AT_ONCE)
+        await self._judge_all(partition, row, [entry for entry in entries if entry.offset < row.end])
+        return True
+
+    async def _judge_all(self, partition: int, row: LaterRow, entries: Sequence[Entry]) -> None:
+        outbox = Outbox("")  # without origins: a repetition does no harm
+        for entry in entries:
+            await self.judge(outbox, row.definition.name, partition, entry.offset, entry.value or b"")
+        at = entries[-1].offset + 1 if entries else row.end
+        self._note(partition, row, LaterRow(row.definition, row.end, at), outbox.take())
+
+    def _note(
+        self, partition: int, before: LaterRow | None, row: LaterRow, messages: Sequence[Message] = ()
+    ) -> None:
+        """Note how far a predicate has come, in the group that tells what it says.
+
+        If its row is not as ``before``, the partition was lost meanwhile: whoever has it goes on from the row.
+        """
+        shard = self._inbox.shards.get(partition)
+        if shard is None or later_row(shard, row.definition.name) != before:
+            return
+        for message in messages:
+            shard.outbox.send(*message)
+        shard.put(later_key(row.definition.name), row)
+        self._inbox.commit_soon(shard)
+        if row.done:
+            log.info("kept pages were judged", predicate=row.definition.name, partition=partition)
+
+    async def judge(self, outbox: Outbox, predicate: str, partition: int, offset: int, value: bytes) -> bool:
+        """Judge one page and gather what it comes to; return whether it is one that is judged at all."""
+        place = Place(PAGES.name, partition, offset)
+        try:
+            fetched = self._decode(value)
+            asked = {name: text for name, text in self._predicates.expressions.items() if name == predicate}
+            examined = await self._examiner.examine(Question(value, asked, alone=True))
+        except RecordError:
+            return False  # the judge agent has sent it to the dead letters
+        except PageError as error:
+            self._runtime.bury(outbox, place, value, str(error), "page")
+            return False
+        if examined.failure is not None:
+            self._runtime.bury(outbox, place, value, examined.failure, "judge")
+        if examined.verdict:
+            self._tell(outbox, fetched, examined, f"{PAGES.name}/{partition}@{offset}")
+            self._kept.keep(fetched.order.url, examined.record, examined.unkept)
+        return bool(examined.verdict)
+
+    def _tell(self, outbox: Outbox, fetched: FetchedPage, examined: Examined, origin: str) -> None:
+        order, page, verdict = fetched.order, examined.page, examined.verdict
+        outcome = outcome_of(fetched, page, verdict, origin, later=True)
+        to = self._runtime.partition(OUTCOMES, order.url)
+        outbox.send(OUTCOMES.name, to, order.url.encode(), msgspec.json.encode(outcome))
+        subject = page_subject(order.url, page.title) if self._meanings else ""
+        rejudged = Rejudged(order.url, verdict, fetched.time, page.words, subject, order.pattern)
+        outbox.emit(SIGHTINGS.name, self._sightings(order.url), rejudged)
+        for place in sorted({self._sightings(link.url) for link in page.links}):
+            outbox.emit(SIGHTINGS.name, place, Relinked(identifier(order.url), verdict, fetched.time))
+
+    def _sightings(self, url: str) -> int:
+        return self._runtime.partition(SIGHTINGS, host(url))

@@ -1,0 +1,55 @@
+"""The rows of predicates that came later, in the judge's table."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from agents.judge.predicates import Predicates
+from streams.inbox import Shard
+from streams.records import PredicateDefinition
+
+LATER_PREFIX = b"l"
+
+
+class LaterRow(msgspec.Struct, array_like=True, tag="later"):
+    """A predicate that came when the pages before offset ``end`` were there; it has judged those before ``at``.
+
+    The ``definition`` is kept for whoever takes the partition over, and may not have heard of it yet.
+    """
+
+    definition: PredicateDefinition
+    end: int
+    at: int = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether all pages before the end were judged by it."""
+        return self.at >= self.end
+
+
+def later_key(predicate: str) -> bytes:
+    """Return the key of a predicate's row."""
+    return LATER_PREFIX + predicate.encode()
+
+
+def later_row(shard: Shard[Any], predicate: str) -> LaterRow | None:
+    """Return a predicate's row in a shard, None where there is none yet."""
+    row = shard.get(later_key(predicate))
+    return row if isinstance(row, LaterRow) else None
+
+
+def due(
+    predicates: Predicates, shards: Iterable[Shard[Any]]
+) -> Iterator[tuple[Shard[Any], PredicateDefinition]]:
+    """Yield the shards that have kept pages left to judge, each with the predicate."""
+    asking = [
+        definition
+        for name, definition in predicates.definitions.items()
+        if definition.kept and name in predicates.active
+    ]
+    for shard in shards:
+        for definition in asking:
+            row = later_row(shard, definition.name)
+            if row is None or not row.done:
+                yield shard, definition

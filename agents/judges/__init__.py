@@ -1,1 +1,0 @@
-"""Judges: what tells the categories and the language of a page, for predicates that ask."""

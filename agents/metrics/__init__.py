@@ -1,1 +1,0 @@
-"""What each agent counts, and the gauges that are read of it at a scrape."""

@@ -1,0 +1,282 @@
+"""What is made of one log line: an access, or why there is none."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final, TypeAlias
+
+import msgspec
+
+from agents.observe.pseudonym import Pseudonyms
+from models.accesslog.clients import Clients, network
+from models.accesslog.entry import Entry, LogLineError, text_of
+from models.accesslog.filter import page_view
+from models.accesslog.recognise import Parser, parsers, recognise
+from models.accesslog.robots import Robots
+from models.accesslog.w3c import W3C
+from models.secrets import Secrets
+from models.url import canonical, without_query
+from streams.records import Access
+from streams.settings import ObserveSettings
+
+_log = logging.getLogger(__name__)
+_REMEMBERED = 8_192
+#: Malformed lines of a log that are told of one by one; all are counted.
+MOST_TOLD = 1_000
+
+
+class Filtered(msgspec.Struct, frozen=True):
+    """A line that is not the view of a page that could be crawled; why is "method", "status", ..."""
+
+    reason: str
+
+
+class Malformed(msgspec.Struct, frozen=True):
+    """A line that could not be read; the reason does not quote it.
+
+    ``told`` is False where the log had too many such lines for each to be told of.
+    """
+
+    reason: str
+    told: bool = True
+
+
+Observed: TypeAlias = Access | Filtered | Malformed
+
+
+class Counts:
+    """What became of the lines observed."""
+
+    def __init__(self) -> None:
+        self.accepted: int = 0
+        self.filtered: dict[str, int] = {}
+        self.malformed: int = 0
+        self.crowded: bool = False
+
+
+class Observer:
+    """Reads the lines of a log one by one and counts what became of them.
+
+    Every line is exactly one of ``accepted``, ``filtered`` (by reason: those of `page_view`, then "site" for
+    a path without a site, "url" for a URL that can't be crawled, "secret" for one that can't be without a
+    secret, "elsewhere" for one that is not of the site that ``observe.base_url`` names, those of
+    `Robots.reason`, and "directive" for a head line of the W3C format) and ``malformed``.
+
+    What is made of a line depends on the settings, the key and the log's lines up to it, and on nothing else.
+    So each log has an observer of its own (`another`); with "auto" each line may be of any format all the same,
+    and the one that `recognise` found is tried first. ``everywhere`` takes lines and referrers of all hosts,
+    for whoever looks at them alone and tells them apart.
+
+    Raises ValueError when ``observe.base_url`` is no site.
+    """
+
+    def __init__(self, settings: ObserveSettings, key: bytes, *, everywhere: bool = False) -> None:
+        self._settings: Final = settings
+        self._everywhere: Final = everywhere
+        self._pseudonyms = Pseudonyms(key)
+        self._counts = Counts()
+        self._malformed = 0
+        self._site: Final = _site(settings.base_url)
+        self._keep_query: Final = settings.keep_query
+        self._secrets: Final = Secrets(settings.secrets)
+        self._known: Final = lru_cache(_REMEMBERED)(self._public)  # most lines name a page that was just named
+        self._host: Final = None if self._site is None or everywhere else _host(self._site)
+        self._network: Final = lru_cache(_REMEMBERED)(network)
+        self._clients: Final = Clients(settings.client_users) if settings.client_users else None
+        self._robots: Final = Robots(settings.robot_rate, settings.client_rate) if settings.robots else None
+        self._parsers: Final = parsers(settings.format, settings.json_fields)
+        self._w3c: Final = next((read for read in self._parsers.values() if isinstance(read, W3C)), None)
+        self._likely: Parser | None = None if len(self._parsers) > 1 else next(iter(self._parsers.values()))
+
+    def another(self) -> "Observer":
+        """Return an observer for another log; the counts are those of all together."""
+        fresh = Observer(self._settings, b"", everywhere=self._everywhere)
+        fresh._pseudonyms = self._pseudonyms
+        fresh._counts = self._counts
+        return fresh
+
+    @property
+    def accepted(self) -> int:
+        """How many lines are accesses."""
+        return self._counts.accepted
+
+    @property
+    def filtered(self) -> dict[str, int]:
+        """How many lines are none, by reason."""
+        return self._counts.filtered
+
+    @property
+    def malformed(self) -> int:
+        """How many lines could not be read."""
+        return self._counts.malformed
+
+    @property
+    def lines(self) -> int:
+        """How many lines were observed."""
+        return self.accepted + sum(self.filtered.values()) + self.malformed
+
+    @property
+    def reading(self) -> str:
+        """What the settings are that decide what is made of a line, as a short digest."""
+        shown = self._settings.model_dump(mode="json", exclude={"user_key"})
+        return blake2b(msgspec.json.encode(shown), digest_size=8).hexdigest()
+
+    def recognise(self, lines: Sequence[bytes]) -> None:
+        """Look at a log's first lines: with "auto", raises `LogFormatError` when no format fits them.
+
+        Without lines (an empty log) there is nothing to recognise.
+        """
+        if lines and len(self._parsers) > 1:
+            self._likely = self._parsers[recognise(lines, self._parsers)]
+
+    def observe(self, line: bytes) -> Observed:
+        """Return the access that a raw line tells of, or why it tells of none."""
+        try:
+            text = text_of(line)
+            if text[0] == "#" and self._w3c is not None and self._w3c.directive(text):
+                return self._filter("directive")
+            entry = self._entry(text)
+        except LogLineError as error:
+            self._counts.malformed += 1
+            self._malformed += 1
+            last = "; further ones are only counted" if self._malformed == MOST_TOLD else ""
+            return Malformed(f"{error}{last}", self._malformed <= MOST_TOLD)
+        reason = page_view(entry)
+        if reason is not None and not self._counts_user(entry):
+            return self._filter(reason)
+        client = self._client(entry)
+        who = self._counted(entry, client)
+        if self._robots is not None:
+            self._robots.ask(who, entry)
+            reason = reason or self._robots.reason(who, entry, client)
+        return self._access(entry, who) if reason is None else self._filter(reason)
+
+    def _counts_user(self, entry: Entry) -> bool:
+        """Return whether anything is made of who sent a line: views of pages, and requests for robots.txt."""
+        return (self._robots is not None and "/robots.txt" in entry.url) or page_view(entry) is None
+
+    def _client(self, entry: Entry) -> str | None:
+        """Return the pseudonym of the client that a line came from, None where it does not tell."""
+        name = self._network(entry.client)
+        return None if name is None else self._pseudonyms.of(name)
+
+    def _counted(self, entry: Entry, client: str | None) -> str:
+        """Return the pseudonym that a line counts under: its user's, unless its client has too many."""
+        who = self._pseudonyms.of(self._identity(entry))
+        if self._clients is None or client is None:
+            return who
+        counted = self._clients.counted(client, who)
+        if counted != who and not self._counts.crowded:
+            self._counts.crowded = True
+            _log.warning(
+                "observe: an address has more than %d users in the log; further ones count as the address. If "
+                "many people share an address, set observe.client_users and observe.client_rate to 0",
+                self._settings.client_users,
+            )
+        return counted
+
+    def _identity(self, entry: Entry) -> str:
+        """Return who a line says it is from."""
+        return (entry.user if self._settings.user_field else None) or entry.client or entry.user or ""
+
+    def identities(self, line: bytes) -> tuple[str, ...]:
+        """Return whom a line names: the one that it counts under, its client, then all others.
+
+        Nobody if it is unreadable. As in `observe`, it depends on the lines before.
+        """
+        try:
+            text = text_of(line)
+            if text[0] == "#" and self._w3c is not None and self._w3c.directive(text):
+                return ()
+            entry = self._entry(text)
+        except LogLineError:
+            return ()
+        name, network = self._identity(entry), self._network(entry.client)
+        if network is not None and self._counts_user(entry):
+            who = self._counted(entry, self._client(entry))
+            name = name if who == self._pseudonyms.of(name) else network
+        found = [name, entry.client]
+        found += [other for other in (entry.user, network) if other and other not in found]
+        return tuple(found)
+
+    def agent(self, line: bytes) -> str | None:
+        """Return the user agent that a line names; None where it names none or can't be read."""
+        try:
+            return self._entry(text_of(line)).agent
+        except LogLineError:
+            return None
+
+    def pseudonym(self, identity: str) -> str:
+        """Return what stands for an identity."""
+        return self._pseudonyms.of(identity)
+
+    def _access(self, entry: Entry, who: str) -> Observed:
+        url = entry.url
+        if url.startswith("/"):
+            if self._site is None:
+                return self._filter("site")
+            url = self._site + url
+        known_as = self._known(url)
+        if known_as is None:
+            return self._filter("url" if canonical(url) is None else "secret")
+        if self._elsewhere(known_as):
+            return self._filter("elsewhere")
+        referrer = None if entry.referrer is None else self._known(entry.referrer)
+        if referrer is not None and self._elsewhere(referrer):
+            referrer = None
+        self._counts.accepted += 1
+        return Access(who, known_as, entry.time, referrer, entry.status, entry.content_type)
+
+    def _elsewhere(self, url: str) -> bool:
+        """Return whether a canonical URL is of another site than the one whose log this is.
+
+        A visitor of a site writes what its log says of other hosts, by request line, Host field or referrer.
+        """
+        return self._host is not None and _host(url) != self._host
+
+    def _entry(self, line: str) -> Entry:
+        failure: LogLineError | None = None
+        if self._likely is not None:
+            try:
+                return self._likely(line)
+            except LogLineError as error:
+                failure = error
+        if len(self._parsers) > 1:
+            for parse in self._parsers.values():
+                with suppress(LogLineError):
+                    return parse(line)
+        raise failure or LogLineError(f"of no known format ({', '.join(self._parsers)})")
+
+    def _public(self, url: str) -> str | None:
+        """Return the canonical URL without its secrets, None where there is none."""
+        found = canonical(url)
+        if found is None:
+            return None
+        return self._secrets.strip(found if self._keep_query else without_query(found))
+
+    def _filter(self, reason: str) -> Filtered:
+        filtered = self._counts.filtered
+        if reason == "site" and reason not in filtered:
+            _log.warning(
+                "observe: left out lines with only a path, because no site is set: name it with --site "
+                "example.org or observe.base_url"
+            )
+        filtered[reason] = filtered.get(reason, 0) + 1
+        return Filtered(reason)
+
+
+def _site(base_url: str | None) -> str | None:
+    """Return the scheme and host of the site whose paths a log holds (a log's path is from the root)."""
+    if base_url is None:
+        return None
+    known_as = canonical(base_url)
+    if known_as is None:
+        raise ValueError(f"observe.base_url is {base_url!r}, expected a site such as https://example.org")
+    return "/".join(known_as.split("/", 3)[:3])
+
+
+def _host(url: str) -> str:
+    """Return host and port of a canonical URL."""
+    return url.split("/", 3)[2]

@@ -1,0 +1,264 @@
+"""Recounting a crawl: every statistic in the tables against `outcomes` and `accesses`. It reads only."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+from zlib import crc32
+
+import msgspec
+
+from agents.browse.agent import USER_PREFIX, UserRow
+from agents.crawl.fixed import of_crawl
+from agents.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, WAYS_PREFIX
+from agents.frontier.rows import FrontierRow, HostRow, PageRow, WaysRow
+from agents.harvest.agent import PREDICATE_PREFIX, HarvestRow, HarvestTableRow
+from agents.learn.rows import TOTALS_KEY, LearnRow, always_kept
+from agents.operate.audit.depths import RecountedDepths
+from agents.operate.audit.quarantined import Quarantined, Seen, seen_of
+from agents.operate.audit.report import AuditReport
+from agents.operate.inspect.learned import read_ledger
+from agents.operate.inspect.record import judged_pages, users, ways
+from models.counts import Counts
+from models.crowd.trace import Step, Trace
+from models.evaluate.recount import JudgedPage, recount
+from models.interest.features import BASE
+from models.learner.semantic import page_subject
+from models.lessons import lessons
+from models.patterns.ways import Ways
+from models.url import host
+from streams.inbox import MARK, Mark
+from streams.records import Access, Count, Outcome
+from streams.settings import Settings
+from streams.topics import ACCESSES, EVIDENCE, TABLES
+from streams.transport.database import TablePartition
+from streams.transport.journal import Journal
+
+
+def audit(settings: Settings) -> AuditReport:
+    """Recount the crawl in ``settings.data`` and compare.
+
+    ``settings`` must bound in-links, windows, visitors and neighbours as the crawl's did; the policy is the one
+    that the directory keeps, else that of ``settings``. Raises `JournalMissingError` or `TableMissingError`
+    where there is no crawl.
+    """
+    settings = of_crawl(settings)
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
+        report = AuditReport()
+        tables = {name: journal.table(name) for name in TABLES}
+        report.behind = sum(_behind(journal, TABLES[name].name, parts) for name, parts in tables.items())
+        report.quarantined = sum(
+            _mark(part).quarantined for parts in tables.values() for part in parts.values()
+        )
+        quarantined = Quarantined(journal)
+        seen = seen_of(judged_pages(journal), quarantined)
+        report.judged, report.uncounted = len(seen.linking), seen.uncounted
+        counts = _recounted(seen, quarantined, settings)
+        _compare_features(report, counts, _uncertain(quarantined), tables["interests"])
+        _check_harvest(report, quarantined.harvested().values(), tables["harvest"])
+        has_depths = settings.frontier.depth == "auto"
+        depths = RecountedDepths(journal.partitions(ACCESSES.name)) if has_depths else None
+        view = depths.view if depths is not None else None
+        rows, visits = users(quarantined.accesses(), settings.browse.window, view)
+        _check_users(report, rows, tables["users"])
+        _check_pages(report, seen, visits, tables["frontier"])
+        if settings.behaviour:
+            known = ways(quarantined.accesses(), settings.browse.window, settings.frontier.ways)
+            _check_ways(report, known, tables["frontier"])
+        if depths is not None:
+            _check_depths(report, depths, seen.judged, tables["frontier"])
+        return report
+
+
+def _behind(journal: Journal, topic: str, parts: dict[int, TablePartition]) -> int:
+    waiting = 0
+    for partition in range(journal.partitions(topic)):
+        mark = _mark(parts[partition]) if partition in parts else Mark()
+        waiting += journal.end(topic, partition) - mark.offset - 1
+    return waiting
+
+
+def _mark(part: TablePartition) -> Mark:
+    raw = part.get(MARK)
+    return msgspec.msgpack.decode(raw, type=Mark) if raw is not None else Mark()
+
+
+def _rows(parts: dict[int, TablePartition], prefix: bytes, row_type: Any) -> Iterator[tuple[bytes, Any]]:
+    decode = msgspec.msgpack.Decoder(row_type).decode
+    for part in parts.values():
+        for key, raw in part.scan(prefix):
+            yield key, decode(raw)
+
+
+def _recounted(seen: Seen, quarantined: Quarantined, settings: Settings) -> Counts:
+    """Return what the crawl's policy counts of the outcomes and accesses."""
+    policy = settings.frontier.rule
+    linking = {
+        url: judged_page(outcome, settings.semantic is not None) for url, outcome in seen.linking.items()
+    }
+    pages = [linking.pop(url) for url in seen.judged]
+    trace = trace_of(quarantined.accesses(), settings) if lessons(policy).counts_crowd else None
+    counts = recount(pages, policy, trace, settings.frontier.parents, linking.values())
+    for fact in quarantined.facts(EVIDENCE.name):
+        if isinstance(fact, Count):
+            counts.add(fact.features, fact.verdict, -fact.times)
+    return counts
+
+
+def _uncertain(quarantined: Quarantined) -> Counter[str]:
+    """Return by how much each feature may differ from the recount, for evidence that was quarantined.
+
+    No count falls below zero, so that what takes a page back does nothing where it was never counted.
+    """
+    found: Counter[str] = Counter()
+    for fact in quarantined.facts(EVIDENCE.name):
+        if isinstance(fact, Count):
+            found.update(dict.fromkeys(fact.features, abs(fact.times)))
+    return found
+
+
+def judged_page(outcome: Outcome, meanings: bool) -> JudgedPage:
+    """Return an outcome as the learner uses it; with word ``meanings`` it has a subject."""
+    subject = page_subject(outcome.url, outcome.title) if meanings else ""
+    return JudgedPage(
+        outcome.url,
+        outcome.verdict,
+        outcome.words,
+        outcome.links,
+        subject,
+        outcome.pattern,
+        outcome.silent is True,
+    )
+
+
+def trace_of(found: Iterable[Access], settings: Settings) -> Trace:
+    """Return accesses as a trace, bounded as the crawl's tables are."""
+    return Trace(
+        (Step(access.user, access.url, access.time, access.referrer) for access in found),
+        reach=settings.browse.reach,
+        users=settings.frontier.visitors,
+        others=settings.frontier.together,
+        window=settings.browse.window,
+    )
+
+
+def _compare_features(
+    report: AuditReport, counts: Counts, uncertain: Counter[str], parts: dict[int, TablePartition]
+) -> None:
+    expected = cells_of(counts)
+    report.forgotten = sum(row.forgotten for _, row in _rows(parts, TOTALS_KEY, LearnRow))
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for part in parts.values():
+        for feature, predicate, pages, hits in read_ledger(part).items():
+            found.setdefault(feature, {})[predicate] = (pages, hits)
+    for feature in found.keys() | expected.keys():
+        state, counted = found.get(feature, {}), expected.get(feature, {})
+        if report.forgotten and not always_kept(feature) and _at_most(state, counted):
+            continue
+        if uncertain[feature] and _within(uncertain[feature], state, counted):
+            counted = state
+        report.compare(f"feature {feature!r}", state, counted)
+    base = max((pages for pages, _ in found.get(BASE, {}).values()), default=0)
+    report.judged_twice = max(0, base - report.judged)
+
+
+def cells_of(counts: Counts) -> dict[str, dict[str, tuple[int, int]]]:
+    """Return counts as feature to predicate to (pages, hits)."""
+    cells: dict[str, dict[str, tuple[int, int]]] = {}
+    for feature, predicate, pages, hits in counts.items():
+        cells.setdefault(feature, {})[predicate] = (pages, hits)
+    return cells
+
+
+def _within(most: int, state: dict[str, tuple[int, int]], counted: dict[str, tuple[int, int]]) -> bool:
+    cells = [(state.get(name, (0, 0)), counted.get(name, (0, 0))) for name in state.keys() | counted.keys()]
+    return all(abs(one - other) <= most for cell, told in cells for one, other in zip(cell, told, strict=True))
+
+
+def _at_most(state: dict[str, tuple[int, int]], counted: dict[str, tuple[int, int]]) -> bool:
+    return all(
+        pages <= counted.get(name, (0, 0))[0] and hits <= counted.get(name, (0, 0))[1]
+        for name, (pages, hits) in state.items()
+    )
+
+
+def _check_harvest(report: AuditReport, judged: Iterable[Outcome], parts: dict[int, TablePartition]) -> None:
+    expected: dict[str, list[int]] = {}
+    for outcome in judged:
+        for name, hit in outcome.verdict.items():
+            cell = expected.setdefault(name, [0, 0])
+            cell[0] += 1
+            cell[1] += hit
+    found: dict[str, list[int]] = {}
+    for key, row in _rows(parts, PREDICATE_PREFIX, HarvestTableRow):
+        assert isinstance(row, HarvestRow)
+        cell = found.setdefault(key[1:].decode(), [0, 0])
+        cell[0] += row.state.pages
+        cell[1] += row.state.hits
+    for name in found.keys() | expected.keys():
+        report.compare(f"harvest of {name}", found.get(name), expected.get(name))
+
+
+def _check_users(report: AuditReport, expected: dict[str, UserRow], parts: dict[int, TablePartition]) -> None:
+    found = {key[1:].decode(): row for key, row in _rows(parts, USER_PREFIX, UserRow)}
+    for number, user in enumerate(sorted(found.keys() | expected.keys())):
+        report.compare(f"user {number}", found.get(user), expected.get(user))
+
+
+def _check_pages(
+    report: AuditReport, seen: Seen, visits: dict[str, int], parts: dict[int, TablePartition]
+) -> None:
+    judged = seen.judged
+    pages = {row.url: row for _, row in _rows(parts, PAGE_PREFIX, FrontierRow) if isinstance(row, PageRow)}
+    links = _in_links(seen.linking.values())
+    known = {url for url, row in pages.items() if row.verdict is not None or row.visits or row.links}
+    for url in known | judged.keys() | visits.keys() | links.keys():
+        row = pages.get(url)
+        if row is None:
+            report.lose(url)
+            continue
+        outcome = judged.get(url)
+        expected = (outcome.verdict if outcome else None, visits.get(url, 0), links.get(url, {}))
+        report.compare(f"page {url}", (row.verdict, row.visits, row.links), expected)
+    hosts = Counter(host(url) for url in judged)
+    for key, row in _rows(parts, HOST_PREFIX, FrontierRow):
+        assert isinstance(row, HostRow)
+        name = key[1:].decode()
+        report.compare(f"host {name}", row.judged, hosts.pop(name, 0))
+    for name in hosts:
+        report.lose(f"host {name}")
+
+
+def _check_ways(report: AuditReport, expected: dict[str, Ways], parts: dict[int, TablePartition]) -> None:
+    found = {row.url: row.ways for _, row in _rows(parts, WAYS_PREFIX, FrontierRow) if isinstance(row, WaysRow)}
+    for url in found.keys() | expected.keys():
+        report.compare(f"ways to {url}", _figures(found.get(url)), _figures(expected.get(url)))
+
+
+def _figures(found: Ways | None) -> object:
+    """Return what tells two pages' ways apart without naming a user."""
+    if found is None:
+        return None
+    users = {
+        source: (len(users), crc32("".join(sorted(users)).encode())) for source, users in found.users.items()
+    }
+    return found.bound, users
+
+
+def _check_depths(
+    report: AuditReport, depths: RecountedDepths, judged: dict[str, Outcome], parts: dict[int, TablePartition]
+) -> None:
+    pages = {row.url: row for _, row in _rows(parts, PAGE_PREFIX, FrontierRow) if isinstance(row, PageRow)}
+    found = {key[1:].decode(): row for key, row in _rows(parts, DEPTH_PREFIX, FrontierRow)}
+    depths.check(report, judged, pages, found)
+
+
+def _in_links(judged: Iterable[Outcome]) -> dict[str, dict[str, list[int]]]:
+    links: dict[str, dict[str, list[int]]] = {}
+    for outcome in judged:
+        for target in {link.url for link in outcome.links} - {outcome.url}:
+            cells = links.setdefault(target, {})
+            for name, satisfied in outcome.verdict.items():
+                cell = cells.setdefault(name, [0, 0])
+                cell[0] += 1
+                cell[1] += satisfied
+    return links

@@ -1,0 +1,78 @@
+"""A request from the command line: to the crawl that runs, or, where none does, straight into its log.
+
+A crawl on Kafka is asked through its topics (`agents.operate.control.remote`).
+"""
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Literal
+
+from agents.crawl.connect import on_kafka
+from agents.operate.control.messages import carry_out
+from agents.operate.control.requests import RefusedError, Request
+from agents.operate.control.spool import Spool
+from agents.operate.inspect.record import all_definitions
+from streams.records import PredicateDefinition
+from streams.settings import Settings
+from streams.transport.database import JournalInUseError
+from streams.transport.journal import Journal
+
+#: How often it is looked at whether a crawl is running, and how many seconds it is given each time.
+LOOKS, LOOK_SECONDS = 10, 1.0
+
+#: What became of a request: it is done, or it waits for a crawl to take it up.
+Outcome = Literal["done", "waits"]
+
+
+def submit(settings: Settings, request: Request) -> Outcome:
+    """Have a request carried out on the crawl in the data directory of ``settings``.
+
+    Raises `RefusedError` where it can't be, and `JournalMissingError` where there is no crawl.
+    """
+    if on_kafka(settings):
+        # Imported when it is used: the embedded log has no use for a Kafka client.
+        from agents.operate.control.remote import carry_out_on_kafka
+
+        carry_out_on_kafka(settings, request)
+        return "done"
+    Journal.open(settings.data / "journal", read_only=True).close()
+    spool = Spool(settings.data)
+    name = spool.put(request)
+    for _ in range(LOOKS):
+        with suppress(JournalInUseError), Journal.open(settings.data / "journal") as journal:
+            _carry_out_all(journal, spool)
+        if spool.wait(name, LOOK_SECONDS):
+            return "done"
+    return "waits"
+
+
+def known_predicates(settings: Settings) -> dict[str, PredicateDefinition]:
+    """Return the predicates that the crawl has had, by name; raises `JournalMissingError`."""
+    if on_kafka(settings):
+        from agents.operate.control.remote import predicates_on_kafka
+
+        return predicates_on_kafka(settings)
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
+        return _known(journal)
+
+
+def _known(journal: Journal) -> dict[str, PredicateDefinition]:
+    return {definition.name: definition for definition in all_definitions(journal)}
+
+
+def _carry_out_all(journal: Journal, spool: Spool) -> None:
+    """Carry out what waits, in its order: what others asked before is not overtaken."""
+    for name in spool.names():
+        try:
+            _carry_out(journal, spool, name)
+        except RefusedError as error:
+            spool.refuse(name, str(error))
+
+
+def _carry_out(journal: Journal, spool: Spool, name: str) -> None:
+    request = spool.read(name)
+    known: Mapping[str, PredicateDefinition] = _known(journal)
+    carried = carry_out(request, known, journal.partitions, None)
+    journal.append_all(carried.messages, time.time())
+    spool.done(name)

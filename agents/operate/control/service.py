@@ -1,0 +1,68 @@
+"""Carrying out what people ask of a running crawl: the spool is looked at a few times a second.
+
+Reads the spool in the data directory; keeps nothing; writes `predicates` and `sightings`.
+"""
+
+import asyncio
+
+from agents.judge.predicates import Predicates
+from agents.operate.control.messages import carry_out
+from agents.operate.control.requests import RefusedError
+from agents.operate.control.spool import Spool
+from streams.logging import EventLog
+from streams.runtime import Runtime
+
+#: Seconds between two looks at the spool.
+POLL_SECONDS = 0.2
+#: Seconds between two looks at whether a new definition was heard.
+HEARD_SECONDS = 0.01
+
+log = EventLog("control")
+
+
+class ControlService:
+    """Takes up requests in their order."""
+
+    def __init__(self, runtime: Runtime, predicates: Predicates) -> None:
+        self._runtime = runtime
+        self._predicates = predicates
+        self._spool = Spool(runtime.settings.data)
+        self._stuck: set[str] = set()
+
+    async def run(self) -> None:
+        """Look at the spool now and then; never returns."""
+        self._spool.tidy()
+        while True:
+            await self.look()
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def look(self) -> None:
+        """Carry out the requests that wait."""
+        for name in self._spool.names():
+            if name in self._stuck:
+                continue
+            try:
+                await self._answer(name)
+            except OSError as error:
+                # It is done, or refused, and done it would be again at every look.
+                self._stuck.add(name)
+                log.warning("a request can't be removed", reason=error.strerror)
+
+    async def _answer(self, name: str) -> None:
+        try:
+            await self._take_up(name)
+        except RefusedError as error:
+            log.warning("a request is refused", reason=str(error))
+            self._spool.refuse(name, str(error))
+
+    async def _take_up(self, name: str) -> None:
+        judges = self._runtime.settings.judge
+        publisher = self._runtime.publisher
+        request = self._spool.read(name)
+        carried = carry_out(request, self._predicates.definitions, publisher.partitions, judges)
+        await publisher.send_all(carried.messages)
+        if carried.defines is not None:
+            # The next request may be about the same predicate.
+            while self._predicates.definitions.get(carried.defines.name) != carried.defines:
+                await asyncio.sleep(HEARD_SECONDS)
+        self._spool.done(name)

@@ -1,0 +1,106 @@
+"""The spool: requests that wait, each a small file of its own in the data directory.
+
+The embedded log has one writer, the crawl. Whoever wants something of it puts a file here, whole or not at all
+(written under another name, then renamed); the crawl takes them up in the order of their names, which is that
+of their times, and removes each when it is done. A crawl that is killed in between does it again.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+
+import msgspec
+
+from agents.operate.control.requests import MOST_BYTES, RefusedError, Request
+from agents.stored import open_plain, write_stored
+
+DIRECTORY = "requests"
+_REQUEST, _REFUSED = ".json", ".refused"
+#: How files end that were not written whole, by this and by earlier versions.
+_UNFINISHED = (".partial", ".part")
+#: Seconds between two looks at whether a request was taken up.
+LOOK_SECONDS = 0.05
+
+_encode = msgspec.json.Encoder().encode
+_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
+
+
+class Spool:
+    """The requests that wait in a data directory."""
+
+    def __init__(self, data: Path) -> None:
+        self._directory = data / DIRECTORY
+
+    def put(self, request: Request, name: str | None = None) -> str:
+        """Add a request; return its name. One with the ``name`` of another takes its place.
+
+        Raises `RefusedError` where it can't be written.
+        """
+        found = name or f"{time.time_ns():020d}-{token_hex(4)}"
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._write(found, _REQUEST, _encode(request))
+        except OSError as error:
+            raise RefusedError(f"a request can't be put into {self._directory}: {error.strerror}") from error
+        return found
+
+    def names(self) -> list[str]:
+        """Return the names of the requests that wait, the oldest first; what is no plain file is none."""
+        return sorted(name.removesuffix(_REQUEST) for name in self._files() if name.endswith(_REQUEST))
+
+    def read(self, name: str) -> Request:
+        """Return a request; raises `RefusedError` where the file holds none."""
+        path = self._directory / (name + _REQUEST)
+        try:
+            with open_plain(path, follow=False) as file:
+                data = file.read(MOST_BYTES + 1)
+            if len(data) > MOST_BYTES:
+                raise RefusedError(f"the request has more than {MOST_BYTES} bytes")
+            return _decoder.decode(data)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise RefusedError(f"the request can't be read: {error}") from error
+
+    def done(self, name: str) -> None:
+        """Remove a request."""
+        (self._directory / (name + _REQUEST)).unlink(missing_ok=True)
+
+    def refuse(self, name: str, reason: str) -> None:
+        """Remove a request and say why it was not carried out, to whoever waits for it."""
+        self._write(name, _REFUSED, reason.encode())
+        self.done(name)
+
+    def wait(self, name: str, seconds: float) -> bool:
+        """Return whether a request was carried out within ``seconds``.
+
+        Raises `RefusedError` where it was refused.
+        """
+        end = time.monotonic() + seconds
+        path = self._directory / (name + _REQUEST)
+        while path.exists():
+            if time.monotonic() > end:
+                return False
+            time.sleep(LOOK_SECONDS)
+        refused = self._directory / (name + _REFUSED)
+        if refused.is_file():
+            reason = refused.read_text(encoding="utf-8")
+            refused.unlink()
+            raise RefusedError(reason)
+        return True
+
+    def tidy(self) -> None:
+        """Remove refusals that nobody waited for, and files that were never finished."""
+        for name in list(self._files()):
+            if name.endswith((_REFUSED, *_UNFINISHED)):
+                with suppress(OSError):
+                    (self._directory / name).unlink()
+
+    def _files(self) -> Iterator[str]:
+        """Yield the names of the plain files: a pipe or a directory there is nobody's request."""
+        with suppress(OSError), os.scandir(self._directory) as entries:
+            yield from (entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+
+    def _write(self, name: str, suffix: str, data: bytes) -> None:
+        write_stored(self._directory / (name + suffix), data)

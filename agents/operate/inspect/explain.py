@@ -1,0 +1,170 @@
+"""Why a URL was or was not fetched: its row, and what makes its priority for each predicate."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from agents.frontier.behaviour import SitePatterns
+from agents.frontier.depth import why_beyond
+from agents.frontier.estimates import ordering
+from agents.frontier.keys import depth_of, hub_of, page_key, space_key
+from agents.frontier.ordering import Ordering, Ranks
+from agents.frontier.pages import why_spent
+from agents.frontier.rows import FrontierRow, FrontierShard, HubRow, PageRow, SpaceRow
+from agents.frontier.scorer import Scorer, learned_scorer
+from agents.frontier.scoring import PaperScorer
+from agents.operate.inspect.learned import teach
+from agents.operate.inspect.record import definitions
+from agents.operate.inspect.shares import why_standing_back
+from models.crowd.contributions import crowd_contributions
+from models.interest.linkage import Contribution, contributions, ordered
+from models.lessons import lessons
+from models.predicate import parse
+from models.traps.barren import space
+from models.url import host
+from streams.inbox import Codec, Shard
+from streams.settings import Settings
+from streams.topics import partition_of
+from streams.transport.journal import Journal
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One input of the learned policy: its value, its weight with its deviation, and what it adds."""
+
+    name: str
+    value: float
+    weight: float
+    deviation: float
+    adds: float
+
+
+@dataclass
+class Explanation:
+    """A URL's row, and for each predicate its priority now and what makes it, the largest effect first.
+
+    ``contributions`` are features by the paper's policies, ``inputs`` and the ``expected`` probability of a
+    hit those of the learned one. ``spent`` is why URLs that differ in numbers only are not asked for any more,
+    ``unvisited`` the URL's pattern where that has no visits and such are left out, ``beyond`` why the URL lies
+    deeper than its site is worth crawling, ``standing_back`` why its owner waits for others.
+    """
+
+    row: PageRow
+    hub: HubRow | None = None
+    priorities: dict[str, float] = field(default_factory=dict)
+    contributions: dict[str, list[Contribution]] = field(default_factory=dict)
+    inputs: dict[str, list[Part]] = field(default_factory=dict)
+    expected: dict[str, float] = field(default_factory=dict)
+    spent: str = ""
+    unvisited: str = ""
+    beyond: str = ""
+    standing_back: str = ""
+
+
+def explain(settings: Settings, url: str) -> Explanation | None:
+    """Return what is known of a canonical URL; None when the crawl never met it.
+
+    ``settings.frontier.rule`` is the crawl's.
+    """
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
+        return _explained(journal, settings, url)
+
+
+def _explained(journal: Journal, settings: Settings, url: str) -> Explanation | None:
+    frontier = journal.table("frontier")
+    partition = partition_of(host(url), len(frontier))
+    codec: Codec[FrontierRow] = Codec(FrontierRow)
+    shard: FrontierShard = Shard(partition, "explain", frontier[partition], codec, 10_000)
+    row = shard.get(page_key(url))
+    if not isinstance(row, PageRow):
+        return None
+    found = Explanation(row, hub_of(shard, url), spent=_spent(settings, shard, url))
+    if settings.frontier.depth:
+        found.beyond = why_beyond(row, depth_of(shard, host(url)), settings.frontier.depth_share)
+    topics = {each.name: parse(each.expression).topic for each in definitions(journal)}
+    found.standing_back = why_standing_back(journal, url, settings.frontier)
+    patterns = _patterns(settings, shard, url)
+    if patterns is not None and settings.frontier.visited_patterns_only:
+        found.unvisited = patterns.unvisited(url)
+    importance = ordering(settings.frontier, patterns)
+    if importance is not None:
+        _by_ordering(found, importance, shard, topics)
+    elif settings.frontier.rule == "learned":
+        _by_learned(journal, found, settings, shard, topics, patterns if settings.patterns else None)
+    else:
+        _by_paper(journal, found, settings, shard, topics)
+    return found
+
+
+def _patterns(settings: Settings, shard: FrontierShard, url: str) -> SitePatterns | None:
+    """Return the patterns of a URL's site, None where the crawl makes none."""
+    if not settings.behaviour:
+        return None
+    patterns = SitePatterns(settings.frontier.ways)
+    patterns.mine_now(shard, host(url))
+    return patterns
+
+
+def _spent(settings: Settings, shard: FrontierShard, url: str) -> str:
+    name = space(url)
+    row = shard.get(space_key(name)) if name is not None and settings.frontier.traps else None
+    return why_spent(row, settings.frontier) if isinstance(row, SpaceRow) else ""
+
+
+def _taught(scorer: Scorer, journal: Journal, topics: Mapping[str, tuple[str, ...]]) -> None:
+    for name in topics:
+        scorer.add_predicate(name, topics[name])
+    teach(scorer, journal)
+
+
+def _by_ordering(
+    found: Explanation, importance: Ordering, shard: FrontierShard, topics: Mapping[str, tuple[str, ...]]
+) -> None:
+    importance.open(shard)
+    for predicate in sorted(topics):
+        found.priorities[predicate] = importance.value(shard, found.row, topics[predicate])
+
+
+def _by_paper(
+    journal: Journal,
+    found: Explanation,
+    settings: Settings,
+    shard: FrontierShard,
+    topics: Mapping[str, tuple[str, ...]],
+) -> None:
+    known = lessons(settings.frontier.rule)
+    scorer = PaperScorer(settings.learn, known, drift=0)
+    _taught(scorer, journal, topics)
+    for predicate in sorted(topics):
+        weights = scorer.weights(predicate)
+        parts: list[Contribution] = []
+        if known.links:
+            parts += contributions(scorer.evidence(shard, found.row, predicate), weights)
+        if known.users:
+            parts += crowd_contributions(scorer.crowd(shard, found.row, predicate), weights)
+        found.contributions[predicate] = ordered(parts)
+        found.priorities[predicate] = scorer.priority(shard, found.row, predicate)
+
+
+def _by_learned(
+    journal: Journal,
+    found: Explanation,
+    settings: Settings,
+    shard: FrontierShard,
+    topics: Mapping[str, tuple[str, ...]],
+    patterns: SitePatterns | None,
+) -> None:
+    ranks = Ranks() if settings.importance else None
+    if ranks is not None:
+        ranks.open(shard)
+    scorer = learned_scorer(settings.learn, ranks, patterns)
+    _taught(scorer, journal, topics)
+    for predicate in sorted(topics):
+        known = scorer.known(predicate)
+        values = found.row.inputs.get(predicate) or scorer.inputs(shard, found.row, predicate)
+        weights, deviations = known.mean.tolist(), known.covariance.diagonal() ** 0.5
+        rows = zip(scorer.names, values, weights, deviations.tolist(), strict=True)
+        parts = [Part(*row, adds=row[1] * row[2]) for row in rows]
+        found.inputs[predicate] = sorted(parts, key=lambda part: -abs(part.adds))
+        found.priorities[predicate] = scorer.priority(shard, found.row, predicate)
+        found.expected[predicate] = scorer.expected(values, predicate)

@@ -1,0 +1,212 @@
+"""What a crawl left in its journal: the judged pages and the accesses, each once."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import suppress
+
+import msgspec
+
+from agents.browse.agent import UserRow, within
+from agents.harvest.agent import read_outcome
+from agents.judge.predicates import read_definition
+from models.crowd.window import Visit, insert
+from models.patterns.ways import Ways
+from streams.logging import EventLog
+from streams.records import (
+    POINT_VERSION,
+    REMOVED,
+    VERSION,
+    Access,
+    AccessPack,
+    Decoder,
+    HarvestPoint,
+    Outcome,
+    PredicateDefinition,
+    RecordError,
+    UnknownVersionError,
+)
+from streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
+from streams.transport.journal import Journal
+from streams.transport.layout import Entry
+
+READ_AT_ONCE = 1_000
+
+_point = msgspec.json.Decoder(HarvestPoint)
+
+log = EventLog("inspect")
+
+
+def entries(journal: Journal, topic: str, partition: int, start: int | None = None) -> Iterator[Entry]:
+    """Yield a partition's records, from ``start`` or else from its first."""
+    offset = journal.start(topic, partition) if start is None else start
+    while found := journal.read(topic, partition, offset, READ_AT_ONCE):
+        yield from found
+        offset = found[-1].offset + 1
+
+
+def outcomes(journal: Journal) -> Iterator[Outcome]:
+    """Yield every outcome in the order in which its partition has it; a page may have several.
+
+    What can't be read is left out: the harvest agent sends it to the dead letters.
+    """
+    for partition in range(journal.partitions(OUTCOMES.name)):
+        yield from outcomes_of(entries(journal, OUTCOMES.name, partition))
+
+
+def outcomes_of(entries: Iterable[Entry]) -> Iterator[Outcome]:
+    """Yield the outcomes in records of their topic, leaving out what can't be read."""
+    for entry in entries:
+        with suppress(RecordError):
+            for _, _, outcome in read_outcome(entry.value or b"").facts:
+                yield outcome
+
+
+def judged_pages(journal: Journal) -> dict[str, Outcome]:
+    """Return the judged pages by URL: the first outcome of each, with what later predicates said of it."""
+    return judged_of(outcomes(journal))
+
+
+def judged_of(told: Iterable[Outcome]) -> dict[str, Outcome]:
+    """Return the pages that outcomes tell of, as `judged_pages` does."""
+    found: dict[str, Outcome] = {}
+    for outcome in told:
+        first = found.setdefault(outcome.url, outcome) if not outcome.later else found.get(outcome.url)
+        if outcome.later and first is not None and outcome.time == first.time:
+            found[outcome.url] = msgspec.structs.replace(first, verdict=outcome.verdict | first.verdict)
+    return found
+
+
+def definitions(journal: Journal) -> list[PredicateDefinition]:
+    """Return the predicates of a crawl as they were last defined, those that were removed left out."""
+    return [definition for definition in all_definitions(journal) if definition.state != REMOVED]
+
+
+def all_definitions(journal: Journal) -> list[PredicateDefinition]:
+    """Return the predicates that a crawl has had, as they were last defined; what can't be read is left out."""
+    return definitions_of(entries(journal, PREDICATES.name, 0))
+
+
+def definitions_of(found: Iterable[Entry]) -> list[PredicateDefinition]:
+    """Return the predicates that records of the topic `predicates` define, the last record of each winning."""
+    last: dict[bytes | None, PredicateDefinition] = {}
+    for entry in found:
+        with suppress(ValueError):
+            last[entry.key] = read_definition(entry.value or b"")
+    return list(last.values())
+
+
+def read_point(value: bytes) -> HarvestPoint:
+    """Return a point of the harvest-rate stream; raises `RecordError`."""
+    try:
+        point = _point.decode(value)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise RecordError(f"not a HarvestPoint: {error}") from error
+    if point.version not in (VERSION, POINT_VERSION):
+        raise UnknownVersionError(
+            f"not a HarvestPoint: unknown version {point.version}, expected {POINT_VERSION} or {VERSION}"
+        )
+    return point
+
+
+class _Points:
+    """The points of the whole crawl in a journal; the log says what is left out."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._single = journal.partitions(OUTCOMES.name) == 1
+        self._noted = False
+
+    def of(self, entries: Iterable[Entry]) -> Iterator[HarvestPoint]:
+        """Yield those in records of their topic."""
+        for entry in entries:
+            with suppress(RecordError):
+                point = read_point(entry.value or b"")
+                if point.version == POINT_VERSION or self._single:
+                    yield point
+                elif not self._noted:
+                    self._noted = True
+                    log.warning("left out points of an earlier release: each covers only one partition")
+
+
+def harvest_points(journal: Journal) -> Iterator[HarvestPoint]:
+    """Yield every point of the harvest-rate stream; what can't be read is left out."""
+    points = _Points(journal)
+    for partition in range(journal.partitions(HARVEST.name)):
+        yield from points.of(entries(journal, HARVEST.name, partition))
+
+
+async def follow_points(journal: Journal, follow: bool) -> AsyncIterator[HarvestPoint]:
+    """Yield every point of the harvest-rate stream, and with ``follow`` those that come, without end."""
+    points = _Points(journal)
+    offsets = {
+        (HARVEST.name, partition): journal.start(HARVEST.name, partition)
+        for partition in range(journal.partitions(HARVEST.name))
+    }
+    while True:
+        for (topic, partition), start in tuple(offsets.items()):
+            offset = start
+            while found := journal.read(topic, partition, offset, READ_AT_ONCE):
+                offset = found[-1].offset + 1
+                for point in points.of(found):
+                    yield point
+            offsets[topic, partition] = offset
+        if not follow:
+            return
+        await journal.wait(offsets)
+
+
+def accesses(journal: Journal) -> Iterator[Access]:
+    """Yield every access, those of a user in the order in which the browse agent had them.
+
+    A fact whose origin was passed is a repeat and is left out; a line of a log that came twice is not.
+    """
+    partitions = range(journal.partitions(ACCESSES.name))
+    yield from accesses_of(entries(journal, ACCESSES.name, partition) for partition in partitions)
+
+
+def accesses_of(partitions: Iterable[Iterable[Entry]]) -> Iterator[Access]:
+    """Yield the accesses, as `accesses` does, that records of the partitions of that topic hold."""
+    decode = Decoder[AccessPack](AccessPack)
+    for found in partitions:
+        last: dict[str, tuple[int, int]] = {}
+        for entry in found:
+            try:
+                pack = decode(entry.value or b"")
+            except RecordError:
+                continue  # the browse agent sends it to the dead letters
+            for offset, index, access in pack.facts:
+                if pack.source and (offset, index) <= last.get(pack.source, (-1, -1)):
+                    continue
+                last[pack.source] = (offset, index)
+                yield access
+
+
+def users(
+    found: Iterable[Access], window: int, view: Callable[[UserRow, Access], None] | None = None
+) -> tuple[dict[str, UserRow], dict[str, int]]:
+    """Replay `accesses`; return each user's row, and each URL's number of visits.
+
+    A line that the user's window holds is counted once; every other one is told to ``view`` with the row.
+    """
+    rows: dict[str, UserRow] = {}
+    visits: dict[str, int] = {}
+    for access in _new(found, window, rows):
+        visits[access.url] = visits.get(access.url, 0) + 1
+        if view is not None:
+            view(rows[access.user], access)
+    return rows, visits
+
+
+def ways(found: Iterable[Access], window: int, most: int) -> dict[str, Ways]:
+    """Replay `accesses`; return how users came to each URL, of which ``most`` records are kept."""
+    pages: dict[str, Ways] = {}
+    for access in _new(found, window, {}):
+        pages.setdefault(access.url, Ways()).add(access.user, within(access), most)
+    return pages
+
+
+def _new(found: Iterable[Access], window: int, rows: dict[str, UserRow]) -> Iterator[Access]:
+    """Yield the accesses that change a user's window, and change the rows as they do."""
+    for access in found:
+        row = rows.setdefault(access.user, UserRow())
+        if insert(row.window, Visit(access.time, access.url), window) is not None:
+            row.accesses += 1
+            yield access

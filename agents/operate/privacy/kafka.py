@@ -1,0 +1,208 @@
+"""Forgetting one user of a crawl on Kafka whose workers are stopped."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from agents.frontier.keys import page_key
+from agents.frontier.rows import FrontierRow, PageRow
+from agents.operate.inspect.record import accesses_of
+from agents.operate.privacy.bounds import bounds, pages_of, visitors_of
+from agents.operate.privacy.changelogs import Changelogs, Place, find
+from agents.operate.privacy.plan import Bounds, Replacement, choose, pseudonym_of
+from agents.operate.privacy.retained import Deleted, delete_taken_in, left
+from agents.operate.topics.lag import lags
+from streams.records import Access
+from streams.settings import Settings
+from streams.topic_configs import declared
+from streams.topics import ACCESSES, APP_ID, HOUR, INBOXES, TABLES, TOPICS, Topic, changelog_of, group_of
+from streams.transport.kafka.admin import Admin, kept
+from streams.transport.kafka.connection import KafkaError
+from streams.transport.kafka.log import connected
+from streams.transport.publisher import FencedError, Publisher
+
+#: That of the frontier; all changelogs are declared alike.
+_CHANGELOG = changelog_of(APP_ID, "frontier")
+#: The roles whose inbox has facts that bear pseudonyms.
+CONCERNED = ("browse", "frontier", "learn")
+#: What a broker takes at most until it looks again for what may go, and has removed it.
+LOOK_SECONDS = HOUR
+#: Is told what is done next.
+Progress = Callable[[str], None]
+
+
+def bounds_on_kafka(old: str, settings: Settings, partitions: Mapping[str, int]) -> Bounds:
+    """Return what `agents.operate.privacy.bounds.bounds_of` does; ``partitions`` is how many each topic has.
+
+    The accesses are read twice, so that only what concerns the pages of ``old`` is kept in memory.
+    """
+
+    def accesses() -> Iterator[Access]:
+        return accesses_of(
+            kept(settings, ACCESSES.name, partition) for partition in range(partitions[ACCESSES.name])
+        )
+
+    visitors = visitors_of(pages_of(old, accesses()), accesses())
+    keys = frozenset(map(page_key, visitors))
+    rows = (
+        row for partition in range(partitions[_CHANGELOG]) for row in _pages(settings, partition, old, keys)
+    )
+    return bounds(old, visitors, rows, settings.frontier.visitors)
+
+
+def _pages(settings: Settings, partition: int, old: str, keys: frozenset[bytes]) -> Iterator[PageRow]:
+    """Yield the rows of pages that have the pseudonym among their visitors, or one of the keys."""
+    held = old.encode()
+    decode = msgspec.msgpack.Decoder(FrontierRow).decode
+    found = find(settings, (_CHANGELOG, partition), lambda key, value: key in keys or held in value)
+    for raw in found.values():
+        row = decode(raw)
+        if isinstance(row, PageRow):
+            yield row
+
+
+class UnrestError(KafkaError):
+    """A crawl that goes on, or has not taken everything in; the text says by what."""
+
+
+def partitions_on_kafka(admin: Admin) -> dict[str, int]:
+    """Return the number of partitions of each topic and changelog; raises `KafkaError` where one is missing."""
+    names = [topic.name for topic in TOPICS] + [changelog_of(APP_ID, table) for table in TABLES]
+    found = admin.topics(names)
+    missing = sorted(set(names) - found.keys())
+    if missing:
+        raise KafkaError(f"forget-user: no topic {missing[0]} at the broker; expected those of a crawl")
+    return {name: topic.partitions for name, topic in found.items()}
+
+
+def check_nobody_works(admin: Admin) -> None:
+    """Raise `UnrestError` where a role's consumer group has members."""
+    for group, members in admin.members(map(group_of, INBOXES)).items():
+        if members:
+            raise UnrestError(
+                f"forget-user: {group} has {members} live members; stop all workers first (a killed one counts "
+                "for kafka.session_seconds)"
+            )
+
+
+def check_taken_in(settings: Settings) -> None:
+    """Raise `UnrestError` where messages wait that may bear a pseudonym."""
+    for each in lags(settings, CONCERNED):
+        if each.lag:
+            raise UnrestError(
+                f"forget-user: {each.group} has not absorbed {each.lag} messages of {each.topic}/"
+                f"{each.partition}; start the workers, wait until scentline lag shows 0, and stop them"
+            )
+
+
+def gone_at(topic: Topic, written: float) -> float:
+    """Return by when a message is gone that was written at a time, in seconds: its segment goes as a whole."""
+    return written + _seconds(topic.name, "retention.ms") + _seconds(topic.name, "segment.ms") + LOOK_SECONDS
+
+
+def replaced_at(written: float) -> float:
+    """Return by when compaction has removed rows in whose place others were written at a time, in seconds."""
+    return written + _seconds(_CHANGELOG, "max.compaction.lag.ms") + LOOK_SECONDS
+
+
+def deleted_at(written: float) -> float:
+    """Return by when the keys that were deleted at a time are gone, too: one compaction later."""
+    return replaced_at(replaced_at(written) + _seconds(_CHANGELOG, "delete.retention.ms"))
+
+
+def _seconds(topic: str, key: str) -> float:
+    [found] = (each for each in declared(1) if each.name == topic)
+    return int(found.configs[key]) / 1000
+
+
+@dataclass
+class ForgottenOnKafka:
+    """What was found of a user: rows and values of compacted topics that held the pseudonym.
+
+    ``deleted`` are messages of everybody. Times are in seconds since the epoch: by when compaction has removed
+    the old rows, by when the last of their keys too, and of each topic in which messages still bear the
+    pseudonym, by when they are gone.
+    """
+
+    entries: int
+    deleted: Deleted
+    replaced_at: float
+    deleted_at: float
+    left: dict[str, float]
+
+
+def forget_user_on_kafka(settings: Settings, user: str, is_name: bool, progress: Progress) -> ForgottenOnKafka:
+    """Do what `agents.operate.privacy.forget.forget_user` does, on the broker of the settings.
+
+    One that was interrupted is completed first, from wherever it was begun. Raises `UnrestError` where workers
+    live, have not taken everything in, or are started meanwhile, `ConfigurationError` where the pseudonym can't
+    be told, and `KafkaError`.
+    """
+    old = pseudonym_of(settings, user, is_name)
+    with Admin(settings) as admin:
+        partitions = partitions_on_kafka(admin)
+        check_nobody_works(admin)
+        try:
+            return asyncio.run(_Forgetting(settings, admin, partitions, progress).run(old))
+        except FencedError as error:
+            raise UnrestError(
+                f"forget-user: {error}; no worker may start meanwhile: stop them, and run the same "
+                "command again"
+            ) from error
+
+
+class _Forgetting:
+    def __init__(
+        self, settings: Settings, admin: Admin, partitions: Mapping[str, int], progress: Progress
+    ) -> None:
+        self._settings = settings
+        self._admin = admin
+        self._partitions = partitions
+        self._progress = progress
+        self._entries = 0
+        self._deleted = Deleted()
+
+    async def run(self, old: str) -> ForgottenOnKafka:
+        async with connected(self._settings) as log:
+            # The last place decides, and is read for that: the rows of the table harvest are the smallest.
+            places = self._places(changelog_of(APP_ID, table) for table in TABLES)
+            changelogs = Changelogs(self._settings, log.publisher, places)
+            await changelogs.claim()
+            replacement = await changelogs.replacement()
+            if replacement is not None:
+                await self._complete(changelogs, log.publisher, replacement)
+            await changelogs.release()
+            if replacement is None or replacement.old != old:
+                check_taken_in(self._settings)
+                self._progress("looking for what may take its place")
+                found = await asyncio.to_thread(bounds_on_kafka, old, self._settings, self._partitions)
+                replacement = choose(old, found, self._partitions[ACCESSES.name])
+                await changelogs.hold(replacement)
+                await self._complete(changelogs, log.publisher, replacement)
+                await changelogs.release()
+        return self._report(old)
+
+    async def _complete(self, changelogs: Changelogs, publisher: Publisher, replacement: Replacement) -> None:
+        for topic, partition in changelogs.places:
+            self._progress(f"replacing it in {topic}/{partition}")
+            self._entries += await changelogs.replace((topic, partition), replacement)
+        for topic, partition in self._places(topic.name for topic in TOPICS if topic.compacted):
+            self._progress(f"replacing it in {topic}/{partition}")
+            found = await asyncio.to_thread(find, self._settings, (topic, partition), replacement.concerns)
+            changes = [change for entry in found.items() for change in replacement.of(*entry)]
+            await publisher.send_all([(topic, partition, key, value) for key, value in changes])
+            self._entries += len(found)
+        self._progress("deleting messages")
+        await asyncio.to_thread(delete_taken_in, self._admin, self._partitions, self._deleted)
+
+    def _report(self, old: str) -> ForgottenOnKafka:
+        bearing = left(self._settings, self._partitions, old)
+        times = {topic.name: gone_at(topic, written) for topic, written in bearing.items()}
+        now = time.time()
+        return ForgottenOnKafka(self._entries, self._deleted, replaced_at(now), deleted_at(now), times)
+
+    def _places(self, topics: Iterable[str]) -> list[Place]:
+        return [(topic, partition) for topic in topics for partition in range(self._partitions[topic])]

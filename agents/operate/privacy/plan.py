@@ -1,0 +1,122 @@
+"""What a pseudonym is replaced by, decided once and kept until the replacement is complete."""
+
+import re
+import secrets
+from pathlib import Path
+
+import msgspec
+
+from agents.observe.pseudonym import KEY_FILE, Pseudonyms, kept_key
+from agents.stored import write_stored
+from models.interest.features import user as user_feature
+from streams.configuration import ConfigurationError
+from streams.settings import Settings
+from streams.topics import partition_of
+
+#: The file in a data directory that says which replacement is under way.
+PLAN_FILE = "forgetting"
+_PSEUDONYM = re.compile(r"[0-9a-f]{16}")
+_LARGEST = 16**16
+_ATTEMPTS = 1_000_000
+
+
+class Replacement(msgspec.Struct, frozen=True):
+    """A pseudonym and what takes its place."""
+
+    old: str
+    new: str
+
+    def concerns(self, key: bytes, value: bytes) -> bool:
+        """Return whether an entry holds the old pseudonym: it stands in keys and values as it is."""
+        old = self.old.encode()
+        return old in key or old in value
+
+    def of(self, key: bytes, value: bytes) -> list[tuple[bytes, bytes | None]]:
+        """Return what is to be written in the place of an entry, None for a key that is to be deleted.
+
+        >>> Replacement("old", "new").of(b"u-old", b"[old]")
+        [(b'u-old', None), (b'u-new', b'[new]')]
+        """
+        old, new = self.old.encode(), self.new.encode()
+        written: list[tuple[bytes, bytes | None]] = [(key.replace(old, new), value.replace(old, new))]
+        return [(key, None), *written] if old in key else written
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """Pseudonyms that the new one must lie between, as numbers, themselves left out."""
+
+    above: int = -1
+    below: int = _LARGEST
+
+
+def is_pseudonym(text: str) -> bool:
+    """Return whether a text is a pseudonym: 16 hexadecimal digits in lower case.
+
+    >>> is_pseudonym("25b8e0716cbcc8a0"), is_pseudonym("alice")
+    (True, False)
+    """
+    return _PSEUDONYM.fullmatch(text) is not None
+
+
+def choose(old: str, bounds: Bounds, partitions: int) -> Replacement:
+    """Return a random replacement within the bounds that leaves everything in the partition where it is.
+
+    Raises `ConfigurationError` in the unheard-of case that there is none.
+    """
+    for _ in range(_ATTEMPTS):
+        new = f"{bounds.above + 1 + secrets.randbelow(bounds.below - bounds.above - 1):016x}"
+        if new != old and all(
+            partition_of(name(new), partitions) == partition_of(name(old), partitions)
+            for name in (str, user_feature)
+        ):
+            return Replacement(old, new)
+    raise ConfigurationError("forget-user: found no pseudonym to replace the user's")
+
+
+def pending(data: Path) -> Replacement | None:
+    """Return the replacement that is under way in a data directory."""
+    path = data / PLAN_FILE
+    return msgspec.json.decode(path.read_bytes(), type=Replacement) if path.exists() else None
+
+
+def begin(data: Path, replacement: Replacement) -> None:
+    """Note a replacement on disk before anything is replaced: a second one would part the user in two."""
+    write_stored(data / PLAN_FILE, msgspec.json.encode(replacement))
+
+
+def end(data: Path) -> None:
+    """Forget the replacement, the last thing that leads from one pseudonym to the other."""
+    (data / PLAN_FILE).unlink(missing_ok=True)
+
+
+def check_nothing_pending(data: Path) -> None:
+    """Raise `ConfigurationError` where a replacement was interrupted: it must be done before anything else."""
+    if pending(data) is not None:
+        raise ConfigurationError(
+            f"data {data}: forget-user was interrupted here; run the same command again first"
+        )
+
+
+def pseudonym_of(settings: Settings, user: str, is_name: bool) -> str:
+    """Return the pseudonym of ``user``, an identity as the log has it or, unless ``is_name``, a pseudonym.
+
+    Raises `ConfigurationError` where it can't be told.
+    """
+    if not is_name and not is_pseudonym(user):
+        raise ConfigurationError("forget-user: --pseudonym takes 16 hexadecimal digits, as in the topics")
+    if not is_name:
+        return user
+    key = key_of(settings)
+    if key is None:
+        raise ConfigurationError(
+            "forget-user: no key of the pseudonyms; expected the observe.user_key that the log was fed with"
+        )
+    return Pseudonyms(key).of(user)
+
+
+def key_of(settings: Settings) -> bytes | None:
+    """Return the key of the pseudonyms: from the settings, else the one kept in the data directory, if any."""
+    configured = settings.observe.user_key
+    if configured is not None and configured.get_secret_value():
+        return configured.get_secret_value().encode()
+    return kept_key(settings.data / KEY_FILE)

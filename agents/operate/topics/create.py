@@ -1,0 +1,69 @@
+"""Every topic and changelog made at a broker, and those that are there brought up to what is declared."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from agents.operate.topics.differences import Difference, differences
+from models.errors import ScentlineError
+from streams.settings import Settings
+from streams.topic_configs import Declared, declared
+from streams.transport.kafka.admin import Admin
+
+
+class TopicsError(ScentlineError):
+    """Topics that are there and can't become what is declared; the text says what to do."""
+
+
+class Done(NamedTuple):
+    """What was done about a topic: "made", "configured" (the ``keys`` that differed) or "unchanged"."""
+
+    topic: str
+    partitions: int
+    done: str
+    keys: tuple[str, ...] = ()
+
+
+def create(settings: Settings) -> list[Done]:
+    """Make the topics that are missing, set what differs of the others, and return what was done.
+
+    Again is harmless. Raises `streams.transport.kafka.admin.AdminError`. Raises `TopicsError`, before
+    anything is changed, where a topic has another number of partitions or replicas.
+    """
+    replication = settings.kafka.replication
+    topics = declared(settings.streams.partitions, replication)
+    with Admin(settings) as admin:
+        wrong = list(differences(topics, replication, admin.topics(topic.name for topic in topics)))
+        _refuse(wrong)
+        plan = [_planned(topic, wrong) for topic in topics]
+        made = [topic for topic, do in zip(topics, plan, strict=True) if do.done == "made"]
+        admin.create(made, replication)
+        admin.configure(
+            {
+                topic.name: {key: topic.configs[key] for key in do.keys}
+                for topic, do in zip(topics, plan, strict=True)
+                if do.keys
+            }
+        )
+    return plan
+
+
+def _planned(topic: Declared, wrong: Iterable[Difference]) -> Done:
+    keys = tuple(difference.what for difference in wrong if difference.topic == topic.name)
+    if keys == ("topic",):
+        return Done(topic.name, topic.partitions, "made")
+    return Done(topic.name, topic.partitions, "configured" if keys else "unchanged", keys)
+
+
+def _refuse(wrong: Sequence[Difference]) -> None:
+    for topic, what, expected, found in wrong:
+        if what == "partitions":
+            raise TopicsError(
+                f"{topic} has {found} partitions, expected {expected}. The number can't change, because it "
+                f"decides where each row lives: continue with --partitions {found}, or delete the topics and "
+                "the workers' data directories and start over"
+            )
+        if what == "replication":
+            raise TopicsError(
+                f"{topic} has {found} replicas, expected {expected}: continue with --replication {found}, or "
+                "move its partitions with Kafka's kafka-reassign-partitions.sh"
+            )

@@ -1,1 +1,0 @@
-"""The web: asking for pages and reading them."""
