@@ -19,6 +19,7 @@ from agents.learn.rows import LearnRow
 from agents.learn.store import FeatureStore
 from agents.learn.telling import Telling
 from models.interest.features import BASE, PAGE_WORD
+from models.ledger import INT32
 from streams.inbox import Codec, Shard
 from streams.records import Count, Decoder, Interests
 from streams.settings import LearnSettings
@@ -88,7 +89,8 @@ def listen(pages_a_second: int) -> None:
         holds = rng.random((number, 2)) < 0.05
         for page, (first, second) in zip(words, holds.tolist(), strict=True):
             names = {f"{PAGE_WORD}{word}" for word in page.tolist()}
-            store.add(Count((BASE, *names), {"one": first, "two": second}))
+            times = np.ones(1 + len(names), INT32).tobytes()
+            store.add(Count((BASE, *names), {"one": first, "two": second}, times))
         shard.begin(step)
         memory.put(shard.close_group().rows)
         shard.landed()

@@ -1,8 +1,7 @@
 """The ledger: how many judged pages had each feature, and how many of these satisfied each predicate."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +10,8 @@ from models.verdict import Verdict
 
 #: Places of features in the arrays.
 Slots = npt.NDArray[np.intp]
+#: How often a verdict is counted, under each of some features.
+Numbers = npt.NDArray[np.int32]
 #: Counts, a row a predicate and a column a feature.
 Counts = npt.NDArray[np.int32]
 
@@ -20,20 +21,23 @@ INT32 = np.dtype("<i4")
 _LEAST = 1024
 
 
-class Counted(Protocol):
-    """A verdict that is counted ``times`` over under each of ``features``; taken back, where negative."""
+class Change(NamedTuple):
+    """A verdict counted under distinct ``features``, under each so often as ``times`` says.
 
-    @property
-    def features(self) -> Sequence[str]:
-        """The features, each once."""
+    Taken back, where that is negative.
+    """
 
-    @property
-    def verdict(self) -> Verdict:
-        """Which predicates hold, and which do not."""
+    features: Sequence[str]
+    verdict: Verdict
+    times: Numbers
 
-    @property
-    def times(self) -> int:
-        """How often."""
+    @classmethod
+    def of_bytes(cls, features: Sequence[str], verdict: Verdict, times: bytes) -> "Change":
+        """Return a change whose ``times`` are `INT32` bytes; `ValueError` for one that can't be counted."""
+        numbers = np.frombuffer(times, INT32)
+        if len(numbers) != len(features) or len(set(features)) != len(features):
+            raise ValueError(f"{len(numbers)} numbers of {len(features)} features, expected one of each, once")
+        return cls(features, verdict, numbers)
 
 
 class Cells(NamedTuple):
@@ -70,13 +74,11 @@ class Ledger:
     """For each feature E and predicate C the pages n(E) and the hits n(C and E), in arrays.
 
     Counts are a commutative group: they add up in any order, and are taken back by counting the same verdict
-    with negative ``times``. A feature has a *slot*, its column in the arrays, until it is forgotten.
+    with negative times. A feature has a *slot*, its column in the arrays, until it is forgotten.
 
-    >>> from collections import namedtuple
-    >>> Count = namedtuple("Count", "features verdict times")
     >>> ledger = Ledger()
-    >>> changed = ledger.count([Count(["w:ski", "t:alps"], {"sports": True}, 1)])
-    >>> changed = ledger.count([Count(["w:ski"], {"sports": False}, 2)])
+    >>> changed = ledger.count([Change(["w:ski", "t:alps"], {"sports": True}, np.array([1, 1]))])
+    >>> changed = ledger.count([Change(["w:ski"], {"sports": False}, np.array([2]))])
     >>> ledger.get("w:ski", "sports"), ledger.get("t:alps", "sports"), ledger.get("w:sea", "sports")
     ((3, 1), (1, 1), (0, 0))
     """
@@ -114,26 +116,27 @@ class Ledger:
 
     # counts
 
-    def count(self, counted: Iterable[Counted], times: int = 1) -> Slots:
-        """Add verdicts, all of them ``times`` over; return the slots that changed, each once."""
-        found = [each for each in counted if each.features]
-        if not found:
-            return np.zeros(0, np.intp)
-        slots = self.slots_of(chain.from_iterable(each.features for each in found))
-        lengths = [len(each.features) for each in found]
-        for predicate in dict.fromkeys(chain.from_iterable(each.verdict for each in found)):
-            row = self._row(predicate)
-            pages = np.array([each.times * (predicate in each.verdict) for each in found], np.int32) * times
-            holds = np.array([each.verdict.get(predicate, False) for each in found])
-            np.add.at(self._pages[row], slots, pages.repeat(lengths))
-            np.add.at(self._hits[row], slots, (pages * holds).repeat(lengths))
-        return np.unique(slots)
+    def count(self, changes: Iterable[Change]) -> Slots:
+        """Count verdicts; return the slots that changed, each once."""
+        changed = [np.zeros(0, np.intp)]
+        for features, verdict, times in changes:
+            slots = self.slots_of(features)
+            self.add(slots, verdict, times)
+            changed.append(slots)
+        return np.unique(np.concatenate(changed))
 
-    def put(self, cells: Cells) -> Slots:
-        """Set the counts of distinct features; under other predicates they are 0. Return their slots."""
-        slots = self.slots_of(name for name in cells.names if name is not None)
-        self._set(slots, cells)
-        return slots
+    def add(self, slots: Slots, verdict: Verdict, times: Numbers) -> None:
+        """Count a verdict in distinct slots, in each so often as ``times`` says."""
+        rows = np.array([self._row(predicate) for predicate in verdict], np.intp)
+        self._pages[rows[:, None], slots] += times
+        self._hits[rows[list(verdict.values())][:, None], slots] += times
+
+    def put(self, slots: Slots, cells: Cells) -> None:
+        """Set the counts in some slots; under other predicates than those of ``cells`` they are 0."""
+        rows = [self._row(predicate) for predicate in cells.predicates]
+        self._pages[:, slots] = self._hits[:, slots] = 0
+        for row, pages, hits in zip(rows, cells.pages, cells.hits, strict=True):
+            self._pages[row, slots], self._hits[row, slots] = pages, hits
 
     def floor(self, slots: Slots) -> None:
         """Raise counts below zero to it, and bound hits by pages: what was forgotten may be taken back."""
@@ -204,18 +207,12 @@ class Ledger:
         names += [None] * (int(slots.max(initial=-1)) + 1 - len(names))
         for slot, name in zip(slots.tolist(), cells.names, strict=True):
             names[slot] = name
-        self._set(slots, cells)
+        self.put(slots, cells)
 
     def restored(self) -> None:
         """Take up the names that were restored."""
         self._slots = {name: slot for slot, name in enumerate(self._names) if name is not None}
         self._free = [slot for slot, name in enumerate(self._names) if name is None]
-
-    def _set(self, slots: Slots, cells: Cells) -> None:
-        rows = [self._row(predicate) for predicate in cells.predicates]
-        self._pages[:, slots] = self._hits[:, slots] = 0
-        for row, pages, hits in zip(rows, cells.pages, cells.hits, strict=True):
-            self._pages[row, slots], self._hits[row, slots] = pages, hits
 
     def _allot(self, name: str) -> int:
         if self._free:

@@ -363,12 +363,15 @@ Sighting: TypeAlias = (
 )
 
 
-class Count(msgspec.Struct, array_like=True, frozen=True, tag="count"):
-    """A verdict counted ``times`` over (taken back, where negative) under each of ``features``."""
+class Count(msgspec.Struct, array_like=True, frozen=True, tag="counts"):
+    """A verdict counted under distinct ``features``, under each so often as ``times`` says.
+
+    That is int32, little-endian, a number a feature; what is negative is taken back.
+    """
 
     features: tuple[str, ...]
     verdict: Verdict
-    times: Whole = 1
+    times: bytes
 
 
 class Label(msgspec.Struct, array_like=True, frozen=True, tag="label"):

@@ -113,7 +113,9 @@ class Book:
 
     def absorb(self, shard: FrontierShard, sighting: Any) -> None:
         """Change rows and emit evidence for one sighting."""
+        self.evidence.begin()
         self._absorbers[type(sighting)](shard, sighting)
+        self.evidence.emit(shard)
         if self._depths is not None:
             self._depths.absorb(shard, sighting)
 
@@ -171,7 +173,7 @@ class Book:
         self._pages.count_verdict(shard, verdict)
         features = self._lessons.own(row.url, page.words, page.subject, page.pattern)
         features |= self._links.features(shard, row) | self._crowd.features(shard, row)
-        self.evidence.count(shard, {BASE} if row.silent else features, verdict)
+        self.evidence.count({BASE} if row.silent else features, verdict)
         self._links.judged(shard, row, verdict)
         self._crowd.judged(shard, row, verdict, page.words)
 

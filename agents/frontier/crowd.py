@@ -52,7 +52,7 @@ class Crowd:
         """Count what changed in what the crowd says of a judged page."""
         if row.verdict is not None and not row.silent:
             after = self.features(shard, row)
-            self._evidence.change(shard, row.verdict, after - before, before - after)
+            self._evidence.change(row.verdict, after - before, before - after)
 
     # accesses
 

@@ -14,11 +14,12 @@ import numpy as np
 from agents.frontier.evidence import OwnCount
 from agents.frontier.scorer import Scorer
 from agents.learn.rows import always_kept
-from models.ledger import Cells, Ledger, Slots
-from streams.records import Count, Interests
+from models.ledger import Cells, Ledger, Numbers, Slots
+from models.verdict import Verdict
+from streams.records import Interests
 
 #: Counts kept for each partition of the learner at most, should it tell nothing: about a thousand pages'.
-MOST_OWN = 20_000
+MOST_OWN = 2_000
 #: Share of the features that is forgotten at once when there are too many.
 FORGOTTEN = 0.1
 
@@ -32,7 +33,9 @@ class _Own(NamedTuple):
 
     source: str
     origin: Origin
-    fact: Count
+    slots: Slots
+    verdict: Verdict
+    times: Numbers
 
 
 class FrontierLedger:
@@ -52,13 +55,16 @@ class FrontierLedger:
 
     def count(self, source: str, counted: Sequence[OwnCount]) -> None:
         """Count verdicts that are on their way to the learners, as facts of ``source``."""
-        fresh = []
-        for partition, origin, fact in counted:
+        changed = [np.zeros(0, np.intp)]
+        for partition, origin, (features, verdict, times) in counted:
             told = self._origins.get(partition, {}).get(source, _BEFORE_ALL)
             if origin > told:  # after a crash it may have been told before it is emitted again
-                fresh.append(fact)
-                self._own.setdefault(partition, deque(maxlen=MOST_OWN)).append(_Own(source, origin, fact))
-        self._changed(self._ledger.count(fresh))
+                slots = self._ledger.slots_of(features)
+                self._ledger.add(slots, verdict, times)
+                own = self._own.setdefault(partition, deque(maxlen=MOST_OWN))
+                own.append(_Own(source, origin, slots, verdict, times))
+                changed.append(slots)
+        self._changed(np.unique(np.concatenate(changed)))
 
     def hear(self, told: Interests) -> None:
         """Take in what a learner tells; `ValueError` where its counts are not as many as its names.
@@ -88,15 +94,21 @@ class FrontierLedger:
         self._ledger.add_predicates(told.predicates)
         slots = self._ledger.slots_of(told.names)
         before = self._ledger.take(slots)
-        # Taken back, so that what is told stands alone, and counted again.
-        since = [each.fact for each in left]
-        self._ledger.count(since, -1)
-        self._ledger.put(cells)
-        self._ledger.count(since)
+        self._ledger.put(slots, cells)
+        self._count_again(left, slots)
         after = self._ledger.take(slots)
         # What a worker alone has counted is told as it knows it.
         moved = ((before.pages != after.pages) | (before.hits != after.hits)).any(axis=0)
         self._changed(slots[moved])
+
+    def _count_again(self, own: Sequence[_Own], slots: Slots) -> None:
+        """Count own verdicts on top of what was told, in the slots that were."""
+        told = np.zeros(self._ledger.size, bool)
+        told[slots] = True
+        for each in own:
+            among = told[each.slots]
+            if among.any():
+                self._ledger.add(each.slots[among], each.verdict, each.times[among])
 
     def tell_all(self) -> None:
         """Have the scorer learn all counts: it has a predicate more."""
@@ -110,7 +122,15 @@ class FrontierLedger:
             self._forget(excess + int(self._limit * FORGOTTEN))
 
     def _forget(self, number: int) -> None:
-        _, gone = self._ledger.forget_rarest(number, always_kept)
+        slots, gone = self._ledger.forget_rarest(number, always_kept)
+        for partition, own in self._own.items():
+            self._own[partition] = deque((_without(each, slots) for each in own), maxlen=MOST_OWN)
         predicates = self._ledger.predicates
         nothing = np.zeros((len(predicates), len(gone)), np.int32)
         self._scorer.learn(Cells(predicates, tuple(gone), nothing, nothing))
+
+
+def _without(own: _Own, slots: Slots) -> _Own:
+    """Return a count without some slots, which may soon be another feature's."""
+    left = ~np.isin(own.slots, slots)
+    return own._replace(slots=own.slots[left], times=own.times[left])

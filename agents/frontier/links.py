@@ -79,7 +79,7 @@ class Links:
         self._pages.keep(shard, key, row)
         if row.verdict is not None:
             if self._lessons.counts_links and not row.silent:
-                self._evidence.count(shard, link_features(sighting.verdict), row.verdict)
+                self._evidence.count(link_features(sighting.verdict), row.verdict)
             self._correct(shard, before, row, page, row.verdict)
             self._register(shard, sighting.page, parent, page, row.verdict)
         return row
@@ -99,7 +99,7 @@ class Links:
                 _count_link(row, verdict)
                 self._pages.keep(shard, PAGE_PREFIX + page, row)
                 if row.verdict is not None and not row.silent and self._lessons.counts_links:
-                    self._evidence.count(shard, link_features(verdict), row.verdict)
+                    self._evidence.count(link_features(verdict), row.verdict)
 
     def _correct(
         self, shard: FrontierShard, before: list[bytes], row: PageRow, page: bytes, verdict: Verdict
@@ -109,7 +109,7 @@ class Links:
         if row.parents[:most] == before[:most] or row.silent:
             return
         old, new = self._found(shard, before, page), self._found(shard, row.parents, page)
-        self._evidence.change(shard, verdict, *self._lessons.change_of_links(old, new))
+        self._evidence.change(verdict, *self._lessons.change_of_links(old, new))
 
     def _found(self, shard: FrontierShard, parents: list[bytes], page: bytes) -> list[LinkFrom]:
         """Return those of a page's kept in-links that count."""
@@ -130,8 +130,8 @@ class Links:
         """Count the links to a judged page, and note its verdict with the pages that link to it."""
         if self._lessons.counts_links and not row.silent:
             for predicate, (links, satisfying) in row.links.items():
-                self._evidence.count(shard, (link(predicate, True),), verdict, satisfying)
-                self._evidence.count(shard, (link(predicate, False),), verdict, links - satisfying)
+                self._evidence.count((link(predicate, True),), verdict, satisfying)
+                self._evidence.count((link(predicate, False),), verdict, links - satisfying)
         page = identifier(row.url)
         near: set[bytes] = set()
         for name in row.parents:

@@ -21,7 +21,7 @@ from agents.learn.rows import (
     segment_key,
 )
 from models.interest.features import BASE
-from models.ledger import INT32, Ledger, Slots
+from models.ledger import INT32, Change, Ledger, Slots
 from streams.configuration import ConfigurationError
 from streams.inbox import Shard
 from streams.records import Count
@@ -54,7 +54,7 @@ class FeatureStore:
         self._rounds = _rounds(blocks, segments, self.ledger.size)
         self._shard = shard
         self._limit = limit
-        self._open: list[Count] = []
+        self._open: list[Change] = []
         self._written: list[bytes] = []
         self._changed: list[Slots] = [np.arange(self.ledger.size)]
         self._gone: list[str] = []
@@ -63,10 +63,12 @@ class FeatureStore:
         shard.closing = self._close_group
 
     def add(self, count: Count) -> None:
-        """Take in one count of features; `ValueError` for one that counts too much at once."""
-        if abs(count.times) > MOST_TIMES:
-            raise ValueError(f"a verdict counted {count.times} times, expected {MOST_TIMES} at most")
-        self._open.append(count)
+        """Take in one count of features; `ValueError` for one that is none, or counts too much at once."""
+        change = Change.of_bytes(count.features, count.verdict, count.times)
+        most, least = change.times.max(initial=0), change.times.min(initial=0)
+        if most > MOST_TIMES or least < -MOST_TIMES:
+            raise ValueError(f"a verdict counted {most} or {least} times, expected {MOST_TIMES} at most")
+        self._open.append(change)
 
     def undo(self) -> None:
         """Forget what the open group has taken in."""
@@ -105,8 +107,8 @@ class FeatureStore:
 
     def _close_group(self) -> None:
         self._note_mark()
-        counts, self._open = self._open, []
-        changed = self.ledger.count(counts)
+        changes, self._open = self._open, []
+        changed = self.ledger.count(changes)
         if not len(changed):
             return
         self.ledger.floor(changed)

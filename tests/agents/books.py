@@ -18,6 +18,7 @@ from streams.records import (
 )
 from streams.settings import FrontierSettings, NewsSettings, Policy
 from streams.topics import EVIDENCE
+from tests.agents.cells import add
 from tests.agents.shards import emitted
 
 YES: Verdict = {"p": True}
@@ -57,7 +58,7 @@ def counted(messages: Iterable[Message]) -> Counts:
     counts = Counts()
     for _, fact in emitted(messages, EVIDENCE):
         if isinstance(fact, Count):
-            counts.add(fact.features, fact.verdict, fact.times)
+            add(counts, fact)
     return counts
 
 

@@ -1,11 +1,15 @@
-"""Counts as learners tell them, for tests of who hears of them."""
+"""Counts as frontiers and learners tell them, for tests of who hears of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from models.counts import Counts
-from models.ledger import Cells
+from models.ledger import INT32, Cells, Change
+from models.verdict import Verdict
+from streams.records import Count
 
 
 def a_cells(counts: Mapping[str, Mapping[str, tuple[int, int]]]) -> Cells:
@@ -23,3 +27,33 @@ def cells_of(counts: Counts) -> dict[str, dict[str, tuple[int, int]]]:
     for feature, predicate, pages, hits in counts.items():
         cells.setdefault(feature, {})[predicate] = (pages, hits)
     return cells
+
+
+def a_count(features: Iterable[str], verdict: Verdict, times: int | Sequence[int] = 1) -> Count:
+    """Return a verdict counted under features, under all of them so often, or under each as ``times`` says."""
+    names = tuple(features)
+    numbers = np.full(len(names), times, INT32) if isinstance(times, int) else np.array(times, INT32)
+    return Count(names, verdict, numbers.tobytes())
+
+
+def add(counts: Counts, count: Count) -> None:
+    """Count what a frontier tells."""
+    for feature, times in zip(count.features, np.frombuffer(count.times, INT32).tolist(), strict=True):
+        counts.add([feature], count.verdict, times)
+
+
+def taken_back(count: Count) -> Count:
+    """Return what takes a count back."""
+    return a_count(count.features, count.verdict, (-np.frombuffer(count.times, INT32)).tolist())
+
+
+def a_change(count: Count) -> Change:
+    """Return a count as ledgers take it."""
+    return Change.of_bytes(count.features, count.verdict, count.times)
+
+
+def counts_of(names: Sequence[str], times: SearchStrategy[int], *, least: int = 0) -> SearchStrategy[Count]:
+    """Return counts of some of ``names``, ``least`` of them at least, under some of the predicates p and q."""
+    verdicts = st.dictionaries(st.sampled_from("pq"), st.booleans(), min_size=1)
+    features = st.dictionaries(st.sampled_from(names), times, min_size=least, max_size=4)
+    return st.builds(lambda found, verdict: a_count(found, verdict, list(found.values())), features, verdicts)

@@ -20,6 +20,7 @@ from streams.inbox import Shard
 from streams.records import Access, Count, Judged, Label, Linked, Rejudged, Relinked
 from streams.settings import Settings
 from streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, partition_of
+from tests.agents.cells import add
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
 
 EVIDENCE_PARTITIONS = 2
@@ -143,7 +144,7 @@ class Pipeline:
         if isinstance(evidence, Label):
             self.labels.append(evidence)
         else:
-            self.counts.add(evidence.features, evidence.verdict, evidence.times)
+            add(self.counts, evidence)
 
     def candidates(self) -> Iterator[tuple[FrontierShard, PageRow]]:
         """Yield the pages that are known and not judged."""

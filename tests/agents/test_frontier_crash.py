@@ -21,6 +21,7 @@ from streams.inbox import Shard
 from streams.outbox import Message, Outbox
 from streams.records import AccessPack, Decoder, EvidencePack, Judged, Label, Pack, SightingPack
 from streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, partition_of
+from tests.agents.cells import add
 from tests.agents.pipeline import (
     EVIDENCE_PARTITIONS,
     TIGHT,
@@ -173,7 +174,7 @@ class Crashing:
                     if isinstance(fact, Label):
                         labels.append(fact)
                     else:
-                        counts.add(fact.features, fact.verdict, fact.times)
+                        add(counts, fact)
         return counts, labels
 
 

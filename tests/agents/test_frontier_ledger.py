@@ -24,16 +24,11 @@ from streams.outbox import Message
 from streams.records import Count, Decoder, Interests, Pack
 from streams.settings import LearnSettings
 from streams.topics import EVIDENCE
-from tests.agents.cells import cells_of
+from tests.agents.cells import a_change, a_count, add, cells_of, counts_of
 from tests.agents.shards import Disk, disk, write
 
 WORKERS = 3
-FACTS = st.builds(
-    Count,
-    st.lists(st.sampled_from(["", "w:a", "w:b", "t:a", "l:p:1"]), unique=True, min_size=1).map(tuple),
-    st.dictionaries(st.sampled_from("pq"), st.booleans(), min_size=1),
-    st.sampled_from([1, 1, 2, -1]),
-)
+FACTS = counts_of(["", "w:a", "w:b", "t:a", "l:p:1"], st.sampled_from([1, 1, 2, -1]), least=1)
 
 
 class Learns:
@@ -83,8 +78,9 @@ class Crawl:
     def judge(self, worker: int, facts: Sequence[Count], *, told_first: bool) -> None:
         """Have a frontier count facts: they are in ``evidence`` before its group is safe."""
         self.offsets[worker] += 1
-        own = [OwnCount(0, (self.offsets[worker], place), fact) for place, fact in enumerate(facts)]
-        self.evidence += [(f"sightings/{worker}", origin, fact) for _, origin, fact in own]
+        origins = [(self.offsets[worker], place) for place in range(len(facts))]
+        own = [OwnCount(0, origin, a_change(fact)) for origin, fact in zip(origins, facts, strict=True)]
+        self.evidence += [(f"sightings/{worker}", *each) for each in zip(origins, facts, strict=True)]
         if told_first:
             self.learn(len(self.evidence))
             self.commit()
@@ -129,7 +125,7 @@ class Crawl:
         """Return all that was judged."""
         counts = Counts()
         for _, _, fact in self.evidence:
-            counts.add(fact.features, fact.verdict, fact.times)
+            add(counts, fact)
         return cells_of(counts)
 
 
@@ -156,7 +152,7 @@ def test_each_frontier_knows_every_count_once_whatever_is_lost_on_the_way(rows: 
         worker = random.randrange(WORKERS)
         if step < 0.4:
             facts = [
-                Count((BASE, *random.sample(names, 5)), {"p": random.random() < 0.3, "q": False})
+                a_count((BASE, *random.sample(names, 5)), {"p": random.random() < 0.3, "q": False})
                 for _ in range(random.randint(1, 3))
             ]
             crawl.judge(worker, facts, told_first=random.random() < 0.2)
@@ -187,9 +183,9 @@ def test_one_worker_alone_knows_every_count_at_once_and_needs_no_answer() -> Non
     ledger, learns = a_ledger()
     expected = Counts()
     for number in range(50):
-        fact = Count((BASE, f"w:{number % 7}"), {"p": number % 3 == 0})
+        fact = a_count((BASE, f"w:{number % 7}"), {"p": number % 3 == 0})
         expected.add(fact.features, fact.verdict)
-        ledger.count("sightings/0", [OwnCount(number % 2, (number, 0), fact)])
+        ledger.count("sightings/0", [OwnCount(number % 2, (number, 0), a_change(fact))])
         assert learns.known() == cells_of(expected)
 
 
@@ -199,10 +195,10 @@ def test_what_the_learner_tells_of_a_frontiers_own_verdicts_is_not_counted_again
     facts: list[Count], told: int
 ) -> None:
     ledger, learns = a_ledger()
-    ledger.count("sightings/0", [OwnCount(0, (number, 0), fact) for number, fact in enumerate(facts)])
+    ledger.count("sightings/0", [OwnCount(0, (number, 0), a_change(fact)) for number, fact in enumerate(facts)])
     before = learns.known()
     counted = Ledger()
-    cells = counted.take(counted.count(facts[:told]))
+    cells = counted.take(counted.count(map(a_change, facts[:told])))
     pages, hits = cells.as_bytes()
     names = tuple(name for name in cells.names if name is not None)
     origins = {"sightings/0": (told - 1, 0)} if told else {}
@@ -224,9 +220,9 @@ def test_what_is_significant_to_one_worker_is_what_is_significant(seed: int) -> 
     counts = Counts()
     for number in range(400):
         words = random.sample(sorted(rates), 4)
-        fact = Count((BASE, *map(word, words)), {"p": random.random() < max(rates[name] for name in words)})
+        fact = a_count((BASE, *map(word, words)), {"p": random.random() < max(rates[name] for name in words)})
         counts.add(fact.features, fact.verdict)
-        ledger.count("sightings/0", [OwnCount(0, (number, 0), fact)])
+        ledger.count("sightings/0", [OwnCount(0, (number, 0), a_change(fact))])
         base = Base(*counts.get(BASE, "p"))
         logs = {name: significant_log(*counts.get(word(name), "p"), base) for name in rates}
         assert scorer.weights("p").words.logs == {name: log for name, log in logs.items() if log}
@@ -235,17 +231,17 @@ def test_what_is_significant_to_one_worker_is_what_is_significant(seed: int) -> 
 def test_beyond_the_limit_the_rarest_are_forgotten_and_the_few_are_kept() -> None:
     ledger, learns = a_ledger(limit=10)
     for number in range(30):
-        fact = Count((BASE, "w:often", f"w:{number}"), {"p": True})
-        ledger.count("sightings/0", [OwnCount(0, (number, 0), fact)])
+        fact = a_count((BASE, "w:often", f"w:{number}"), {"p": True})
+        ledger.count("sightings/0", [OwnCount(0, (number, 0), a_change(fact))])
     assert {BASE, "w:often"} < learns.known().keys()
     assert len(learns.known()) <= 10
 
 
 def test_of_a_learner_that_tells_nothing_no_more_than_so_many_counts_wait() -> None:
     ledger, _ = a_ledger()
-    fact = Count(("w:a",), {"p": True})
+    fact = a_count(("w:a",), {"p": True})
     for number in range(3):
-        own = [OwnCount(0, (number, place), fact) for place in range(MOST_OWN // 2)]
+        own = [OwnCount(0, (number, place), a_change(fact)) for place in range(MOST_OWN // 2)]
         ledger.count("sightings/0", own)
     assert len(ledger._own[0]) == MOST_OWN
 
@@ -254,6 +250,6 @@ def test_what_a_topic_keeps_of_what_was_told_is_bounded_however_long_a_crawl_is(
     crawl = Crawl(rows)
     names = tuple(f"w:{number}" for number in range(100))
     for number in range(300):
-        crawl.judge(0, [Count(names, {"p": number % 2 == 0})], told_first=True)
+        crawl.judge(0, [a_count(names, {"p": number % 2 == 0})], told_first=True)
     assert len(crawl.topic) > 300
     assert len(crawl.compacted()) < 70

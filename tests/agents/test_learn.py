@@ -30,7 +30,7 @@ from streams.records import Count, Decoder, Interests, Label, Pack
 from streams.settings import Settings
 from streams.topics import EVIDENCE, INTERESTS
 from streams.transport.publisher import JournalPublisher
-from tests.agents.cells import cells_of
+from tests.agents.cells import a_count, add, cells_of, counts_of, taken_back
 from tests.agents.shards import Disk, a_runtime, disk, put, take_in, write
 
 
@@ -78,31 +78,24 @@ def clear(shard: LearnShard) -> None:
 
 
 def seen(pages: int, *features: str, hit: bool = False) -> list[Count]:
-    return [Count(features, {"p": hit})] * pages
+    return [a_count(features, {"p": hit})] * pages
 
 
 # counting
 
-FACTS = st.builds(
-    Count,
-    st.lists(st.sampled_from(["", "w:a", "w:b", "t:a", "l:p:1"]), unique=True, max_size=4).map(tuple),
-    st.dictionaries(st.sampled_from("pq"), st.booleans(), min_size=1),
-    st.integers(1, 3),
-)
+FACTS = counts_of(["", "w:a", "w:b", "t:a", "l:p:1"], st.integers(1, 3))
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(
     facts=st.lists(FACTS, max_size=20),
-    taken_back=st.lists(st.integers(0, 19), unique=True),
+    back=st.lists(st.integers(0, 19), unique=True),
     restarts=st.sets(st.integers(0, 40)),
 )
 def test_the_counts_of_any_evidence_are_exact_in_any_groups_and_after_any_restart(
-    one_disk: Disk, facts: list[Count], taken_back: list[int], restarts: set[int]
+    one_disk: Disk, facts: list[Count], back: list[int], restarts: set[int]
 ) -> None:
-    evidence = facts + [
-        Count(facts[n].features, facts[n].verdict, -facts[n].times) for n in taken_back if n < len(facts)
-    ]
+    evidence = facts + [taken_back(facts[n]) for n in back if n < len(facts)]
     clear(a_shard(one_disk))
     learner = Counting(a_shard(one_disk))
     for number in range(0, len(evidence), 2):
@@ -111,7 +104,7 @@ def test_the_counts_of_any_evidence_are_exact_in_any_groups_and_after_any_restar
             learner = Counting(a_shard(one_disk))
     expected = Counts()
     for fact in evidence:
-        expected.add(fact.features, fact.verdict, fact.times)
+        add(expected, fact)
     assert learner.cells() == cells_of(expected)
     again = Counting(a_shard(one_disk))
     assert again.cells() == cells_of(expected)
@@ -125,7 +118,7 @@ def test_rows_are_bounded_by_what_is_counted_however_long_a_crawl_is(rows: Disk,
     learner, expected, written = Counting(a_shard(rows)), Counts(), 0
     for number in range(300):
         some = tuple(random.sample(names, random.choice([1, 30, 200])))
-        fact = Count(some, {"p": random.random() < 0.3, "q": False})
+        fact = a_count(some, {"p": random.random() < 0.3, "q": False})
         expected.add(fact.features, fact.verdict)
         learner.add(fact)
         written += len(some)
@@ -144,9 +137,21 @@ def test_what_an_earlier_release_wrote_is_refused_with_a_sentence(rows: Disk) ->
         FeatureStore(a_shard(rows), 10)
 
 
-def test_a_fact_that_counts_too_much_at_once_is_none(rows: Disk) -> None:
+@pytest.mark.parametrize("times", [2**24 + 1, -(2**24) - 1, 2**31 - 1, -(2**31)])
+def test_a_fact_that_counts_too_much_at_once_is_none(rows: Disk, times: int) -> None:
     with pytest.raises(ValueError, match="expected 16777216 at most"):
-        FeatureStore(a_shard(rows), 10).add(Count(("w:a",), {"p": True}, 2**31))
+        FeatureStore(a_shard(rows), 10).add(a_count(("w:a", "w:b"), {"p": True}, [1, times]))
+
+
+@pytest.mark.parametrize(
+    ("features", "times"),
+    [(("w:a",), b""), (("w:a",), b"\0" * 8), (("w:a",), b"\0"), (("w:a",) * 2, b"\0" * 8)],
+)
+def test_a_fact_with_other_than_one_number_a_feature_is_none(
+    rows: Disk, features: tuple[str, ...], times: bytes
+) -> None:
+    with pytest.raises(ValueError, match=r"one of each, once|buffer size"):
+        FeatureStore(a_shard(rows), 10).add(Count(features, {"p": True}, times))
 
 
 def test_how_many_pages_were_judged_is_told_before_all_else_and_nothing_waits_for_ever(rows: Disk) -> None:
@@ -206,7 +211,7 @@ def test_each_of_several_partitions_keeps_within_the_limit(rows: Disk) -> None:
     learners = [Counting(a_shard(rows, partition), 20) for partition in range(3)]
     for number in range(400):
         for learner in learners:
-            learner.add(Count((f"w:{number}",), {"p": False}))
+            learner.add(a_count((f"w:{number}",), {"p": False}))
     assert [learn_totals(learner.shard).features <= 20 for learner in learners] == [True] * 3
 
 
@@ -222,12 +227,12 @@ def test_what_is_taken_back_of_a_forgotten_feature_leaves_no_more_than_was_count
     for fact in facts:
         if open_facts and random.random() < 0.5:
             taken = open_facts.pop(random.randrange(len(open_facts)))
-            back = Count(taken.features, taken.verdict, -taken.times)
+            back = taken_back(taken)
         else:
             open_facts.append(fact)
             back = fact
         learner.add(back)
-        expected.add(back.features, back.verdict, back.times)
+        add(expected, back)
         if random.random() < 0.3:
             learner.store.ledger.forget_rarest(1, lambda name: name != "w:a")
         for name in "pq":
@@ -322,10 +327,10 @@ def test_a_combiner_learns_from_every_label_of_its_predicate_and_is_told(
 
 def test_what_changed_is_told_once(agent: LearnAgent, rows: Disk) -> None:
     shard = a_shard(rows)
-    take_in(shard, agent, Count((BASE, "p:ski"), {"p": True}), *labels(1))
+    take_in(shard, agent, a_count((BASE, "p:ski"), {"p": True}), *labels(1))
     write(shard)
     assert told_of(agent) == ({BASE, "p:ski"}, {"p"})
-    take_in(shard, agent, Count((BASE,), {"p": False}))
+    take_in(shard, agent, a_count((BASE,), {"p": False}))
     write(shard)
     assert told_of(agent) == ({BASE}, set())
     take_in(shard, agent, *labels(1))

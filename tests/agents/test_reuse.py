@@ -28,11 +28,11 @@ from models.ledger import INT32
 from models.lessons import lessons
 from models.reuse.learned import Combining, Learned
 from models.reuse.stored import State, pack, unpack
-from streams.records import Count, Decoder, EvidencePack, Interests, Label
+from streams.records import Decoder, EvidencePack, Interests, Label
 from streams.settings import LearnSettings, Settings
 from streams.topics import EVIDENCE, INTERESTS
 from streams.transport.publisher import JournalPublisher
-from tests.agents.cells import a_cells
+from tests.agents.cells import a_cells, a_count
 from tests.agents.commands import complaint, last_line, printed, running, scentline, wait_until
 from tests.agents.shards import Disk, a_runtime, disk, rows_of, take_in, write
 from tests.agents.test_archive import write as write_archive
@@ -189,7 +189,7 @@ def test_predicates_that_differ_are_pointed_out(tmp_path: Path, file: Path) -> N
 def test_what_was_inherited_is_told_once_and_again_after_a_restart(tmp_path: Path, rows: Disk) -> None:
     shard = rows.shard(LearnRow, EVIDENCE)
     with an_agent(tmp_path / "first") as agent:
-        take_in(shard, agent, Count(("k:ski", "k:new", BASE), {"ski": True}))
+        take_in(shard, agent, a_count(("k:ski", "k:new", BASE), {"ski": True}))
         write(shard)
         assert prior_of(told(agent)) == {}
         take_in(shard, agent, *(fact for _, fact in facts(STATE, 0.25)))

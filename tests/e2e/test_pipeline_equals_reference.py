@@ -14,7 +14,7 @@ from agents.crawl.run import run_crawl
 from agents.crawl.seeds import seeds_of_log
 from agents.frontier.keys import page_key
 from agents.frontier.ledger import FrontierLedger
-from agents.learn.rows import SEGMENT_PREFIX, CountsRow, LearnRow
+from agents.learn.rows import BLOCK_PREFIX, SEGMENT_PREFIX, CountsRow, LearnRow
 from agents.observe.logfile import LogFile
 from agents.observe.observer import Observer
 from agents.offline.process import ServerProcess
@@ -210,7 +210,8 @@ def test_the_audit_finds_what_was_changed_in_a_table_and_only_that(tmp_path: Pat
     crawl(settings, web.seeds(1), [])
     assert audit(settings).clean
     with table(settings.data, "interests", read_only=False) as [part]:
-        rows = [(key, msgspec.msgpack.decode(raw, type=LearnRow)) for key, raw in part.scan(SEGMENT_PREFIX)]
+        raws = [each for prefix in (BLOCK_PREFIX, SEGMENT_PREFIX) for each in part.scan(prefix)]
+        rows = [(key, msgspec.msgpack.decode(raw, type=LearnRow)) for key, raw in raws]
         counts = [(key, row) for key, row in rows if isinstance(row, CountsRow)]
         key, row = next((key, row) for key, row in reversed(counts) if BASE in row.names)
         one_more = row.cells.pages + np.array([[name == BASE for name in row.names]], INT32)

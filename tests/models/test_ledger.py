@@ -15,7 +15,7 @@ from models.interest.features import PAGE_WORD, PREFIX
 from models.interest.ratio import Base
 from models.learner.knowledge import Knowledge
 from models.learner.words import Vocabulary
-from models.ledger import Cells, Ledger
+from models.ledger import INT32, Cells, Change, Ledger
 from models.verdict import Verdict
 
 LAWS = settings(derandomize=True, deadline=None, max_examples=100)
@@ -29,6 +29,10 @@ class Fact(NamedTuple):
     features: tuple[str, ...]
     verdict: Verdict
     times: int = 1
+
+    @property
+    def change(self) -> Change:
+        return Change(self.features, self.verdict, np.full(len(self.features), self.times, INT32))
 
 
 class Counter(Protocol):
@@ -67,7 +71,7 @@ class InArrays:
         self.ledger = ledger or Ledger()
 
     def add(self, fact: Fact) -> None:
-        self.ledger.count([fact])
+        self.ledger.count([fact.change])
 
     def state(self) -> State:
         return {(name, predicate): (pages, hits) for name, predicate, pages, hits in self.ledger.items()}
@@ -202,13 +206,13 @@ def test_counts_are_those_of_plain_dictionaries(make: Callable[[], Counter], fac
 @given(facts=LISTS, other=LISTS)
 def test_two_ledgers_merge_by_their_counts(facts: list[Fact], other: list[Fact]) -> None:
     one, two = Ledger(), Ledger()
-    one.count(facts)
-    one.count(other)
-    two.count([*facts, *other])
+    one.count(fact.change for fact in facts)
+    one.count(fact.change for fact in other)
+    two.count(fact.change for fact in [*facts, *other])
     assert sorted(one.items()) == sorted(two.items())
-    two.count(other, -1)
+    two.count(fact._replace(times=-fact.times).change for fact in other)
     one = Ledger()
-    one.count(facts)
+    one.count(fact.change for fact in facts)
     assert sorted(one.items()) == sorted(two.items())
 
 
@@ -216,9 +220,9 @@ def test_two_ledgers_merge_by_their_counts(facts: list[Fact], other: list[Fact])
 @given(facts=LISTS, told=LISTS)
 def test_counts_that_are_set_are_those_and_no_others(facts: list[Fact], told: list[Fact]) -> None:
     ledger, other = Ledger(), Ledger()
-    ledger.count(facts)
-    slots = other.count(told)
-    ledger.put(other.take(slots))
+    ledger.count(fact.change for fact in facts)
+    cells = other.take(other.count(fact.change for fact in told))
+    ledger.put(ledger.slots_of([name for name in cells.names if name is not None]), cells)
     features = {name for fact in told for name in fact.features}
     for name in NAMES:
         for predicate in PREDICATES:
@@ -232,7 +236,7 @@ def test_the_rarest_are_forgotten_and_their_slots_are_used_again(
     facts: list[Fact], number: int, more: list[Fact]
 ) -> None:
     ledger = Ledger()
-    ledger.count(facts)
+    ledger.count(fact.change for fact in facts)
     pages = {name: max(ledger.get(name, each)[0] for each in PREDICATES) for name in NAMES if name in ledger}
     slots, gone = ledger.forget_rarest(number, lambda name: name == "")
     assert len(slots) == len(gone) == min(number, len(pages.keys() - {""}))
@@ -240,7 +244,7 @@ def test_the_rarest_are_forgotten_and_their_slots_are_used_again(
     assert max((pages[name] for name in gone), default=0) <= min(left, default=10**6)
     assert all(ledger.get(name, each) == (0, 0) for name in gone for each in PREDICATES)
     size = ledger.size
-    ledger.count(more)
+    ledger.count(fact.change for fact in more)
     assert ledger.size == max(size, len(ledger))
     assert InArrays(ledger).again().state() == InArrays(ledger).state()
 
@@ -258,6 +262,6 @@ def test_after_it_is_floored_no_count_is_below_zero_nor_are_there_more_hits_than
     facts: list[Fact],
 ) -> None:
     ledger = Ledger()
-    slots = ledger.count([fact._replace(times=(-1) ** place) for place, fact in enumerate(facts)])
+    slots = ledger.count(fact._replace(times=(-1) ** place).change for place, fact in enumerate(facts))
     ledger.floor(slots)
     assert all(0 <= hits <= pages for _, _, pages, hits in ledger.items())

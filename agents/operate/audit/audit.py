@@ -23,6 +23,7 @@ from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage, recount
 from models.interest.features import BASE
 from models.learner.semantic import page_subject
+from models.ledger import Change
 from models.lessons import lessons
 from models.patterns.ways import Ways
 from models.url import host
@@ -100,7 +101,8 @@ def _recounted(seen: Seen, quarantined: Quarantined, settings: Settings) -> Coun
     counts = recount(pages, policy, trace, settings.frontier.parents, linking.values())
     for fact in quarantined.facts(EVIDENCE.name):
         if isinstance(fact, Count):
-            counts.add(fact.features, fact.verdict, -fact.times)
+            for feature, times in _times(fact):
+                counts.add([feature], fact.verdict, -times)
     return counts
 
 
@@ -112,8 +114,17 @@ def _uncertain(quarantined: Quarantined) -> Counter[str]:
     found: Counter[str] = Counter()
     for fact in quarantined.facts(EVIDENCE.name):
         if isinstance(fact, Count):
-            found.update(dict.fromkeys(fact.features, abs(fact.times)))
+            found.update({feature: abs(times) for feature, times in _times(fact)})
     return found
+
+
+def _times(count: Count) -> Iterator[tuple[str, int]]:
+    """Yield each feature of a count that was quarantined, and how often it was to be counted."""
+    try:
+        change = Change.of_bytes(count.features, count.verdict, count.times)
+    except ValueError:
+        return  # a stranger's, that none would have counted
+    yield from zip(change.features, change.times.tolist(), strict=True)
 
 
 def judged_page(outcome: Outcome, meanings: bool) -> JudgedPage:

@@ -129,7 +129,7 @@ SIGHTED = (
     Clicked(url=URL, day=19_675, referrer="http://b.test/"),
 )  # fmt: skip
 TAUGHT = (
-    Count(features=("w:wort", "u:wiki"), verdict=VERDICT, times=-1),
+    Count(features=("w:wort", "u:wiki"), verdict=VERDICT, times=b"\1\0\0\0\xff\xff\xff\xff"),
     Label(predicate="news", inputs=(0.5, -2.0), holds=True, chosen="explored"),
     Prior(feature="w:wort", counts={"news": (12.5, 0.25)}),
     Start(
