@@ -109,7 +109,7 @@ def check(
 
     Prints what is missing or differs, and exits with status 1 if anything does.
     """
-    from agents.operate.topics.differences import check as run
+    from agents.operate.topics.create import check as run
 
     found = run(_settings(file, assignments, broker, partitions, replication))
     if as_json:

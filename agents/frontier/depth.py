@@ -14,8 +14,7 @@ from agents.frontier.pages import Pages
 from agents.frontier.rows import DepthRow, FrontierShard, PageRow, ParentRow
 from models.depth.growth import Growth
 from models.depth.place import FAR, Place
-from models.depth.site import ENOUGH
-from models.depth.stop import ENOUGH_PAGES, stop, why
+from models.depth.site import ENOUGH, ENOUGH_PAGES, stop, why
 from models.depth.visits import Visits
 from models.url import host
 from streams.records import Browsed, Failed, Inherited, Judged, Linked, Listed, Redirected, Seeded

@@ -28,7 +28,7 @@ from streams.records import (
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import OUTCOMES
-from streams.transport.reader import LogReader
+from streams.transport.log import LogReader
 
 PREDICATE_PREFIX = b"p"
 SEEN_PREFIX = b"s"

@@ -26,8 +26,8 @@ from streams.runtime import Runtime, every
 from streams.stateful import Stateful
 from streams.topics import HARVEST, HARVEST_PARTS, partition_of
 from streams.transport.journal import Record
+from streams.transport.log import LogReader
 from streams.transport.publisher import FencedError
-from streams.transport.reader import LogReader
 
 log = EventLog("harvest")
 

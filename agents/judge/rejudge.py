@@ -37,7 +37,7 @@ from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import OUTCOMES, PAGES, SIGHTINGS
 from streams.transport.layout import Entry
-from streams.transport.reader import LogReader
+from streams.transport.log import LogReader
 
 #: Pages judged before other work gets its turn.
 PAGES_AT_ONCE = 5

@@ -19,7 +19,7 @@ from agents.observe.agent import ObserveAgent
 from agents.observe.observer import Observer
 from agents.worker.part import Part
 from streams.runtime import Runtime
-from streams.transport.reader import LogReader
+from streams.transport.log import LogReader
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from streams.logging import EventLog
 from streams.settings import Settings
 from streams.stateful import Stateful
 from streams.topics import SIGHTINGS
-from streams.transport.log import Log
-from streams.transport.reader import LogReader
+from streams.transport.log import Log, LogReader
 
 #: Messages that may wait for the frontier in the same process, and seconds between two looks at them.
 BACKLOG = 50

@@ -4,13 +4,9 @@ from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from models.evaluate.baselines.backlink import Backlink
 from models.evaluate.baselines.best_first import BestFirst
-from models.evaluate.baselines.breadth_first import BreadthFirst
-from models.evaluate.baselines.chance import Chance
 from models.evaluate.baselines.link_classifier import LinkClassifier
-from models.evaluate.baselines.oracle import Oracle
-from models.evaluate.baselines.pagerank import PageRank
+from models.evaluate.baselines.simple import Backlink, BreadthFirst, Chance, Oracle, PageRank
 from models.evaluate.crawler import Crawler, Task
 from models.evaluate.learned import LearnedCrawler
 from models.evaluate.paper import PaperCrawler

@@ -29,7 +29,7 @@ def virtual_crawl(
 
     >>> from random import Random
     >>> from models.crowd.trace import Trace
-    >>> from models.evaluate.baselines.breadth_first import BreadthFirst
+    >>> from models.evaluate.baselines.simple import BreadthFirst
     >>> from models.evaluate.crawler import Task
     >>> from models.page import Link
     >>> pages = {"a": Page("a", links=(Link("b"), Link("gone"), Link("c"))), "b": Page("b"), "c": Page("c")}

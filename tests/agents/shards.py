@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from rocksdict import WriteBatch
 
-from agents.crawl.journal import open_journal
+from agents.crawl.connect import open_journal
 from streams.app import create_app
 from streams.inbox import Codec, Shard
 from streams.outbox import Message

@@ -19,7 +19,7 @@ from agents.lab.progress import Lines
 from agents.lab.spread import WorkerError, spread
 from agents.offline.synthetic.web import SyntheticWeb
 from models.crowd.trace import Step, Trace
-from models.evaluate.baselines.breadth_first import BreadthFirst
+from models.evaluate.baselines.simple import BreadthFirst
 from models.evaluate.crawler import Task
 from models.evaluate.policies import POLICIES
 from models.page import Link, Page

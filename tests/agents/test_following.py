@@ -12,9 +12,9 @@ import pytest
 import zstandard
 
 from agents.crawl import following
+from agents.crawl.connect import open_journal
 from agents.crawl.feeder import Feeder, nothing_waits
 from agents.crawl.following import Following, check_followed
-from agents.crawl.journal import open_journal
 from agents.observe.logfile import LogFile, LogFileError
 from agents.observe.observer import Observer
 from agents.observe.positions import read_positions

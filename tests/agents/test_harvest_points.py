@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents.crawl.journal import open_journal
+from agents.crawl.connect import open_journal
 from agents.harvest.stream import HarvestParts
 from agents.operate.inspect.record import harvest_points, read_point
 from models.harvest import Harvest

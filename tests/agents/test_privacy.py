@@ -14,7 +14,7 @@ import pytest
 import zstandard
 from rocksdict import Options, Rdict
 
-from agents.crawl.journal import open_journal
+from agents.crawl.connect import open_journal
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.operate.audit.audit import audit
@@ -250,7 +250,7 @@ def test_forgetting_that_is_interrupted_is_completed_before_anything_else(
         raise KeyboardInterrupt
 
     if step == "rewrite":  # the log is done, the tables are not
-        monkeypatch.setattr("agents.operate.privacy.rewrite.tables", killed)
+        monkeypatch.setattr("agents.operate.privacy.forget.tables", killed)
     else:
         monkeypatch.setattr(forgetting, step, killed)
     with pytest.raises(KeyboardInterrupt):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.crawl.journal import open_journal
+from agents.crawl.connect import open_journal
 from agents.frontier.learned import LearnedScorer
 from agents.frontier.ledger import FrontierLedger
 from agents.frontier.scoring import PaperScorer

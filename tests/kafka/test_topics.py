@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from kafka.admin import KafkaAdminClient
 
-from agents.operate.topics.create import TopicsError, create
-from agents.operate.topics.differences import Difference, check
+from agents.operate.topics.create import Difference, TopicsError, check, create
 from deploy.kafka.broker import free_port
 from streams.configuration import load
 from streams.settings import Settings

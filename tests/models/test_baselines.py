@@ -11,15 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.crowd.trace import Step, Trace
-from models.evaluate.baselines.backlink import Backlink
 from models.evaluate.baselines.best_first import BestFirst
 from models.evaluate.baselines.board import Board
-from models.evaluate.baselines.breadth_first import BreadthFirst
-from models.evaluate.baselines.chance import Chance
 from models.evaluate.baselines.heap import Heap
 from models.evaluate.baselines.link_classifier import LinkClassifier
-from models.evaluate.baselines.oracle import Oracle
-from models.evaluate.baselines.pagerank import PageRank
+from models.evaluate.baselines.simple import Backlink, BreadthFirst, Chance, Oracle, PageRank
 from models.evaluate.baselines.svm import fit, platt
 from models.evaluate.baselines.texts import Texts
 from models.evaluate.crawler import Crawler, Task

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.crowd.trace import Step, Trace
-from models.evaluate.baselines.breadth_first import BreadthFirst
-from models.evaluate.baselines.chance import Chance
+from models.evaluate.baselines.simple import BreadthFirst, Chance
 from models.evaluate.crawler import Choice, Task
 from models.evaluate.virtual import Fetched, virtual_crawl
 from models.page import Link, Page

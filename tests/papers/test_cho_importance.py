@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.ordering.anchors import AnchorSimilarity
-from models.ordering.backlinks import Backlinks
+from models.ordering.backlinks import Backlinks, Weighted
 from models.ordering.bounded import BoundedCounts
 from models.ordering.estimate import Crawled
 from models.ordering.graph import Graph
@@ -19,7 +19,6 @@ from models.ordering.location import Location
 from models.ordering.pagerank import pagerank
 from models.ordering.rank import Rank
 from models.ordering.similarity import Idf, Similarity
-from models.ordering.weighted import Weighted
 from tests.papers.ranks import dense
 
 EXACT = settings(derandomize=True, deadline=None)

@@ -13,7 +13,7 @@ from scipy.spatial.distance import jensenshannon
 
 from agents.lab.patterns.orderings import crawled, static
 from agents.lab.progress import Lines
-from models.evaluate.baselines.ranked import Ranked
+from models.evaluate.baselines.simple import Ranked
 from models.evaluate.virtual import virtual_crawl
 from models.page import Link, Page
 from models.patterns.build import Growth

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.crawl.journal import open_journal
+from agents.crawl.connect import open_journal
 from streams.handler import Handler
 from streams.inbox import MARK, Mark, Shard
 from streams.metrics.catalogue import DEAD_LETTERS as BURIED

@@ -18,8 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.crawl.connect import EmbeddedLog
-from agents.crawl.journal import open_journal
+from agents.crawl.connect import EmbeddedLog, open_journal
 from streams.app import create_app
 from streams.handler import Handler
 from streams.inbox import Codec, Shard, commit

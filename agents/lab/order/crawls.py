@@ -10,17 +10,15 @@ from agents.lab.order.web import IB, IF, IR, Web
 from agents.lab.progress import Progress
 from agents.lab.spread import spread
 from models.ordering.anchors import AnchorSimilarity
-from models.ordering.backlinks import Backlinks
+from models.ordering.backlinks import Backlinks, ForwardLinks, Weighted
 from models.ordering.buffer import limited_buffers
 from models.ordering.crawl import Heat, crawl
 from models.ordering.estimate import Estimate
-from models.ordering.forward_links import ForwardLinks
 from models.ordering.frontier import Frontier
 from models.ordering.graph import Ints
 from models.ordering.hot import Mentions, NearHot
 from models.ordering.location import Location
 from models.ordering.rank import Rank
-from models.ordering.weighted import Weighted
 
 
 def swept_rank() -> Rank[int]:

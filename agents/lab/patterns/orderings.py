@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from agents.lab.progress import Progress
-from models.evaluate.baselines.ranked import Ranked
+from models.evaluate.baselines.simple import Ranked
 from models.evaluate.virtual import virtual_crawl
 from models.ordering.pagerank import pagerank
 from models.page import Page

@@ -1,22 +1,26 @@
 """A request from the command line: to the crawl that runs, or, where none does, straight into its log.
 
-A crawl on Kafka is asked through its topics (`agents.operate.control.remote`).
+A crawl on Kafka is asked through its topics (`agents.operate.control.command`).
 """
 
+import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Literal
 
-from agents.crawl.connect import on_kafka
+from agents.crawl.connect import connect, on_kafka
 from agents.operate.control.messages import carry_out
 from agents.operate.control.requests import RefusedError, Request
 from agents.operate.control.spool import Spool
-from agents.operate.inspect.record import all_definitions
+from agents.operate.inspect.record import all_definitions, definitions_of
+from streams.outbox import Message
 from streams.records import PredicateDefinition
 from streams.settings import Settings
+from streams.topics import PREDICATES, SIGHTINGS
 from streams.transport.database import JournalInUseError
 from streams.transport.journal import Journal
+from streams.transport.kafka.admin import Admin, kept
 
 #: How often it is looked at whether a crawl is running, and how many seconds it is given each time.
 LOOKS, LOOK_SECONDS = 10, 1.0
@@ -32,7 +36,7 @@ def submit(settings: Settings, request: Request) -> Outcome:
     """
     if on_kafka(settings):
         # Imported when it is used: the embedded log has no use for a Kafka client.
-        from agents.operate.control.remote import carry_out_on_kafka
+        from agents.operate.control.command import carry_out_on_kafka
 
         carry_out_on_kafka(settings, request)
         return "done"
@@ -50,7 +54,7 @@ def submit(settings: Settings, request: Request) -> Outcome:
 def known_predicates(settings: Settings) -> dict[str, PredicateDefinition]:
     """Return the predicates that the crawl has had, by name; raises `JournalMissingError`."""
     if on_kafka(settings):
-        from agents.operate.control.remote import predicates_on_kafka
+        from agents.operate.control.command import predicates_on_kafka
 
         return predicates_on_kafka(settings)
     with Journal.open(settings.data / "journal", read_only=True) as journal:
@@ -76,3 +80,34 @@ def _carry_out(journal: Journal, spool: Spool, name: str) -> None:
     carried = carry_out(request, known, journal.partitions, None)
     journal.append_all(carried.messages, time.time())
     spool.done(name)
+
+
+def carry_out_on_kafka(settings: Settings, request: Request) -> None:
+    """Carry out a request; what it comes to is in the log when this returns.
+
+    Raises `RefusedError` where it can't be, and `streams.transport.kafka.connection.KafkaError`.
+    """
+    counts = _partitions(settings)
+    carried = carry_out(request, predicates_on_kafka(settings), counts.__getitem__, settings.judge)
+    asyncio.run(_send(settings, carried.messages))
+
+
+def predicates_on_kafka(settings: Settings) -> dict[str, PredicateDefinition]:
+    """Return the predicates that the crawl at the broker has had, by name."""
+    found = definitions_of(kept(settings, PREDICATES.name, 0))
+    return {definition.name: definition for definition in found}
+
+
+def _partitions(settings: Settings) -> dict[str, int]:
+    names = (PREDICATES.name, SIGHTINGS.name)
+    with Admin(settings) as admin:
+        found = admin.topics(names)
+    for name in names:
+        if name not in found:
+            raise RefusedError(f"there is no topic {name} at the broker; scentline topics create makes it")
+    return {name: topic.partitions for name, topic in found.items()}
+
+
+async def _send(settings: Settings, messages: Iterable[Message]) -> None:
+    async with connect(settings) as log:
+        await log.publisher.send_all(list(messages))

@@ -1,6 +1,7 @@
 """Why a URL was or was not fetched: its row, and what makes its priority for each predicate."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -15,17 +16,19 @@ from agents.frontier.rows import FrontierRow, FrontierShard, HubRow, PageRow, Sp
 from agents.frontier.scorer import Scorer, learned_scorer
 from agents.frontier.scoring import PaperScorer
 from agents.operate.inspect.learned import teach
-from agents.operate.inspect.record import definitions
-from agents.operate.inspect.shares import why_standing_back
+from agents.operate.inspect.record import definitions, entries
 from models.crowd.contributions import crowd_contributions
+from models.domain import owner
+from models.frontier.shares import LEAST, WINDOW
 from models.interest.linkage import Contribution, contributions, ordered
 from models.lessons import lessons
 from models.predicate import parse
 from models.traps.barren import space
 from models.url import host
 from streams.inbox import Codec, Shard
-from streams.settings import Settings
-from streams.topics import partition_of
+from streams.records import Decoder, FetchOrder, RecordError
+from streams.settings import FrontierSettings, Settings
+from streams.topics import FETCHES, partition_of
 from streams.transport.journal import Journal
 
 
@@ -168,3 +171,27 @@ def _by_learned(
         found.inputs[predicate] = sorted(parts, key=lambda part: -abs(part.adds))
         found.priorities[predicate] = scorer.priority(shard, found.row, predicate)
         found.expected[predicate] = scorer.expected(values, predicate)
+
+
+def why_standing_back(journal: Journal, url: str, settings: FrontierSettings) -> str:
+    """Return why a URL's owner stands back for others; empty where it does not, as far as names tell."""
+    orders = sorted(_latest(journal), key=lambda order: order.lease)[-WINDOW:]
+    own = owner(host(url))
+    of_owner = [order for order in orders if owner(host(order.url)) == own]
+    share = max(settings.domain_share, max((order.vouched or 0.0 for order in of_owner[-1:]), default=0.0))
+    if len(of_owner) <= share * max(LEAST, len(orders)):
+        return ""
+    return (
+        f"{own} had {len(of_owner)} of the latest {len(orders)} fetches; above {share:.0%} it is held back "
+        "for others worth at least a third as much (frontier.domain_share)"
+    )
+
+
+def _latest(journal: Journal) -> list[FetchOrder]:
+    decode, found = Decoder[FetchOrder](FetchOrder), []
+    for partition in range(journal.partitions(FETCHES.name)):
+        start = max(journal.start(FETCHES.name, partition), journal.end(FETCHES.name, partition) - WINDOW)
+        for entry in entries(journal, FETCHES.name, partition, start):
+            with suppress(RecordError):
+                found.append(decode(entry.value or b""))
+    return found

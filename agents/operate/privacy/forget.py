@@ -1,15 +1,98 @@
 """Forgetting one user of a data directory on which no crawl runs."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
-from agents.crawl.journal import open_journal
+from rocksdict import WriteBatch
+
+from agents.crawl.connect import open_journal
 from agents.observe.observer import Observer
+from agents.operate.inspect.record import entries
 from agents.operate.privacy.bounds import bounds_of
 from agents.operate.privacy.plan import Replacement, begin, choose, end, key_of, pending, pseudonym_of
-from agents.operate.privacy.rawlines import lines_of
-from agents.operate.privacy.rewrite import delete, purge, rewrite
 from streams.settings import Settings
+from streams.topics import PROXY_LOG
+from streams.transport.database import Database, TablePartition, open_writer
 from streams.transport.journal import Journal
+from streams.transport.layout import pack_offset, place
+
+#: Entries written at once.
+_BATCH = 1_000
+
+
+def lines_of(journal: Journal, observer: Observer, pseudonym: str, identity: str | None) -> Iterator[bytes]:
+    """Yield the keys in the journal's database of a user's raw lines.
+
+    Those are the lines that count under the pseudonym, those whose client or user is ``identity``, where that
+    is known, and those that hold it and can't be read.
+    """
+    meta = journal.topics()[PROXY_LOG.name]
+    for partition in range(meta.partitions):
+        reader = observer.another()
+        for entry in entries(journal, PROXY_LOG.name, partition):
+            line = entry.value or b""
+            found = reader.identities(line)
+            named = identity is not None and (identity in found if found else identity.encode() in line)
+            if named or (found and reader.pseudonym(found[0]) == pseudonym):
+                yield b"r" + place(meta.number, partition) + pack_offset(entry.offset)
+
+
+def rewrite(data: Path, replacement: Replacement) -> int:
+    """Replace the pseudonym in the log and in every table; return how many entries held it.
+
+    Both have the same length and stand in keys and values as they are, so that no record needs to be decoded.
+    What was replaced already is not found again: after a crash it can be done once more.
+    """
+    with closing(open_writer(data / "journal")) as db:
+        return _replace(db.log, replacement) + sum(_replace(part, replacement) for part in tables(db))
+
+
+def purge(data: Path) -> None:
+    """Write the database anew, without what was replaced or deleted in it.
+
+    It is opened once more, since RocksDB notes the first and last key of each file it had until then.
+    """
+    with closing(open_writer(data / "journal")) as db:
+        db.compact()
+    open_writer(data / "journal").close()
+
+
+def delete(data: Path, keys: Iterable[bytes]) -> None:
+    """Delete entries of the log."""
+    with closing(open_writer(data / "journal")) as db:
+        batch = WriteBatch(raw_mode=True)
+        for key in keys:
+            batch.delete(key)
+        db.write(batch)
+
+
+def tables(db: Database) -> Iterable[TablePartition]:
+    """Return the partitions of all tables."""
+    return db.columns.values()
+
+
+def _replace(part: TablePartition, replacement: Replacement) -> int:
+    replaced = 0
+    for batched in _batches(entry for entry in part.scan(b"") if replacement.concerns(*entry)):
+        batch = WriteBatch(raw_mode=True)
+        for entry in batched:
+            part.stage(batch, dict(replacement.of(*entry)))
+        part.write(batch)
+        replaced += len(batched)
+    return replaced
+
+
+def _batches(entries: Iterator[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, bytes]]]:
+    found: list[tuple[bytes, bytes]] = []
+    for entry in entries:
+        found.append(entry)
+        if len(found) == _BATCH:
+            yield found
+            found = []
+    if found:
+        yield found
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agents.crawl.connect import open_journal
 from agents.crawl.directory import make_directory
 from agents.crawl.fixed import kept_policy
-from agents.crawl.journal import open_journal
 from agents.operate.inspect.record import definitions, entries
 from agents.stored import read_stored
 from models.interest.features import BASE
