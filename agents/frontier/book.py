@@ -77,7 +77,10 @@ class Book:
         self.promises = LinkPromises()
         self._depths = Depths(self._pages, settings.depth_share) if settings.depth == "auto" else None
         self.stops = self._depths.stops if self._depths is not None else None
-        self._links = Links(self._pages, self.evidence, self._lessons, settings.parents, self._depths)
+        wordy = self._lessons.counts_links or settings.rule == "similarity"
+        self._links = Links(
+            self._pages, self.evidence, self._lessons, settings.parents, self._depths, wordy=wordy
+        )
         self._crowd = Crowd(self._pages, self.evidence, self._lessons, settings)
         self._news = news or NewsSettings()
         self.prefixes = Prefixes(self._news.prefixes_given)

@@ -30,7 +30,10 @@ NEAR_AT_MOST = 30
 
 
 class Links:
-    """Keeps linking pages, ``bound`` of them for each target; ``depths`` is told of their links."""
+    """Keeps linking pages, ``bound`` of them for each target; ``depths`` is told of their links.
+
+    Their words, and those of their links, are kept where ``wordy``: where candidates are scored by them.
+    """
 
     def __init__(
         self,
@@ -38,13 +41,16 @@ class Links:
         evidence: EvidenceEmitter,
         lessons: Lessons,
         bound: int,
-        depths: Depths | None = None,
+        depths: Depths | None,
+        *,
+        wordy: bool,
     ) -> None:
         self._pages = pages
         self._evidence = evidence
         self._lessons = lessons
         self._bound = bound
         self._depths = depths
+        self._wordy = wordy
 
     # links of a judged page
 
@@ -56,7 +62,8 @@ class Links:
         parent.linked = True
         parent.url = sighting.url
         parent.verdict = sighting.verdict
-        parent.words = frozenset(map(intern, sighting.words))
+        if self._wordy:
+            parent.words = frozenset(map(intern, sighting.words))
         parent.partitions = sighting.partitions
         parent.time = sighting.time
         shard.put(parent_key(sighting.page), parent)
@@ -72,17 +79,22 @@ class Links:
         if page == sighting.page:
             return None
         key, row = self._pages.find(shard, found.url, sighting.depth + 1)
-        parent.targets[page] = Anchor(found.position, _distinct(found.anchor), _distinct(found.context))
+        parent.targets[page] = self._anchor(found)
         _count_link(row, sighting.verdict)
         before = row.parents
         row.parents = joined(before, sighting.page, page, self._bound)
         self._pages.keep(shard, key, row)
-        if row.verdict is not None:
-            if self._lessons.counts_links and not row.silent:
+        if row.verdict is not None and self._lessons.counts_links:
+            if not row.silent:
                 self._evidence.count(link_features(sighting.verdict), row.verdict)
             self._correct(shard, before, row, page, row.verdict)
             self._register(shard, sighting.page, parent, page, row.verdict)
         return row
+
+    def _anchor(self, found: Link) -> Anchor:
+        if not self._wordy:
+            return Anchor(found.position)
+        return Anchor(found.position, _distinct(found.anchor), _distinct(found.context))
 
     def relinked(self, shard: FrontierShard, sighting: Relinked) -> None:
         """Take in what predicates that came later say of a linking page as it was judged."""
@@ -127,8 +139,13 @@ class Links:
         return self._lessons.of_links(self._found(shard, row.parents, identifier(row.url)))
 
     def judged(self, shard: FrontierShard, row: PageRow, verdict: Verdict) -> None:
-        """Count the links to a judged page, and note its verdict with the pages that link to it."""
-        if self._lessons.counts_links and not row.silent:
+        """Count the links to a judged page, and note its verdict with the pages that link to it.
+
+        Where links do not count, no page is worth more or less by its siblings either.
+        """
+        if not self._lessons.counts_links:
+            return
+        if not row.silent:
             for predicate, (links, satisfying) in row.links.items():
                 self._evidence.count((link(predicate, True),), verdict, satisfying)
                 self._evidence.count((link(predicate, False),), verdict, links - satisfying)
@@ -137,8 +154,7 @@ class Links:
         for name in row.parents:
             parent = parent_of(shard, name)
             self._register(shard, name, parent, page, verdict)
-            if self._lessons.counts_links:  # else no page is worth more or less by its siblings
-                near.update(_near(parent, page, parent.targets[page].position, NEAR_AT_MOST - len(near)))
+            near.update(_near(parent, page, parent.targets[page].position, NEAR_AT_MOST - len(near)))
         self._pages.touch(shard, near)
 
     def _register(
@@ -155,9 +171,8 @@ class Links:
     def near(self, shard: FrontierShard, sighting: Near) -> None:
         """Take in the verdict on a link target in another partition."""
         _note_child(shard, sighting.parent, sighting.child, sighting.verdict, sighting.position)
-        if self._lessons.counts_links:
-            parent = parent_of(shard, sighting.parent)
-            self._pages.touch(shard, _near(parent, sighting.child, sighting.position, NEAR_AT_MOST))
+        parent = parent_of(shard, sighting.parent)
+        self._pages.touch(shard, _near(parent, sighting.child, sighting.position, NEAR_AT_MOST))
 
 
 def _count_link(row: PageRow, verdict: Verdict) -> None:

@@ -108,6 +108,7 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
 class ParentRow(msgspec.Struct, array_like=True, tag="parent"):
     """What is known of a linking page: its words and verdict, and by their identifiers its targets here.
 
+    Words, the links' too, are there where candidates are scored by them.
     ``linked`` is False until the page itself was told of. ``time`` is that of its verdict; ``revised`` counts
     how often that grew by predicates that came later.
     """

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agents.frontier.keys import children_of, host_key, page_key, totals_of
@@ -147,6 +148,18 @@ def test_a_judged_page_is_registered_with_each_page_that_links_to_it(rows: Disk)
     child = {identifier(url(3)): (NO, 0)}
     assert children_of(shard, identifier(url(1))).judged == child
     assert children_of(shard, identifier(url(2))).judged == child
+
+
+def test_a_policy_that_goes_by_no_links_keeps_neither_their_words_nor_their_siblings(rows: Disk) -> None:
+    shard, book = a_shard(rows), a_book(policy="breadth-first")
+    fact = linked(url(1), [url(2), url(3)], YES, words=("snow",))
+    fact = msgspec.structs.replace(fact, partitions=(0, 1))
+    messages = take_in(shard, book, fact, Judged(url(3), NO, 1.0), linked(url(2), [url(3)], NO))
+    assert not emitted(messages, SIGHTINGS)
+    assert not children_of(shard, identifier(url(1))).judged
+    targets = {identifier(url(number)): Anchor(place) for place, number in enumerate((2, 3))}
+    assert (parent(shard, url(1)).words, parent(shard, url(1)).targets) == (frozenset(), targets)
+    assert page(shard, url(3)).links == {"p": [2, 1]}
 
 
 def test_other_partitions_hear_of_a_judged_sibling_once_before_or_after_the_links(rows: Disk) -> None:

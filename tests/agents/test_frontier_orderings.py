@@ -48,7 +48,7 @@ class Telling:
     """Takes in sightings as the agent does: what is kept in memory first, then the rows."""
 
     def __init__(self, *informed: Informed) -> None:
-        self.book = a_book(policy="random")
+        self.book = a_book(ordering="similarity")  # of the orderings the one that asks for words
         self.informed = informed
 
     def absorb(self, shard: FrontierShard, fact: object) -> None:
