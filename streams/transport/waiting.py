@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 
+#: A partition of a topic.
 Place = tuple[str, int]
 
 

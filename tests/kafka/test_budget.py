@@ -1,4 +1,4 @@
-"""Two frontier workers pass the budget by what is in flight and what the learner has not told, no more."""
+"""Two frontier workers pass the budget by no more than what the other one has in flight."""
 
 import json
 from contextlib import ExitStack
@@ -29,7 +29,7 @@ def judged(settings: Settings) -> int:
         return sum(admin.ends((OUTCOMES.name, number) for number in range(PARTITIONS)).values())
 
 
-def test_two_workers_judge_as_many_pages_as_they_may_and_a_few_windows_more_at_most(
+def test_two_workers_judge_as_many_pages_as_they_may_and_a_window_more_at_most(
     tmp_path: Path, empty_kafka: str
 ) -> None:
     with ExitStack() as resources:
@@ -38,7 +38,8 @@ def test_two_workers_judge_as_many_pages_as_they_may_and_a_few_windows_more_at_m
             "broker": empty_kafka,
             "streams.partitions": PARTITIONS,
             "fetch.proxy": server.url,
-            "fetch.delay_seconds": 0,
+            # Few pages are judged while a verdict is on its way through the learner.
+            "fetch.delay_seconds": 0.5,
             "fetch.connections": WINDOW,
             "frontier.window_share": 1,
             "frontier.window_max": WINDOW,
@@ -62,6 +63,5 @@ def test_two_workers_judge_as_many_pages_as_they_may_and_a_few_windows_more_at_m
             return quiet and not any(each.lag for each in lags(settings))
 
         wait_for("the budget to be spent", ended)
-    # Each worker has a window in flight, and the learner has not told of the pages judged a moment ago: on a
-    # fast web about as many, in the time that a verdict takes through the learner.
-    assert BUDGET <= seen[-1] <= BUDGET + 2 * WORKERS * WINDOW
+    # What the learner had not told is a part of a window: the verdicts of pages that were just in flight.
+    assert BUDGET <= seen[-1] <= BUDGET + 2 * WINDOW

@@ -21,11 +21,11 @@ from streams.settings import Settings
 from streams.transport.kafka.admin import kept
 from streams.transport.kafka.four_steps import ChangelogWriter
 from streams.transport.layout import Entry
+from streams.transport.waiting import Place
 
 #: No record has this offset: whoever claims with it is given none to read.
 _ALL_KNOWN = 2**63 - 1
 
-Place = tuple[str, int]
 #: Whether a record (key, value) is looked for.
 Wanted = Callable[[bytes, bytes], bool]
 

@@ -11,7 +11,7 @@ from agents.frontier.keys import page_key
 from agents.frontier.rows import FrontierRow, PageRow
 from agents.operate.inspect.record import accesses_of
 from agents.operate.privacy.bounds import bounds, pages_of, visitors_of
-from agents.operate.privacy.changelogs import Changelogs, Place, find
+from agents.operate.privacy.changelogs import Changelogs, find
 from agents.operate.privacy.plan import Bounds, Replacement, choose, pseudonym_of
 from agents.operate.privacy.retained import Deleted, delete_taken_in, left
 from agents.operate.topics.lag import lags
@@ -23,6 +23,7 @@ from streams.transport.kafka.admin import Admin, kept
 from streams.transport.kafka.connection import KafkaError
 from streams.transport.kafka.log import connected
 from streams.transport.publisher import FencedError, Publisher
+from streams.transport.waiting import Place
 
 #: That of the frontier; all changelogs are declared alike.
 _CHANGELOG = changelog_of(APP_ID, "frontier")

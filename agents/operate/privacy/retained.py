@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from streams.settings import Settings
 from streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, INBOXES, PROXY_LOG, SIGHTINGS, Topic, group_of
-from streams.transport.kafka.admin import Admin, Place, kept
+from streams.transport.kafka.admin import Admin, kept
+from streams.transport.waiting import Place
 
 
 @dataclass

@@ -20,15 +20,16 @@ from streams.settings import Settings
 from streams.topic_configs import Declared
 from streams.transport.kafka.connection import KafkaError, addresses, kafka_python_arguments
 from streams.transport.layout import Entry
+from streams.transport.waiting import Place
 
 #: Time for brokers that are just starting, too.
 _CONNECT_MS = 10_000
 #: How long a broker may say that it isn't ready, and what was changed may take to be seen.
 _PATIENCE_SECONDS = 15.0
 _PAUSE_SECONDS = 0.1
-Place = tuple[str, int]
 _POLL_MS = 1000
-_PATIENCE = 30  # polls in a row that bring nothing, though records are there
+#: Polls in a row that bring nothing, though records are there, before that is said.
+_SILENT_POLLS = 30
 
 
 class AdminError(KafkaError):
@@ -231,8 +232,8 @@ def _read(consumer: KafkaConsumer, place: TopicPartition, broker: str) -> Iterat
     while consumer.position(place) < end:
         records = consumer.poll(_POLL_MS).get(place, [])
         silent = 0 if records else silent + 1
-        if silent == _PATIENCE:
-            raise AdminError(f"{broker}: {place.topic}: nothing came for {_PATIENCE * _POLL_MS // 1000} s")
+        if silent == _SILENT_POLLS:
+            raise AdminError(f"{broker}: {place.topic}: nothing came for {_SILENT_POLLS * _POLL_MS // 1000} s")
         for record in records:
             if record.offset < end:
                 yield Entry(record.offset, record.timestamp / 1000, record.key, record.value)

@@ -42,11 +42,11 @@ from streams.transport.kafka.lane import BATCH_BYTES, RECORD_BYTES, Lane, Wire, 
 from streams.transport.kafka.reader import KafkaReader
 from streams.transport.layout import Entry
 from streams.transport.publisher import FencedError
+from streams.transport.waiting import Place
 
 #: The key of a claim; its value names the claimant.
 CLAIM = b"\x00claim"
 
-Place = tuple[str, int]
 Message = tuple[str, int, bytes | None, bytes | None]
 
 

@@ -14,12 +14,12 @@ from aiokafka.structs import ConsumerRecord, TopicPartition
 from streams.settings import Settings
 from streams.transport.kafka.connection import KafkaError, aiokafka_arguments, persist
 from streams.transport.layout import Entry
+from streams.transport.waiting import Place
 
 #: Milliseconds for which one look for records waits.
 POLL_MS = 500
 #: Records that one look takes at most.
 POLL_RECORDS = 5_000
-Place = tuple[str, int]
 #: Records that `KafkaReader.records` asks for at a time.
 RECORDS_AT_ONCE = 1_000
 
