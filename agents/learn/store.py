@@ -56,7 +56,7 @@ class FeatureStore:
         self._limit = limit
         self._open: list[Change] = []
         self._written: list[bytes] = []
-        self._changed: list[Slots] = [np.arange(self.ledger.size)]
+        self._changed: list[Slots] = []
         self._gone: list[str] = []
         self._turn = 0
         self._note_mark()
@@ -75,7 +75,7 @@ class FeatureStore:
         self._open = []
 
     def take_changes(self, most: int | None = None) -> tuple[Slots, list[str]]:
-        """Return the slots that changed, and what was forgotten, since the last call; at first all that is.
+        """Return the slots that changed, and what was forgotten, since the last call.
 
         Of more than ``most`` slots the next calls return the others. How many pages were judged is never among
         those: the budget of a crawl with several frontiers waits for it.

@@ -2,8 +2,13 @@
 
 Messages are keyed, so that the compacted topic keeps what whoever starts has to read: a ledger in pieces
 (`agents.learn.rounds`). They hold counts as they stand, so that what is told twice does no harm.
+
+What changed before a crash may not have been told, so whoever takes a partition up tells all of it again: block
+after block, in as many rounds as it takes, and in each how many pages were judged. What changes meanwhile is
+told after that: until then the topic keeps what an earlier owner told last, under keys that are used again.
 """
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -12,6 +17,7 @@ import numpy as np
 from agents.learn.rounds import BLOCK, Rounds
 from agents.learn.rows import PRIOR_PREFIX, PriorRow, block_slots, name_of
 from agents.learn.store import FeatureStore, LearnShard
+from models.interest.features import BASE
 from models.ledger import Cells, Slots
 from streams.outbox import Message
 from streams.records import Interests, encode
@@ -36,33 +42,47 @@ class Telling:
         self._rounds = Rounds()
         self._keys: dict[int, int] = {}
         self._free: list[int] = []
-        self._started = False
+        self._blocks: deque[int] | None = None
         self._priors = True
 
     @property
     def waiting(self) -> bool:
         """Whether there is more to tell."""
-        return self._store.waiting
+        return bool(self._blocks) or self._store.waiting
 
     def inherited(self) -> None:
         """Note that counts of earlier crawls came."""
         self._priors = True
 
     def messages(self, features: int | None = None) -> tuple[list[Message], int]:
-        """Return what there is to tell, and of how many features it is: so many at most, but all at first."""
+        """Return what there is to tell, and of how many features it is: so many at most, or a block more."""
         found = list(self._all_priors()) if self._priors else []
         self._priors = False
-        if self._started and features == 0:
-            return found, 0
-        slots, gone = self._store.take_changes(features if self._started else None)
-        if not self._started:
-            self._started = True
-            found += [self._block(number) for number in range(-(-self._ledger.size // BLOCK))]
-            return found, len(self._ledger)
+        blocks, told = self._open(features)
+        found += blocks
+        left = None if features is None else max(0, features - told)
+        if self._blocks or left == 0:
+            return found, told
+        slots, gone = self._store.take_changes(left)
         most = max(1, MOST_BYTES // (NAME_BYTES + 8 * len(self._ledger.predicates)))
         for start in range(0, len(slots), most):
             found += self._segment(slots[start : start + most], gone if not start else ())
-        return found, len(slots)
+        return found, told + len(slots)
+
+    def _open(self, features: int | None) -> tuple[list[Message], int]:
+        """Return blocks of those that are told first, and of how many features they are."""
+        if self._blocks is None:
+            self._store.take_changes()  # the blocks say them
+            self._blocks = deque(range(-(-self._ledger.size // BLOCK)))
+        found: list[Message] = []
+        told = 0
+        while self._blocks and (features is None or told < features):
+            number = self._blocks.popleft()
+            found.append(self._block(number))
+            told += len(block_slots(number, self._ledger.size))
+        if found and BASE in self._ledger:
+            found.append(self._about("base", self._counts(self._ledger.slots_of([BASE]))))
+        return found, told
 
     def _segment(self, slots: Slots, gone: Sequence[str]) -> Iterator[Message]:
         step = self._rounds.step(len(slots), self._ledger.size)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agents.frontier.evidence import OwnCount
 from agents.frontier.ledger import MOST_OWN, FrontierLedger
 from agents.frontier.scoring import PaperScorer
+from agents.learn.rounds import BLOCK
 from agents.learn.rows import LearnRow
 from agents.learn.store import FeatureStore, LearnShard
 from agents.learn.telling import Telling
@@ -49,7 +50,7 @@ class Learns:
         return {name: cells for name, cells in self.cells.items() if cells}
 
 
-def a_ledger(limit: int = 1000) -> tuple[FrontierLedger, Learns]:
+def a_ledger(limit: int = 10_000) -> tuple[FrontierLedger, Learns]:
     learns: Any = Learns()
     return FrontierLedger(limit, learns), learns
 
@@ -72,7 +73,7 @@ class Crawl:
     def start_learner(self) -> None:
         """Start one where the rows end: what the one before had not written comes again."""
         self.shard: LearnShard = self._rows.shard(LearnRow, EVIDENCE)
-        self.store = FeatureStore(self.shard, 1000)
+        self.store = FeatureStore(self.shard, 10_000)
         self.telling = Telling(self.shard, self.store)
 
     def judge(self, worker: int, facts: Sequence[Count], *, told_first: bool) -> None:
@@ -116,11 +117,6 @@ class Crawl:
         self.read[worker] += len(found)
         hear(self.frontiers[worker][0], found)
 
-    def compacted(self) -> list[Message]:
-        """Return what a compacted topic keeps of what was told."""
-        last = {key: place for place, (_, _, key, _) in enumerate(self.topic)}
-        return [message for place, message in enumerate(self.topic) if last[message[2]] == place]
-
     def expected(self) -> dict[str, dict[str, tuple[int, int]]]:
         """Return all that was judged."""
         counts = Counts()
@@ -129,11 +125,20 @@ class Crawl:
         return cells_of(counts)
 
 
-def hear(ledger: FrontierLedger, messages: Sequence[Message]) -> None:
+def compacted(topic: Sequence[Message]) -> list[Message]:
+    """Return what a compacted topic keeps of what was told."""
+    last = {key: place for place, (_, _, key, _) in enumerate(topic)}
+    return [message for place, message in enumerate(topic) if last[message[2]] == place]
+
+
+def messages_of(topic: Sequence[Message]) -> list[Interests]:
     decode = Decoder[Interests](Interests)
-    for _, _, _, value in messages:
-        if value is not None:
-            ledger.hear(decode(value))
+    return [decode(value) for _, _, _, value in topic if value is not None]
+
+
+def hear(ledger: FrontierLedger, messages: Sequence[Message]) -> None:
+    for told in messages_of(messages):
+        ledger.hear(told)
 
 
 @pytest.fixture
@@ -172,7 +177,7 @@ def test_each_frontier_knows_every_count_once_whatever_is_lost_on_the_way(rows: 
     crawl.commit()
     crawl.tell()
     starting = a_ledger()
-    hear(starting[0], crawl.compacted())
+    hear(starting[0], compacted(crawl.topic))
     for worker in range(WORKERS):
         crawl.hear(worker)
     for _, learns in (*crawl.frontiers, starting):
@@ -252,4 +257,52 @@ def test_what_a_topic_keeps_of_what_was_told_is_bounded_however_long_a_crawl_is(
     for number in range(300):
         crawl.judge(0, [a_count(names, {"p": number % 2 == 0})], told_first=True)
     assert len(crawl.topic) > 300
-    assert len(crawl.compacted()) < 70
+    assert len(compacted(crawl.topic)) < 70
+
+
+def test_a_learner_that_begins_tells_all_it_has_in_rounds_and_how_many_pages_were_judged_in_each(
+    rows: Disk,
+) -> None:
+    names = [f"w:{number}" for number in range(5 * BLOCK)]
+    crawl = Crawl(rows)
+    crawl.judge(0, [a_count((BASE, *names), {"p": True})], told_first=True)
+    before = list(crawl.topic)
+    crawl.start_learner()
+    topic, crawl.topic = crawl.topic, []
+    rounds = 0
+    while crawl.telling.waiting or not rounds:
+        # What is judged while it tells what it has takes nothing out of the topic that was not told again.
+        crawl.judge(1, [a_count((BASE, "w:0", f"w:new{rounds}"), {"p": False})], told_first=False)
+        crawl.learn(1)
+        crawl.commit()
+        messages, told = crawl.telling.messages(BLOCK)
+        crawl.topic += messages
+        assert told <= 2 * BLOCK
+        rounds += 1
+        reading = a_ledger()
+        hear(reading[0], [*before, *crawl.topic])
+        assert reading[1].known()[BASE] == crawl.expected()[BASE]
+        starting = a_ledger()
+        hear(starting[0], compacted([*topic, *crawl.topic]))
+        assert all(starting[1].known()[name] == {"p": (1, 1)} for name in names[1:])
+    assert rounds > 4
+    for messages in ([*before, *crawl.topic], compacted([*topic, *crawl.topic])):
+        reading = a_ledger()
+        hear(reading[0], messages)
+        assert reading[1].known() == crawl.expected()
+
+
+@pytest.mark.parametrize("most", [3, 50])
+def test_no_change_is_told_later_than_all_that_changed_can_be_told_once(rows: Disk, most: int) -> None:
+    names = [f"w:{number}" for number in range(400)]
+    crawl, random = Crawl(rows), Random(most)
+    crawl.judge(0, [a_count((BASE, *names), {"p": True})], told_first=True)
+    late = dict.fromkeys(names, 0)
+    for _ in range(600):
+        changed = random.sample(names, 20)
+        crawl.judge(0, [a_count((BASE, *changed), {"p": True})], told_first=False)
+        crawl.learn(1)
+        crawl.commit()
+        told = {name for message in messages_of(crawl.telling.messages(most)[0]) for name in message.names}
+        late = {name: 0 if name in told else late[name] + (late[name] > 0 or name in changed) for name in names}
+        assert max(late.values()) <= len(names) // (most - 1) + 1
