@@ -18,6 +18,8 @@ from streams.transport.waiting import finish
 POLL_RECORDS = 400
 POLL_BUFFER_SHARE = 8
 POLL_BYTES = 8 * 1024 * 1024
+#: Seconds that a poll waits for a record at most.
+POLL_SECONDS = 1.0
 
 #: What is too old is dropped this often: what is kept for a day may stay a minute longer.
 CLEAN_SECONDS = 60.0
@@ -137,6 +139,21 @@ class Consumer(FaustConsumer):
 
     def _new_topicpartition(self, topic: str, partition: int) -> TP:
         return TP(topic, partition)
+
+    async def _drain_messages(self, fetcher: Any) -> None:
+        """Hand over what is read, until Faust stops.
+
+        Faust's own starts four tasks a message, so that a rebalance can break in while an agent has no room for
+        it. Here nobody waits for one, and what was read before it is read again.
+        """
+        while not (self.should_stop or fetcher.should_stop):
+            records, _ = await self._wait_next_records(POLL_SECONDS)
+            generation = self.app.consumer_generation_id
+            for tp, record in self.scheduler.iterate(records):
+                if not self.flow_active or self.app.consumer_generation_id != generation:
+                    break
+                await self.callback(self._to_message(tp, record))
+            await asyncio.sleep(0)
 
     async def _wait_next_records(self, timeout: float) -> tuple[Any, Any]:
         active = self._get_active_partitions()

@@ -45,7 +45,7 @@ BUDGETS: Mapping[str, Mapping[str, float]] = {
         "rows encoded": 46,
         "rows decoded": 0.1,
         "scores": 85,
-        "asyncio tasks": 34,
+        "asyncio tasks": 6,
     },
     "breadth-first": {
         "log records": 6.3,
@@ -63,7 +63,7 @@ BUDGETS: Mapping[str, Mapping[str, float]] = {
         "records decoded": 4.8,
         "rows encoded": 37.5,
         "rows decoded": 0.1,
-        "asyncio tasks": 34,
+        "asyncio tasks": 6,
     },
 }
 #: A budget below this many a page is for something that need not come at all.
