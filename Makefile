@@ -16,7 +16,7 @@ CRAWLERS := $(VENV)/crawlers
 NGINX := $(VENV)/nginx
 ATHERIS := $(VENV)/atheris
 
-.PHONY: help setup check format model test kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka stages fuzz docs manifests lock clean
+.PHONY: help setup check format model test kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka stages size fuzz docs manifests lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -105,6 +105,9 @@ bench-kafka: setup ## what a page costs one worker with every role on a real bro
 
 stages: setup ## where the CPU time of a page goes, stage by stage; STAGES='--policy breadth-first --budget 500'
 	@$(BIN)/python -m bench.stages $(STAGES)
+
+size: setup ## what a start with many candidates takes, and a log; SIZE='--candidates 1000000 --lines 300000'
+	@$(BIN)/python -m bench.size $(SIZE)
 
 faults: setup ## kill, freeze and wipe workers on a real broker, and recount; FAULTS='--hours 8 --seed 3' goes on
 	@$(BIN)/python -m bench.faults $(FAULTS)

@@ -5,6 +5,7 @@ host); writes `evidence`, `fetches` and, for other partitions, `sightings`.
 """
 
 import asyncio
+import math
 from contextlib import suppress
 from functools import partial
 from random import Random
@@ -37,6 +38,8 @@ IDLE_SECONDS = 0.25
 SHORT_SECONDS = 0.02
 #: Seconds between two looks while a host that had less than its share is waited for.
 WAIT_SECONDS = 0.1
+#: Seconds between two notes of what the shards held start with.
+NOTE_SECONDS = 60.0
 #: Choices between two steps of the sweep.
 CHOICES_A_SWEEP = 20
 
@@ -67,6 +70,7 @@ class FrontierAgent(Handler[FrontierRow]):
         self._wake = asyncio.Event()
         self._choices = 0
         self._dry = False
+        self._noted = math.inf
 
     def _a_book(self) -> Book:
         settings, evidence = self.runtime.settings, self.runtime.publisher.partitions(EVIDENCE.name)
@@ -129,7 +133,7 @@ class FrontierAgent(Handler[FrontierRow]):
         self._estimates.open(shard)
         if self.instant is not None:
             self.instant.prepare(shard)
-        self.candidates.open(shard, self._partitions)
+        self.candidates.open(shard, self._partitions, self.runtime.clock())
         if self.instant is not None:
             self.instant.open(shard, self.runtime.clock())
         self._wake.set()
@@ -182,7 +186,8 @@ class FrontierAgent(Handler[FrontierRow]):
         ended, self.book.ended = self.book.ended, []
         for sighting in ended:
             self._landing.land(sighting, now)
-        self.candidates.fairness.settle()
+        if not self.candidates.opening:
+            self.candidates.fairness.settle()
         if self._estimates.sweep(shard):
             self.candidates.sweep.renew()
         self.candidates.refresh(shard, touched, now)
@@ -202,6 +207,7 @@ class FrontierAgent(Handler[FrontierRow]):
     async def run(self) -> None:
         """Choose whenever something changed, and now and then; never returns."""
         pause = 0.0
+        self._noted = self.runtime.clock()
         while True:
             with suppress(TimeoutError):
                 # Not wait_for: before Python 3.12 it may swallow a cancellation.
@@ -210,9 +216,11 @@ class FrontierAgent(Handler[FrontierRow]):
             self._wake.clear()
             if self.candidates.opening:
                 self.candidates.take_up(self.runtime.clock())
-                pause = 0.0
-            else:
-                pause = await self._choose(self.runtime.clock())
+            pause = 0.0 if self.candidates.unknown else await self._choose(self.runtime.clock())
+
+    async def finish(self) -> None:
+        """Note what the shards held start with the next time."""
+        self.candidates.note_start()
 
     async def _choose(self, now: float) -> float:
         """Choose once; return the seconds after which it is time again, should nothing change before."""
@@ -223,7 +231,7 @@ class FrontierAgent(Handler[FrontierRow]):
             await self.inbox.commit(shard)
         if not changed:
             self._look_for_more(now)
-        if self.candidates.sweep.filling:
+        if self.candidates.sweep.filling or self.candidates.opening:
             return 0.0
         if changed:
             return SHORT_SECONDS
@@ -237,9 +245,19 @@ class FrontierAgent(Handler[FrontierRow]):
         self.leases.end(now)
         self.candidates.wake(now)
         if self.candidates.sweep.filling:
-            self.candidates.sweep.step(now)
+            self._sweep(now)
         if self.instant is not None:
             self.instant.look(now)
+        if now >= self._noted + NOTE_SECONDS:
+            self._noted = now
+            for shard in self.candidates.note_start():
+                self.inbox.commit_soon(shard)
+
+    def _sweep(self, now: float) -> None:
+        """Go on with a round that is needed; at its end all that may be fetched is queued."""
+        self.candidates.sweep.step(now)
+        if not self.candidates.sweep.filling:
+            self._dry = not self.candidates.queued
 
     def expect(self, order: FetchOrder) -> None:
         """Take note of an order that was sent although the death of this process kept it out of the row."""
@@ -247,15 +265,13 @@ class FrontierAgent(Handler[FrontierRow]):
 
     def _look_for_more(self, now: float) -> None:
         """Sweep: a step now and then, a whole round when the queues are empty."""
+        if self.candidates.opening or self.candidates.sweep.filling:
+            return
         self._choices += 1
         if not self.candidates.queued and not self._dry:
             if self.book.stops is not None:
                 self.book.stops.catch_up()
-            while not self.candidates.sweep.step(now):
-                pass
-            self._dry = not self.candidates.queued
-            if not self._dry:
-                self._wake.set()
+            self.candidates.sweep.begin()
         elif self._choices % CHOICES_A_SWEEP == 0:
             self.candidates.sweep.step(now)
 

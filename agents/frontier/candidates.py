@@ -3,15 +3,17 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from itertools import chain, zip_longest
 from random import Random
 
 from agents.frontier.fairness import Fairness
+from agents.frontier.keys import LEASED_KEY, PAGE_PREFIX, START_KEY, leased_of, start_of
 from agents.frontier.news import Fresh
 from agents.frontier.opening import Opening
 from agents.frontier.orders import Flight, Flights
 from agents.frontier.priorities import Priorities
 from agents.frontier.retries import Retries
-from agents.frontier.rows import OPEN, Choice, FrontierShard, PageRow
+from agents.frontier.rows import Choice, FrontierShard, LeasedRow, PageRow, StartRow
 from agents.frontier.scope import Scope
 from agents.frontier.scorer import Scorer
 from agents.frontier.scoring import highest
@@ -20,11 +22,13 @@ from agents.frontier.sweep import Sweep
 from models.domain import owner
 from models.frontier.politeness import HostClocks
 from models.frontier.queue import CandidateQueue
-from models.url import host
+from models.url import host, identifier
 from streams.settings import FrontierSettings
 
 #: Candidates looked at together at a choice: those of them that are not fresh are scored anew.
 FEW = 10
+#: Candidates that the shards held start with, at most.
+STARTED = 10_000
 #: Candidates scored anew to find one of an owner that had less, for each choice at most.
 FAIR_TRIES = 5
 
@@ -85,21 +89,64 @@ class Candidates:
 
     # shards
 
-    def open(self, shard: FrontierShard, partitions: int) -> None:
-        """Begin to take up a shard; `take_up` does it."""
+    def open(self, shard: FrontierShard, partitions: int, now: float) -> None:
+        """Take up what is in flight in a shard, and begin to take up its candidates; `take_up` does it."""
         self.shards.partitions = partitions
         self.shards[shard.partition] = shard
         self.opening.add(shard)
+        self.fairness.open(shard)
+        for page in leased_of(shard).pages:
+            row = shard.get(PAGE_PREFIX + page)
+            if isinstance(row, PageRow):
+                self._wait_for(row, now)
 
     def take_up(self, now: float) -> None:
-        """Take up the next few rows of a shard that was opened: every open URL in it is offered anew."""
+        """Take up the next few rows of a shard that was opened: every candidate in it is offered anew."""
         shard, rows = self.opening.step()
         for row in rows:
             self.fairness.take_up(shard, row)
-            if row.state == "leased" and row.choice is not None:
-                self.flights.fly(row.url, Flight.of(row.choice, row.lease, now))
-            elif row.state in OPEN:
+            self._wait_for(row, now)
+            if row.state == "candidate":
                 self.offer(shard, row, now)
+
+    def _wait_for(self, row: PageRow, now: float) -> None:
+        """Take note of a page that is leased."""
+        if row.state == "leased" and row.choice is not None and row.url not in self.flights:
+            self.flights.fly(row.url, Flight.of(row.choice, row.lease, now))
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the next choice has to wait for candidates that were not taken up."""
+        return self.opening.blind or (bool(self.opening) and self.settings.rule == "random")
+
+    def note_start(self) -> list[FrontierShard]:
+        """Note in the shards held what to start them with; return those of which it changed.
+
+        Nothing is noted before all that was noted last is taken up.
+        """
+        if self.opening.starting:
+            return []
+        best, vouched = self._best_of_shards(), self.fairness.vouched()
+        changed = []
+        for partition, shard in self.shards.items():
+            row = StartRow(best.get(partition, []), vouched)
+            if row != start_of(shard):
+                shard.put(START_KEY, row)
+                changed.append(shard)
+        return changed
+
+    def _best_of_shards(self) -> dict[int, list[bytes]]:
+        """Return the best candidates by partition, best first: each predicate's, and each host's.
+
+        Of one host alone, however good, there would be little to fetch.
+        """
+        most = max(1, STARTED // max(1, 2 * len(self.queues)))
+        lists = [found for queue in self.queues.values() for found in (queue.best(most), queue.heads(most))]
+        found: defaultdict[int, list[bytes]] = defaultdict(list)
+        for url in dict.fromkeys(chain.from_iterable(zip_longest(*lists))):
+            if url is not None:
+                found[self.shards.partition(url)].append(identifier(url))
+        return found
 
     def close(self, shard: FrontierShard) -> None:
         """Forget a shard that another worker has now."""
@@ -198,7 +245,7 @@ class Candidates:
         have changed their order. None when no host that may be asked has a candidate.
         """
         queue = self.queues[predicate]
-        explore = 1.0 if self.settings.rule == "random" else self.settings.explore
+        explore = self._explore()
         explored = self._random.random() < explore
 
         def ready(name: str) -> bool:
@@ -214,6 +261,12 @@ class Candidates:
                 probability = explore / drawn_from if explored else 1.0 - explore
                 return (*found, explored, probability)
             self.withdraw(url)  # its host's budget, or its space, was spent since it came in
+
+    def _explore(self) -> float:
+        """Return the part of choices left to chance: none while not all candidates are there to be drawn."""
+        if self.settings.rule == "random":
+            return 1.0
+        return 0.0 if self.opening else self.settings.explore
 
     def taught_enough(self, name: str) -> bool:
         """Tell whether a host's owner had more of the latest fetches than may teach, and others wait."""
@@ -265,8 +318,9 @@ class Candidates:
         else:
             self.queues[predicate].discard(row.url)
 
-    def take(self, row: PageRow, choice: Choice, now: float) -> None:
-        """Take a URL out of the queues: its fetch is ordered."""
+    def take(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
+        """Take a URL out of the queues, and note it among the leased: its fetch is ordered."""
         self.withdraw(row.url)
         self.flights.fly(row.url, Flight.of(choice, row.lease, now))
+        shard.put(LEASED_KEY, LeasedRow([identifier(url) for url in self._of(shard, self.flights)]))
         self.fairness.shares.fetched(host(row.url))

@@ -5,7 +5,7 @@ Kept in memory: a restart begins a new window of fetches. Each worker sees to it
 
 from collections.abc import Callable
 
-from agents.frontier.keys import parent_of
+from agents.frontier.keys import parent_of, start_of
 from agents.frontier.rows import FrontierShard, PageRow
 from models.domain import owner
 from models.frontier.politeness import HostClocks
@@ -19,6 +19,8 @@ from streams.records import Linked, Seeded
 SERVERS = 100_000
 #: Links from page to owner that are looked at when partitions are opened: more are too many to remember.
 TAKEN_UP = 300_000
+#: Share of all trust from which on it is noted who is vouched for: a thousand owners at most.
+NOTED = 0.001
 #: Seconds within which a host may be asked for its candidates to be waited for; its own delay is waited out.
 NEAR_SECONDS = 2.0
 
@@ -33,6 +35,7 @@ class Fairness:
         self.shares = Shares(share, SERVERS)
         self.waits = False
         self._trust = Trust()
+        self._vouched: dict[str, float] = {}
         self._taken_up: set[tuple[bytes, str]] = set()
         self._clocks = clocks
         self._worth = worth
@@ -45,6 +48,12 @@ class Fairness:
             self._trust.seeded(host(sighting.url), _owner(sighting.url))
         elif isinstance(sighting, Linked) and not parent_of(shard, sighting.page).linked:
             self._trust.linked(_owner(sighting.url), {_owner(link.url) for link in sighting.links})
+
+    def open(self, shard: FrontierShard) -> None:
+        """Begin with those who were vouched for when the partition was held last."""
+        start = start_of(shard)
+        if start is not None:
+            self._vouch(self._vouched | start.vouched)
 
     def take_up(self, shard: FrontierShard, row: PageRow) -> None:
         """Take in what a row of a partition that was opened tells of seeds and links."""
@@ -59,7 +68,15 @@ class Fairness:
     def settle(self) -> None:
         """Work out anew who is vouched for, where enough is new."""
         if self._trust.grown:
-            self.shares.vouch(self._trust.shares())
+            self._vouch(self._trust.shares())
+
+    def _vouch(self, shares: dict[str, float]) -> None:
+        self._vouched = shares
+        self.shares.vouch(shares)
+
+    def vouched(self) -> dict[str, float]:
+        """Return the owners with the largest shares of all trust, and these."""
+        return {own: share for own, share in self._vouched.items() if share >= NOTED}
 
     # choosing
 
@@ -76,7 +93,7 @@ class Fairness:
         def last(name: str) -> bool:
             return self._clocks.ready(name, now) and not self.shares.handicap(name)
 
-        for url in queue.heads(last):
+        for url in queue.heads(meets=last):
             name = host(url)
             if self._clocks.soon(name, now, NEAR_SECONDS):
                 worth = self._worth(queue.priority(url)) + self.shares.handicap(name)

@@ -6,8 +6,10 @@ from agents.frontier.rows import (
     DepthRow,
     FrontierShard,
     HubRow,
+    LeasedRow,
     NewsRow,
     ParentRow,
+    StartRow,
     TotalsRow,
 )
 from models.url import identifier
@@ -25,6 +27,8 @@ DEPTH_PREFIX = b"d"
 CLICKS_PREFIX = b"k"
 NEWS_KEY = b"w"
 TOTALS_KEY = b"t"
+LEASED_KEY = b"f"
+START_KEY = b"b"
 
 
 def page_key(url: str) -> bytes:
@@ -121,6 +125,18 @@ def news_of(shard: FrontierShard) -> NewsRow:
     """Return what is known of news in the partition."""
     row = shard.get(NEWS_KEY)
     return row if isinstance(row, NewsRow) else NewsRow()
+
+
+def leased_of(shard: FrontierShard) -> LeasedRow:
+    """Return which pages of the partition are leased."""
+    row = shard.get(LEASED_KEY)
+    return row if isinstance(row, LeasedRow) else LeasedRow()
+
+
+def start_of(shard: FrontierShard) -> StartRow | None:
+    """Return what to start the partition with, None where that was never noted."""
+    row = shard.get(START_KEY)
+    return row if isinstance(row, StartRow) else None
 
 
 def totals_of(shard: FrontierShard) -> TotalsRow:

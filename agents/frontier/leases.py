@@ -83,7 +83,7 @@ class Leases:
         row.choice = choice
         row.priorities = self._candidates.priorities_of(row.url) | {choice.predicate: choice.priority}
         shard.put(page_key(row.url), row)
-        self._candidates.take(row, choice, now)
+        self._candidates.take(shard, row, choice, now)
 
     def end(self, now: float) -> None:
         """Take back the URLs whose fetch was never answered."""

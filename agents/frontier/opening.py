@@ -1,37 +1,74 @@
-"""The shards that were opened and are not all taken up: what they hold may be the best there is."""
+"""The shards that were opened and are not all taken up: the best of what they hold first, then all the rest."""
 
+from collections.abc import Iterator
 from itertools import islice
 
-from agents.frontier.keys import PAGE_PREFIX
+from agents.frontier.keys import PAGE_PREFIX, start_of
 from agents.frontier.rows import FrontierShard, PageRow
 
 #: Rows taken up by one step.
-TAKEN_UP = 200
+TAKEN_UP = 50
 
 
 class Opening:
-    """Goes through the rows of shards, one shard after the other, once each."""
+    """Goes through the rows of shards: those that they start with, then each row once, shard by shard.
+
+    What a shard starts with may be out of date: some is gone through twice, and nothing is missed.
+    """
 
     def __init__(self) -> None:
-        self._shards: dict[int, tuple[FrontierShard, bytes | None]] = {}
+        self._best: dict[int, tuple[FrontierShard, Iterator[bytes]]] = {}
+        self._rest: dict[int, tuple[FrontierShard, bytes | None]] = {}
+        self._unknown: set[int] = set()
 
     def __bool__(self) -> bool:
-        return bool(self._shards)
+        return bool(self._rest)
+
+    @property
+    def blind(self) -> bool:
+        """Whether the best candidates of a shard may be among what was not taken up."""
+        return bool(self._unknown)
+
+    @property
+    def starting(self) -> bool:
+        """Whether there is left of what the shards start with."""
+        return bool(self._best or self._unknown)
 
     def add(self, shard: FrontierShard) -> None:
-        """Begin with a shard, from its first row on."""
-        self._shards[shard.partition] = shard, None
+        """Begin with a shard."""
+        start = start_of(shard)
+        if start is not None:
+            self._best[shard.partition] = shard, iter(start.best)
+        self._unknown.add(shard.partition)
+        self._rest[shard.partition] = shard, None
 
     def discard(self, shard: FrontierShard) -> None:
         """Leave a shard where it stands: another worker has it now."""
-        self._shards.pop(shard.partition, None)
+        self._best.pop(shard.partition, None)
+        self._rest.pop(shard.partition, None)
+        self._unknown.discard(shard.partition)
 
     def step(self) -> tuple[FrontierShard, list[PageRow]]:
         """Return the next few rows of URLs, and whose they are."""
-        partition, (shard, cursor) = next(iter(self._shards.items()))
+        return self._step_of_the_best() if self._best else self._step_of_the_rest()
+
+    def _step_of_the_best(self) -> tuple[FrontierShard, list[PageRow]]:
+        """Go on with the best of one shard, and let the next one have its turn."""
+        partition, (shard, pages) = next(iter(self._best.items()))
+        del self._best[partition]
+        self._unknown.discard(partition)
+        taken = list(islice(pages, TAKEN_UP))
+        if len(taken) == TAKEN_UP:
+            self._best[partition] = shard, pages
+        rows = (shard.get(PAGE_PREFIX + page) for page in taken)
+        return shard, [row for row in rows if isinstance(row, PageRow)]
+
+    def _step_of_the_rest(self) -> tuple[FrontierShard, list[PageRow]]:
+        partition, (shard, cursor) = next(iter(self._rest.items()))
         found = list(islice(shard.scan(PAGE_PREFIX, cursor), TAKEN_UP))
         if len(found) < TAKEN_UP:
-            del self._shards[partition]
+            del self._rest[partition]
+            self._unknown.discard(partition)
         else:
-            self._shards[partition] = shard, found[-1][0]
+            self._rest[partition] = shard, found[-1][0]
         return shard, [row for _, row in found if isinstance(row, PageRow)]

@@ -150,6 +150,26 @@ class BesideRow(msgspec.Struct, array_like=True, tag="beside"):
     pages: dict[bytes, None] = {}
 
 
+class LeasedRow(msgspec.Struct, array_like=True, tag="leased"):
+    """The leased pages of the partition, by their identifiers: who opens it knows at once what is in flight.
+
+    Written with each lease. Some may have landed since: their rows tell.
+    """
+
+    pages: list[bytes] = []
+
+
+class StartRow(msgspec.Struct, array_like=True, tag="start"):
+    """What who opens the partition starts with, as it was a while ago: nothing depends on how long.
+
+    ``best`` are the best candidates by their identifiers, best first: their rows tell whether they are any
+    still. ``vouched`` are the owners of hosts with the largest shares of all trust, and these.
+    """
+
+    best: list[bytes] = []
+    vouched: dict[str, float] = {}
+
+
 class HostRow(msgspec.Struct, array_like=True, tag="host"):
     """Pages judged of a host."""
 
@@ -281,6 +301,8 @@ FrontierRow: TypeAlias = (
     | ParentRow
     | ChildrenRow
     | BesideRow
+    | LeasedRow
+    | StartRow
     | HostRow
     | OwnerRow
     | SpaceRow

@@ -56,6 +56,7 @@ def frontier(runtime: Runtime, tools: Tools) -> Part[FrontierAgent]:
         (agent.run,) if agent.patterns is None else (agent.run, agent.patterns.run),
         hears_predicate=agent.heard_predicate,
         hears_interests=agent.heard_interests,
+        finish=agent.finish,
     )
 
 

@@ -135,7 +135,7 @@ class CandidateQueue:
         elif len(lane.heap) > 2 * lane.size + _SLACK:
             self._compact(lane)
 
-    def best(self, count: int, ready: Callable[[str], bool]) -> list[str]:
+    def best(self, count: int, ready: Callable[[str], bool] = lambda host: True) -> list[str]:
         """Return the ``count`` best candidates of ready hosts, best first; they stay in the queue.
 
         ``ready`` is asked at most once a host, and must not change the queue.
@@ -152,8 +152,8 @@ class CandidateQueue:
                 heappush(self._tops, lane.top)
         return [item[2] for item in chosen]
 
-    def heads(self, meets: Callable[[str], bool]) -> list[str]:
-        """Return the best candidate of each host, best first, until ``meets`` says that a host is the last.
+    def heads(self, count: float = math.inf, meets: Callable[[str], bool] = lambda host: False) -> list[str]:
+        """Return the best candidate of each host, best first, of ``count`` hosts or until ``meets`` says so.
 
         ``meets`` is asked once a host, and must not change the queue; hosts behind the last are not looked at.
         """
@@ -165,7 +165,7 @@ class CandidateQueue:
                 continue
             opened.append(lane)
             found.append(lane.heap[0][2])
-            if meets(lane.heap[0][3]):
+            if len(found) >= count or meets(lane.heap[0][3]):
                 break
         for lane in opened:
             lane.top = lane.heap[0]

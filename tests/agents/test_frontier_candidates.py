@@ -7,12 +7,23 @@ from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agents.frontier.agent import FrontierAgent
 from agents.frontier.book import Book
-from agents.frontier.candidates import Candidates
-from agents.frontier.keys import host_key, page_key
-from agents.frontier.rows import Choice, FrontierRow, FrontierShard, HostRow, PageRow
+from agents.frontier.candidates import STARTED, Candidates
+from agents.frontier.keys import LEASED_KEY, START_KEY, host_key, leased_of, page_key, start_of
+from agents.frontier.opening import TAKEN_UP
+from agents.frontier.rows import (
+    Choice,
+    FrontierRow,
+    FrontierShard,
+    HostRow,
+    LeasedRow,
+    PageRow,
+    StartRow,
+)
 from agents.frontier.scorer import scorer
 from agents.frontier.sweep import SWEPT
 from models.frontier.politeness import HostClocks
@@ -31,7 +42,10 @@ NOW = 1000.0
 class Front:
     """Candidates of one or more shards on disk, and what the agent does between inbox and choice."""
 
-    def __init__(self, rows: Disk, partitions: int = 1, delay: float = 0.0, **changed: Any) -> None:
+    def __init__(
+        self, rows: Disk, partitions: int = 1, delay: float = 0.0, *, taken_up: bool = True, **changed: Any
+    ) -> None:
+        self.rows = rows
         self.settings = FrontierSettings(**{"policy": "linkage", "explore": 0.0} | changed)
         self.scorer = scorer(self.settings.policy, LearnSettings())
         self.candidates = Candidates(self.settings, self.scorer, HostClocks(delay, 1000), Random(1))
@@ -40,9 +54,21 @@ class Front:
             rows.shard(FrontierRow, SIGHTINGS, number) for number in range(partitions)
         ]
         for shard in self.shards:
-            self.candidates.open(shard, partitions)
-            while self.candidates.opening:
-                self.candidates.take_up(NOW)
+            self.candidates.open(shard, partitions, NOW)
+        if taken_up:
+            self.take_up()
+
+    def take_up(self) -> None:
+        """Take up all that is left."""
+        while self.candidates.opening:
+            self.candidates.take_up(NOW)
+
+    def note_start(self) -> int:
+        """Note what to start with, and write it; return in how many shards it changed."""
+        changed = self.candidates.note_start()
+        for shard in changed:
+            write(shard)
+        return len(changed)
 
     def follow(self, *predicates: str) -> None:
         for predicate in predicates:
@@ -74,7 +100,7 @@ class Front:
         row.choice = Choice(predicate, self.settings.policy, explored, probability, 0.0, now)
         row.attempts += 1
         shard.put(page_key(row.url), row)
-        self.candidates.take(row, row.choice, now)
+        self.candidates.take(shard, row, row.choice, now)
         return row.url
 
     def choices(self, predicate: str = "p", now: float = NOW) -> list[str]:
@@ -87,6 +113,12 @@ class Front:
     def sweep(self, steps: int = 100) -> int:
         """Sweep a round; return its steps."""
         return next(step for step in range(1, steps) if self.candidates.sweep.step(NOW))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disk]:
+    with disk(tmp_path_factory.mktemp("place")) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -281,14 +313,146 @@ def test_reopened_shards_offer_what_is_open_and_wait_for_what_is_in_flight(rows:
     front.sight(*map(Seeded, urls(3)), Judged(urls(4)[3], {"p": True}, NOW))
     flying = front.choose()
     write(front.shards[0])
-    again = Front(rows)
-    again.follow("p")
-    again.candidates.open(again.shards[0], 1)
-    while again.candidates.opening:
-        again.candidates.take_up(NOW)
+    again = reopened(front)
+    again.take_up()
     assert set(again.candidates.flights) == {flying}
     assert [flight.predicate for flight in again.candidates.flights.values()] == ["p"]
     assert set(again.choices()) == set(urls(3)) - {flying}
+
+
+def reopened(front: Front, **changed: Any) -> Front:
+    """Return a front of whose shards nothing is taken up yet, with the rows as they are on disk."""
+    again = Front(front.rows, len(front.shards), taken_up=False, **changed)
+    again.follow(*front.candidates.queues)
+    return again
+
+
+def waits(front: Front) -> bool:
+    return front.candidates.unknown
+
+
+def test_what_is_in_flight_is_known_as_soon_as_a_shard_is_opened(rows: Disk) -> None:
+    front = Front(rows)
+    front.follow("p")
+    front.sight(*map(Seeded, urls(3)))
+    landed, flying = front.choose(), front.choose()
+    assert landed and flying
+    front.sight(Judged(landed, {"p": True}, NOW))
+    assert len(leased_of(front.shards[0]).pages) == 2
+    assert set(reopened(front).candidates.flights) == {flying}
+
+
+def test_the_best_are_chosen_before_all_is_taken_up(rows: Disk) -> None:
+    found = [f"http://h{number}.org/{'good' if number % 50 == 0 else 'x'}" for number in range(10 * TAKEN_UP)]
+    front = Front(rows)
+    front.follow("p")
+    like(front, "good")
+    front.sight(*map(Seeded, found))
+    front.note_start()
+    again = reopened(front)
+    like(again, "good")
+    assert waits(again)
+    again.candidates.take_up(NOW)
+    assert not waits(again)
+    assert again.candidates.opening
+    assert [again.choose() for _ in found[::50]] == found[::50]
+    again.take_up()
+    assert sorted(again.choices()) == sorted(set(found) - set(found[::50]))
+
+
+def test_of_each_host_there_is_a_candidate_to_start_with(rows: Disk) -> None:
+    front = Front(rows)
+    front.follow("p")
+    like(front, "good")
+    rich = [f"http://rich.org/good/{number}" for number in range(STARTED)]
+    poor = [f"http://h{number}.org/" for number in range(20)]
+    front.sight(*map(Seeded, (*rich, *poor)))
+    front.note_start()
+    start = start_of(front.shards[0])
+    assert start is not None and {page_key(url)[1:] for url in poor} <= set(start.best)
+    assert len(start.best) <= STARTED
+
+
+def test_where_nothing_was_noted_all_is_taken_up_before_the_first_choice(rows: Disk) -> None:
+    front = Front(rows, partitions=3)
+    front.follow("p")
+    front.sight(*map(Seeded, urls(300, hosts=10)))
+    again = reopened(front)
+    while again.candidates.opening:
+        assert waits(again)
+        again.candidates.take_up(NOW)
+    assert not waits(again)
+    assert len(again.candidates) == 300
+
+
+def test_chance_draws_from_all_candidates_or_not_at_all(rows: Disk) -> None:
+    front = Front(rows)
+    front.follow("p")
+    front.sight(*map(Seeded, urls(300, hosts=10)))
+    front.note_start()
+    by_chance, by_policy = reopened(front, policy="random"), reopened(front, explore=1.0)
+    for again in (by_chance, by_policy):
+        again.candidates.take_up(NOW)
+    assert waits(by_chance)
+    picked = by_policy.candidates.pick("p", NOW)
+    assert picked is not None and picked[2:] == (False, 1.0)
+    by_policy.take_up()
+    picked = by_policy.candidates.pick("p", NOW)
+    assert picked is not None and picked[2:] == (True, 1 / 300)
+
+
+def test_nothing_is_noted_until_what_was_noted_is_taken_up_nor_what_stands_there(rows: Disk) -> None:
+    front = Front(rows)
+    front.follow("p")
+    front.sight(*map(Seeded, urls(3 * TAKEN_UP, hosts=10)))
+    assert front.note_start() == 1
+    assert front.note_start() == 0
+    again = reopened(front)
+    again.candidates.take_up(NOW)
+    assert again.note_start() == 0
+    again.take_up()
+    assert again.note_start() == 0
+    again.choose()
+    assert again.note_start() == 1
+
+
+IDENTIFIERS = st.one_of(
+    st.sampled_from([page_key(url)[1:] for url in urls(40, hosts=7)]), st.binary(min_size=12, max_size=12)
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(
+    noted=st.lists(IDENTIFIERS, max_size=200),
+    leased=st.lists(IDENTIFIERS, max_size=10),
+    judged=st.sets(st.integers(0, 39), max_size=20),
+    ordered=st.integers(0, 5),
+)
+def test_whatever_a_shard_starts_with_is_harmless(
+    place: Disk, noted: list[bytes], leased: list[bytes], judged: set[int], ordered: int
+) -> None:
+    """What is noted may be of another time, another predicate, or rubbish: only the rows count."""
+    place.clear()
+    front = Front(place)
+    front.follow("p")
+    front.sight(*map(Seeded, urls(40, hosts=7)))
+    for _ in range(ordered):
+        front.choose()
+    flying = set(front.candidates.flights)
+    front.sight(*(Judged(url, {"p": True}, NOW) for n, url in enumerate(urls(40, hosts=7)) if n in judged))
+    plain = reopened(front)
+    plain.take_up()
+    expected = plain.choices()
+    shard = front.shards[0]
+    shard.put(START_KEY, StartRow(noted))
+    shard.put(LEASED_KEY, LeasedRow(leased))
+    write(shard)
+    left = {url for n, url in enumerate(urls(40, hosts=7)) if n not in judged}
+    again = reopened(front)
+    again.take_up()
+    assert set(again.candidates.flights) == flying & left
+    assert set(again.candidates.queues["p"]) == left - flying
+    assert again.choices() == expected
 
 
 def test_a_predicate_that_comes_while_pages_are_in_flight_holds_no_host_back(rows: Disk) -> None:
@@ -298,9 +462,8 @@ def test_a_predicate_that_comes_while_pages_are_in_flight_holds_no_host_back(row
     flying = front.choose()
     assert flying is not None
     front.follow("q")
-    front.candidates.open(front.shards[0], 1)
-    while front.candidates.opening:
-        front.candidates.take_up(NOW)
+    front.candidates.open(front.shards[0], 1, NOW)
+    front.take_up()
     front.candidates.flights.land(flying, NOW)
     assert front.choose("q", now=NOW + 2.0) is not None
 

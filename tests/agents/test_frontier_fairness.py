@@ -184,6 +184,15 @@ def test_no_choice_hangs_on_a_host_that_never_answers(front: Front) -> None:
     assert front.agent.totals().gone > 80
 
 
+def test_who_was_vouched_for_is_known_before_anything_is_taken_up(front: Front) -> None:
+    front.sight(Seeded("http://honest0.org/"), *found("honest1.org", "x", 3))
+    fairness = front.agent.candidates.fairness
+    assert front.agent.candidates.note_start() == [front.shard]
+    again = type(fairness)(0.03, front.agent.candidates.clocks, lambda priority: priority)
+    again.open(front.shard)
+    assert again.shares.vouched("honest0.org") == fairness.shares.vouched("honest0.org") == 1.0
+
+
 def test_who_is_vouched_for_is_known_again_after_a_restart(front: Front) -> None:
     honest(front)
     for number in range(6):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,7 @@ def refused(number: int, *, barren: bool = True) -> Failed:
     return Failed(item(number), 1, "refused", "near-duplicate of http://a.org/", 1.0, barren=barren)
 
 
-def a_front(rows: Disk, **changed: int) -> Front:
+def a_front(rows: Disk, **changed: Any) -> Front:
     front = Front(rows, **changed)
     front.candidates.scope.spent = front.book.spaces.spent
     front.follow("p")

@@ -71,8 +71,8 @@ class QueueAgainstDictionary(RuleBasedStateMachine):
         for host, number, priority in batch:
             self.discovered(host, number, priority)
 
-    @rule(last=ready_hosts)
-    def heads(self, last: frozenset[str]) -> None:
+    @rule(last=ready_hosts, count=st.integers(1, 8))
+    def heads(self, last: frozenset[str], count: int) -> None:
         best: dict[str, str] = {}
         for item in sorted(self.model.values()):
             best.setdefault(item[3], item[2])
@@ -81,8 +81,9 @@ class QueueAgainstDictionary(RuleBasedStateMachine):
             expected.append(url)
             if host in last:
                 break
+        assert self.queue.heads(count) == list(best.values())[:count]
         asked = Recorder(*last)
-        assert self.queue.heads(lambda host: not asked(host)) == expected
+        assert self.queue.heads(meets=lambda host: not asked(host)) == expected
         assert len(asked.asked) == len(set(asked.asked))
 
     @rule(seed=st.integers(0, 1000), rounds=st.integers(1, 8))

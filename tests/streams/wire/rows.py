@@ -14,11 +14,13 @@ from agents.frontier.rows import (
     FrontierRow,
     HostRow,
     HubRow,
+    LeasedRow,
     NewsRow,
     OwnerRow,
     PageRow,
     ParentRow,
     SpaceRow,
+    StartRow,
     TotalsRow,
     WaysRow,
 )
@@ -91,6 +93,8 @@ ROWS: dict[str, tuple[Any, ...]] = {
         ),
         ChildrenRow(judged={CHILD: (VERDICT, 3)}, revised=2),
         BesideRow(verdict=VERDICT, words=("erste", "zweite"), pages={CHILD: None}),
+        LeasedRow(pages=[CHILD]),
+        StartRow(best=[CHILD, PAGE], vouched={"a.test": 0.75}),
         HostRow(judged=12),
         OwnerRow(promises=Promised(promised=7.5, kept=6)),
         DepthRow(

@@ -1,0 +1,166 @@
+"""A data directory of so many candidates, as a crawl leaves it: rows in bulk in the frontier's table."""
+
+import random
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from rocksdict import WriteBatch
+
+from agents.crawl.connect import open_journal
+from agents.frontier.candidates import STARTED
+from agents.frontier.keys import START_KEY, TOTALS_KEY, children_key, owner_key, page_key, parent_key
+from agents.frontier.rows import (
+    Anchor,
+    ChildrenRow,
+    FrontierRow,
+    OwnerRow,
+    PageRow,
+    ParentRow,
+    StartRow,
+    TotalsRow,
+)
+from models.domain import owner
+from models.url import host, identifier
+from models.verdict import Verdict
+from streams.inbox import Codec
+from streams.settings import Settings
+
+#: Candidates a host on average, links a linking page, and in-links a candidate on average.
+HOSTED, LINKS, IN_LINKS = 100, 40, 3
+#: Linking pages of one candidate at most.
+MOST_IN_LINKS = 8
+#: Distinct words that are drawn for a linking page, for a link's anchor and around it; and all words there are.
+PAGE_WORDS, ANCHOR, AROUND, WORDS = 200, 3, 8, 20_000
+#: One linking page in so many satisfies the first predicate, and the second.
+HITS = (5, 31)
+#: Rows written at once.
+BATCH = 500
+
+Row = tuple[bytes, FrontierRow]
+
+
+def settings(directory: Path) -> Settings:
+    """Return the settings of a crawl whose orders nobody answers, so that they are given again and again."""
+    return Settings.model_validate(
+        {
+            "data": directory,
+            "predicates": {"first": '"first"', "second": '"second"'},
+            "frontier": {"lease_seconds": 1.0, "attempts": 1_000_000},
+        }
+    )
+
+
+class Web:
+    """Candidates and the pages that link to them, by number: what each is like is a function of it."""
+
+    def __init__(self, candidates: int) -> None:
+        self.candidates = candidates
+        self.linking = -(-candidates * IN_LINKS // LINKS)
+        self._hosts = max(1, candidates // HOSTED)
+        chance = random.Random(1)
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        self._words = ["".join(chance.choices(letters, k=chance.randint(3, 10))) for _ in range(WORDS)]
+        self._chance = np.random.default_rng(2)
+
+    def words(self, number: int) -> tuple[str, ...]:
+        """Draw words, a few of them often."""
+        drawn = (WORDS * self._chance.random(number) ** 3).astype(int).tolist()
+        return tuple(dict.fromkeys(self._words[word] for word in drawn))
+
+    def url(self, candidate: int) -> str:
+        """Return the URL of a candidate; some hosts have many."""
+        spread = candidate * 2_654_435_761 % 2**32
+        number = int(self._hosts * (spread / 2**32) ** 2)
+        section, title = self._words[spread % 997], self._words[spread // 7 % WORDS]
+        return f"https://www.{self._words[number % WORDS]}{number}.org/{section}/{title}-{candidate}.html"
+
+    def linking_url(self, page: int) -> str:
+        """Return the URL of a linking page."""
+        return f"https://www.{self._words[page % WORDS]}{page % self._hosts}.org/page/{page}.html"
+
+    def targets(self, page: int) -> Iterator[int]:
+        """Yield the candidates that a page links to: some near each other, some anywhere."""
+        for place in range(page * LINKS, (page + 1) * LINKS):
+            yield (place // IN_LINKS if place % 2 else place * 7919) % self.candidates
+
+    def verdict(self, page: int) -> Verdict:
+        """Return what the predicates said of a linking page."""
+        first, second = HITS
+        return {"first": page % first == 0, "second": page % second == 0}
+
+    # rows
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows of the frontier's table."""
+        for page in range(self.linking):
+            yield from self._linking_rows(page)
+        best: list[bytes] = []
+        for candidate, parents in enumerate(self._in_links()):
+            row = self._candidate(candidate, [page for page in parents.tolist() if page >= 0])
+            if len(best) < STARTED and row.links["first"][1] > 1:
+                best.append(identifier(row.url))
+            yield page_key(row.url), row
+        yield START_KEY, StartRow(best)
+        yield (
+            TOTALS_KEY,
+            TotalsRow(
+                discovered=self.linking + self.candidates,
+                judged=self.linking,
+                verdicts=dict.fromkeys(("first", "second"), self.linking),
+            ),
+        )
+
+    def _linking_rows(self, page: int) -> Iterator[Row]:
+        url, verdict = self.linking_url(page), self.verdict(page)
+        anchors = {
+            identifier(self.url(target)): Anchor(place, self.words(ANCHOR), self.words(AROUND))
+            for place, target in enumerate(self.targets(page))
+        }
+        words = frozenset(self.words(PAGE_WORDS))
+        beside = (page + place for place in (1, 2, 3))
+        judged = {identifier(self.linking_url(other)): (self.verdict(other), other - page) for other in beside}
+        name = identifier(url)
+        yield parent_key(name), ParentRow(url, True, verdict, words, anchors, (0,), 1.0)
+        yield children_key(name), ChildrenRow(judged)
+        yield page_key(url), PageRow(url, 2, page, "judged", verdict=verdict, judged_at=1.0)
+        yield owner_key(owner(host(url))), OwnerRow()
+
+    def _in_links(self) -> npt.NDArray[np.int32]:
+        """Return the linking pages of each candidate, -1 where there are no more."""
+        found = np.full((self.candidates, MOST_IN_LINKS), -1, np.int32)
+        filled = np.zeros(self.candidates, np.int8)
+        for page in range(self.linking):
+            for target in self.targets(page):
+                if filled[target] < MOST_IN_LINKS:
+                    found[target, filled[target]] = page
+                    filled[target] += 1
+        return found
+
+    def _candidate(self, candidate: int, parents: list[int]) -> PageRow:
+        url = self.url(candidate)
+        verdicts = [self.verdict(page) for page in parents]
+        links = {name: [len(parents), sum(each[name] for each in verdicts)] for name in ("first", "second")}
+        names = [identifier(self.linking_url(page)) for page in parents]
+        return PageRow(url, 3, self.linking + candidate, parents=names, links=links)
+
+
+def build(directory: Path, candidates: int) -> None:
+    """Make the data directory."""
+    encode = Codec[FrontierRow](FrontierRow).encode
+    with open_journal(settings(directory)) as journal:
+        store = journal.table("frontier")[0]
+
+        def write(rows: Iterable[Row]) -> None:
+            batch = WriteBatch(raw_mode=True)
+            store.stage(batch, {key: encode(row) for key, row in rows})
+            store.write(batch)
+
+        rows: list[Row] = []
+        for row in Web(candidates).rows():
+            rows.append(row)
+            if len(rows) == BATCH:
+                write(rows)
+                rows.clear()
+        write(rows)
