@@ -15,6 +15,7 @@ CODE := models streams agents bench deploy tests
 CRAWLERS := $(VENV)/crawlers
 NGINX := $(VENV)/nginx
 ATHERIS := $(VENV)/atheris
+PYSPY := $(VENV)/py-spy
 
 .PHONY: help setup check format model test kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka stages size fuzz docs manifests lock clean
 
@@ -105,6 +106,16 @@ bench-kafka: setup ## what a page costs one worker with every role on a real bro
 
 stages: setup ## where the CPU time of a page goes, stage by stage; STAGES='--policy breadth-first --budget 500'
 	@$(BIN)/python -m bench.stages $(STAGES)
+
+$(PYSPY)/installed.stamp: bench/stages/requirements.txt $(INSTALLED)
+	@$(PIP) --upgrade --target $(PYSPY) -r $<
+	touch $@
+
+flame: setup $(PYSPY)/installed.stamp ## the same as a flame graph, in flame.svg or FLAME=FILE; sampled by py-spy
+	@$(BIN)/python -m bench.stages --flame $(or $(FLAME),flame.svg) --py-spy $(PYSPY)/bin/py-spy $(STAGES)
+
+growth: setup ## how the CPU time of a page grows with pages, candidates, predicates and links (half an hour)
+	@$(BIN)/python -m bench.growth $(GROWTH)
 
 size: setup ## what a start with many candidates takes, and a log; SIZE='--candidates 1000000 --lines 300000'
 	@$(BIN)/python -m bench.size $(SIZE)

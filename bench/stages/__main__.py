@@ -1,10 +1,12 @@
 """``python -m bench.stages``: a crawl of recorded pages with timers on its stages; the table sums to all of it.
 
-All times are CPU time, user and system. The timers themselves take some 0.3 ms a page.
+All times are CPU time, user and system. The timers themselves take some 0.3 ms a page. With ``--flame`` the
+crawl has no timers: py-spy samples all its processes, and draws a flame graph.
 """
 
 import argparse
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -28,6 +30,9 @@ def main() -> None:
     stopwatch = Stopwatch()
     with ServerProcess.archive([given.pages]) as server, tempfile.TemporaryDirectory() as directory:
         command = _command(given, server.url, Path(directory))
+        if given.flame is not None:
+            _draw(given, command)
+            return
         stopwatch.watch(STAGES)
         begun = time.thread_time()
         sys.argv = ["scentline", *command]
@@ -43,7 +48,16 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--seed", default=SEED, help="where the crawl begins")
     parser.add_argument("--policy", default="learned")
     parser.add_argument("--budget", type=int, default=1_500, help="pages to fetch")
+    parser.add_argument("--flame", type=Path, help="SVG file to draw a flame graph into, instead of the table")
+    parser.add_argument("--py-spy", default="py-spy", help="the program that draws it")
     return parser
+
+
+def _draw(given: argparse.Namespace, command: Sequence[str]) -> None:
+    """Crawl under py-spy; a function is one box, however many lines of it were met."""
+    spy = [given.py_spy, "record", "--subprocesses", "--function", "--rate", "200", "-o", str(given.flame)]
+    crawler = [sys.executable, "-c", "from agents.cli import main; main()"]
+    subprocess.run([*spy, "--", *crawler, *command], check=True)  # noqa: S603 - this project's own command
 
 
 def _command(given: argparse.Namespace, proxy: str, data: Path) -> list[str]:
