@@ -103,11 +103,13 @@ class Candidates:
     def take_up(self, now: float) -> None:
         """Take up the next few rows of a shard that was opened: every candidate in it is offered anew."""
         shard, rows = self.opening.step()
+        found = []
         for row in rows:
             self.fairness.take_up(shard, row)
             self._wait_for(row, now)
             if row.state == "candidate":
-                self.offer(shard, row, now)
+                found.append(row)
+        self.offer(shard, found, now)
 
     def _wait_for(self, row: PageRow, now: float) -> None:
         """Take note of a page that is leased."""
@@ -164,7 +166,7 @@ class Candidates:
             found = self.choosable(url)
             if found is not None:
                 self.flights.land(url, now)
-                self.offer(*found, now)
+                self.offer(shard, [found[1]], now)
 
     def _of(self, shard: FrontierShard, urls: Iterable[str]) -> list[str]:
         return [url for url in urls if self.shards.partition(url) == shard.partition]
@@ -182,30 +184,32 @@ class Candidates:
 
     def refresh(self, shard: FrontierShard, keys: Iterable[bytes], now: float) -> None:
         """Score rows anew and put them where they belong."""
-        for key in keys:
-            row = shard.get(key)
-            if isinstance(row, PageRow) and row.state == "candidate":
-                self.offer(shard, row, now)
+        found = (shard.get(key) for key in keys)
+        rows = [row for row in found if isinstance(row, PageRow) and row.state == "candidate"]
+        self.offer(shard, rows, now)
 
-    def offer(self, shard: FrontierShard, row: PageRow, now: float) -> None:
-        """Put an open URL in the queues, or where it has to wait; one below the threshold is set aside."""
+    def offer(self, shard: FrontierShard, rows: Iterable[PageRow], now: float) -> None:
+        """Put distinct open URLs in the queues, or where they wait; set those below the threshold aside."""
+        found = [row for row in rows if self._may_queue(shard, row, now)]
+        for row, priorities in zip(found, self.priorities.of(shard, found, self.queues), strict=True):
+            if not self.priorities.keeps(row, highest(priorities.values())):
+                self.withdraw(row.url)
+                continue
+            name = host(row.url)
+            for predicate, priority in priorities.items():
+                self.queues[predicate].put(row.url, name, priority, row.discovered)
+                self._fresh[predicate].add(row.url)
+            if self.fresh is not None:
+                self.fresh.offer(row)
+
+    def _may_queue(self, shard: FrontierShard, row: PageRow, now: float) -> bool:
+        """Return whether a URL may be fetched now; else have it wait, or leave it out."""
+        if row.not_before <= now and self.scope.has(shard, row):
+            return True
+        self.withdraw(row.url)
         if row.not_before > now:
-            self.withdraw(row.url)
             self.retries.put(row.url, row.not_before)
-            return
-        if not self.scope.has(shard, row):
-            self.withdraw(row.url)
-            return
-        priorities = {name: self.priorities.of(shard, row, name) for name in self.queues}
-        if not self.priorities.keeps(row, highest(priorities.values())):
-            self.withdraw(row.url)
-            return
-        name = host(row.url)
-        for predicate, priority in priorities.items():
-            self.queues[predicate].put(row.url, name, priority, row.discovered)
-            self._fresh[predicate].add(row.url)
-        if self.fresh is not None:
-            self.fresh.offer(row)
+        return False
 
     def priorities_of(self, url: str) -> dict[str, float]:
         """Return a candidate's priority for each predicate that has it in its queue, as it was last scored."""
@@ -225,7 +229,7 @@ class Candidates:
         for url in self.retries.due(now):
             found = self.shards.find(url)
             if found is not None and found[1].state == "candidate":
-                self.offer(*found, now)
+                self.offer(found[0], [found[1]], now)
 
     def next_ready(self, now: float) -> float:
         """Return when a host with candidates may be asked, or a wait for a retry ends; infinity for never."""
@@ -287,10 +291,9 @@ class Candidates:
         while top := queue.best(1 if self.priorities.fixed else FEW, ready):
             if top[0] in fresh or scored >= self.settings.rescored:
                 return self._fairest(queue, predicate, top[0], now)
-            for url in top:
-                if url not in fresh:
-                    self._reprice(url, predicate)
-                    scored += url in queue
+            stale = [url for url in top if url not in fresh]
+            self._reprice(stale, predicate)
+            scored += sum(url in queue for url in stale)
         return None
 
     def _fairest(self, queue: CandidateQueue, predicate: str, best: str, now: float) -> str | None:
@@ -300,23 +303,27 @@ class Candidates:
             if url is None or url == best:
                 return url
             before = queue.priority(url)
-            self._reprice(url, predicate)
+            self._reprice([url], predicate)
             if url in queue and queue.priority(url) >= before:
                 return url
         return best if best in queue else None
 
-    def _reprice(self, url: str, predicate: str) -> None:
-        """Score a queued candidate anew for one predicate: it is fresh then."""
-        self._fresh[predicate].add(url)
-        found = self.shards.find(url)
-        if found is None:
-            return
-        shard, row = found
-        priority = self.priorities.of(shard, row, predicate)
-        if self.priorities.keeps(row, priority):
-            self.queues[predicate].put(row.url, host(row.url), priority, row.discovered)
-        else:
-            self.queues[predicate].discard(row.url)
+    def _reprice(self, urls: Iterable[str], predicate: str) -> None:
+        """Score queued candidates anew for one predicate: they are fresh then."""
+        rows: dict[int, list[PageRow]] = {}
+        for url in urls:
+            self._fresh[predicate].add(url)
+            found = self.shards.find(url)
+            if found is not None:
+                rows.setdefault(found[0].partition, []).append(found[1])
+        queue = self.queues[predicate]
+        for partition, stale in rows.items():
+            scored = self.priorities.of(self.shards[partition], stale, (predicate,))
+            for row, priorities in zip(stale, scored, strict=True):
+                if self.priorities.keeps(row, priorities[predicate]):
+                    queue.put(row.url, host(row.url), priorities[predicate], row.discovered)
+                else:
+                    queue.discard(row.url)
 
     def take(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
         """Take a URL out of the queues, and note it among the leased: its fetch is ordered."""

@@ -1,29 +1,22 @@
 """What the learned policy keeps in memory of one predicate."""
 
-import math
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 
 from agents.frontier.meanings import HeardMeaning
-from agents.frontier.rows import ChildrenRow, ParentRow
 from models.interest.features import SUBJECT
 from models.learner.calibration import Calibration
-from models.learner.candidate import Parent
-from models.learner.combiner import Vector
+from models.learner.combiner import Vector, logits
 from models.learner.inputs import Input, prior_covariance, prior_mean
 from models.learner.knowledge import Knowledge
-from models.learner.words import LinkingWords, Vocabulary
+from models.learner.words import Vocabulary
 from models.semantic.table import SemanticTable
 from streams.records import Weighting
 
-#: A linking page's partition and identifier: each partition has a row of its own, with its own link targets.
-Place: TypeAlias = tuple[int, bytes]
-
 
 class Known:
-    """What is kept in memory of one predicate: its counts, its combiner, its view of linking pages."""
+    """What is kept in memory of one predicate: its counts, its combiner, what pages mean to it."""
 
     def __init__(
         self,
@@ -39,7 +32,6 @@ class Known:
         self.mean: Vector = prior_mean(inputs)
         self.covariance: Vector = prior_covariance(inputs)
         self.shifts = Calibration().shifts
-        self.parents: dict[Place, Parent] = {}
 
     def put(self, feature: str, pages: int, hits: int) -> None:
         """Set a feature's counts."""
@@ -63,20 +55,5 @@ class Known:
 
     def logit(self, inputs: Sequence[float]) -> tuple[float, float]:
         """Return m'x and sqrt(x'Px) of the inputs x."""
-        found = np.array(inputs)
-        spread = float(found.dot(self.covariance.dot(found)))
-        return float(found.dot(self.mean)), math.sqrt(max(0.0, spread))
-
-    def parent(self, place: Place, row: ParentRow, children: ChildrenRow, words: LinkingWords) -> Parent:
-        """Return the predicate's view of a linking page, brought up to its rows."""
-        view = self.parents.get(place)
-        if view is None or view.words is not words:
-            view = self.parents[place] = Parent(row.verdict.get(self.predicate, False), words)
-        noted = children.noted + row.revised
-        if view.noted < noted:
-            view.noted = noted
-            view.satisfies = row.verdict.get(self.predicate, False)
-            for verdict, position in children.judged.values():
-                if self.predicate in verdict:
-                    view.judged(position, verdict[self.predicate])
-        return view
+        means, deviations = logits(np.array(inputs)[np.newaxis], self.mean, self.covariance)
+        return float(means[0]), float(deviations[0])

@@ -1,51 +1,49 @@
 """A candidate's priority by the learned policy, from its rows and what was learned."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from agents.frontier.behaviour import SitePatterns
-from agents.frontier.keys import beside_of, children_of, parent_of
-from agents.frontier.known import Known, Place
+from agents.frontier.inlinks import InLinks
+from agents.frontier.keys import beside_of
+from agents.frontier.known import Known
 from agents.frontier.meanings import Texts
 from agents.frontier.ordering import Ranks
-from agents.frontier.rows import FrontierShard, PageRow, ParentRow
+from agents.frontier.rows import FrontierShard, PageRow
 from models.crowd.together import SIXTHS
 from models.interest.features import BASE
 from models.learner.address import prefixes, url_words
+from models.learner.batch import inputs_of
 from models.learner.calibration import calibrated
-from models.learner.candidate import NOBODY, Candidate, Crowd, InLink
-from models.learner.combiner import probability
+from models.learner.candidate import Candidate, Crowd
+from models.learner.combiner import Vector, logits, probability
 from models.learner.inputs import log_rank
 from models.learner.knowledge import WORDS
-from models.learner.lessons import IN_LINKS
 from models.learner.semantic import inputs_with
-from models.learner.words import LinkingWords, Numbers, Vocabulary
+from models.learner.words import Numbers, Vocabulary
 from models.ledger import Cells
+from models.patterns.ranking import Pattern
 from models.reuse.learned import Cell
 from models.semantic.table import SemanticTable
 from models.url import identifier
+from models.verdict import Verdict
 from streams.records import Weighting
 
-#: Linking pages whose numbered words are kept in memory, and of these the views of each predicate.
-CACHED_PARENTS = 5_000
 #: URLs whose words are kept in memory.
 CACHED_ADDRESSES = 100_000
+#: Candidates whose inputs are kept in memory, until anything is learned.
+CACHED_INPUTS = 1_000
 
-
-class _Words:
-    """The numbered words of a linking page's links, as far as they lead into one partition."""
-
-    def __init__(self, row: ParentRow, vocabulary: Vocabulary) -> None:
-        self.numbers = {page: number for number, page in enumerate(row.targets)}
-        links = [(anchor.inside, anchor.around) for anchor in row.targets.values()]
-        self.words: LinkingWords = vocabulary.linking(tuple(row.words), links)
+#: Links from judged pages to a target that has none.
+_NO_LINKS = [0, 0]
 
 
 class _Address(NamedTuple):
-    """A URL's words, the same as places in the tables of words, and its prefixes."""
+    """A URL's identifier, its words, the same as places in the tables of words, and its prefixes."""
 
+    page: bytes
     words: tuple[str, ...]
     numbers: list[int]
     prefixes: tuple[str, ...]
@@ -72,13 +70,19 @@ class LearnedScorer:
         self._patterns = patterns
         self._texts = None if table is None else Texts(table)
         self._known: dict[str, Known] = {}
-        self._words: dict[Place, _Words] = {}
         self._addresses: dict[str, _Address] = {}
+        self._set_predicates()
 
     def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
         """Start keeping what is known of a predicate, starting from the words of its ``topic``."""
         if name not in self._known:
             self._known[name] = Known(name, self._vocabulary, topic, self._table, self._inputs)
+            self._set_predicates()
+
+    def _set_predicates(self) -> None:
+        self._in_links = InLinks(self._vocabulary, self._known)
+        self._weights: tuple[Vector, Vector] | None = None
+        self._scored: dict[str, Vector] = {}
 
     def known(self, predicate: str) -> Known:
         """Return what is known of a predicate."""
@@ -86,6 +90,7 @@ class LearnedScorer:
 
     def learn(self, cells: Cells) -> None:
         """Take in the counts of some features; predicates never added are left."""
+        self._scored.clear()
         words, others = self._split(cells.names)
         for predicate, pages, hits in cells.rows():
             if predicate not in self._known:
@@ -122,6 +127,7 @@ class LearnedScorer:
 
     def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
         """Take in what earlier crawls counted, who may have had other predicates."""
+        self._scored.clear()
         for predicate, known in self._known.items():
             found = ((feature, *cells[predicate]) for feature, cells in prior.items() if predicate in cells)
             known.knowledge.inherit(found)
@@ -130,27 +136,41 @@ class LearnedScorer:
         """Take in a predicate's combiner."""
         if predicate in self._known:
             self._known[predicate].take(weighting)
+            self._weights = None
 
     def remove_predicate(self, name: str) -> None:
         """Forget a predicate."""
-        self._known.pop(name, None)
+        if self._known.pop(name, None) is not None:
+            self._set_predicates()
 
     def judged(self, predicate: str) -> int:
         """Return the pages that were judged by a predicate, as far as it is known here."""
         known = self._known.get(predicate)
         return 0 if known is None else int(known.knowledge.pages)
 
-    def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
-        """Return m'x + sqrt(x'Px) of the page's inputs x."""
-        mean, deviation = self._known[predicate].logit(self.inputs(shard, row, predicate))
-        return mean + deviation
+    def priorities(
+        self, shard: FrontierShard, rows: Sequence[PageRow], predicates: Collection[str]
+    ) -> list[dict[str, float]]:
+        """Return m'x + sqrt(x'Px) of each page's inputs x, for all predicates, whichever are asked for."""
+        if not rows or not self._known:
+            return [{} for _ in rows]
+        inputs = self._inputs_of(shard, rows)
+        means, deviations = logits(inputs, *self._combiners())
+        if len(self._scored) + len(rows) > CACHED_INPUTS:
+            self._scored.clear()
+        self._scored.update(zip((row.url for row in rows), inputs.transpose(1, 0, 2), strict=True))
+        return [dict(zip(self._known, bounds, strict=True)) for bounds in (means + deviations).T.tolist()]
 
     def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> float | None:
         """Note the inputs of a page that is chosen, for each predicate; return how probable a hit is.
 
-        A page that is chosen for what a URL that redirects to it promised keeps the inputs of that one.
+        They are those that it was scored by, unless something was learned since. A page that is chosen for what
+        a URL that redirects to it promised keeps the inputs of that one.
         """
-        inputs = {name: tuple(self.inputs(shard, row, name)) for name in self._known}
+        scored = self._scored.get(row.url)
+        if scored is None:
+            scored = self._inputs_of(shard, [row])[:, 0]
+        inputs = {name: tuple(found) for name, found in zip(self._known, scored.tolist(), strict=True)}
         inherited = row.inherited.get(predicate)
         if inherited is None or sum(self._known[predicate].logit(inputs[predicate])) >= inherited:
             row.inputs = inputs
@@ -164,43 +184,55 @@ class LearnedScorer:
 
     def inputs(self, shard: FrontierShard, row: PageRow, predicate: str) -> list[float]:
         """Return the inputs of a candidate."""
-        known = self._known[predicate]
-        found = known.knowledge.inputs(self._candidate(shard, row, predicate))
-        if self._texts is not None and known.meaning is not None:
-            found += known.meaning.inputs(row.url, self._texts.vector(shard, row), known.knowledge.rate)
-        if self._ranks is not None:
-            found.append(log_rank(self._ranks.value(shard, row)))
-        if self._patterns is not None:
-            pattern = self._patterns.pattern_of(row.url)
-            found.append(0.0 if pattern is None else known.knowledge.patterns.weight(pattern.name))
+        found: list[float] = self._inputs_of(shard, [row])[list(self._known).index(predicate), 0].tolist()
         return found
 
-    def _candidate(self, shard: FrontierShard, row: PageRow, predicate: str) -> Candidate:
-        known = self._known[predicate]
-        k, m = row.links.get(predicate, (0, 0))
-        links, crowd = self._in_links(shard, row, known), _crowd(shard, row, predicate)
-        return Candidate(*self._address(row.url), links, k, m, crowd)
+    def _combiners(self) -> tuple[Vector, Vector]:
+        """Return the means and the covariances of all predicates' weights."""
+        if self._weights is None:
+            known = self._known.values()
+            self._weights = (
+                np.array([each.mean for each in known]),
+                np.array([each.covariance for each in known]),
+            )
+        return self._weights
 
-    def _in_links(self, shard: FrontierShard, row: PageRow, known: Known) -> list[InLink]:
+    def _inputs_of(self, shard: FrontierShard, rows: Sequence[PageRow]) -> Vector:
+        """Return the inputs of candidates, shape (predicates, candidates, inputs)."""
+        addresses = [self._address(row.url) for row in rows]
+        targets = ((address.page, row.parents) for address, row in zip(addresses, rows, strict=True))
+        links = self._in_links.of(shard, targets)
+        names = tuple(self._known)
+        candidates = [
+            Candidate(
+                address.words,
+                address.numbers,
+                address.prefixes,
+                places,
+                [row.links.get(name, _NO_LINKS) for name in names],
+                _crowds(shard, row, names) if row.visits else (),
+            )
+            for address, places, row in zip(addresses, links, rows, strict=True)
+        ]
+        known = list(self._known.values())
+        found = inputs_of([each.knowledge for each in known], self._in_links.table, candidates)
+        further = self._further(shard, rows, known)
+        return np.concatenate((found, *further), axis=2) if further else found
+
+    def _further(self, shard: FrontierShard, rows: Sequence[PageRow], known: Sequence[Known]) -> list[Vector]:
+        """Return the inputs that a crawl may have beside the twenty."""
         found = []
-        page = identifier(row.url)
-        for name in row.parents[:IN_LINKS]:
-            parent = parent_of(shard, name)
-            place = (shard.partition, name)
-            numbered = self._numbered(place, parent)
-            view = known.parent(place, parent, children_of(shard, name), numbered.words)
-            found.append(InLink(view, numbered.numbers[page], parent.targets[page].position))
+        if self._texts is not None:
+            texts = [(row.url, self._texts.vector(shard, row)) for row in rows]
+            meanings = [(each.meaning, each.knowledge.rate) for each in known]
+            found.append(np.array([meaning.inputs(texts, rate) for meaning, rate in meanings if meaning]))
+        if self._ranks is not None:
+            ranks = np.array([[log_rank(self._ranks.value(shard, row))] for row in rows])
+            found.append(np.broadcast_to(ranks, (len(known), *ranks.shape)))
+        if self._patterns is not None:
+            patterns = [self._patterns.pattern_of(row.url) for row in rows]
+            found.append(np.array([_pattern_weights(each, patterns) for each in known]))
         return found
-
-    def _numbered(self, place: Place, parent: ParentRow) -> _Words:
-        numbered = self._words.get(place)
-        if numbered is None:
-            if len(self._words) >= CACHED_PARENTS:
-                self._words.clear()
-                for known in self._known.values():
-                    known.parents.clear()
-            numbered = self._words[place] = _Words(parent, self._vocabulary)
-        return numbered
 
     def _address(self, url: str) -> _Address:
         found = self._addresses.get(url)
@@ -208,17 +240,31 @@ class LearnedScorer:
             if len(self._addresses) >= CACHED_ADDRESSES:
                 self._addresses.clear()
             words = url_words(url)
-            found = self._addresses[url] = _Address(words, self._vocabulary.numbers(words), prefixes(url))
+            found = self._addresses[url] = _Address(
+                identifier(url), words, self._vocabulary.numbers(words), prefixes(url)
+            )
         return found
 
 
-def _crowd(shard: FrontierShard, row: PageRow, predicate: str) -> Crowd:
-    if not row.visits:
-        return NOBODY
+def _pattern_weights(known: Known, patterns: Iterable[Pattern | None]) -> list[list[float]]:
+    weight = known.knowledge.patterns.weight
+    return [[0.0 if pattern is None else weight(pattern.name)] for pattern in patterns]
+
+
+def _crowds(shard: FrontierShard, row: PageRow, predicates: Sequence[str]) -> list[Crowd]:
+    """Return what users did with a page, as each predicate sees it."""
+    judged = [
+        (times, sixths, verdict)
+        for other, (_, times, sixths) in row.together.items()
+        if (verdict := beside_of(shard, other).verdict) is not None
+    ]
+    return [_crowd(row, judged, predicate) for predicate in predicates]
+
+
+def _crowd(row: PageRow, judged: Iterable[tuple[int, int, Verdict]], predicate: str) -> Crowd:
     covisits = covisit_hits = near = near_hits = 0
-    for other, (_, times, sixths) in row.together.items():
-        verdict = beside_of(shard, other).verdict
-        if verdict is not None and predicate in verdict:
+    for times, sixths, verdict in judged:
+        if predicate in verdict:
             covisits += sixths
             near += times
             if verdict[predicate]:

@@ -103,7 +103,7 @@ class Leases:
         row.reason = "no answer within the lease"
         shard.put(page_key(row.url), row)
         if row.state == "candidate":
-            self._candidates.offer(shard, row, now)
+            self._candidates.offer(shard, [row], now)
         else:
             totals = totals_of(shard)
             totals.count(row.state, 1)

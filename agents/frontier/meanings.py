@@ -57,14 +57,17 @@ class HeardMeaning:
         else:
             self._told.pop(subject, None)
 
-    def inputs(self, url: str, vector: Vector, rate: float) -> list[float]:
-        """Return the inputs of a candidate with this vector at the base rate ``rate``."""
+    def inputs(self, texts: Iterable[tuple[str, Vector]], rate: float) -> Vector:
+        """Return the inputs of distinct URLs with these vectors at the base rate ``rate``, a row for each."""
+        return self._meaning.inputs([self._sense(url, vector) for url, vector in texts], rate)
+
+    def _sense(self, url: str, vector: Vector) -> Sense:
         sense = self._senses.get(url)
         if sense is None or sense.vector is not vector:
             if len(self._senses) >= CACHED_SENSES:
                 self._senses.clear()
             sense = self._senses[url] = Sense(vector)
-        return self._meaning.inputs_of(sense, rate)
+        return sense
 
 
 def _anchors(shard: FrontierShard, row: PageRow, parents: Iterable[bytes]) -> list[str]:

@@ -1,11 +1,12 @@
 """A candidate's priority: by the policy, by the order of discovery, or by what a redirect handed on."""
 
 import math
+from collections.abc import Collection, Mapping, Sequence
 
 from agents.frontier.promises import LinkPromises
 from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.scorer import Scorer
-from models.frontier.promises import MOST_LOGIT
+from models.frontier.promises import MOST_LOGIT, believed
 from streams.logging import EventLog
 from streams.quarantine import cause, quarantinable
 from streams.settings import FrontierSettings
@@ -36,29 +37,47 @@ class Priorities:
         #: Times that a candidate could not be scored.
         self.unscored = 0
 
-    def of(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
-        """Return a candidate's priority under the policy, at least what a redirect to it handed on.
+    def of(
+        self, shard: FrontierShard, rows: Sequence[PageRow], predicates: Collection[str]
+    ) -> list[dict[str, float]]:
+        """Return candidates' priorities under the policy, at least what redirects to them handed on.
 
         Chance and breadth-first have none but order.
         """
+        if self.fixed:
+            return [dict.fromkeys(predicates, self._order(row)) for row in rows]
+        found = []
+        for row, scores in zip(rows, self._scores(shard, rows, predicates), strict=True):
+            belief = self._belief(shard, row)
+            found.append({name: _priority(row, name, scores[name], belief) for name in predicates})
+        return found
+
+    def _order(self, row: PageRow) -> float:
         if self._rule == "random":
             return 0.0
-        if self._rule == "breadth-first":
-            # What is known from the log alone is at no distance from the seeds: it comes last.
-            near = row.seed or row.links or row.inherited or row.found
-            return -float(row.depth) if near else -UNLINKED_DEPTH
-        found = self._score(shard, row, predicate)
-        if self._rule == "learned" and self.promises is not None:
-            found = self.promises.believed(shard, row, found)
-        inherited = row.inherited.get(predicate)
-        return found if inherited is None else max(found, inherited)
+        # What is known from the log alone is at no distance from the seeds: it comes last.
+        near = row.seed or row.links or row.inherited or row.found
+        return -float(row.depth) if near else -UNLINKED_DEPTH
 
-    def _score(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
+    def _belief(self, shard: FrontierShard, row: PageRow) -> float:
+        """Return how far those who link to a candidate are believed."""
+        if self._rule != "learned" or self.promises is None:
+            return 1.0
+        return self.promises.belief(shard, row)
+
+    def _scores(
+        self, shard: FrontierShard, rows: Sequence[PageRow], predicates: Collection[str]
+    ) -> Sequence[Mapping[str, float]]:
+        """Return what the scorer says; where it fails, of each candidate by itself."""
         try:
-            found = self._scorer.priority(shard, row, predicate)
+            found = self._scorer.priorities(shard, rows, predicates)
         except Exception as error:
-            return self._failed(row, error)
-        return UNSCORED if math.isnan(found) else found
+            if len(rows) == 1:
+                return [dict.fromkeys(predicates, self._failed(rows[0], error))]
+            if not quarantinable(error):
+                raise
+            return [self._scores(shard, [row], predicates)[0] for row in rows]
+        return found
 
     def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> float | None:
         """Note in the row what a choice was made by; return the probability of a hit, if there is one."""
@@ -89,3 +108,9 @@ class Priorities:
     def keeps(self, row: PageRow, priority: float) -> bool:
         """Return whether a candidate is worth keeping (ExpandList in Aggarwal 2004, Figure 1)."""
         return row.seed or self._threshold is None or priority >= self._threshold
+
+
+def _priority(row: PageRow, predicate: str, score: float, belief: float) -> float:
+    found = believed(UNSCORED if math.isnan(score) else score, belief)
+    inherited = row.inherited.get(predicate)
+    return found if inherited is None else max(found, inherited)

@@ -9,7 +9,7 @@ from itertools import islice
 from agents.frontier.keys import OWNER_PREFIX, owner_key, parent_of
 from agents.frontier.rows import FrontierShard, OwnerRow, PageRow
 from models.domain import owner
-from models.frontier.promises import Promises, believed
+from models.frontier.promises import Promises
 from models.url import host
 
 #: Part of a promise that a redirect within a site breaks, whatever comes of it.
@@ -54,9 +54,9 @@ class LinkPromises:
         verdict = row.verdict or {}
         self.ended(shard, row, row.choice is not None and verdict.get(row.choice.predicate, False))
 
-    def believed(self, shard: FrontierShard, row: PageRow, logit: float) -> float:
-        """Return the logit of a candidate, as far as those who link to it are believed."""
-        return believed(logit, self._promises.belief(self._sources(shard, row)))
+    def belief(self, shard: FrontierShard, row: PageRow) -> float:
+        """Return how far those who link to a candidate are believed."""
+        return self._promises.belief(self._sources(shard, row))
 
     def redirected(self, shard: FrontierShard, row: PageRow, target: str) -> None:
         """Count a redirect: to another owner it breaks the promise; a page that was moved costs a fetch."""

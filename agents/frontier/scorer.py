@@ -1,6 +1,6 @@
 """What scores candidates: by the paper's rules, by the learned policy, by an ordering, or not at all."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -38,8 +38,10 @@ class Scorer(Protocol):
     def judged(self, predicate: str) -> int:
         """Return the pages that were judged by a predicate, as far as it is known here."""
 
-    def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
-        """Return a candidate's priority for a predicate; higher comes first."""
+    def priorities(
+        self, shard: FrontierShard, rows: Sequence[PageRow], predicates: Collection[str]
+    ) -> Sequence[Mapping[str, float]]:
+        """Return each candidate's priorities, for these predicates at least; higher comes first."""
 
     def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> float | None:
         """Note in the row what a choice was made by; return the probability of a hit, if the policy has one."""

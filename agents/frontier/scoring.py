@@ -1,6 +1,6 @@
 """A candidate's priority by the paper's rules, from its rows and what was learned."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from agents.frontier.keys import beside_of, children_of, parent_key
@@ -148,6 +148,12 @@ class PaperScorer:
     def judged(self, predicate: str) -> int:
         """Return the pages that were judged by a predicate, as far as it is known here."""
         return self._judged.get(predicate, 0)
+
+    def priorities(
+        self, shard: FrontierShard, rows: Sequence[PageRow], predicates: Collection[str]
+    ) -> list[dict[str, float]]:
+        """Return each candidate's priorities for some predicates."""
+        return [{name: self.priority(shard, row, name) for name in predicates} for row in rows]
 
     def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
         """Return the sum of the logs of the policy's interest ratios."""

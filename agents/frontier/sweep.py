@@ -1,6 +1,6 @@
 """The sweep: all rows of the shards held are scored anew, a few at a time; evicted candidates come back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 
 from agents.frontier.keys import PAGE_PREFIX
@@ -25,7 +25,7 @@ class Sweep:
         shards: Shards,
         queues: Mapping[str, CandidateQueue],
         limit: int,
-        offer: Callable[[FrontierShard, PageRow, float], None],
+        offer: Callable[[FrontierShard, Iterable[PageRow], float], None],
     ) -> None:
         self._shards = shards
         self._queues = queues
@@ -67,11 +67,13 @@ class Sweep:
     def _step_in(self, shard: FrontierShard | None, rows: int, now: float) -> int:
         looked_at = 0
         if shard is not None:
+            found = []
             for key, row in islice(shard.scan(PAGE_PREFIX, self._cursor), rows):
                 looked_at += 1
                 self._cursor = key
                 if isinstance(row, PageRow) and row.state == "candidate" and self._room(row.url):
-                    self._offer(shard, row, now)
+                    found.append(row)
+            self._offer(shard, found, now)
         if looked_at < rows:
             self._cursor = None
             del self._unswept[0]

@@ -26,7 +26,7 @@ STAGES: Mapping[str, tuple[str, ...]] = {
         "agents.frontier.candidates:Candidates._best",
     ),
     "frontier: scores": (
-        "agents.frontier.learned:LearnedScorer.priority",
+        "agents.frontier.learned:LearnedScorer.priorities",
         "agents.frontier.learned:LearnedScorer.choose",
     ),
     "frontier: hear what was learned": (

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,12 +13,14 @@ from models.evaluate.taken import NAME
 from models.interest.features import ANCHOR, CONTEXT, PAGE_WORD, PREFIX, URL_WORD, USER
 from models.interest.parents import rank
 from models.learner.address import prefixes, url_words
+from models.learner.batch import inputs_of
 from models.learner.calibration import EXPLORED, SELECTED, Calibration, calibrated
-from models.learner.candidate import Candidate, Crowd, InLink, Parent
-from models.learner.combiner import BayesianLogisticRegression, Vector, probabilities
+from models.learner.candidate import Candidate, Crowd
+from models.learner.combiner import BayesianLogisticRegression, Vector, logits, probabilities
 from models.learner.inputs import log_rank, prior_covariance, prior_mean
-from models.learner.knowledge import NEAR, Knowledge
+from models.learner.knowledge import Knowledge
 from models.learner.lessons import IN_LINKS
+from models.learner.linking import NEAR, LinkingPage, LinkTable
 from models.learner.semantic import Meaning, Sense, inputs_with, page_subject, subject
 from models.learner.words import Vocabulary
 from models.ordering.estimate import Crawled
@@ -34,6 +37,15 @@ RESCORED = 50
 LinkWords = tuple[tuple[str, ...], tuple[str, ...]]
 
 NOTHING: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+
+
+class _InLink(NamedTuple):
+    """A link to a page: its rank among those (`models.interest.parents`), where it is, and its words."""
+
+    rank: int
+    source: LinkingPage
+    position: int
+    words: LinkWords
 
 
 class _Known:
@@ -64,7 +76,7 @@ class _Known:
         self.words = url_words(url)
         self.numbers = vocabulary.numbers(self.words)
         self.prefixes = prefixes(url)
-        self.links: list[tuple[int, InLink, LinkWords]] = []
+        self.links: list[_InLink] = []
         self.parents = self.positive = 0
         self.covisits = self.covisit_hits = 0
         self.near = self.near_hits = 0
@@ -107,7 +119,8 @@ class LearnedCrawler:
         self._explore = explore
         self._queue = LazyQueue()
         self._pages: dict[str, _Known] = {}
-        self._targets: dict[Parent, list[tuple[int, _Known]]] = {}
+        self._links = LinkTable(1)
+        self._targets: dict[LinkingPage, list[tuple[int, _Known]]] = {}
         self._closed: set[str] = set()
         self._seeds: dict[str, None] = {}
         self._started = False
@@ -172,9 +185,9 @@ class LearnedCrawler:
             self._rank.crawled(Crawled(page.url, tuple(targets)))
             self._rank.sweep()
         touched: dict[_Known, None] = {}
-        for _, link, _ in known.links:
-            link.parent.judged(link.position, holds)
-            for position, target in self._targets[link.parent]:
+        for link in known.links:
+            self._links.judged(link.source, link.position, np.array([[1.0, holds]]))
+            for position, target in self._targets[link.source]:
                 if abs(position - link.position) <= NEAR:
                     touched[target] = None
         self._follow(known, page, holds, touched)
@@ -203,32 +216,32 @@ class LearnedCrawler:
     def _follow(self, source: _Known, page: Page, holds: bool, touched: dict[_Known, None]) -> None:
         links = [link for link in page.links if link.url != page.url]
         words = [(tuple(dict.fromkeys(link.anchor)), tuple(dict.fromkeys(link.context))) for link in links]
-        parent = Parent(holds, self._vocabulary.linking(page.words, words))
-        targets = self._targets[parent] = []
-        for number, (link, found) in enumerate(zip(links, words, strict=True)):
+        numbered = self._vocabulary.linking(page.words, words)
+        linking = self._links.add([link.position for link in links], numbered, np.array([float(holds)]))
+        targets = self._targets[linking] = []
+        for link, found in zip(links, words, strict=True):
             target = self._page(link.url)
             targets.append((link.position, target))
             before = _link_words(target) if target.satisfies is not None else NOTHING
             target.parents += 1
             target.positive += holds
-            place = rank(source.id, target.id)
-            target.links.append((place, InLink(parent, number, link.position), found))
+            target.links.append(_InLink(rank(source.id, target.id), linking, link.position, found))
             target.sense = None
             if len(target.links) > IN_LINKS:
-                target.links.remove(max(target.links, key=lambda entry: entry[0]))
+                target.links.remove(max(target.links, key=lambda entry: entry.rank))
             if target.satisfies is None:
                 touched[target] = None
             else:
-                self._correct(target, before, parent)
-                parent.judged(link.position, target.satisfies)
+                self._correct(target, before, holds)
+                self._links.judged(linking, link.position, np.array([[1.0, target.satisfies]]))
 
-    def _correct(self, target: _Known, before: tuple[frozenset[str], frozenset[str]], parent: Parent) -> None:
+    def _correct(self, target: _Known, before: tuple[frozenset[str], frozenset[str]], source: bool) -> None:
         """Count what an in-link that was found late changes for a page that is judged already."""
         holds = bool(target.satisfies)
         for kind, old, new in zip((ANCHOR, CONTEXT), before, _link_words(target), strict=True):
             self.knowledge.add_words(kind, new - old, holds)
             self.knowledge.add_words(kind, old - new, holds, -1)
-        self.knowledge.add_links(parent.satisfies, holds)
+        self.knowledge.add_links(source, holds)
 
     def _tell_crowd(self, known: _Known, holds: bool) -> None:
         for url, (times, sixths) in self._trace.keepers.get(known.url, {}).items():
@@ -251,14 +264,15 @@ class LearnedCrawler:
         scored = [known for known in pages if known.url not in self._closed]
         if not scored:
             return
-        inputs = np.array([self.knowledge.inputs(self._candidate(known)) for known in scored])
+        candidates = [self._candidate(known) for known in scored]
+        inputs = inputs_of([self.knowledge], self._links, candidates)[0]
         if self._meaning is not None:
             senses = [_sense(known, self._meaning) for known in scored]
             inputs = np.hstack((inputs, self._meaning.inputs(senses, self.knowledge.rate)))
         if self._rank is not None:
             ranks = [log_rank(self._rank.value(known.url)) for known in scored]
             inputs = np.hstack((inputs, np.array(ranks)[:, None]))
-        means, deviations = self.model.logits(inputs)
+        means, deviations = logits(inputs, self.model.mean, self.model.covariance)
         chances = probabilities(means, deviations).tolist()
         for known, row, bound, chance in zip(
             scored, inputs, (means + deviations).tolist(), chances, strict=True
@@ -276,22 +290,21 @@ class LearnedCrawler:
             known.near,
             known.near_hits,
         )
-        links = [link for _, link, _ in known.links]
-        return Candidate(
-            known.words, known.numbers, known.prefixes, links, known.parents, known.positive, crowd
-        )
+        links = [link.source.places[link.position] for link in known.links]
+        parents = [(known.parents, known.positive)]
+        return Candidate(known.words, known.numbers, known.prefixes, links, parents, [crowd])
 
 
 def _link_words(known: _Known) -> tuple[frozenset[str], frozenset[str]]:
     """Return the words in, and those around, the in-links kept: each word once."""
-    inside = frozenset(chain.from_iterable(anchor for _, _, (anchor, _) in known.links))
-    around = frozenset(chain.from_iterable(context for _, _, (_, context) in known.links))
+    inside = frozenset(chain.from_iterable(link.words[0] for link in known.links))
+    around = frozenset(chain.from_iterable(link.words[1] for link in known.links))
     return inside, around
 
 
 def _sense(known: _Known, meaning: Meaning) -> Sense:
     """Return what a page is about, as its URL and the in-links kept say."""
     if known.sense is None:
-        anchors = (" ".join(anchor) for _, _, (anchor, _) in known.links)
+        anchors = (" ".join(link.words[0]) for link in known.links)
         known.sense = Sense(meaning.table.vector(subject(known.url, anchors)))
     return known.sense

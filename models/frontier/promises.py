@@ -61,8 +61,12 @@ class Promises:
         An owner's part of hits that came is drawn towards that of all, so that a few misses say little.
         """
         usual = (self._all.kept + PRIOR) / (self._all.promised + PRIOR)
-        found = max((self._part(owner, usual) for owner in owners), default=1.0)
-        return found if found < TOLERANCE else 1.0
+        found = 0.0
+        for name in owners:
+            found = max(found, self._part(name, usual))
+            if found >= TOLERANCE:
+                break
+        return found if 0.0 < found < TOLERANCE else 1.0
 
     def _part(self, owner: str, usual: float) -> float:
         own = self._owners.get(owner)

@@ -53,23 +53,28 @@ class BayesianLogisticRegression:
         self.covariance -= np.outer(gain, gain / total)
         self.covariance.flat[:: len(inputs) + 1] += self.drift
 
-    def logits(self, inputs: Vector) -> tuple[Vector, Vector]:
-        """Return m'x and sqrt(x'Px) for each row x of ``inputs``, shape (candidates, inputs)."""
-        spread = np.einsum("ij,ij->i", inputs.dot(self.covariance), inputs)
-        return inputs.dot(self.mean), np.sqrt(np.maximum(spread, 0.0))
-
     def learn_one(self, x: Mapping[str, float], y: bool) -> None:
         """Update the weights at one label; ``x`` maps names to inputs."""
         self.learn(self._vector(x), bool(y))
 
     def predict_proba_one(self, x: Mapping[str, float]) -> dict[bool, float]:
         """Return the predictive probability of each label."""
-        means, deviations = self.logits(self._vector(x)[np.newaxis])
+        means, deviations = logits(self._vector(x)[np.newaxis], self.mean, self.covariance)
         chance = probability(float(means[0]), float(deviations[0]))
         return {False: 1 - chance, True: chance}
 
     def _vector(self, x: Mapping[str, float]) -> Vector:
         return np.array([x.get(name, 0.0) for name in self.names])
+
+
+def logits(inputs: Vector, mean: Vector, covariance: Vector) -> tuple[Vector, Vector]:
+    """Return m'x and sqrt(x'Px) for each row x of ``inputs``, shape (candidates, inputs).
+
+    All three may have one dimension more in front: of predicates, each with its own weights.
+    """
+    spread = (np.matmul(inputs, covariance) * inputs).sum(axis=-1)
+    means: Vector = np.matmul(inputs, mean[..., np.newaxis])[..., 0]
+    return means, np.sqrt(np.maximum(spread, 0.0))
 
 
 def probabilities(means: Vector, deviations: Vector) -> Vector:

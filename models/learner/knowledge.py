@@ -1,20 +1,16 @@
-"""What one predicate's learned policy knows: counts of every kind, and the inputs they give a candidate."""
+"""What one predicate's learned policy knows: counts of every kind, and what they say of single features."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from models.interest.features import ANCHOR, BASE, CONTEXT, PAGE_WORD, PATTERN, PREFIX, URL_WORD, USER, link
 from models.learner import words
-from models.learner.candidate import Candidate, InLink
-from models.learner.inputs import MOST
 from models.learner.lifts import LiftTable, with_earlier
 from models.learner.shrinkage import base_rate, log_lift
 from models.learner.words import Vocabulary, WordTable
 
-#: Link positions within which siblings are near.
-NEAR = 4
 #: Share of the judged pages for which the sums of a page's words stay as they were taken.
 STALE = 0.03
 #: Positive pages that each word of a predicate's topic starts with.
@@ -22,7 +18,6 @@ TOPIC_PAGES = 3
 #: Pages at the rate of the prefix above that a URL prefix is drawn towards.
 PREFIX_PRIOR = 2.0
 
-_STEPS = tuple((step, 1 / abs(step)) for step in range(-NEAR, NEAR + 1) if step)
 #: Features of words, and the kinds that they are in the table of words.
 WORDS = {PAGE_WORD: words.PAGE, ANCHOR: words.ANCHOR, CONTEXT: words.CONTEXT}
 _NAMES = {kind: feature for feature, kind in WORDS.items()}
@@ -75,7 +70,8 @@ class Knowledge:
         """Set the judged pages and the hits among them: every ratio is taken against their rate."""
         self.pages, self.hits = pages, hits
         self.rate = base_rate(pages, hits)
-        self._fresh = pages - STALE * pages
+        #: The pages judged when words of a page were weighed that are not to be weighed anew.
+        self.fresh = pages - STALE * pages
         self._rebase()
 
     def _rebase(self) -> None:
@@ -83,7 +79,8 @@ class Knowledge:
         self.words.rebase(rate, earlier)
         for table in self._tables.values():
             table.rebase(rate, earlier)
-        self._verdicts = {holds: log_lift(*self._links(holds), rate) for holds in self.links}
+        #: The log ratios of links from pages of either verdict.
+        self.verdicts = {holds: log_lift(*self._links(holds), rate) for holds in self.links}
 
     def _links(self, holds: bool) -> tuple[float, float]:
         counted = self.links[holds]
@@ -145,68 +142,7 @@ class Knowledge:
             for name, pages, hits in table.items():
                 yield feature + name, pages, hits
 
-    # inputs
-
-    def inputs(self, candidate: Candidate) -> list[float]:
-        """Return the twenty inputs of a candidate, in the order of `models.learner.inputs.INPUTS`."""
-        crowd = candidate.crowd
-        url_words = len(candidate.url_words)
-        found = [
-            *self._of_links(candidate.links),
-            self.url_words.sum(candidate.url_words) / math.sqrt(url_words) if url_words else 0.0,
-            self.words.sum(candidate.url_numbers) / math.sqrt(url_words) if url_words else 0.0,
-            self.users.sum(crowd.visitors) / math.sqrt(len(crowd.visitors)) if crowd.visitors else 0.0,
-            self._lift(crowd.covisits, crowd.covisit_hits),
-            self._lift(crowd.near, crowd.near_hits),
-            self._lift(candidate.parents, candidate.positive_parents),
-            self._prefix(candidate.prefixes),
-            math.log1p(candidate.parents) / 3,
-            math.log1p(crowd.accesses) / 3,
-            0.0 if candidate.parents else 1.0,
-            0.0 if crowd.accesses else 1.0,
-            1.0,
-        ]
-        return [MOST if value > MOST else -MOST if value < -MOST else value for value in found]
-
-    def _of_links(self, links: Sequence[InLink]) -> list[float]:
-        if not links:
-            return [0.0] * 8
-        verdicts, rate, fresh, weights = self._verdicts, self.rate, self._fresh, self.words.weights
-        parent_verdict = siblings = near = anchor = anchor_page = context = context_page = page = 0.0
-        for parent, number, position in links:
-            if parent.weighed < fresh:
-                parent.sums = parent.words.weigh(weights)
-                parent.weighed = self.pages
-            sums = parent.sums
-            parent_verdict += verdicts[parent.satisfies]
-            children = parent.children
-            if children:
-                siblings += log_lift(len(children), parent.hits, rate)
-                near += self._near(children, position)
-            place = 4 * number + 1
-            anchor += sums[place]
-            anchor_page += sums[place + 1]
-            context += sums[place + 2]
-            context_page += sums[place + 3]
-            page += sums[0]
-        root = 1 / math.sqrt(len(links))
-        total = (parent_verdict, siblings, near, anchor, anchor_page, context, context_page, page)
-        return [value * root for value in total]
-
-    def _near(self, children: dict[int, bool], position: int) -> float:
-        weight = hits = 0.0
-        for step, worth in _STEPS:
-            satisfies = children.get(position + step)
-            if satisfies is not None:
-                weight += worth
-                if satisfies:
-                    hits += worth
-        return self._lift(weight, hits)
-
-    def _lift(self, weight: float, hits: float) -> float:
-        return log_lift(weight, hits, self.rate, 1.0) if weight else 0.0
-
-    def _prefix(self, prefixes: Iterable[str]) -> float:
+    def prefix(self, prefixes: Iterable[str]) -> float:
         """Return ln(r / p) of the deepest prefix, each level's rate drawn towards that of the level above."""
         rate = self.rate
         cell = self.prefixes.cell

@@ -128,22 +128,6 @@ class Meaning:
         clipped: Vector = np.minimum(MOST, np.maximum(-MOST, found))
         return clipped
 
-    def inputs_of(self, sense: Sense, rate: float) -> list[float]:
-        """Return the inputs of one candidate: what `inputs` gives, sooner."""
-        if sense.blank:
-            return [0.0] * len(SEMANTIC_INPUTS)
-        if sense.pages < self._judged:
-            fresh = slice(sense.pages, self._judged)
-            kernel = _kernel(self._vectors[fresh].dot(sense.vector))
-            self._add(sense, float(kernel.sum()), float(kernel.dot(self._verdicts[fresh])))
-        mean = self._model.mean
-        found = (
-            float(mean[:-1].dot(sense.vector)) + float(mean[-1]) - math.log(rate / (1 - rate)),
-            math.log((sense.hits + rate) / (sense.weight + 1) / rate),
-            (float(self._wanted.dot(sense.vector)) - UNLIKE) / SPREAD if self._asked else 0.0,
-        )
-        return [min(MOST, max(-MOST, value)) for value in found]
-
     def _look(self, senses: Iterable[Sense]) -> None:
         """Take in the pages that were judged since; candidates that have seen as many go together."""
         behind: dict[int, list[Sense]] = {}

@@ -2,6 +2,11 @@
 
 import math
 
+import numpy as np
+import numpy.typing as npt
+
+Counts = npt.NDArray[np.float64]
+
 #: Pages at the base rate that a feature is taken to have behind it.
 PRIOR_PAGES = 2.0
 _MOST_RATE = 0.9
@@ -29,3 +34,9 @@ def log_lift(pages: float, hits: float, rate: float, prior: float = PRIOR_PAGES)
     2.104
     """
     return math.log((hits + prior * rate) / (pages + prior) / rate)
+
+
+def log_lifts(pages: Counts, hits: Counts, rates: Counts | float, prior: Counts | float) -> Counts:
+    """Return `log_lift` of many counts."""
+    found: Counts = np.log((hits + prior * rates) / (pages + prior) / rates)
+    return found

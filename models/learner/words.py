@@ -31,16 +31,15 @@ class LinkingWords:
         self._starts = starts
         self._scale = scale
 
-    def weigh(self, weights: Weights) -> list[float]:
-        """Return the mean weight of the page's words, then for each link four sums.
+    def weigh(self, weights: Weights) -> tuple[float, Weights]:
+        """Return the mean weight of the page's words, and for each link a row of four sums.
 
         Each sum is over the root of the number of words: anchor words as anchors, the same as page words,
         words around the link as such, the same as page words.
         """
         # An empty group takes in the number after it, and its scale of 0 drops it.
-        sums = np.add.reduceat(weights.take(self._numbers), self._starts)
-        found: list[float] = (sums * self._scale).tolist()
-        return found
+        sums = np.add.reduceat(weights.take(self._numbers), self._starts) * self._scale
+        return sums[0], sums[1:-1].reshape(-1, 4)
 
 
 class Vocabulary:

@@ -239,10 +239,10 @@ def test_a_page_deeper_than_the_limit_is_no_candidate_until_a_shorter_way_is_fou
     front.sight(Visited("http://a.org/", "u", 1.0))
     row = front.page("http://a.org/")
     row.depth = 2
-    front.candidates.offer(front.shards[0], row, NOW)
+    front.candidates.offer(front.shards[0], [row], NOW)
     assert front.choices() == []
     row.depth = 1
-    front.candidates.offer(front.shards[0], row, NOW)
+    front.candidates.offer(front.shards[0], [row], NOW)
     assert front.choices() == ["http://a.org/"]
 
 

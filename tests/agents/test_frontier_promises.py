@@ -8,6 +8,7 @@ import pytest
 from agents.frontier.keys import page_key
 from agents.frontier.promises import LinkPromises
 from agents.frontier.rows import Choice, FrontierRow, FrontierShard, PageRow
+from models.frontier.promises import believed
 from streams.records import Failed, Inherited, Judged, Redirected
 from streams.topics import SIGHTINGS
 from tests.agents.books import NO, YES, a_book, linked, page
@@ -43,7 +44,7 @@ class Crawl:
         """Return the logit that is left of one of 0."""
         found = self.shard.get(page_key(url))
         assert isinstance(found, PageRow)
-        return (promises or self.book.promises).believed(self.shard, found, 0.0)
+        return believed(0.0, (promises or self.book.promises).belief(self.shard, found))
 
     def good(self) -> None:
         targets = [f"http://good.org/{number}" for number in range(60)]

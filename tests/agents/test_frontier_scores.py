@@ -19,10 +19,12 @@ from models.evaluate.recount import JudgedPage
 from models.interest.features import BASE
 from models.interest.parents import kept
 from models.learner.address import prefixes, url_words
-from models.learner.candidate import NOBODY, Candidate, Crowd, InLink, Parent
+from models.learner.batch import inputs_of
+from models.learner.candidate import Candidate, Crowd
 from models.learner.inputs import NAMES
 from models.learner.knowledge import Knowledge
 from models.learner.lessons import IN_LINKS
+from models.learner.linking import LinkTable
 from models.learner.semantic import Meaning, Sense, inputs_with, subject
 from models.learner.state import Learner
 from models.learner.words import Vocabulary
@@ -79,20 +81,21 @@ class Facts:
         self._trace = trace
         self._vocabulary = vocabulary
 
-    def candidate(self, url: str, predicate: str) -> Candidate:
-        """Return a page that is not judged as a predicate's candidate."""
+    def inputs(self, knowledge: Knowledge, url: str, predicate: str) -> list[float]:
+        """Return the inputs of a page that is not judged, as one predicate's candidate."""
         sources = self._sources(url)
         verdicts = [page.verdict[predicate] for page in sources.values() if predicate in page.verdict]
-        words = url_words(url)
-        return Candidate(
+        words, table = url_words(url), LinkTable(1)
+        candidate = Candidate(
             words,
             self._vocabulary.numbers(words),
             prefixes(url),
-            [self._in_link(page, url, predicate) for page in self._kept(url)],
-            len(verdicts),
-            sum(verdicts),
-            self._crowd(url, predicate),
+            [self._in_link(table, page, url, predicate) for page in self._kept(url)],
+            [(len(verdicts), sum(verdicts))],
+            [self._crowd(url, predicate)],
         )
+        found: list[float] = inputs_of([knowledge], table, [candidate])[0, 0].tolist()
+        return found
 
     def subject(self, url: str) -> str:
         """Return the text that says what a page that is not judged is about."""
@@ -110,20 +113,22 @@ class Facts:
         sources = self._sources(url)
         return [sources[name] for name in kept(sources, identifier(url), IN_LINKS)]
 
-    def _in_link(self, page: JudgedPage, url: str, predicate: str) -> InLink:
+    def _in_link(self, table: LinkTable, page: JudgedPage, url: str, predicate: str) -> int:
         links = links_of(page)
         words = [(tuple(dict.fromkeys(link.anchor)), tuple(dict.fromkeys(link.context))) for link in links]
-        parent = Parent(page.verdict.get(predicate, False), self._vocabulary.linking(page.words, words))
+        satisfies = np.array([page.verdict.get(predicate, False)], float)
+        positions = [link.position for link in links]
+        linking = table.add(positions, self._vocabulary.linking(page.words, words), satisfies)
         for link in links:
             target = self._pages.get(link.url)
             if target is not None and target is not page and predicate in target.verdict:
-                parent.judged(link.position, target.verdict[predicate])
+                table.judged(linking, link.position, np.array([[1.0, target.verdict[predicate]]]))
         (place,) = (link.position for link in links if link.url == url)
-        return InLink(parent, place, place)
+        return linking.places[place]
 
     def _crowd(self, url: str, predicate: str) -> Crowd:
         if url not in self._trace.accesses:
-            return NOBODY
+            return Crowd()
         found = [
             (times, sixths, self._pages[other].verdict[predicate])
             for other, (times, sixths) in self._trace.together.get(url, {}).items()
@@ -197,7 +202,7 @@ def test_inputs_of_the_learned_policy_are_those_of_a_candidate_made_of_the_same_
         facts = Facts(so_far[0], bounds.trace(so_far[1]), vocabulary)
         for shard, row in pipeline.candidates():
             for name in PREDICATES:
-                expected = by_hand[name].inputs(facts.candidate(row.url, name))
+                expected = facts.inputs(by_hand[name], row.url, name)
                 assert scorer.inputs(shard, row, name) == pytest.approx(expected)
 
 
@@ -242,7 +247,7 @@ def test_what_words_mean_is_that_of_the_same_subjects_whatever_came_in_between(
                 expected = plain.inputs(shard, row, name) + meant
                 assert scorer.inputs(shard, row, name) == pytest.approx(expected)
                 bound = sum(scorer.known(name).logit(expected))
-                assert scorer.priority(shard, row, name) == pytest.approx(bound)
+                assert scorer.priorities(shard, [row], (name,))[0][name] == pytest.approx(bound)
 
 
 def test_a_subject_that_is_withdrawn_stays_learned_and_one_that_grows_teaches_what_is_new() -> None:
@@ -252,7 +257,8 @@ def test_a_subject_that_is_withdrawn_stays_learned_and_one_that_grows_teaches_wh
     def alike() -> bool:
         vector = table.vector("a c")
         expected = by_hand.inputs([Sense(vector)], 0.3)[0].tolist()
-        return heard.inputs("http://a.example/", vector, 0.3) == pytest.approx(expected)
+        found: list[float] = heard.inputs([("http://a.example/", vector)], 0.3)[0].tolist()
+        return found == pytest.approx(expected)
 
     for counts, verdicts in (
         ((3, 1), [True, False, False]),

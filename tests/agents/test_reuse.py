@@ -22,8 +22,10 @@ from agents.offline.synthetic.web import SyntheticWeb
 from agents.operate.reuse.importing import Imported, facts, import_state
 from models.interest.features import BASE, URL_WORD, USER
 from models.interest.ratio import Base
+from models.learner.batch import inputs_of
 from models.learner.candidate import Candidate
 from models.learner.inputs import NAMES, prior_covariance
+from models.learner.linking import LinkTable
 from models.ledger import INT32
 from models.lessons import lessons
 from models.reuse.learned import Combining, Learned
@@ -250,15 +252,19 @@ def test_a_frontier_scores_by_what_was_inherited_beside_what_is_counted() -> Non
     scorer = LearnedScorer()
     scorer.add_predicate("ski")
     knowledge = scorer.known("ski").knowledge
-    candidate = Candidate(("ski",), [], ())
-    place = NAMES.index("URL words as URL words")
+    candidate = Candidate(("ski",), [0], (), (), [(0, 0)])
+
+    def weight() -> float:
+        inputs = inputs_of([knowledge], LinkTable(1), [candidate])
+        return float(inputs[0, 0, NAMES.index("URL words as URL words")])
+
     scorer.learn(a_cells({BASE: {"ski": (10, 1)}}))
-    assert knowledge.inputs(candidate)[place] == 0
+    assert weight() == 0
     scorer.inherit(PRIOR)
-    alone = knowledge.inputs(candidate)[place]
+    alone = weight()
     assert alone > 0.5
     scorer.learn(a_cells({URL_WORD + "ski": {"ski": (9, 0)}}))
-    assert 0 < knowledge.inputs(candidate)[place] < alone
+    assert 0 < weight() < alone
 
 
 @pytest.mark.parametrize("counted_first", [True, False])

@@ -73,13 +73,13 @@ def count_scores() -> None:
     """Count the scores of candidates under the learned policy."""
     from agents.frontier.learned import LearnedScorer
 
-    priority = LearnedScorer.priority
+    priorities = LearnedScorer.priorities
 
-    def counted(*given: Any) -> float:
-        counts["scores"] += 1
-        return priority(*given)
+    def counted(scorer: LearnedScorer, shard: Any, rows: Any, predicates: Any) -> list[dict[str, float]]:
+        counts["scores"] += len(rows) * len(predicates)
+        return priorities(scorer, shard, rows, predicates)
 
-    setattr(LearnedScorer, "priority", counted)  # noqa: B010 - mypy lets no method be assigned to
+    setattr(LearnedScorer, "priorities", counted)  # noqa: B010 - mypy lets no method be assigned to
 
 
 def counting_loop() -> asyncio.AbstractEventLoop:

@@ -116,20 +116,20 @@ def test_faults_in_every_role_cost_what_they_are_about_and_the_audit_is_clean(
 def test_faults_of_fetch_and_of_the_scorer_cost_a_page_and_a_place(
     monkeypatch: pytest.MonkeyPatch, settings: Settings, log: Path
 ) -> None:
-    carried_out, priority = FetchAgent._carried_out, LearnedScorer.priority
+    carried_out, priorities = FetchAgent._carried_out, LearnedScorer.priorities
 
     async def carries_out_most(self: FetchAgent, place: Any, value: bytes) -> Any:
         if cursed(value[:60]):
             raise ValueError("a fault of the program")
         return await carried_out(self, place, value)
 
-    def scores_most(self: LearnedScorer, shard: Any, row: Any, predicate: str) -> float:
-        if cursed(row.url):
+    def scores_most(self: LearnedScorer, shard: Any, rows: Any, predicates: Any) -> Any:
+        if any(cursed(row.url) for row in rows):
             raise ZeroDivisionError
-        return priority(self, shard, row, predicate)
+        return priorities(self, shard, rows, predicates)
 
     monkeypatch.setattr(FetchAgent, "_carried_out", carries_out_most)
-    monkeypatch.setattr(LearnedScorer, "priority", scores_most)
+    monkeypatch.setattr(LearnedScorer, "priorities", scores_most)
     frontier = settings.frontier.model_copy(update={"policy": "learned"})
     settings = settings.model_copy(update={"frontier": frontier})
     crawled(settings, log)

@@ -10,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.interest.features import ANCHOR, BASE, CONTEXT, PAGE_WORD, PREFIX, URL_WORD, USER, link
-from models.learner.candidate import Candidate, Crowd, InLink, Parent
+from models.learner.batch import inputs_of
+from models.learner.candidate import Candidate, Crowd
 from models.learner.inputs import NAMES
 from models.learner.knowledge import TOPIC_PAGES, Knowledge
 from models.learner.lifts import LiftTable
+from models.learner.linking import LinkingPage, LinkTable
 from models.learner.words import DRIFT, KINDS, Vocabulary, WordTable
 
 PLAIN = settings(derandomize=True, deadline=None, max_examples=150)
-NEARLY = 1e-9
+NEARLY = 1e-12
 
 WORDS = [f"word{number}" for number in range(7)]
 SOME_WORDS = st.lists(st.sampled_from(WORDS), unique=True, max_size=5)
@@ -166,8 +168,8 @@ def test_the_words_of_a_page_and_its_links_are_summed_group_by_group(
     for inside, around in links:
         for words, kind in ((inside, 1), (inside, 0), (around, 2), (around, 0)):
             expected.append(total(kind, words) / math.sqrt(max(1, len(words))))
-    found = linking.weigh(table.weights)
-    assert found[: len(expected)] == pytest.approx(expected, abs=NEARLY)
+    of_page, of_links = linking.weigh(table.weights)
+    assert [of_page, *of_links.ravel()] == pytest.approx(expected, abs=NEARLY)
 
 
 # inputs
@@ -184,17 +186,8 @@ class PlainLink(NamedTuple):
     position: int
 
 
-LINKS = st.builds(
-    PlainLink,
-    st.booleans(),
-    SOME_WORDS,
-    SOME_WORDS,
-    SOME_WORDS,
-    st.dictionaries(st.integers(0, 9), st.booleans(), max_size=6),
-    st.integers(0, 9),
-)
 USERS = ["u1", "u2", "u3"]
-PREFIXES = ["org", "example.org", "example.org/a"]
+PREFIXES = ("org", "example.org", "example.org/a")
 FEATURES = [
     *(kind + word for kind in (PAGE_WORD, ANCHOR, CONTEXT, URL_WORD) for word in WORDS),
     *(USER + user for user in USERS),
@@ -280,64 +273,169 @@ class PlainKnowledge:
         return [clipped(value, 4.0) for value in found]
 
 
-def candidate_of(
-    vocabulary: Vocabulary,
-    url_words: Sequence[str],
-    prefixes: Sequence[str],
-    links: Sequence[PlainLink],
-    parents: tuple[int, int],
-    crowd: Crowd,
-) -> Candidate:
-    in_links = []
-    for found in links:
-        words = vocabulary.linking(found.page, [((), ()), (found.anchor, found.context)])
-        parent = Parent(found.satisfies, words)
-        for position, hit in found.children.items():
-            parent.judged(position, hit)
-        in_links.append(InLink(parent, 1, found.position))
-    numbers = vocabulary.numbers(url_words)
-    return Candidate(tuple(url_words), numbers, tuple(prefixes), in_links, *parents, crowd)
+class PlainPage(NamedTuple):
+    """A linking page: its words, those in and around its links, and each predicate's verdicts.
+
+    ``judged`` are the verdicts on its link targets by position; a predicate that has none says None.
+    """
+
+    words: list[str]
+    links: list[tuple[list[str], list[str]]]
+    verdict: list[bool]
+    judged: dict[int, list[bool | None]]
+
+    def link(self, predicate: int, position: int) -> PlainLink:
+        verdicts = {place: verdict[predicate] for place, verdict in self.judged.items()}
+        children = {place: holds for place, holds in verdicts.items() if holds is not None}
+        return PlainLink(self.verdict[predicate], self.words, *self.links[position], children, position)
+
+    def added(self, table: LinkTable, vocabulary: Vocabulary) -> LinkingPage:
+        words = vocabulary.linking(self.words, self.links)
+        return table.add(range(len(self.links)), words, np.array(self.verdict, float))
+
+    def tell(self, table: LinkTable, page: LinkingPage, places: Sequence[int]) -> None:
+        for place in places:
+            cells = [(holds is not None, bool(holds)) for holds in self.judged[place]]
+            table.judged(page, place, np.array(cells, float))
+
+
+class PlainCandidate(NamedTuple):
+    """A candidate as plain data; ``links`` are places in a list of pages, and positions there."""
+
+    url_words: list[str]
+    depth: int
+    links: dict[int, int]
+    parents: list[tuple[int, int]]
+    crowds: list[Crowd]
+
+    def as_told(self, vocabulary: Vocabulary, pages: list[LinkingPage]) -> Candidate:
+        links = [pages[page].places[position] for page, position in self.links.items()]
+        numbers = vocabulary.numbers(self.url_words)
+        crowds = () if self.crowds == [Crowd()] * PREDICATES else self.crowds
+        return Candidate(self.url_words, numbers, PREFIXES[: self.depth], links, self.parents, crowds)
+
+
+PREDICATES, PAGES, POSITIONS = 2, 3, 6
+PAGE = st.builds(
+    PlainPage,
+    SOME_WORDS,
+    st.lists(st.tuples(SOME_WORDS, SOME_WORDS), min_size=POSITIONS, max_size=POSITIONS),
+    st.lists(st.booleans(), min_size=PREDICATES, max_size=PREDICATES),
+    st.dictionaries(
+        st.integers(0, POSITIONS + 4),
+        st.lists(st.none() | st.booleans(), min_size=PREDICATES, max_size=PREDICATES),
+    ),
+)
+SOME_CROWDS = st.builds(
+    lambda one, other: [one, other._replace(accesses=one.accesses, visitors=one.visitors)], CROWDS, CROWDS
+)
+CANDIDATE = st.builds(
+    PlainCandidate,
+    SOME_WORDS,
+    st.integers(0, 3),
+    st.dictionaries(st.integers(0, PAGES - 1), st.integers(0, POSITIONS - 1)),
+    st.lists(CELLS, min_size=PREDICATES, max_size=PREDICATES),
+    SOME_CROWDS | st.just([Crowd()] * PREDICATES),
+)
+
+
+class Learnt(NamedTuple):
+    """What one predicate has learned."""
+
+    counts: dict[str, Cell]
+    base: tuple[int, int]
+    topic: list[str]
+
+    def knowledge(self, vocabulary: Vocabulary) -> Knowledge:
+        knowledge = Knowledge("p", vocabulary, self.topic)
+        for feature, cell in self.counts.items():
+            knowledge.put(feature, *cell)
+        knowledge.put(BASE, *self.base)
+        # Far enough from the rate before for the words to be weighed anew.
+        if abs(knowledge.rate - 0.1) <= DRIFT * 0.1:
+            knowledge.words.rebase(0.5)
+            knowledge.put(BASE, *self.base)
+        return knowledge
+
+
+LEARNT = st.builds(
+    Learnt,
+    st.dictionaries(st.sampled_from(FEATURES), CELLS, max_size=15),
+    CELLS,
+    st.lists(st.sampled_from(WORDS), unique=True, max_size=2),
+)
 
 
 @PLAIN
 @given(
-    counts=st.dictionaries(st.sampled_from(FEATURES), CELLS, max_size=15),
-    base=CELLS,
-    topic=st.lists(st.sampled_from(WORDS), unique=True, max_size=2),
-    url_words=SOME_WORDS,
-    depth=st.integers(0, 3),
-    links=st.lists(LINKS, max_size=4),
-    parents=CELLS,
-    crowd=CROWDS,
+    learnt=st.lists(LEARNT, min_size=PREDICATES, max_size=PREDICATES),
+    pages=st.lists(PAGE, min_size=PAGES, max_size=PAGES),
+    candidates=st.lists(CANDIDATE, min_size=1, max_size=4),
+    late=st.integers(0, 3),
 )
 def test_the_inputs_are_those_that_are_described(
-    counts: dict[str, Cell],
-    base: tuple[int, int],
-    topic: list[str],
-    url_words: list[str],
-    depth: int,
-    links: list[PlainLink],
-    parents: tuple[int, int],
-    crowd: Crowd,
+    learnt: list[Learnt], pages: list[PlainPage], candidates: list[PlainCandidate], late: int
 ) -> None:
-    vocabulary = Vocabulary()
-    knowledge = Knowledge("p", vocabulary, topic)
-    for feature, cell in counts.items():
-        knowledge.put(feature, *cell)
-    knowledge.put(BASE, *base)
-    # Far enough from the rate before for the words to be weighed anew.
-    plain = PlainKnowledge(counts, base, topic)
-    if abs(plain.rate - 0.1) <= DRIFT * 0.1:
-        knowledge.words.rebase(0.5)
-        knowledge.put(BASE, *base)
-    candidate = candidate_of(vocabulary, url_words, PREFIXES[:depth], links, parents, crowd)
-    expected = plain.inputs(url_words, PREFIXES[:depth], links, parents, crowd)
-    assert knowledge.inputs(candidate) == pytest.approx(expected, abs=NEARLY)
-    assert dict(counts_of(knowledge)) == {
+    vocabulary, table = Vocabulary(), LinkTable(PREDICATES)
+    knowledge = [each.knowledge(vocabulary) for each in learnt]
+    added = [page.added(table, vocabulary) for page in pages]
+    for page, linking in zip(pages, added, strict=True):
+        page.tell(table, linking, list(page.judged)[late:])
+    told = [candidate.as_told(vocabulary, added) for candidate in candidates]
+    alone = [inputs_of(knowledge, table, [candidate]) for candidate in told]
+    for page, linking in zip(pages, added, strict=True):
+        page.tell(table, linking, list(page.judged)[:late])
+    found = inputs_of(knowledge, table, told)
+    if not late:
+        assert np.concatenate(alone, axis=1) == pytest.approx(found, abs=NEARLY)
+    for number, each in enumerate(learnt):
+        plain = PlainKnowledge(each.counts, each.base, each.topic)
+        for candidate, inputs in zip(candidates, found[number].tolist(), strict=True):
+            links = [pages[page].link(number, position) for page, position in candidate.links.items()]
+            given_to = candidate.url_words, PREFIXES[: candidate.depth], links
+            expected = plain.inputs(*given_to, candidate.parents[number], candidate.crowds[number])
+            assert inputs == pytest.approx(expected, abs=NEARLY)
+
+
+@PLAIN
+@given(LEARNT)
+def test_what_was_counted_is_there(learnt: Learnt) -> None:
+    assert dict(counts_of(learnt.knowledge(Vocabulary()))) == {
         feature: cell
-        for feature, cell in {**counts, BASE: base}.items()
+        for feature, cell in {**learnt.counts, BASE: learnt.base}.items()
         if cell[0] and feature != link("other", True)
     }
+
+
+def test_verdicts_that_grew_are_told_anew() -> None:
+    vocabulary, table = Vocabulary(), LinkTable(1)
+    knowledge = Knowledge("p", vocabulary)
+    knowledge.add_links(True, True, 5)
+    knowledge.set_base(95, 9.5)
+    page = table.add([0, 1], vocabulary.linking([], [((), ())] * 2), np.zeros(1))
+    candidate = Candidate((), (), (), [page.places[0]], [(1, 0)])
+    table.judged(page, 1, np.array([[1.0, 0.0]]))
+    before = inputs_of([knowledge], table, [candidate])[0, 0, :3].tolist()
+    assert before == pytest.approx([0, lift(1, 0, 0.1), lift(1, 0, 0.1, 1.0)])
+    table.set_verdict(page, np.ones(1))
+    table.forget_judged(page)
+    table.judged(page, 1, np.array([[1.0, 1.0]]))
+    after = inputs_of([knowledge], table, [candidate])[0, 0, :3].tolist()
+    assert after == pytest.approx([lift(5, 5, 0.1), lift(1, 1, 0.1), lift(1, 1, 0.1, 1.0)])
+
+
+def test_a_table_grows_beyond_the_room_that_it_has_at_first() -> None:
+    vocabulary, table = Vocabulary(), LinkTable(1)
+    knowledge = Knowledge("p", vocabulary)
+    knowledge.add_words(ANCHOR, ["ski"], True, 8)
+    knowledge.set_base(95, 9.5)
+    words = vocabulary.linking([], [(["ski"], ())] * 700)
+    pages = [table.add(range(700), words, np.zeros(1)) for _ in range(4)]
+    assert table.pages == 4
+    assert table.bytes >= 2_800 * 12 * 8
+    told = [Candidate((), (), (), [page.places[699]], [(1, 0)]) for page in pages]
+    anchors = inputs_of([knowledge], table, told)[0, :, NAMES.index("anchor words as anchors")]
+    assert anchors.tolist() == pytest.approx([lift(8, 8, 0.1)] * 4)
 
 
 def counts_of(knowledge: Knowledge) -> list[tuple[str, Cell]]:
@@ -355,10 +453,15 @@ def test_inputs_worked_by_hand() -> None:
     knowledge.add(PREFIX, ["example.org"], True, 2)
     knowledge.add(USER, ["u"], False, 2)
     knowledge.set_base(95, 9.5)  # p = .1
-    found = PlainLink(True, ["ski", "x", "y", "z"], ["alps"], ["the", "ski"], {1: True, 4: False}, 2)
+    table = LinkTable(1)
+    linking = vocabulary.linking(["ski", "x", "y", "z"], [(["alps"], ["the", "ski"])])
+    page = table.add([2], linking, np.ones(1))
+    table.judged(page, 1, np.array([[1.0, 1.0]]))
+    table.judged(page, 4, np.array([[1.0, 0.0]]))
     crowd = Crowd(accesses=1, visitors=("u",), covisits=1.0, covisit_hits=1.0, near=3, near_hits=0)
-    candidate = candidate_of(vocabulary, ["ski"], ["example.org"], [found], (1, 1), crowd)
-    inputs = dict(zip(NAMES, knowledge.inputs(candidate), strict=True))
+    numbers = vocabulary.numbers(["ski"])
+    candidate = Candidate(["ski"], numbers, ("example.org",), [page.places[2]], [(1, 1)], [crowd])
+    inputs = dict(zip(NAMES, inputs_of([knowledge], table, [candidate])[0, 0].tolist(), strict=True))
     expected = {
         "parent verdict": math.log(6.2),  # (6 + .2) / (8 + 2) / .1
         "siblings": math.log(3),  # (1 + .2) / (2 + 2) / .1
@@ -386,7 +489,7 @@ def test_inputs_worked_by_hand() -> None:
 
 def test_a_candidate_that_nothing_is_known_of_has_no_input_but_what_is_missing() -> None:
     knowledge = Knowledge("p", Vocabulary())
-    inputs = knowledge.inputs(Candidate((), (), ()))
+    inputs = inputs_of([knowledge], LinkTable(1), [Candidate((), (), (), (), [(0, 0)])])[0, 0].tolist()
     assert {name: value for name, value in zip(NAMES, inputs, strict=True) if value} == {
         "no in-link": 1.0,
         "not in the log": 1.0,
@@ -395,15 +498,18 @@ def test_a_candidate_that_nothing_is_known_of_has_no_input_but_what_is_missing()
 
 
 def test_the_words_of_a_linking_page_are_weighed_anew_after_a_few_pages() -> None:
-    vocabulary = Vocabulary()
+    vocabulary, table = Vocabulary(), LinkTable(1)
     knowledge = Knowledge("p", vocabulary)
     knowledge.set_base(1000, 100)
-    found = PlainLink(True, ["ski"], [], [], {}, 0)
-    candidate = candidate_of(vocabulary, [], [], [found], (1, 1), Crowd())
-    page = NAMES.index("parent page")
-    assert knowledge.inputs(candidate)[page] == 0.0
+    linking = table.add([0], vocabulary.linking(["ski"], [((), ())]), np.ones(1))
+    candidate = Candidate((), (), (), [linking.places[0]], [(1, 1)])
+
+    def page() -> float:
+        return float(inputs_of([knowledge], table, [candidate])[0, 0, NAMES.index("parent page")])
+
+    assert page() == 0.0
     knowledge.add_words(PAGE_WORD, ["ski"], True, 8)
     knowledge.set_base(1010, 101)
-    assert knowledge.inputs(candidate)[page] == 0.0, "less than 3 % of the pages are new"
+    assert page() == 0.0, "less than 3 % of the pages are new"
     knowledge.set_base(1040, 104)
-    assert knowledge.inputs(candidate)[page] == pytest.approx(lift(8, 8, 0.1), abs=0.01)
+    assert page() == pytest.approx(lift(8, 8, 0.1), abs=0.01)

@@ -21,11 +21,13 @@ from models.evaluate.paper import PaperCrawler, PaperPolicy
 from models.evaluate.policies import POLICIES, REUSABLE, Reusable
 from models.evaluate.virtual import virtual_crawl
 from models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
+from models.learner.batch import inputs_of
 from models.learner.calibration import Calibration
 from models.learner.candidate import Candidate, Crowd
 from models.learner.inputs import NAMES, prior_covariance, prior_mean
 from models.learner.knowledge import Knowledge
 from models.learner.lifts import LiftTable
+from models.learner.linking import LinkTable
 from models.learner.shrinkage import base_rate, log_lift
 from models.learner.state import Learner
 from models.learner.words import PAGE, Vocabulary, WordTable
@@ -73,16 +75,21 @@ def test_inherited_hits_count_by_the_ratio_of_the_base_rates_whatever_comes_firs
     assert list(lifts.items()) == [("ski", *counted)]
 
 
+def inputs(knowledge: Knowledge, candidate: Candidate) -> list[float]:
+    found: list[float] = inputs_of([knowledge], LinkTable(1), [candidate])[0, 0].tolist()
+    return found
+
+
 def test_a_feature_that_no_page_of_this_crawl_has_keeps_its_lift_at_another_base_rate() -> None:
     knowledge = Knowledge("p", Vocabulary())
     features = {PAGE_WORD + "ski": (80, 40), URL_WORD + "ski": (80, 40), PREFIX + "a.test": (80, 40)}
     state = Learned("p", "", 995, 99.5, features)
     knowledge.set_base(95, 1.5)
-    candidate = Candidate(("ski",), [], ("a.test",))
-    assert knowledge.inputs(candidate) == pytest.approx(Knowledge("p", Vocabulary()).inputs(candidate))
+    candidate = Candidate(("ski",), [0], ("a.test",), (), [(0, 0)])
+    assert inputs(knowledge, candidate) == pytest.approx(inputs(Knowledge("p", Vocabulary()), candidate))
     knowledge.inherit(state.counts(1))
     then, now = base_rate(995, 99.5), base_rate(95, 1.5)
-    found = dict(zip(NAMES, knowledge.inputs(candidate), strict=True))
+    found = dict(zip(NAMES, inputs(knowledge, candidate), strict=True))
     assert found["URL words as URL words"] == pytest.approx(log_lift(80, 40 * now / then, now))
     assert found["URL words as URL words"] == pytest.approx(math.log(0.5 / then), abs=0.1)
     assert found["URL prefix"] == pytest.approx(math.log((40 * now / then + 2 * now) / 82 / now))
@@ -91,14 +98,14 @@ def test_a_feature_that_no_page_of_this_crawl_has_keeps_its_lift_at_another_base
 
 def test_inherited_counts_wait_for_their_base_and_go_with_it() -> None:
     knowledge = Knowledge("p", Vocabulary())
-    candidate = Candidate(("ski",), [], (), crowd=Crowd(1, ("ann",)))
-    before = knowledge.inputs(candidate)
+    candidate = Candidate(("ski",), [0], (), (), [(0, 0)], [Crowd(1, ("ann",))])
+    before = inputs(knowledge, candidate)
     knowledge.inherit([(URL_WORD + "ski", 8, 8), (USER + "ann", 8, 8), (link("p", True), 8, 8)])
-    assert knowledge.inputs(candidate) == before
+    assert inputs(knowledge, candidate) == before
     knowledge.inherit([(BASE, 100, 10)])
-    assert knowledge.inputs(candidate) != before
+    assert inputs(knowledge, candidate) != before
     knowledge.inherit([(BASE, 0, 0)])
-    assert knowledge.inputs(candidate) == before
+    assert inputs(knowledge, candidate) == before
 
 
 def test_two_earlier_crawls_add_up() -> None:

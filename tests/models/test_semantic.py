@@ -300,7 +300,6 @@ def test_before_the_first_page_only_the_words_of_the_predicate_say_something() -
     unknown = "unheard of"
     meaning = Meaning(table(), ["snow"])
     assert inputs(meaning, unknown) == [0, 0, 0]
-    assert meaning.inputs_of(Sense(meaning.table.vector(unknown)), 0.2) == [0, 0, 0]
 
 
 def test_a_page_like_the_ones_that_satisfied_is_ahead() -> None:
@@ -321,7 +320,7 @@ def test_the_kernel_average_is_kept_up_as_if_it_were_taken_anew(
     verdicts: list[tuple[str, bool, bool]], text: str, rate: float
 ) -> None:
     meaning = Meaning(table())
-    kept, alone, other_kept = (Sense(meaning.table.vector(name)) for name in (text, text, "sled"))
+    kept, other_kept = (Sense(meaning.table.vector(name)) for name in (text, "sled"))
     weight = hits = 0.0
     for other, holds, looked_at in verdicts:
         vector = meaning.table.vector(other)
@@ -330,10 +329,8 @@ def test_the_kernel_average_is_kept_up_as_if_it_were_taken_anew(
         weight, hits = weight + k, hits + k * holds
         if looked_at:
             meaning.inputs([kept], rate)
-            assert meaning.inputs_of(alone, rate) == pytest.approx(inputs(meaning, text, rate))
     found = meaning.inputs([other_kept, kept], rate)[1].tolist()
     assert found == pytest.approx(inputs(meaning, text, rate))
-    assert found == pytest.approx(meaning.inputs_of(alone, rate))
     assert found[1] == pytest.approx(max(-4, min(4, math.log((hits + rate) / (weight + 1) / rate))))
     assert all(-4 <= value <= 4 for value in found)
 

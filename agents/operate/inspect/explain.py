@@ -169,7 +169,7 @@ def _by_learned(
         rows = zip(scorer.names, values, weights, deviations.tolist(), strict=True)
         parts = [Part(*row, adds=row[1] * row[2]) for row in rows]
         found.inputs[predicate] = sorted(parts, key=lambda part: -abs(part.adds))
-        found.priorities[predicate] = scorer.priority(shard, found.row, predicate)
+        found.priorities[predicate] = scorer.priorities(shard, [found.row], (predicate,))[0][predicate]
         found.expected[predicate] = scorer.expected(values, predicate)
 
 

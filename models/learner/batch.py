@@ -1,0 +1,97 @@
+"""The inputs of many candidates at once, for several predicates."""
+
+import math
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+
+from models.learner.candidate import Candidate
+from models.learner.combiner import Vector
+from models.learner.inputs import INPUTS, MOST
+from models.learner.knowledge import Knowledge
+from models.learner.linking import HITS, NO_LINK, NOT, PAGES, SATISFIES, SUMMED, LinkTable, Places
+from models.learner.shrinkage import PRIOR_PAGES, log_lifts
+
+#: Places of inputs, in the order of `models.learner.inputs.INPUTS`.
+_URL_WORDS, _URL_PAGE_WORDS, _USERS = 8, 9, 10
+_CROWD = slice(11, 13)
+_POSITIVE, _PREFIX, _LINKS, _ACCESSES, _NO_LINK, _NO_ACCESS, _BIAS = range(13, 20)
+
+#: Pages at the base rate that all link targets of a page, and the near ones, are taken to have beside them.
+_SIBLING_PRIORS = np.array((PRIOR_PAGES, 1.0))
+
+
+def inputs_of(knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequence[Candidate]) -> Vector:
+    """Return the inputs of candidates, shape (predicates, candidates, `INPUTS`).
+
+    The predicates are those of ``knowledge``, of ``links`` and of each candidate, in one order.
+    """
+    found = np.zeros((len(knowledge), len(candidates), len(INPUTS)))
+    rates = np.array([known.rate for known in knowledge])[:, None, None]
+    found[:, :, SUMMED] = _of_links(knowledge, links, candidates, rates)
+    _of_url(found, knowledge, candidates)
+    _of_counts(found, candidates, rates)
+    if any(candidate.crowds for candidate in candidates):
+        _of_crowds(found, knowledge, candidates, rates)
+    found[:, :, _BIAS] = 1.0
+    return np.minimum(MOST, np.maximum(-MOST, found, out=found), out=found)
+
+
+def _of_links(
+    knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequence[Candidate], rates: Vector
+) -> Vector:
+    """Return what is summed over the in-links of each candidate and divided by the root of their number."""
+    places, starts, scale = _joined([candidate.links or (NO_LINK,) for candidate in candidates])
+    cells = links.take(places, knowledge)
+    cells[:, :, HITS] = log_lifts(cells[:, :, PAGES], cells[:, :, HITS], rates, _SIBLING_PRIORS)
+    holds, not_holds = (
+        np.array([[known.verdicts[verdict]] for known in knowledge]) for verdict in (True, False)
+    )
+    cells[:, :, SATISFIES] = cells[:, :, SATISFIES] * holds + cells[:, :, NOT] * not_holds
+    return np.add.reduceat(cells[:, :, SUMMED], starts, axis=1) * scale[:, None]
+
+
+def _joined(groups: Sequence[Sequence[int]]) -> tuple[Places, Places, Vector]:
+    """Return numbers one after the other, where each group starts, and one over the root of its size."""
+    sizes = np.array([len(group) for group in groups])
+    numbers = np.fromiter(chain.from_iterable(groups), np.intp)
+    return numbers, np.cumsum(sizes) - sizes, 1 / np.sqrt(sizes)
+
+
+def _of_url(found: Vector, knowledge: Sequence[Knowledge], candidates: Sequence[Candidate]) -> None:
+    # A candidate without words weighs that of place 0, nothing times.
+    numbers, starts, scale = _joined([candidate.url_numbers or (0,) for candidate in candidates])
+    scale *= [bool(candidate.url_numbers) for candidate in candidates]
+    for inputs, known in zip(found, knowledge, strict=True):
+        inputs[:, _URL_WORDS] = [known.url_words.sum(candidate.url_words) for candidate in candidates]
+        inputs[:, _URL_PAGE_WORDS] = np.add.reduceat(known.words.weights.take(numbers), starts)
+        prefixes = {candidate.prefixes: 0.0 for candidate in candidates}  # many share a directory
+        for each in prefixes:
+            prefixes[each] = known.prefix(each)
+        inputs[:, _PREFIX] = [prefixes[candidate.prefixes] for candidate in candidates]
+    found[:, :, _URL_WORDS : _URL_PAGE_WORDS + 1] *= scale[:, None]
+
+
+def _of_counts(found: Vector, candidates: Sequence[Candidate], rates: Vector) -> None:
+    links = np.array([candidate.parents for candidate in candidates], float).transpose(1, 0, 2)
+    found[:, :, _POSITIVE] = log_lifts(links[:, :, :1], links[:, :, 1:], rates, 1.0)[:, :, 0]
+    found[:, :, _LINKS] = np.log1p(links[:, :, 0]) / 3
+    found[:, :, _NO_LINK] = links[:, :, 0] == 0
+    found[:, :, _NO_ACCESS] = 1.0
+
+
+def _of_crowds(
+    found: Vector, knowledge: Sequence[Knowledge], candidates: Sequence[Candidate], rates: Vector
+) -> None:
+    seen = [place for place, candidate in enumerate(candidates) if candidate.crowds]
+    crowds = [candidates[place].crowds for place in seen]
+    for place, crowd in zip(seen, crowds, strict=True):
+        visitors = crowd[0].visitors
+        for inputs, known in zip(found, knowledge, strict=True):
+            inputs[place, _USERS] = known.users.sum(visitors) / math.sqrt(max(1, len(visitors)))
+    cells = np.array([[crowd[2:] for crowd in each] for each in crowds], float).transpose(1, 0, 2)
+    found[:, seen, _CROWD] = log_lifts(cells[:, :, 0::2], cells[:, :, 1::2], rates, 1.0)
+    accesses = np.array([crowd[0].accesses for crowd in crowds], float)
+    found[:, seen, _ACCESSES] = np.log1p(accesses) / 3
+    found[:, seen, _NO_ACCESS] = accesses == 0
