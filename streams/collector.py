@@ -13,12 +13,17 @@ from contextlib import contextmanager
 YOUNG = 50_000
 
 
+def collect_seldom() -> None:
+    """Collect seldom from now on."""
+    gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
+
+
 @contextmanager
 def collected_seldom() -> Iterator[None]:
     """Leave whatever lives now out of collections, and collect the rest seldom, until the end of the block."""
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(YOUNG, *before[1:])
+    collect_seldom()
     try:
         yield
     finally:

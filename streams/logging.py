@@ -12,11 +12,13 @@ import sys
 import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from models.errors import ScentlineError
-from streams.settings import LogSettings
 from streams.trouble import of_the_machine
+
+if TYPE_CHECKING:
+    from streams.settings import LogSettings
 
 ROOT = "scentline"
 TEXT_LIMIT = 500  # characters of a value
@@ -74,7 +76,7 @@ class EventLog:
             self._logger.log(level, "%s", event, exc_info=cause, extra={"fields": fields})
 
 
-def configure(settings: LogSettings) -> None:
+def configure(settings: "LogSettings") -> None:
     """Send every event, other libraries' warnings and Python's own to standard error; again is harmless.
 
     Faust, its mode services and every other library are heard from warnings up only.

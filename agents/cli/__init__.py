@@ -7,6 +7,8 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
+from streams.collector import collect_seldom
+
 #: The modules that hold the commands, in the order of the help; importing one registers its commands.
 COMMANDS = (
     "demo",
@@ -43,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     An error that people can fix ends as one line on standard error and status 2. SIGTERM ends a command as
     Ctrl-C does. Only the owner can read what a command writes: data directories say who read what.
     """
+    collect_seldom()  # before most is imported: no garbage is among it
     from agents.cli.app import app, complaint
     from agents.signals import end_as_by_ctrl_c
 

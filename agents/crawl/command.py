@@ -16,8 +16,8 @@ from agents.crawl.fixed import keep_fixed
 from agents.crawl.seeds import seeds_of_log
 from agents.fetch.contact import check_contact
 from agents.judge.apart.process import ExaminerProcess
-from agents.judge.examiner import Work
 from agents.judge.predicates import check_judges, check_query, with_every_page
+from agents.judge.question import Work
 from agents.observe.logfile import LogFile
 from agents.observe.observer import Observer
 from agents.observe.pseudonym import KEY_FILE, user_key

@@ -15,10 +15,10 @@ from agents.fetch.result import Failure
 from agents.fetch.revisits import report as report_revisit
 from agents.fetch.revisits import unread, version_of
 from agents.judge.duplicates import DuplicateRow, Duplicates, same_owner
-from agents.judge.examiner import Examined, Examines, PageError, Question
 from agents.judge.keep.store import KeptPages
 from agents.judge.outcomes import outcome_of
 from agents.judge.predicates import Predicates
+from agents.judge.question import Examined, Examines, PageError, Question
 from agents.judge.rows import LATER_PREFIX, LaterRow
 from models.learner.semantic import page_subject
 from models.page import Link, Page

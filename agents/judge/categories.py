@@ -1,18 +1,16 @@
 """The judges of categories: each tells a page's categories; what several tell is united."""
 
 from collections.abc import Callable, Iterable, Sequence
-from importlib.metadata import entry_points
 from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
 from agents.judge.labels import load as load_labels
+from agents.judge.question import Judging
 from models.categories import expand
 from models.errors import ScentlineError
 from models.page import Page
-from streams.configuration import ConfigurationError
 from streams.logging import printable
-from streams.settings import JudgeSettings
 
 #: Called with a page, returns its categories, the most special ones at least.
 CategoryJudge: TypeAlias = Callable[[Page], Iterable[str]]
@@ -28,21 +26,21 @@ class CategoryJudgeError(ScentlineError):
     explains_itself = False
 
 
-def load_judges(settings: JudgeSettings) -> list[CategoryJudge]:
-    """Return the judges that the settings name, loaded.
+def load_judges(named: Judging) -> list[CategoryJudge]:
+    """Return the judges that are named, loaded.
 
     Raises `LabelsError`, `ClassifierError` or `ConfigurationError` for one that can't be loaded.
     """
     judges: list[CategoryJudge] = []
-    if settings.labels is not None:
-        judges.append(load_labels(Path(settings.labels)))
-    if settings.classifier is not None:
+    if named.labels is not None:
+        judges.append(load_labels(Path(named.labels)))
+    if named.classifier is not None:
         # Imported where there is a classifier: it brings numpy.
         from agents.judge.text import load as load_text
 
-        judges.append(load_text(Path(settings.classifier)))
-    if settings.python is not None:
-        judges.append(load_installed(settings.python))
+        judges.append(load_text(Path(named.classifier)))
+    if named.python is not None:
+        judges.append(load_installed(named.python))
     return judges
 
 
@@ -75,6 +73,11 @@ def _checked(told: Iterable[str]) -> frozenset[str]:
 
 def load_installed(name: str) -> Callable[[Page], Iterable[str]]:
     """Return the callable of a name; raises `ConfigurationError` where there is none, or it can't be loaded."""
+    # Imported where there is such a judge: they take longer than all else that reads a page.
+    from importlib.metadata import entry_points
+
+    from streams.configuration import ConfigurationError
+
     found = entry_points(group=GROUP)
     if name not in found.names:
         there = ", ".join(sorted(found.names)) or "none"

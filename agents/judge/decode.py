@@ -8,8 +8,6 @@ characters are forgiven.
 import re
 from types import MappingProxyType
 
-from charset_normalizer import from_bytes
-
 # Codec and the labels that mean it (WHATWG Encoding standard, 4.2; the common ones). A label that is not here
 # names no encoding: Python's own look-up would import by the name and remember every wrong one.
 _CODECS = """
@@ -174,6 +172,9 @@ def _guess(body: bytes) -> str:
     sample = body[start : start + _DETECT_BYTES]
     if len(sample) == _DETECT_BYTES:  # no character cut in two
         sample = sample[: max(sample.rfind(b"\n"), sample.rfind(b"<"), sample.rfind(b" ")) + 1] or sample
+    # Imported where a page has to be guessed at.
+    from charset_normalizer import from_bytes
+
     matches = from_bytes(sample, steps=3, chunk_size=256, cp_isolation=_GUESSES)
     best = matches.best()
     if best is None or "cp1252" in best.could_be_from_charset:

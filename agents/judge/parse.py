@@ -5,11 +5,11 @@ from itertools import chain
 
 from agents.judge.decode import binary, decode
 from agents.judge.markup import MAX_TEXT, MAX_TITLE, Anchor, Markup, read
+from agents.judge.question import Judging
 from models.page import Link, Page
 from models.traps.missing import says_missing
 from models.url import canonical
 from models.words import word_end, words
-from streams.settings import JudgeSettings
 
 MAX_ANCHOR = 32
 MAX_KIND = 60
@@ -23,7 +23,7 @@ _HTML = frozenset({"text/html", "application/xhtml+xml", "application/xml", "tex
 _UNREAD = frozenset({"text/css", "text/javascript", "text/ecmascript", "text/calendar", "text/vcard"})
 
 
-def parse(url: str, body: bytes, content_type: str | None, limits: JudgeSettings, agent: str = "") -> Page:
+def parse(url: str, body: bytes, content_type: str | None, limits: Judging, agent: str = "") -> Page:
     """Read a page of the canonical ``url``; ``content_type`` is the HTTP header.
 
     ``agent`` is our product token in lower case, for directives that name it. Never raises: of what is broken,
@@ -49,13 +49,13 @@ def _unread(kind: str) -> str:
     return kind[:MAX_KIND] if kind and (kind in _UNREAD or not kind.startswith("text/")) else ""
 
 
-def _plain(url: str, body: str, limits: JudgeSettings) -> Page:
+def _plain(url: str, body: str, limits: Judging) -> Page:
     text = _collapsed(body[:MAX_TEXT])
     sequence = tuple(words(text))
     return Page(url, text=text, sequence=sequence, words=_distinct(sequence, limits.words))
 
 
-def _barred(markup: Markup, title: str, text: str, limits: JudgeSettings) -> tuple[str, bool]:
+def _barred(markup: Markup, title: str, text: str, limits: Judging) -> tuple[str, bool]:
     """Return why a page is not judged, and whether it is because it says that there is none."""
     if not markup.directives.isdisjoint(("noindex", "none")):
         return "the page asks not to be indexed", False
@@ -64,7 +64,7 @@ def _barred(markup: Markup, title: str, text: str, limits: JudgeSettings) -> tup
     return "", False
 
 
-def _html(url: str, html: str, limits: JudgeSettings, agent: str) -> Page:
+def _html(url: str, html: str, limits: Judging, agent: str) -> Page:
     markup = read(html, limits.links * ANCHORS_PER_LINK, agent)
     title = _collapsed(markup.title)[:MAX_TITLE]
     text = "".join(markup.parts)[:MAX_TEXT]
@@ -111,7 +111,7 @@ class _Reading:
 
 
 def _links(
-    url: str, base: str, reading: _Reading, anchors: Iterable[Anchor], limits: JudgeSettings
+    url: str, base: str, reading: _Reading, anchors: Iterable[Anchor], limits: Judging
 ) -> tuple[Link, ...]:
     """Return a link for each target in the order of first occurrence; later anchors add their words.
 

@@ -20,10 +20,10 @@ from typing import Any
 
 import msgspec
 
-from agents.judge.examiner import Examined, Examines, PageError, Question
 from agents.judge.keep.store import KeptPages
 from agents.judge.outcomes import outcome_of
 from agents.judge.predicates import Predicates
+from agents.judge.question import Examined, Examines, PageError, Question
 from agents.judge.rows import LaterRow, due, later_key, later_row
 from models.learner.semantic import page_subject
 from models.url import host, identifier

@@ -3,11 +3,10 @@
 Languages are told by py3langid: Naive Bayes over byte sequences (Lui and Baldwin, ACL 2012).
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agents.judge.categories import CategoryJudge, CategoryJudgeError, united
-from agents.judge.predicates import Predicates
 from models.page import Page
 from models.predicate import Predicate, View
 from models.verdict import Verdict
@@ -57,18 +56,14 @@ class Judgement(NamedTuple):
 
 
 class Verdicts:
-    """Checks pages against the active predicates."""
+    """Checks pages against predicates."""
 
-    def __init__(self, predicates: Predicates, judges: Sequence[CategoryJudge] = ()) -> None:
-        self.predicates = predicates
+    def __init__(self, judges: Sequence[CategoryJudge] = ()) -> None:
         self._judges = judges
         self._language: LanguageJudge = Language()
 
-    def of(self, page: Page, names: Collection[str] | None = None) -> Judgement:
-        """Return what the active predicates say of a page: all, or those of ``names``."""
-        asked = self.predicates.active
-        if names is not None:
-            asked = {name: predicate for name, predicate in asked.items() if name in names}
+    def of(self, page: Page, asked: Mapping[str, Predicate]) -> Judgement:
+        """Return what the predicates that are asked say of a page, each by its name."""
         categories, failure = self._categories(page, asked.values())
         if failure is not None:
             asked = {name: predicate for name, predicate in asked.items() if not predicate.categories}

@@ -15,9 +15,9 @@ import msgspec
 
 from agents.fetch.client import Client
 from agents.judge.apart.process import ExaminerProcess
-from agents.judge.examiner import Work
 from agents.judge.keep.store import KeptPages
 from agents.judge.predicates import Predicates, check_judges
+from agents.judge.question import Work
 from agents.observe.observer import Observer
 from agents.worker.part import Part
 from agents.worker.roles import MAKERS, Tools

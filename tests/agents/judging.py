@@ -5,9 +5,10 @@ from typing import Any
 
 from agents.judge.agent import JudgeAgent
 from agents.judge.categories import CategoryJudge
-from agents.judge.examiner import Examiner, Work
+from agents.judge.examiner import Examiner
 from agents.judge.keep.store import KeptPages
 from agents.judge.predicates import Predicates
+from agents.judge.question import Work
 from streams.inbox import Shard
 from streams.runtime import Runtime
 from streams.settings import KeepSettings

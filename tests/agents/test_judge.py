@@ -11,8 +11,8 @@ import zstandard
 
 from agents.judge.agent import JudgeAgent
 from agents.judge.duplicates import DuplicateRow
-from agents.judge.examiner import Examined, PageError, Question
 from agents.judge.predicates import Predicates
+from agents.judge.question import Examined, PageError, Question
 from models.page import Page
 from models.url import host, identifier
 from streams.inbox import Shard

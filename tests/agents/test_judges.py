@@ -7,22 +7,21 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-import msgspec
 import pytest
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from agents.judge.categories import CategoryJudge, load_judges
 from agents.judge.examples import load as load_examples
 from agents.judge.examples import train
-from agents.judge.predicates import Predicates
-from agents.judge.verdicts import Language, Verdicts
+from agents.judge.verdicts import Judgement, Language, Verdicts
 from agents.offline.archive import Archive
 from models.classify.stored import ClassifierError
 from models.page import Page
+from models.predicate import Predicate, parse
 from models.predicate.arguments import LANGUAGES
 from streams.configuration import ConfigurationError
-from streams.records import PredicateDefinition
 from streams.settings import JudgeSettings
 from tests.agents.commands import ROOT, last_line, printed
 from tests.agents.test_archive import write
@@ -31,17 +30,23 @@ PAGE = Page("http://a.org/", "Skiing", "Snow on the hill", ("skiing", "snow", "o
 PACKAGE = ROOT / "docs" / "examples" / "judge-by-length"
 
 
-def predicates(**expressions: str) -> Predicates:
-    found = Predicates()
-    for name, expression in expressions.items():
-        definition = PredicateDefinition(name=name, expression=expression)
-        found.hear(name.encode(), msgspec.json.encode(definition))
-    return found
+class Asking(NamedTuple):
+    """Judges, and the predicates that they are asked about."""
+
+    verdicts: Verdicts
+    asked: dict[str, Predicate]
+
+    def of(self, page: Page) -> Judgement:
+        return self.verdicts.of(page, self.asked)
 
 
-def verdicts(*judges: CategoryJudge) -> Verdicts:
+def predicates(**expressions: str) -> dict[str, Predicate]:
+    return {name: parse(expression) for name, expression in expressions.items()}
+
+
+def verdicts(*judges: CategoryJudge) -> Asking:
     asked = predicates(sport='category("Sport")', alps='category("Sport.Alps")', snow='"snow"')
-    return Verdicts(asked, judges)
+    return Asking(Verdicts(judges), asked)
 
 
 def raising(page: Page) -> list[str]:
@@ -80,8 +85,7 @@ def test_a_judge_that_fails_leaves_the_other_predicates_their_verdicts(
 
 
 def test_a_judge_is_asked_only_where_a_predicate_asks_for_a_category() -> None:
-    assert Verdicts(predicates(snow='"snow"'), [raising]).of(PAGE) == ({"snow": True}, None)
-    assert verdicts(raising).of(PAGE, ["snow"]) == ({"snow": True}, None)
+    assert Verdicts([raising]).of(PAGE, predicates(snow='"snow"')) == ({"snow": True}, None)
 
 
 # languages
@@ -98,7 +102,7 @@ def test_the_language_of_a_page_is_told(code: str) -> None:
     asked = predicates(de='lang("de")', not_de='not lang("de")')
     page = Page("http://a.org/", "", TEXTS[code])
     assert Language()(page) == code
-    assert Verdicts(asked).of(page).verdict == {"de": code == "de", "not_de": code != "de"}
+    assert Verdicts().of(page, asked).verdict == {"de": code == "de", "not_de": code != "de"}
 
 
 @pytest.mark.parametrize("text", ["", "Tee", "4711 0815 " * 50, "\u2603" * 500])

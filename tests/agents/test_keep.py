@@ -66,7 +66,7 @@ def a_store() -> Iterator[Stores]:
             given = KeepSettings.model_validate(settings)
             store = KeptPages(data, given)
             opened.callback(store.close)
-            return Store(store, Packing(given, "Scentline (test)"))
+            return Store(store, Packing(given.pages, "Scentline (test)"))
 
         yield make
 

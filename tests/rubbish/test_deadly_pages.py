@@ -10,7 +10,7 @@ import pytest
 from zstandard import ZstdCompressor
 
 from agents.judge.apart.process import ExaminerProcess
-from agents.judge.examiner import Examined, PageError, Question, Work
+from agents.judge.question import Examined, PageError, Question, Work
 from streams.configuration import ConfigurationError
 from streams.records import RecordError, encode
 from streams.settings import Settings

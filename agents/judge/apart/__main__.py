@@ -1,96 +1,14 @@
-"""The process of an examiner: answers what it is asked on standard input, until that ends."""
+"""The process of an examiner (`agents.judge.apart.serve`)."""
 
-import os
-import signal
-from typing import BinaryIO
-
-import msgspec
-
-from agents.judge.apart.limits import bound_cpu, bound_memory, die_first, die_with_parent
-from agents.judge.apart.messages import (
-    HEAD,
-    Answer,
-    Asked,
-    Begin,
-    Broken,
-    Found,
-    NoPage,
-    NotReady,
-    Ready,
-    Request,
-    framed,
-)
-from agents.judge.categories import load_judges
-from agents.judge.examiner import Examiner, Question, Work
-from streams.logging import printable
-from streams.records import RecordError
-from streams.settings import JudgeSettings, KeepSettings
-
-_decode = msgspec.msgpack.Decoder(Request).decode
+from streams.collector import collect_seldom
 
 
 def main() -> None:
     """Serve until the end of standard input."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_with_parent()
-    die_first()
-    source, out = _alone()
-    begin = _read(source)
-    if not isinstance(begin, Begin):
-        return
-    try:
-        work = _work(begin)
-        examiner = Examiner(work, load_judges(work.judge))
-    except Exception as error:  # a judge is anybody's code: whatever it is, it is the answer
-        _write(out, NotReady(printable(str(error), 1000)))
-        return
-    bound_memory(work.judge.memory_bytes)
-    _write(out, Ready())
-    while (asked := _read(source)) is not None:
-        assert isinstance(asked, Asked)
-        bound_cpu(asked.cpu_seconds)
-        answer = _answer(examiner, asked.question)
-        _write(out, answer)
-        if isinstance(answer, Broken):
-            return
+    collect_seldom()  # before most is imported: no garbage is among it
+    from agents.judge.apart.serve import serve
 
-
-def _alone() -> tuple[BinaryIO, BinaryIO]:
-    """Return where requests come from and answers go; nothing else in this process reads or writes there."""
-    source, out = os.dup(0), os.dup(1)
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(nowhere, number)
-    os.close(nowhere)
-    return os.fdopen(source, "rb"), os.fdopen(out, "wb")
-
-
-def _work(begin: Begin) -> Work:
-    judge = JudgeSettings.model_validate_json(begin.judge)
-    keep = KeepSettings.model_validate_json(begin.keep)
-    return Work(judge, keep, begin.most, begin.user_agent)
-
-
-def _answer(examiner: Examiner, question: Question) -> Answer:
-    try:
-        return Found(examiner.examined(question))
-    except RecordError as error:
-        return NoPage(str(error))
-    except Exception as error:  # the next page meets a process that has seen nothing
-        return Broken(printable(f"{type(error).__name__}: {error}", 300))
-
-
-def _read(source: BinaryIO) -> Request | None:
-    """Return the next request, None at the end."""
-    head = source.read(HEAD)
-    size = int.from_bytes(head, "big")
-    data = source.read(size)
-    return _decode(data) if len(head) == HEAD and len(data) == size else None
-
-
-def _write(out: BinaryIO, answer: Answer) -> None:
-    out.write(framed(answer))
-    out.flush()
+    serve()
 
 
 if __name__ == "__main__":

@@ -4,21 +4,12 @@ from typing import TypeAlias
 
 import msgspec
 
-from agents.judge.examiner import Examined, Question
+from agents.judge.question import Examined, Question, Work
 
 #: Bytes of the length of a message.
 HEAD = 4
 #: Bytes of an answer at most: a page's records are the longest part of it.
 MOST_BYTES = 1 << 28
-
-
-class Begin(msgspec.Struct, array_like=True, frozen=True, tag="begin"):
-    """The first message: settings as JSON, and how much CPU and memory a page may take."""
-
-    judge: bytes
-    keep: bytes
-    most: int
-    user_agent: str
 
 
 class Asked(msgspec.Struct, array_like=True, frozen=True, tag="asked"):
@@ -56,7 +47,7 @@ class Broken(msgspec.Struct, array_like=True, frozen=True, tag="broken"):
     reason: str
 
 
-Request: TypeAlias = Begin | Asked
+Request: TypeAlias = Work | Asked
 Answer: TypeAlias = Ready | NotReady | Found | NoPage | Broken
 
 

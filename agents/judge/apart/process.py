@@ -17,7 +17,6 @@ from agents.judge.apart.messages import (
     MOST_BYTES,
     Answer,
     Asked,
-    Begin,
     Broken,
     Found,
     NoPage,
@@ -26,7 +25,7 @@ from agents.judge.apart.messages import (
     Request,
     framed,
 )
-from agents.judge.examiner import Examined, PageError, Question, Work
+from agents.judge.question import Examined, PageError, Question, Work
 from models.errors import ScentlineError
 from streams.configuration import PREFIX, ConfigurationError
 from streams.records import RecordError
@@ -82,14 +81,14 @@ class ExaminerProcess:
             await child.wait()
 
     async def _examined(self, question: Question) -> Examined:
-        judge = self._work.judge
+        work = self._work
         child = await self._started()
         try:
-            async with asyncio.timeout(judge.seconds):
-                answer = await self._answer(child, Asked(question, judge.cpu_seconds))
+            async with asyncio.timeout(work.seconds):
+                answer = await self._answer(child, Asked(question, work.cpu_seconds))
         except TimeoutError:
             await self.close()
-            raise PageError(f"over {judge.seconds:g} seconds (judge.seconds)") from None
+            raise PageError(f"over {work.seconds:g} seconds (judge.seconds)") from None
         except BaseException:
             # Also where who asked is cancelled: an answer that nobody reads would be taken for the next one's.
             self._kill()
@@ -121,7 +120,7 @@ class ExaminerProcess:
         status = await child.wait()
         self._child = None
         if status == -signal.SIGXCPU:
-            return PageError(f"over {self._work.judge.cpu_seconds} seconds of CPU (judge.cpu_seconds)")
+            return PageError(f"over {self._work.cpu_seconds} seconds of CPU (judge.cpu_seconds)")
         if status < 0:
             return _EndedError(f"it ended the process that read it: {signal.Signals(-status).name}")
         return _EndedError(f"it ended the process that read it: status {status}")
@@ -135,16 +134,9 @@ class ExaminerProcess:
             *command(_MODULE), stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=_AHEAD, env=inherited,
             start_new_session=True,
         )  # fmt: skip
-        work = self._work
-        begin = Begin(
-            work.judge.model_dump_json().encode(),
-            work.keep.model_dump_json().encode(),
-            work.most,
-            work.user_agent,
-        )
         try:
             async with asyncio.timeout(READY_SECONDS):
-                answer = await self._answer(child, begin)
+                answer = await self._answer(child, self._work)
         except (TimeoutError, _EndedError, PageError) as error:
             raise ConfigurationError(f"the process that judges pages did not start: {error}") from error
         except BaseException:

@@ -5,7 +5,6 @@ from models.errors import ScentlineError
 from models.page import Page
 from models.verdict import Verdict
 from streams.records import FetchedPage
-from streams.settings import KeepSettings
 
 
 class UnkeptError(ScentlineError):
@@ -15,10 +14,10 @@ class UnkeptError(ScentlineError):
 
 
 class Packing:
-    """Makes the records of those pages that the settings have kept."""
+    """Makes the records of those pages that are kept: ``which`` is the setting `keep.pages`."""
 
-    def __init__(self, settings: KeepSettings, user_agent: str) -> None:
-        self._which = settings.pages
+    def __init__(self, which: str, user_agent: str) -> None:
+        self._which = which
         self._user_agent = user_agent
 
     def record(self, fetched: FetchedPage, body: bytes, page: Page, verdict: Verdict) -> bytes:

@@ -11,7 +11,7 @@ import io
 import re
 import string
 from datetime import UTC, datetime
-from http.client import responses
+from http import HTTPStatus
 from urllib.parse import quote, urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
@@ -35,6 +35,7 @@ _LEVEL, _GZIP = isal_zlib.ISAL_BEST_COMPRESSION, 31
 # What the name of a header may be (RFC 9110, 5.6.2).
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ASCII = string.printable
+_PHRASES = {int(status): status.phrase for status in HTTPStatus}
 
 
 def date_of(time: float) -> str:
@@ -107,7 +108,7 @@ def _response(fetched: FetchedPage, length: int) -> StatusAndHeaders:
         if name not in _UNDONE and _TOKEN.fullmatch(name)
     ]
     headers.append(("content-length", str(length)))
-    return StatusAndHeaders(f"{status} {responses.get(status, '')}", headers, protocol="HTTP/1.1")
+    return StatusAndHeaders(f"{status} {_PHRASES.get(status, '')}", headers, protocol="HTTP/1.1")
 
 
 def _ascii(value: str) -> str:

@@ -1,0 +1,91 @@
+"""What the process of an examiner does: it answers what it is asked on standard input, until that ends."""
+
+import os
+import signal
+from typing import BinaryIO
+
+import msgspec
+
+from agents.judge.apart.limits import bound_cpu, bound_memory, die_first, die_with_parent
+from agents.judge.apart.messages import (
+    HEAD,
+    Answer,
+    Asked,
+    Broken,
+    Found,
+    NoPage,
+    NotReady,
+    Ready,
+    Request,
+    framed,
+)
+from agents.judge.categories import load_judges
+from agents.judge.examiner import Examiner
+from agents.judge.question import Question, Work
+from streams.collector import collected_seldom
+from streams.logging import printable
+from streams.records import RecordError
+
+_decode = msgspec.msgpack.Decoder(Request).decode
+
+
+def serve() -> None:
+    """Answer until the end of standard input."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent()
+    die_first()
+    source, out = _alone()
+    work = _read(source)
+    if not isinstance(work, Work):
+        return
+    try:
+        examiner = Examiner(work, load_judges(work))
+    except Exception as error:  # a judge is anybody's code: whatever it is, it is the answer
+        _write(out, NotReady(printable(str(error), 1000)))
+        return
+    bound_memory(work.memory_bytes)
+    _write(out, Ready())
+    with collected_seldom():
+        _answer_all(examiner, source, out)
+
+
+def _answer_all(examiner: Examiner, source: BinaryIO, out: BinaryIO) -> None:
+    while (asked := _read(source)) is not None:
+        assert isinstance(asked, Asked)
+        bound_cpu(asked.cpu_seconds)
+        answer = _answer(examiner, asked.question)
+        _write(out, answer)
+        if isinstance(answer, Broken):
+            return
+
+
+def _alone() -> tuple[BinaryIO, BinaryIO]:
+    """Return where requests come from and answers go; nothing else in this process reads or writes there."""
+    source, out = os.dup(0), os.dup(1)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    os.close(nowhere)
+    return os.fdopen(source, "rb"), os.fdopen(out, "wb")
+
+
+def _answer(examiner: Examiner, question: Question) -> Answer:
+    try:
+        return Found(examiner.examined(question))
+    except RecordError as error:
+        return NoPage(str(error))
+    except Exception as error:  # the next page meets a process that has seen nothing
+        return Broken(printable(f"{type(error).__name__}: {error}", 300))
+
+
+def _read(source: BinaryIO) -> Request | None:
+    """Return the next request, None at the end."""
+    head = source.read(HEAD)
+    size = int.from_bytes(head, "big")
+    data = source.read(size)
+    return _decode(data) if len(head) == HEAD and len(data) == size else None
+
+
+def _write(out: BinaryIO, answer: Answer) -> None:
+    out.write(framed(answer))
+    out.flush()
