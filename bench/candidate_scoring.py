@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from bench.timing import seconds
+from models.interest.features import BASE, PAGE_WORD
 from models.learner.batch import inputs_of
 from models.learner.candidate import Candidate, Crowd
 from models.learner.combiner import logits
@@ -17,7 +18,8 @@ from models.learner.inputs import prior_covariance, prior_mean
 from models.learner.knowledge import Knowledge
 from models.learner.lessons import IN_LINKS
 from models.learner.linking import LinkingPage, LinkTable
-from models.learner.words import PAGE, Vocabulary
+from models.learner.words import Vocabulary
+from models.ledger import Ledger
 
 WORDS = 20_000
 PAGE_WORDS = 200
@@ -54,12 +56,15 @@ def candidates(table: LinkTable, vocabulary: Vocabulary, rng: random.Random) -> 
 def main() -> None:
     """Print what a candidate costs, in lookups."""
     rng = random.Random(1)
-    vocabulary, table = Vocabulary(), LinkTable(1)
+    ledger, table = Ledger(), LinkTable(1)
+    vocabulary = Vocabulary(ledger)
     knowledge = Knowledge("p", vocabulary)
-    places = vocabulary.places_of((f"w{number}" for number in range(WORDS)), PAGE)
-    pages = np.array([rng.randrange(1, 30) for _ in range(WORDS)], float)
-    knowledge.words.put(places, pages, np.array([rng.randrange(0, 2) for _ in range(WORDS)], float))
-    knowledge.set_base(1000, 80)
+    counted = ledger.slots_of(f"{PAGE_WORD}w{number}" for number in range(WORDS))
+    ledger.add(counted, {"p": False}, np.array([rng.randrange(1, 30) for _ in range(WORDS)], np.int32))
+    base = ledger.slots_of([BASE])
+    ledger.add(base, {"p": False}, 920)
+    ledger.add(base, {"p": True}, 80)
+    knowledge.learn(vocabulary.places_in(counted))
     found = candidates(table, vocabulary, rng)
     weights = prior_mean(), prior_covariance()
     inputs = inputs_of([knowledge], table, found)[0]

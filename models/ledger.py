@@ -12,6 +12,8 @@ from models.verdict import Verdict
 Slots = npt.NDArray[np.intp]
 #: How often a verdict is counted, under each of some features.
 Numbers = npt.NDArray[np.int32]
+#: Counts of one predicate, a number a slot.
+Column = npt.NDArray[np.int32]
 #: Counts, a row a predicate and a column a feature.
 Counts = npt.NDArray[np.int32]
 
@@ -95,6 +97,10 @@ class Ledger:
         """Return the features."""
         return len(self._slots)
 
+    def __iter__(self) -> Iterator[str]:
+        """Yield the features."""
+        return iter(self._slots)
+
     def __contains__(self, name: str) -> bool:
         """Tell whether a feature is in the ledger."""
         return name in self._slots
@@ -125,8 +131,8 @@ class Ledger:
             changed.append(slots)
         return np.unique(np.concatenate(changed))
 
-    def add(self, slots: Slots, verdict: Verdict, times: Numbers) -> None:
-        """Count a verdict in distinct slots, in each so often as ``times`` says."""
+    def add(self, slots: Slots, verdict: Verdict, times: Numbers | int) -> None:
+        """Count a verdict in distinct slots: ``times`` over in all of them, or in each so often as it says."""
         rows = np.array([self._row(predicate) for predicate in verdict], np.intp)
         self._pages[rows[:, None], slots] += times
         self._hits[rows[list(verdict.values())][:, None], slots] += times
@@ -148,7 +154,17 @@ class Ledger:
         slot, row = self._slots.get(name), self._rows.get(predicate)
         if slot is None or row is None:
             return 0, 0
-        return int(self._pages[row, slot]), int(self._hits[row, slot])
+        return self._pages.item(row, slot), self._hits.item(row, slot)
+
+    def counts_of(self, predicate: str) -> tuple[Column, Column]:
+        """Return the pages and hits of a predicate that was added, by slot, as they stand now."""
+        row = self._rows[predicate]
+        return self._pages[row], self._hits[row]
+
+    def names(self, slots: Slots) -> list[str | None]:
+        """Return the names of the features in some slots, None of a free one."""
+        names = self._names
+        return [names[slot] for slot in slots.tolist()]
 
     def slots_of(self, names: Iterable[str]) -> Slots:
         """Return the slots of features, new ones for those that have none."""
@@ -164,10 +180,9 @@ class Ledger:
 
     def take(self, slots: Slots) -> Cells:
         """Return the counts in some slots."""
-        names = self._names
         return Cells(
             self.predicates,
-            tuple([names[slot] for slot in slots.tolist()]),
+            tuple(self.names(slots)),
             self._pages[:, slots],
             self._hits[:, slots],
         )
@@ -182,21 +197,21 @@ class Ledger:
 
     # forgetting
 
-    def forget_rarest(self, number: int, kept: Callable[[str], bool]) -> tuple[Slots, list[str]]:
-        """Forget so many features, those of fewest pages first, but for what is ``kept``.
-
-        Return the slots that are free by that, and the names that were in them.
-        """
+    def rarest(self, number: int, kept: Callable[[str], bool]) -> Slots:
+        """Return the slots of so many features, those of fewest pages first, but for what is ``kept``."""
         used = np.array([slot for name, slot in self._slots.items() if not kept(name)], np.intp)
         pages = self._pages[:, used].max(axis=0, initial=0)
-        slots = used[np.argsort(pages, kind="stable")[:number]]
-        gone = [name for slot in slots.tolist() if (name := self._names[slot]) is not None]
+        return used[np.argsort(pages, kind="stable")[:number]]
+
+    def forget(self, slots: Slots) -> list[str]:
+        """Forget the features in some slots, which are free by that; return their names."""
+        gone = [name for name in self.names(slots) if name is not None]
         self._pages[:, slots] = self._hits[:, slots] = 0
         for name in gone:
             slot = self._slots.pop(name)
             self._names[slot] = None
             self._free.append(slot)
-        return slots, gone
+        return gone
 
     # slots
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from agents.frontier.meanings import HeardMeaning
-from models.interest.features import SUBJECT
 from models.learner.calibration import Calibration
 from models.learner.combiner import Vector, logits
 from models.learner.inputs import Input, prior_covariance, prior_mean
@@ -33,12 +32,10 @@ class Known:
         self.covariance: Vector = prior_covariance(inputs)
         self.shifts = Calibration().shifts
 
-    def put(self, feature: str, pages: int, hits: int) -> None:
-        """Set a feature's counts."""
-        if self.meaning is not None and feature.startswith(SUBJECT):
-            self.meaning.hear(feature[len(SUBJECT) :], pages, hits)
-        else:
-            self.knowledge.put(feature, pages, hits)
+    def hear_subject(self, subject: str, pages: int, hits: int) -> None:
+        """Take in the counts of pages with a subject."""
+        if self.meaning is not None:
+            self.meaning.hear(subject, pages, hits)
 
     def take(self, weighting: Weighting) -> None:
         """Take in the combiner as the learner tells it; `ValueError` where it is one of other inputs."""

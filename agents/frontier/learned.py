@@ -13,17 +13,16 @@ from agents.frontier.meanings import Texts
 from agents.frontier.ordering import Ranks
 from agents.frontier.rows import FrontierShard, PageRow
 from models.crowd.together import SIXTHS
-from models.interest.features import BASE
+from models.interest.features import SUBJECT
 from models.learner.address import prefixes, url_words
 from models.learner.batch import inputs_of
 from models.learner.calibration import calibrated
 from models.learner.candidate import Candidate, Crowd
 from models.learner.combiner import Vector, logits, probability
 from models.learner.inputs import log_rank
-from models.learner.knowledge import WORDS
 from models.learner.semantic import inputs_with
-from models.learner.words import Numbers, Vocabulary
-from models.ledger import Cells
+from models.learner.words import Vocabulary
+from models.ledger import Ledger, Slots
 from models.patterns.ranking import Pattern
 from models.reuse.learned import Cell
 from models.semantic.table import SemanticTable
@@ -62,7 +61,8 @@ class LearnedScorer:
         ranks: Ranks | None = None,
         patterns: SitePatterns | None = None,
     ) -> None:
-        self._vocabulary = Vocabulary()
+        self.ledger = Ledger()
+        self._vocabulary = Vocabulary(self.ledger)
         self._inputs = inputs_with(table is not None, ranks is not None, patterns is not None)
         self.names = tuple(entry.name for entry in self._inputs)
         self._table = table
@@ -88,42 +88,27 @@ class LearnedScorer:
         """Return what is known of a predicate."""
         return self._known[predicate]
 
-    def learn(self, cells: Cells) -> None:
-        """Take in the counts of some features; predicates never added are left."""
+    def learn(self, slots: Slots) -> None:
+        """Take in that the counts in some slots changed; predicates never added are left."""
         self._scored.clear()
-        words, others = self._split(cells.names)
-        for predicate, pages, hits in cells.rows():
-            if predicate not in self._known:
-                continue
-            known = self._known[predicate]
-            for numbers, places in words:
-                known.knowledge.words.put(numbers, pages[places], hits[places])
-            for name, place in others:
-                known.put(name, int(pages[place]), int(hits[place]))
+        places = self._vocabulary.places_in(slots)
+        for known in self._known.values():
+            known.knowledge.learn(places)
+        if self._table is not None:
+            self._learn_subjects(slots)
 
-    def _split(
-        self, names: Sequence[str | None]
-    ) -> tuple[list[tuple[Numbers, Numbers]], list[tuple[str, int]]]:
-        """Tell words, by their numbers, from other features; each with its places among the names."""
-        kinds: dict[str, list[int]] = {kind: [] for kind in WORDS}
-        others: list[tuple[str, int]] = []
-        for place, name in enumerate(names):
-            if name is None:
-                continue
-            if name[:2] in kinds:
-                kinds[name[:2]].append(place)
-            else:
-                others.append((name, place))
-        words = [
-            (
-                self._vocabulary.places_of([str(names[place])[2:] for place in places], WORDS[kind]),
-                np.array(places),
-            )
-            for kind, places in kinds.items()
-            if places
-        ]
-        # The base last: each weight that it moves is taken anew then.
-        return words, sorted(others, key=lambda other: other[0] == BASE)
+    def _learn_subjects(self, slots: Slots) -> None:
+        for feature in self.ledger.names(slots):
+            if feature is not None and feature.startswith(SUBJECT):
+                for predicate, known in self._known.items():
+                    known.hear_subject(feature[len(SUBJECT) :], *self.ledger.get(feature, predicate))
+
+    def forget(self, slots: Slots) -> None:
+        """Take in that the features in some slots are forgotten: words of no count weigh nothing."""
+        self._scored.clear()
+        places = self._vocabulary.forget(slots)
+        for known in self._known.values():
+            known.knowledge.learn(places)
 
     def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
         """Take in what earlier crawls counted, who may have had other predicates."""

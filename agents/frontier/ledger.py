@@ -14,7 +14,7 @@ import numpy as np
 from agents.frontier.evidence import OwnCount
 from agents.frontier.scorer import Scorer
 from agents.learn.rows import always_kept
-from models.ledger import Cells, Ledger, Numbers, Slots
+from models.ledger import Cells, Numbers, Slots
 from models.verdict import Verdict
 from streams.records import Interests
 
@@ -39,7 +39,7 @@ class _Own(NamedTuple):
 
 
 class FrontierLedger:
-    """Counts of at most about ``limit`` features; ``scorer`` learns those that changed, as they are then.
+    """Counts of at most about ``limit`` features, in the ledger of ``scorer``, which is told what changed.
 
     A count is what was told plus this worker's own verdicts since, so that one worker alone knows all counts
     exactly; of what others judge each knows what the learners have told.
@@ -48,7 +48,7 @@ class FrontierLedger:
     def __init__(self, limit: int, scorer: Scorer) -> None:
         self._limit = limit
         self._scorer = scorer
-        self._ledger = Ledger()
+        self._ledger = scorer.ledger
         self._own: dict[int, deque[_Own]] = {}
         self._offsets: dict[int, int] = {}
         self._origins: dict[int, dict[str, Origin]] = {}
@@ -64,7 +64,7 @@ class FrontierLedger:
                 own = self._own.setdefault(partition, deque(maxlen=MOST_OWN))
                 own.append(_Own(source, origin, slots, verdict, times))
                 changed.append(slots)
-        self._changed(np.unique(np.concatenate(changed)))
+        self._changed(np.concatenate(changed))
 
     def hear(self, told: Interests) -> None:
         """Take in what a learner tells; `ValueError` where its counts are not as many as its names.
@@ -116,18 +116,17 @@ class FrontierLedger:
 
     def _changed(self, slots: Slots) -> None:
         if len(slots):
-            self._scorer.learn(self._ledger.take(slots))
+            self._scorer.learn(slots)
         excess = len(self._ledger) - self._limit
         if excess > 0:
             self._forget(excess + int(self._limit * FORGOTTEN))
 
     def _forget(self, number: int) -> None:
-        slots, gone = self._ledger.forget_rarest(number, always_kept)
+        slots = self._ledger.rarest(number, always_kept)
         for partition, own in self._own.items():
             self._own[partition] = deque((_without(each, slots) for each in own), maxlen=MOST_OWN)
-        predicates = self._ledger.predicates
-        nothing = np.zeros((len(predicates), len(gone)), np.int32)
-        self._scorer.learn(Cells(predicates, tuple(gone), nothing, nothing))
+        self._scorer.forget(slots)
+        self._ledger.forget(slots)
 
 
 def _without(own: _Own, slots: Slots) -> _Own:

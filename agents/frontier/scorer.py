@@ -10,7 +10,7 @@ from agents.frontier.ordering import Ordering, Ranks
 from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.scoring import PaperScorer
 from agents.semantic.tables import read_table
-from models.ledger import Cells
+from models.ledger import Ledger, Slots
 from models.lessons import Lessons, lessons
 from models.reuse.learned import Cell
 from streams.records import Weighting
@@ -18,7 +18,12 @@ from streams.settings import LearnSettings
 
 
 class Scorer(Protocol):
-    """Knows what was learned of each predicate, and scores rows by it."""
+    """Knows what was learned of each predicate, and scores rows by it.
+
+    ``ledger`` has the counts: who changes them says so by `learn` and, before slots are freed, by `forget`.
+    """
+
+    ledger: Ledger
 
     def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
         """Start keeping what is known of a predicate; ``topic`` are the words that say what it is about."""
@@ -26,8 +31,11 @@ class Scorer(Protocol):
     def remove_predicate(self, name: str) -> None:
         """Forget a predicate."""
 
-    def learn(self, cells: Cells) -> None:
-        """Take in the counts of some features; predicates never added are left."""
+    def learn(self, slots: Slots) -> None:
+        """Take in that the counts in some slots changed; a slot may be named twice."""
+
+    def forget(self, slots: Slots) -> None:
+        """Take in that the features in some slots are forgotten: these may be others' soon."""
 
     def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
         """Take in what earlier crawls counted: by feature and predicate (pages, hits)."""

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from agents.frontier.keys import beside_of, children_of, parent_key
 from agents.frontier.rows import BesideRow, ChildrenRow, FrontierShard, PageRow, ParentRow
 from models.crowd.affinity import affinity_log
@@ -14,7 +16,7 @@ from models.interest.linkage import Evidence
 from models.interest.masks import UNSEEN, Mask, WordMasks
 from models.interest.parents import kept
 from models.interest.weights import Weights
-from models.ledger import Cells
+from models.ledger import Cells, Ledger, Slots
 from models.lessons import Lessons
 from models.reuse.learned import Cell, whole
 from models.url import identifier, tokens
@@ -100,6 +102,7 @@ class PaperScorer:
     """
 
     def __init__(self, settings: LearnSettings, lessons: Lessons, drift: float = 0.02) -> None:
+        self.ledger = Ledger()
         self._settings = settings
         self._lessons = lessons
         self._drift = drift
@@ -117,11 +120,20 @@ class PaperScorer:
         """Return a predicate's weights."""
         return self._known[predicate].weights
 
-    def learn(self, cells: Cells) -> None:
-        """Take in the counts of some features; what earlier crawls counted of them is added.
+    def learn(self, slots: Slots) -> None:
+        """Take in that the counts in some slots changed; what earlier crawls counted is added to them.
 
         Predicates that were never added are left.
         """
+        self._update(self.ledger.take(slots))
+
+    def forget(self, slots: Slots) -> None:
+        """Take in that the features in some slots are forgotten."""
+        cells = self.ledger.take(slots)
+        nothing = np.zeros_like(cells.pages)
+        self._update(cells._replace(pages=nothing, hits=nothing))
+
+    def _update(self, cells: Cells) -> None:
         for predicate, pages, hits in cells.rows():
             if predicate not in self._known:
                 continue

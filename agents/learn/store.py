@@ -133,11 +133,12 @@ class FeatureStore:
         self._written.append(key)
 
     def _forget(self) -> tuple[Slots, list[str]]:
-        """Forget a part of the features where there are too many; return what `Ledger.forget_rarest` does."""
+        """Forget a part of the features where there are too many; return their slots and names."""
         excess = len(self.ledger) - self._limit
         if excess <= 0:
             return np.zeros(0, np.intp), []
-        return self.ledger.forget_rarest(excess + int(self._limit * FORGOTTEN), always_kept)
+        slots = self.ledger.rarest(excess + int(self._limit * FORGOTTEN), always_kept)
+        return slots, self.ledger.forget(slots)
 
     def _count_features(self, gone: int) -> None:
         totals, features = learn_totals(self._shard), len(self.ledger)

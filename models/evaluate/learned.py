@@ -10,7 +10,8 @@ from models.crowd.together import SIXTHS
 from models.evaluate.crawler import Choice, Task
 from models.evaluate.queue import LazyQueue
 from models.evaluate.taken import NAME
-from models.interest.features import ANCHOR, CONTEXT, PAGE_WORD, PREFIX, URL_WORD, USER
+from models.interest.contribution import link_features
+from models.interest.features import user
 from models.interest.parents import rank
 from models.learner.address import prefixes, url_words
 from models.learner.batch import inputs_of
@@ -19,10 +20,11 @@ from models.learner.candidate import Candidate, Crowd
 from models.learner.combiner import BayesianLogisticRegression, Vector, logits, probabilities
 from models.learner.inputs import log_rank, prior_covariance, prior_mean
 from models.learner.knowledge import Knowledge
-from models.learner.lessons import IN_LINKS
+from models.learner.lessons import IN_LINKS, LinkWords, link_lessons, own_lessons
 from models.learner.linking import NEAR, LinkingPage, LinkTable
 from models.learner.semantic import Meaning, Sense, inputs_with, page_subject, subject
 from models.learner.words import Vocabulary
+from models.ledger import Ledger
 from models.ordering.estimate import Crawled
 from models.ordering.rank import Rank
 from models.page import Page
@@ -32,11 +34,6 @@ from models.url import identifier
 
 #: Best candidates scored anew at each choice.
 RESCORED = 50
-
-#: The distinct words in a link and around it.
-LinkWords = tuple[tuple[str, ...], tuple[str, ...]]
-
-NOTHING: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
 
 class _InLink(NamedTuple):
@@ -104,7 +101,7 @@ class LearnedCrawler:
         weight: float = WEIGHT,
         importance: bool = False,
     ) -> None:
-        self._vocabulary = Vocabulary()
+        self._vocabulary = Vocabulary(Ledger())
         inputs = inputs_with(table is not None, importance)
         self._rank: Rank[str] | None = Rank(every=10, growth=0.1, tolerance=1e-4) if importance else None
         self._names = tuple(entry.name for entry in inputs)
@@ -192,7 +189,6 @@ class LearnedCrawler:
                     touched[target] = None
         self._follow(known, page, holds, touched)
         self._tell_crowd(known, holds)
-        self.knowledge.set_base(self.knowledge.pages + 1, self.knowledge.hits + holds)
         self._score(touched)
 
     def _take_label(self, known: _Known, inputs: Vector, holds: bool) -> None:
@@ -202,16 +198,15 @@ class LearnedCrawler:
         self.model.learn(inputs, holds)
 
     def _count(self, known: _Known, page: Page, holds: bool) -> None:
-        knowledge = self.knowledge
-        knowledge.add_words(PAGE_WORD, page.words, holds)
-        knowledge.add(URL_WORD, known.words, holds)
-        knowledge.add(PREFIX, known.prefixes, holds)
-        knowledge.add(USER, self._trace.visitors.get(page.url, ()), holds)
-        anchors, contexts = _link_words(known)
-        knowledge.add_words(ANCHOR, anchors, holds)
-        knowledge.add_words(CONTEXT, contexts, holds)
-        knowledge.add_links(True, holds, known.positive)
-        knowledge.add_links(False, holds, known.parents - known.positive)
+        features = own_lessons(page.url, page.words) | _lessons(known)
+        visitors = map(user, self._trace.visitors.get(page.url, ()))
+        self.knowledge.count(features.union(visitors), holds)
+        self._count_links(True, holds, known.positive)
+        self._count_links(False, holds, known.parents - known.positive)
+
+    def _count_links(self, source: bool, holds: bool, times: int = 1) -> None:
+        """Count ``times`` links from pages with the verdict ``source`` to one with the verdict ``holds``."""
+        self.knowledge.count(link_features({NAME: source}), holds, times)
 
     def _follow(self, source: _Known, page: Page, holds: bool, touched: dict[_Known, None]) -> None:
         links = [link for link in page.links if link.url != page.url]
@@ -222,7 +217,7 @@ class LearnedCrawler:
         for link, found in zip(links, words, strict=True):
             target = self._page(link.url)
             targets.append((link.position, target))
-            before = _link_words(target) if target.satisfies is not None else NOTHING
+            before = _lessons(target) if target.satisfies is not None else frozenset()
             target.parents += 1
             target.positive += holds
             target.links.append(_InLink(rank(source.id, target.id), linking, link.position, found))
@@ -235,13 +230,12 @@ class LearnedCrawler:
                 self._correct(target, before, holds)
                 self._links.judged(linking, link.position, np.array([[1.0, target.satisfies]]))
 
-    def _correct(self, target: _Known, before: tuple[frozenset[str], frozenset[str]], source: bool) -> None:
+    def _correct(self, target: _Known, before: frozenset[str], source: bool) -> None:
         """Count what an in-link that was found late changes for a page that is judged already."""
-        holds = bool(target.satisfies)
-        for kind, old, new in zip((ANCHOR, CONTEXT), before, _link_words(target), strict=True):
-            self.knowledge.add_words(kind, new - old, holds)
-            self.knowledge.add_words(kind, old - new, holds, -1)
-        self.knowledge.add_links(source, holds)
+        holds, after = bool(target.satisfies), _lessons(target)
+        self.knowledge.count(after - before, holds)
+        self.knowledge.count(before - after, holds, -1)
+        self._count_links(source, holds)
 
     def _tell_crowd(self, known: _Known, holds: bool) -> None:
         for url, (times, sixths) in self._trace.keepers.get(known.url, {}).items():
@@ -295,11 +289,9 @@ class LearnedCrawler:
         return Candidate(known.words, known.numbers, known.prefixes, links, parents, [crowd])
 
 
-def _link_words(known: _Known) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words in, and those around, the in-links kept: each word once."""
-    inside = frozenset(chain.from_iterable(link.words[0] for link in known.links))
-    around = frozenset(chain.from_iterable(link.words[1] for link in known.links))
-    return inside, around
+def _lessons(known: _Known) -> frozenset[str]:
+    """Return what the in-links kept have a page counted under."""
+    return link_lessons(link.words for link in known.links)
 
 
 def _sense(known: _Known, meaning: Meaning) -> Sense:

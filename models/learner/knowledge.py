@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from models.interest.features import ANCHOR, BASE, CONTEXT, PAGE_WORD, PATTERN, PREFIX, URL_WORD, USER, link
-from models.learner import words
-from models.learner.lifts import LiftTable, with_earlier
+from models.interest.features import BASE, PATTERN, PREFIX, URL_WORD, USER, link
+from models.learner.lifts import Lifts, with_earlier
 from models.learner.shrinkage import base_rate, log_lift
-from models.learner.words import Vocabulary, WordTable
+from models.learner.words import WORDS, Numbers, Vocabulary, WordLifts
 
 #: Share of the judged pages for which the sums of a page's words stay as they were taken.
 STALE = 0.03
@@ -18,28 +17,26 @@ TOPIC_PAGES = 3
 #: Pages at the rate of the prefix above that a URL prefix is drawn towards.
 PREFIX_PRIOR = 2.0
 
-#: Features of words, and the kinds that they are in the table of words.
-WORDS = {PAGE_WORD: words.PAGE, ANCHOR: words.ANCHOR, CONTEXT: words.CONTEXT}
-_NAMES = {kind: feature for feature, kind in WORDS.items()}
-
 
 class Knowledge:
-    """The counts of one predicate: ``pages`` were judged, ``hits`` of them satisfy it.
+    """What the counts of one predicate say: ``pages`` were judged, ``hits`` of them satisfy it.
 
-    Tables: words (of judged pages under the page's own verdict, of anchors and around links under that of the
-    link's target), words, prefixes and patterns of URLs, users; and the links by the verdict on their source.
+    The counts are those of the vocabulary's ledger; who changes them says so by `learn`. Of words (of judged
+    pages under the page's own verdict, of anchors and around links under that of the link's target), words,
+    prefixes and patterns of URLs, and users there are lifts; and those of links by the verdict on their source.
     """
 
     def __init__(self, predicate: str, vocabulary: Vocabulary, topic: Iterable[str] = ()) -> None:
-        self.words = WordTable(vocabulary)
-        self.url_words = LiftTable()
-        self.prefixes = LiftTable()
-        self.users = LiftTable()
-        self.patterns = LiftTable()
-        self.links: dict[bool, tuple[float, float]] = {True: (0, 0), False: (0, 0)}
+        self._predicate = predicate
+        self._ledger = ledger = vocabulary.ledger
+        self.words = WordLifts(vocabulary, predicate)
+        self.url_words = Lifts(ledger, predicate, URL_WORD)
+        self.prefixes = Lifts(ledger, predicate, PREFIX)
+        self.users = Lifts(ledger, predicate, USER)
+        self.patterns = Lifts(ledger, predicate, PATTERN)
         self._earlier_links: dict[bool, tuple[float, float]] = {True: (0, 0), False: (0, 0)}
         self._earlier = 0.0
-        self._tables = {
+        self._lifts = {
             URL_WORD: self.url_words,
             PREFIX: self.prefixes,
             USER: self.users,
@@ -49,41 +46,38 @@ class Knowledge:
         for word in topic:
             self.words.start(word, TOPIC_PAGES)
             self.url_words.start(word, TOPIC_PAGES)
-        self.set_base(0, 0)
+        self.learn(np.zeros(0, np.intp))
 
     # counts
 
-    def put(self, feature: str, pages: float, hits: float) -> None:
-        """Set a feature's counts; what the learned policy has no use for is passed over."""
-        kind, name = feature[:2], feature[2:]
-        if kind in WORDS:
-            places = self.words.vocabulary.places_of((name,), WORDS[kind])
-            self.words.put(places, np.array([pages], float), np.array([hits], float))
-        elif kind in self._tables:
-            self._tables[kind].put(name, pages, hits)
-        elif feature in self._sources:
-            self.links[self._sources[feature]] = (pages, hits)
-        elif feature == BASE:
-            self.set_base(pages, hits)
+    def learn(self, places: Numbers) -> None:
+        """Take in that counts have changed, among them those of words in distinct ``places``.
 
-    def set_base(self, pages: float, hits: float) -> None:
-        """Set the judged pages and the hits among them: every ratio is taken against their rate."""
-        self.pages, self.hits = pages, hits
+        Every ratio is taken against the rate of the hits among the pages that were judged.
+        """
+        self.words.take(places)
+        self.pages, self.hits = pages, hits = self._ledger.get(BASE, self._predicate)
         self.rate = base_rate(pages, hits)
         #: The pages judged when words of a page were weighed that are not to be weighed anew.
         self.fresh = pages - STALE * pages
         self._rebase()
 
+    def count(self, features: Iterable[str], holds: bool, times: int = 1) -> None:
+        """Count a verdict ``times`` over under each of some distinct features, or take it back."""
+        slots = self._ledger.slots_of(features)
+        self._ledger.add(slots, {self._predicate: holds}, times)
+        self.learn(self.words.vocabulary.places_in(slots))
+
     def _rebase(self) -> None:
         rate, earlier = self.rate, self._earlier
         self.words.rebase(rate, earlier)
-        for table in self._tables.values():
-            table.rebase(rate, earlier)
+        for lifts in self._lifts.values():
+            lifts.rebase(rate, earlier)
         #: The log ratios of links from pages of either verdict.
-        self.verdicts = {holds: log_lift(*self._links(holds), rate) for holds in self.links}
+        self.verdicts = {holds: log_lift(*self._links(holds), rate) for holds in (True, False)}
 
     def _links(self, holds: bool) -> tuple[float, float]:
-        counted = self.links[holds]
+        counted = self._ledger.get(link(self._predicate, holds), self._predicate)
         if not self._earlier:
             return counted
         return with_earlier(counted, *self._earlier_links[holds], self.rate / self._earlier)
@@ -100,8 +94,8 @@ class Knowledge:
             kind, name = feature[:2], feature[2:]
             if kind in WORDS:
                 found.setdefault(kind, []).append((name, pages, hits))
-            elif kind in self._tables:
-                self._tables[kind].inherit(name, pages, hits)
+            elif kind in self._lifts:
+                self._lifts[kind].inherit(name, pages, hits)
             elif feature in self._sources:
                 self._earlier_links[self._sources[feature]] = (pages, hits)
                 moved = True
@@ -114,33 +108,11 @@ class Knowledge:
         if moved:
             self._rebase()
 
-    def add_words(self, kind: str, found: Iterable[str], holds: bool, times: int = 1) -> None:
-        """Count a verdict ``times`` over under each of some distinct words of a kind, or take it back."""
-        self.words.add(WORDS[kind], found, times, times * holds)
-
-    def add(self, kind: str, names: Iterable[str], holds: bool, times: int = 1) -> None:
-        """Count a verdict ``times`` over under words of the URL, prefixes or users."""
-        table = self._tables[kind]
-        for name in names:
-            table.add(name, times, times * holds)
-
-    def add_links(self, source: bool, holds: bool, times: int = 1) -> None:
-        """Count ``times`` links from pages with the verdict ``source`` to one with the verdict ``holds``."""
-        pages, hits = self.links[source]
-        self.links[source] = (pages + times, hits + times * holds)
-
     def items(self) -> Iterator[tuple[str, float, float]]:
         """Yield (feature, pages, hits) of everything that was counted, the base included."""
-        if self.pages:
-            yield BASE, self.pages, self.hits
-        for source, holds in self._sources.items():
-            if self.links[holds][0]:
-                yield source, *self.links[holds]
-        for kind, word, pages, hits in self.words.items():
-            yield _NAMES[kind] + word, pages, hits
-        for feature, table in self._tables.items():
-            for name, pages, hits in table.items():
-                yield feature + name, pages, hits
+        for name, predicate, pages, hits in self._ledger.items():
+            if predicate == self._predicate:
+                yield name, pages, hits
 
     def prefix(self, prefixes: Iterable[str]) -> float:
         """Return ln(r / p) of the deepest prefix, each level's rate drawn towards that of the level above."""

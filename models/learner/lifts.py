@@ -1,8 +1,9 @@
-"""The lifts of one kind of feature (words of pages, words of anchors, users), worked out when asked for."""
+"""The lifts of one kind of feature (words and prefixes of URLs, users), worked out when asked for."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from models.learner.shrinkage import log_lift
+from models.ledger import Ledger
 
 #: Bound of one feature's weight, either way.
 MOST = 3.0
@@ -19,42 +20,35 @@ def with_earlier(counted: Cell, pages: float, hits: float, ratio: float) -> Cell
     return counted[0] + pages, counted[1] + min(pages, hits * ratio)
 
 
-class LiftTable:
-    """Counts (pages, hits) by name, and their shrunk log ratios at the base rate of the moment.
+class Lifts:
+    """The shrunk log ratios of a predicate's features of one ``kind``, at the base rate of the moment.
 
-    A weight depends on its counts and the base rate alone, and thousands of words share the same few counts:
-    each pair of counts is worked out once a base rate, so a new base rate costs nothing by itself.
+    The counts are the ledger's; who changes them says so by `renew`.
 
-    >>> table = LiftTable()
-    >>> table.put("ski", 8, 8)
-    >>> table.rebase(0.1)
-    >>> round(table.sum(["ski", "snow"]), 3)
+    >>> ledger = Ledger()
+    >>> lifts = Lifts(ledger, "sports", "x:")
+    >>> ledger.add(ledger.slots_of(["x:ski"]), {"sports": True}, 8)
+    >>> lifts.rebase(0.1)
+    >>> round(lifts.sum(["ski", "snow"]), 3)
     2.104
     """
 
-    __slots__ = ("_earlier", "_rate", "_ratio", "_started", "_weights", "counts")
+    __slots__ = ("_earlier", "_kind", "_ledger", "_predicate", "_rate", "_ratio", "_started", "_weights")
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: Ledger, predicate: str, kind: str) -> None:
+        self._ledger = ledger
+        self._predicate = predicate
+        self._kind = kind
         self._started: dict[str, float] = {}
-        self.counts: dict[str, Cell] = {}
-        self._weights: dict[Cell, float] = {}
-        self._rate = 0.1
         self._earlier: dict[str, Cell] = {}
+        self._rate = 0.1
         self._ratio = 0.0
+        self._weights: dict[str, float] = {}
 
     def start(self, name: str, hits: float) -> None:
         """Take a feature to have ``hits`` pages behind it, all of them hits, beside what is counted."""
         self._started[name] = hits
-        self.put(name, 0, 0)
-
-    def put(self, name: str, pages: float, hits: float) -> None:
-        """Set a feature's counts; no pages forget it."""
-        if name in self._started:
-            pages, hits = pages + self._started[name], hits + self._started[name]
-        if pages > 0:
-            self.counts[name] = (pages, hits)
-        else:
-            self.counts.pop(name, None)
+        self.renew()
 
     def inherit(self, name: str, pages: float, hits: float) -> None:
         """Set what an earlier crawl counted of a feature; it counts beside what is counted now."""
@@ -62,23 +56,7 @@ class LiftTable:
             self._earlier[name] = (pages, hits)
         else:
             self._earlier.pop(name, None)
-
-    def add(self, name: str, pages: float, hits: float) -> None:
-        """Add to a feature's counts, or take from them."""
-        known = self.counts.get(name)
-        if known is None:
-            self.put(name, pages, hits)
-        elif known[0] + pages > 0:
-            self.counts[name] = (known[0] + pages, known[1] + hits)
-        else:
-            del self.counts[name]
-
-    def items(self) -> Iterator[tuple[str, float, float]]:
-        """Yield (name, pages, hits) as they were counted, without what a feature was started with."""
-        for name, (pages, hits) in self.counts.items():
-            started = self._started.get(name, 0.0)
-            if pages > started:
-                yield name, pages - started, hits - started
+        self.renew()
 
     def rebase(self, rate: float, earlier: float = 0.0) -> None:
         """Take all weights against another base rate from now on.
@@ -88,39 +66,37 @@ class LiftTable:
         """
         self._rate = rate
         self._ratio = rate / earlier if earlier else 0.0
+        self.renew()
+
+    def renew(self) -> None:
+        """Take each weight anew when it is asked for: counts have changed."""
         self._weights = {}
 
     def cell(self, name: str) -> Cell | None:
         """Return a feature's counts, with what was inherited at the base rate of now; None without any."""
-        counted = self.counts.get(name)
+        pages, hits = self._ledger.get(self._kind + name, self._predicate)
+        started = self._started.get(name, 0)
+        counted = (pages + started, hits + started)
         earlier = self._earlier.get(name) if self._ratio else None
-        if earlier is None:
-            return counted
-        pages, hits = earlier
-        return with_earlier(counted or (0, 0), pages, hits, self._ratio)
+        if earlier is not None:
+            return with_earlier(counted if counted[0] > 0 else (0, 0), *earlier, self._ratio)
+        return counted if counted[0] > 0 else None
 
     def sum(self, names: Iterable[str]) -> float:
         """Return the sum of the weights; a name that was never counted weighs 0."""
-        counts, earlier, weights = self.counts, self._earlier, self._weights
+        weights = self._weights
         total = 0.0
         for name in names:
-            cell = self.cell(name) if name in earlier else counts.get(name)
-            if cell is not None:
-                if cell in weights:
-                    total += weights[cell]
-                else:
-                    total += self._weight(cell)
+            weight = weights.get(name)
+            total += self._weight(name) if weight is None else weight
         return total
-
-    def mean(self, names: Iterable[str]) -> float:
-        """Return the mean weight of the names that were counted; 0 where none was."""
-        found = [name for name in names if name in self.counts]
-        return self.sum(found) / len(found) if found else 0.0
 
     def weight(self, name: str) -> float:
         """Return one name's weight."""
         return self.sum((name,))
 
-    def _weight(self, cell: Cell) -> float:
-        weight = self._weights[cell] = max(-MOST, min(MOST, log_lift(*cell, self._rate)))
+    def _weight(self, name: str) -> float:
+        cell = self.cell(name)
+        weight = 0.0 if cell is None else max(-MOST, min(MOST, log_lift(*cell, self._rate)))
+        self._weights[name] = weight
         return weight

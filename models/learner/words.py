@@ -1,24 +1,36 @@
 """What words weigh, in arrays: words of pages, of anchors and around links, many at a time."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
 from math import sqrt
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from models.interest.features import ANCHOR as ANCHOR_WORD
+from models.interest.features import CONTEXT as CONTEXT_WORD
+from models.interest.features import PAGE_WORD
 from models.learner.lifts import MOST
 from models.learner.shrinkage import PRIOR_PAGES
+from models.ledger import Ledger
 
 Numbers = npt.NDArray[np.intp]
 Weights = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int32]
+Array = TypeVar("Array", Numbers, Weights)
 
 #: The kinds of words, in the order of their places in the arrays: a word's own number times three, plus kind.
 KINDS = 3
 PAGE, ANCHOR, CONTEXT = range(KINDS)
+#: Features of words, and their kinds.
+WORDS = {PAGE_WORD: PAGE, ANCHOR_WORD: ANCHOR, CONTEXT_WORD: CONTEXT}
 #: Relative move of the base rate, or of its complement, after which all weights are taken anew.
 DRIFT = 0.02
+
+#: A word that has no slot, and a slot without a word; a slot that was not looked at.
+_NONE, _UNSEEN = -1, -2
+#: Words that there is room for at first.
+_LEAST = 1024
 
 
 class LinkingWords:
@@ -43,10 +55,17 @@ class LinkingWords:
 
 
 class Vocabulary:
-    """The numbers of words, shared by the tables of all predicates."""
+    """The numbers of words, shared by the tables of all predicates, and where a ``ledger`` counts them.
 
-    def __init__(self) -> None:
+    A *place* is that of a word of one kind in arrays over all words, a *slot* that of its counts. Words have
+    places from when they are first met, and slots as long as the ledger counts them.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
         self._known: dict[str, int] = {}
+        self._slots: Numbers = np.full(KINDS * _LEAST, _NONE)
+        self._places: Numbers = np.full(_LEAST, _UNSEEN)
 
     @property
     def places(self) -> int:
@@ -72,6 +91,44 @@ class Vocabulary:
         """Return the places of words of a kind as an array."""
         return np.array(self.numbers(words, kind), np.intp)
 
+    def places_in(self, slots: Numbers) -> Numbers:
+        """Return the places of the words that are counted in some slots."""
+        self._places = _longer(self._places, self.ledger.size, _UNSEEN)
+        unseen = slots[self._places[slots] == _UNSEEN]
+        if len(unseen):
+            self._look_at(unseen)
+        places = self._places[slots]
+        return places[places >= 0]
+
+    def counted(self) -> Numbers:
+        """Return the places of all words that are counted."""
+        return np.flatnonzero(self._slots >= 0)
+
+    def slots(self, places: "slice | Numbers") -> Numbers:
+        """Return the slots that words are counted in, below zero where they are not counted."""
+        self._slots = _longer(self._slots, self.places, _NONE)
+        return self._slots[places]
+
+    def forget(self, slots: Numbers) -> Numbers:
+        """Take in that what some slots counted is forgotten; return the places of the words among it."""
+        places = self.places_in(slots)
+        self._slots[places] = _NONE
+        self._places[slots] = _UNSEEN
+        return places
+
+    def _look_at(self, slots: Numbers) -> None:
+        """Note the places of what is counted in slots that were not looked at yet."""
+        places = np.array([self._place_of(name) for name in self.ledger.names(slots)], np.intp)
+        self._slots = _longer(self._slots, self.places, _NONE)
+        self._places[slots] = places
+        self._slots[places[places >= 0]] = slots[places >= 0]
+
+    def _place_of(self, feature: str | None) -> int:
+        if feature is None:
+            return _UNSEEN  # a free slot
+        kind = WORDS.get(feature[:2])
+        return _NONE if kind is None else self.numbers((feature[2:],), kind)[0]
+
     def linking(
         self, words: Sequence[str], links: Iterable[tuple[Sequence[str], Sequence[str]]]
     ) -> LinkingWords:
@@ -94,66 +151,55 @@ class Vocabulary:
         return LinkingWords(numbers, np.array(starts, np.intp), np.array(kept))
 
 
-class WordTable:
-    """Counts (pages, hits) of words of three kinds, and their shrunk log ratios, each within +-3.
+class WordLifts:
+    """The shrunk log ratios of a predicate's words of three kinds, each within +-3, in an array by place.
 
-    A word's weight is L(c, n; 2) at the base rate. It is taken when the counts change, and all are taken anew
-    when the base rate has moved by more than 2 % since: at most so much do weights lag behind.
+    A word's weight is L(c, n; 2) of its counts in the vocabulary's ledger, at the base rate. It is taken when
+    the counts change, as `take` is told, and all are taken anew when the base rate has moved by more than 2 %
+    since: at most so much do weights lag behind.
 
-    >>> vocabulary = Vocabulary()
-    >>> table = WordTable(vocabulary)
-    >>> table.put(vocabulary.places_of(["ski"], PAGE), np.array([8]), np.array([8]))
-    >>> table.rebase(0.1)
-    >>> round(table.sum(vocabulary.numbers(["ski", "snow"])), 3)
+    >>> vocabulary = Vocabulary(Ledger())
+    >>> lifts = WordLifts(vocabulary, "sports")
+    >>> slots = vocabulary.ledger.slots_of(["p:ski"])
+    >>> vocabulary.ledger.add(slots, {"sports": True}, 8)
+    >>> lifts.take(vocabulary.places_in(slots))
+    >>> lifts.rebase(0.1)
+    >>> round(lifts.sum(vocabulary.numbers(["ski", "snow"])), 3)
     2.104
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, predicate: str) -> None:
         self.vocabulary = vocabulary
-        self._started: Weights = np.zeros(0)
+        self._ledger = vocabulary.ledger
+        self._ledger.add_predicates([predicate])
+        self._predicate = predicate
         self._rate = 0.1
-        self._pages: Weights = np.zeros(0)
-        self._hits: Weights = np.zeros(0)
         self._earlier = 0.0
+        self._weights: Weights = np.zeros(KINDS * _LEAST)
+        # Beside what is counted: pages that are all hits, and an earlier crawl's pages and hits; mostly none.
+        self._started: Weights = np.zeros(0)
         self._earlier_pages: Weights = np.zeros(0)
         self._earlier_hits: Weights = np.zeros(0)
-        self._weights: Weights = np.zeros(0)
-        self._grow()
 
     @property
     def weights(self) -> Weights:
         """The weights of all words, by place."""
-        self._make_room()
+        self._weights = self._for_all(self._weights)
         return self._weights
-
-    def put(self, places: Numbers, pages: Counts | Weights, hits: Counts | Weights) -> None:
-        """Set the counts in distinct places."""
-        self._make_room()
-        self._pages[places] = pages + self._started[places]
-        self._hits[places] = hits + self._started[places]
-        self._take(places)
 
     def start(self, word: str, hits: float) -> None:
         """Take a word to have ``hits`` pages of every kind behind it, all hits, beside what is counted."""
-        for kind in range(KINDS):
-            places = self._places((word,), kind)
-            self._started[places] = hits
-            self._pages[places] += hits
-            self._hits[places] += hits
-            self._take(places)
+        places = np.concatenate([self.vocabulary.places_of((word,), kind) for kind in range(KINDS)])
+        self._started = self._for_all(self._started)
+        self._started[places] = hits
+        self.take(places)
 
     def inherit(self, kind: int, words: Iterable[str], pages: Weights, hits: Weights) -> None:
         """Set what an earlier crawl counted of distinct words; it counts beside what is counted now."""
-        places = self._places(words, kind)
+        places = self.vocabulary.places_of(words, kind)
+        self._make_room_for_earlier()
         self._earlier_pages[places], self._earlier_hits[places] = pages, hits
-        self._take(places)
-
-    def add(self, kind: int, words: Iterable[str], pages: float, hits: float) -> None:
-        """Add to the counts of distinct words, or take from them."""
-        places = self._places(words, kind)
-        self._pages[places] += pages
-        self._hits[places] += hits
-        self._take(places)
+        self.take(places)
 
     def rebase(self, rate: float, earlier: float = 0.0) -> None:
         """Take the weights against another base rate, once it has moved far enough.
@@ -163,53 +209,49 @@ class WordTable:
         """
         if earlier != self._earlier or abs(rate - self._rate) > DRIFT * min(self._rate, 1 - self._rate):
             self._rate, self._earlier = rate, earlier
-            self._take(slice(0, len(self._weights)))
+            self.take(np.concatenate((self.vocabulary.counted(), *map(np.flatnonzero, self._beside))))
 
     def sum(self, numbers: Iterable[int]) -> float:
         """Return the sum of a few weights, by place."""
         weight = self.weights.item
         return sum([weight(number) for number in numbers])
 
-    def items(self) -> Iterator[tuple[int, str, float, float]]:
-        """Yield (kind, word, pages, hits) as they were counted, without what a word was started with."""
-        for number, word in enumerate(self.vocabulary.words()):
-            for place in range(number * KINDS, min(number * KINDS + KINDS, len(self._pages))):
-                started = float(self._started[place])
-                pages = float(self._pages[place]) - started
-                if pages > 0:
-                    yield place % KINDS, word, pages, float(self._hits[place]) - started
-
-    def _places(self, words: Iterable[str], kind: int) -> Numbers:
-        places = self.vocabulary.places_of(words, kind)
-        self._make_room()
-        return places
-
-    def _make_room(self) -> None:
-        if self.vocabulary.places > len(self._weights):
-            self._grow()
-
-    def _take(self, places: "slice | Numbers") -> None:
-        pages, hits, rate = self._pages[places], self._hits[places], self._rate
-        if self._earlier:
+    def take(self, places: Numbers) -> None:
+        """Take the weights in distinct places: counts have changed there."""
+        slots, rate = self.vocabulary.slots(places), self._rate
+        pages, hits = (
+            np.where(slots < 0, 0.0, each[slots]) for each in self._ledger.counts_of(self._predicate)
+        )
+        if len(self._started):
+            self._started = self._for_all(self._started)
+            pages, hits = pages + self._started[places], hits + self._started[places]
+        if self._earlier and len(self._earlier_pages):
+            self._earlier_pages, self._earlier_hits = map(
+                self._for_all, (self._earlier_pages, self._earlier_hits)
+            )
             more = self._earlier_pages[places]
             pages = pages + more
             hits = hits + np.minimum(more, self._earlier_hits[places] * (rate / self._earlier))
         lifts = np.log((hits + PRIOR_PAGES * rate) / (pages + PRIOR_PAGES) / rate)
-        self._weights[places] = np.minimum(MOST, np.maximum(-MOST, lifts))
+        self.weights[places] = np.minimum(MOST, np.maximum(-MOST, lifts))
 
-    def _grow(self) -> None:
-        size = max(KINDS * 1024, 2 * self.vocabulary.places)
-        arrays = (
-            self._started,
-            self._pages,
-            self._hits,
-            self._earlier_pages,
-            self._earlier_hits,
-            self._weights,
-        )
-        (
-            self._started, self._pages, self._hits, self._earlier_pages, self._earlier_hits, self._weights,
-        ) = (np.concatenate((array, np.zeros(size - len(array)))) for array in arrays)  # fmt: skip
+    @property
+    def _beside(self) -> tuple[Weights, ...]:
+        return self._started, self._earlier_pages
+
+    def _make_room_for_earlier(self) -> None:
+        self._earlier_pages = self._for_all(self._earlier_pages)
+        self._earlier_hits = self._for_all(self._earlier_hits)
+
+    def _for_all(self, array: Weights) -> Weights:
+        return _longer(array, self.vocabulary.places, 0.0)
+
+
+def _longer(array: Array, size: int, fill: float) -> Array:
+    """Return an array that has room for ``size`` entries, new ones filled: twice as many, where it grows."""
+    if size <= len(array):
+        return array
+    return np.concatenate((array, np.full(2 * size - len(array), fill, array.dtype)))
 
 
 def _root(words: Sequence[str]) -> float:

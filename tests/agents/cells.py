@@ -6,10 +6,12 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from agents.frontier.scorer import Scorer
 from models.counts import Counts
 from models.ledger import INT32, Cells, Change
 from models.verdict import Verdict
 from streams.records import Count
+from tests.models.teaching import put
 
 
 def a_cells(counts: Mapping[str, Mapping[str, tuple[int, int]]]) -> Cells:
@@ -57,3 +59,12 @@ def counts_of(names: Sequence[str], times: SearchStrategy[int], *, least: int = 
     verdicts = st.dictionaries(st.sampled_from("pq"), st.booleans(), min_size=1)
     features = st.dictionaries(st.sampled_from(names), times, min_size=least, max_size=4)
     return st.builds(lambda found, verdict: a_count(found, verdict, list(found.values())), features, verdicts)
+
+
+def teach(scorer: Scorer, cells: Cells) -> None:
+    """Have a scorer learn counts of some predicates as they stand."""
+    names = [name for name in cells.names if name is not None]
+    for predicate, pages, hits in cells.rows():
+        counts = zip(pages.tolist(), hits.tolist(), strict=True)
+        put(scorer.ledger, dict(zip(names, counts, strict=True)), predicate)
+    scorer.learn(scorer.ledger.slots_of(names))

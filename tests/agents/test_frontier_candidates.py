@@ -33,7 +33,7 @@ from models.url import host
 from streams.records import Failed, Inherited, Judged, PredicateDefinition, Seeded, Visited
 from streams.settings import FrontierSettings, LearnSettings, Settings
 from streams.topics import SIGHTINGS, partition_of
-from tests.agents.cells import a_cells
+from tests.agents.cells import a_cells, teach
 from tests.agents.shards import Disk, a_runtime, disk, take_in, write
 
 NOW = 1000.0
@@ -134,7 +134,7 @@ def urls(count: int, hosts: int = 1) -> list[str]:
 def like(front: Front, *tokens: str, predicate: str = "p") -> None:
     """Teach that pages with these URL tokens satisfy the predicate, each more than the one before."""
     counts = {token(name): {predicate: (100, 40 + 20 * place)} for place, name in enumerate(tokens)}
-    front.scorer.learn(a_cells({BASE: {predicate: (1000, 100)}} | counts))
+    teach(front.scorer, a_cells({BASE: {predicate: (1000, 100)}} | counts))
     front.candidates.learned()
 
 

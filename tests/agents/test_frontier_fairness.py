@@ -16,7 +16,7 @@ from streams.records import Failed, Judged, PredicateDefinition, Seeded
 from streams.settings import Settings
 from streams.topics import SIGHTINGS
 from tests.agents.books import YES, linked
-from tests.agents.cells import a_cells
+from tests.agents.cells import a_cells, teach
 from tests.agents.shards import Disk, a_runtime, disk, write
 
 NOW = 1000.0
@@ -71,7 +71,7 @@ class Front:
         """Teach how many of a hundred pages with a token in their URL satisfy the predicate, where 10 do."""
         scorer = self.agent.candidates.scorer
         counts = {token(name): {"p": (1_000, 10 * number)} for name, number in hits.items()}
-        scorer.learn(a_cells({BASE: {"p": (10_000, 1_000)}} | counts))
+        teach(scorer, a_cells({BASE: {"p": (10_000, 1_000)}} | counts))
 
 
 def fronts(rows: Disk, tmp_path: Path, delay: float = DELAY, **frontier: object) -> Iterator[Front]:

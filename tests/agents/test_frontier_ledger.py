@@ -19,7 +19,7 @@ from agents.learn.telling import Telling
 from models.counts import Counts
 from models.interest.features import BASE, word
 from models.interest.ratio import Base, significant_log
-from models.ledger import Cells, Ledger
+from models.ledger import Ledger, Slots
 from models.lessons import lessons
 from streams.outbox import Message
 from streams.records import Count, Decoder, Interests, Pack
@@ -36,15 +36,21 @@ class Learns:
     """A scorer that keeps what it learns."""
 
     def __init__(self) -> None:
+        self.ledger = Ledger()
         self.cells: dict[str, dict[str, tuple[int, int]]] = {}
 
-    def learn(self, cells: Cells) -> None:
+    def learn(self, slots: Slots) -> None:
+        cells = self.ledger.take(slots)
         for place, name in enumerate(cells.names):
             if name is not None:
                 counts = zip(cells.predicates, cells.pages[:, place], cells.hits[:, place], strict=True)
                 self.cells[name] = {
                     predicate: (int(pages), int(hits)) for predicate, pages, hits in counts if pages or hits
                 }
+
+    def forget(self, slots: Slots) -> None:
+        gone = set(self.ledger.names(slots))
+        self.cells = {name: cells for name, cells in self.cells.items() if name not in gone}
 
     def known(self) -> dict[str, dict[str, tuple[int, int]]]:
         return {name: cells for name, cells in self.cells.items() if cells}

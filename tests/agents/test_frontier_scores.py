@@ -28,13 +28,15 @@ from models.learner.linking import LinkTable
 from models.learner.semantic import Meaning, Sense, inputs_with, subject
 from models.learner.state import Learner
 from models.learner.words import Vocabulary
+from models.ledger import Ledger
 from models.lessons import lessons
 from models.semantic.table import SemanticTable
 from models.url import identifier
 from streams.records import Weighting
 from streams.settings import LearnSettings
-from tests.agents.cells import a_cells
+from tests.agents.cells import a_cells, teach
 from tests.agents.pipeline import Bounds, Crawl, Pipeline, Place, a_place, links_of
+from tests.models.teaching import teach as teach_one
 from tests.models.webs import PAGES, STEPS
 from tests.reference.crawler import ReferenceCrawler
 
@@ -168,7 +170,7 @@ def test_priorities_of_the_papers_policies_are_those_of_the_reference(
             reference.judged(page.url, page.verdict, page.words, page.links)
         for step in part[1]:
             reference.visit(step)
-        scorer.learn(a_cells(news.take()))
+        teach(scorer, a_cells(news.take()))
         for shard, row in pipeline.candidates():
             for name in PREDICATES:
                 expected = reference.priority(row.url, name)
@@ -185,7 +187,7 @@ def test_inputs_of_the_learned_policy_are_those_of_a_candidate_made_of_the_same_
     # Predicates judge every page, as they do once a crawl runs: what a page weighs is kept until then.
     pages = [msgspec.structs.replace(page, verdict={"p": False, "q": False} | page.verdict) for page in pages]
     pipeline = Pipeline(place, Crawl("learned", partitions, bounds))
-    scorer, vocabulary = LearnedScorer(), Vocabulary()
+    scorer, vocabulary = LearnedScorer(), Vocabulary(Ledger())
     by_hand = {name: Knowledge(name, vocabulary, ("a",)) for name in PREDICATES}
     so_far: tuple[list[JudgedPage], list[Step]] = ([], [])
     for name in PREDICATES:
@@ -195,10 +197,10 @@ def test_inputs_of_the_learned_policy_are_those_of_a_candidate_made_of_the_same_
         pipeline.run(*part, Random(seed))
         so_far = so_far[0] + part[0], so_far[1] + part[1]
         counts = news.take()
-        scorer.learn(a_cells(counts))
-        for feature in sorted(counts, key=lambda name: name == BASE):
-            for name, cell in counts[feature].items():
-                by_hand[name].put(feature, *cell)
+        teach(scorer, a_cells(counts))
+        for name, knowledge in by_hand.items():
+            found = {feature: cells[name] for feature, cells in counts.items() if name in cells}
+            teach_one(knowledge, found, name)
         facts = Facts(so_far[0], bounds.trace(so_far[1]), vocabulary)
         for shard, row in pipeline.candidates():
             for name in PREDICATES:
@@ -233,12 +235,12 @@ def test_what_words_mean_is_that_of_the_same_subjects_whatever_came_in_between(
         pipeline.run(*part, Random(seed))
         so_far += part[0]
         counts = a_cells(news.take())
-        scorer.learn(counts)
-        plain.learn(counts)
+        teach(scorer, counts)
+        teach(plain, counts)
         for name, meaning in by_hand.items():
             for page in sorted(part[0], key=lambda page: (page.subject, not page.verdict[name])):
                 meaning.learn(table.vector(page.subject), page.verdict[name])
-        facts = Facts(so_far, bounds.trace(steps), Vocabulary())
+        facts = Facts(so_far, bounds.trace(steps), Vocabulary(Ledger()))
         for shard, row in pipeline.candidates():
             vector = table.vector(facts.subject(row.url))
             for name in PREDICATES:

@@ -234,7 +234,8 @@ def test_what_is_taken_back_of_a_forgotten_feature_leaves_no_more_than_was_count
         learner.add(back)
         add(expected, back)
         if random.random() < 0.3:
-            learner.store.ledger.forget_rarest(1, lambda name: name != "w:a")
+            ledger = learner.store.ledger
+            ledger.forget(ledger.rarest(1, lambda name: name != "w:a"))
         for name in "pq":
             pages, hits = learner.store.ledger.get("w:a", name)
             most_pages, most_hits = expected.get("w:a", name)

@@ -34,7 +34,7 @@ from streams.records import Decoder, EvidencePack, Interests, Label
 from streams.settings import LearnSettings, Settings
 from streams.topics import EVIDENCE, INTERESTS
 from streams.transport.publisher import JournalPublisher
-from tests.agents.cells import a_cells, a_count
+from tests.agents.cells import a_cells, a_count, teach
 from tests.agents.commands import complaint, last_line, printed, running, scentline, wait_until
 from tests.agents.shards import Disk, a_runtime, disk, rows_of, take_in, write
 from tests.agents.test_archive import write as write_archive
@@ -258,12 +258,12 @@ def test_a_frontier_scores_by_what_was_inherited_beside_what_is_counted() -> Non
         inputs = inputs_of([knowledge], LinkTable(1), [candidate])
         return float(inputs[0, 0, NAMES.index("URL words as URL words")])
 
-    scorer.learn(a_cells({BASE: {"ski": (10, 1)}}))
+    teach(scorer, a_cells({BASE: {"ski": (10, 1)}}))
     assert weight() == 0
     scorer.inherit(PRIOR)
     alone = weight()
     assert alone > 0.5
-    scorer.learn(a_cells({URL_WORD + "ski": {"ski": (9, 0)}}))
+    teach(scorer, a_cells({URL_WORD + "ski": {"ski": (9, 0)}}))
     assert 0 < weight() < alone
 
 

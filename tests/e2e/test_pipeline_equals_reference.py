@@ -25,7 +25,7 @@ from agents.operate.inspect.record import accesses, entries, outcomes
 from models.counts import Counts
 from models.crowd.trace import Step
 from models.interest.features import BASE, split
-from models.ledger import INT32, Cells
+from models.ledger import INT32, Ledger, Slots
 from streams.records import Decoder, Interests, Outcome
 from streams.settings import Settings
 from streams.topics import INTERESTS
@@ -132,9 +132,11 @@ class Heard:
     """A scorer that keeps what a frontier that starts hears."""
 
     def __init__(self) -> None:
+        self.ledger = Ledger()
         self.cells: dict[str, dict[str, tuple[int, int]]] = {}
 
-    def learn(self, cells: Cells) -> None:
+    def learn(self, slots: Slots) -> None:
+        cells = self.ledger.take(slots)
         for place, name in enumerate(cells.names):
             assert name is not None
             counts = zip(cells.predicates, cells.pages[:, place], cells.hits[:, place], strict=True)

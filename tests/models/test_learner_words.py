@@ -14,9 +14,11 @@ from models.learner.batch import inputs_of
 from models.learner.candidate import Candidate, Crowd
 from models.learner.inputs import NAMES
 from models.learner.knowledge import TOPIC_PAGES, Knowledge
-from models.learner.lifts import LiftTable
+from models.learner.lifts import Lifts
 from models.learner.linking import LinkingPage, LinkTable
-from models.learner.words import DRIFT, KINDS, Vocabulary, WordTable
+from models.learner.words import DRIFT, KINDS, Vocabulary, WordLifts
+from models.ledger import Ledger
+from tests.models.teaching import Cell, put, teach
 
 PLAIN = settings(derandomize=True, deadline=None, max_examples=150)
 NEARLY = 1e-12
@@ -26,7 +28,8 @@ SOME_WORDS = st.lists(st.sampled_from(WORDS), unique=True, max_size=5)
 CELLS = st.integers(0, 30).flatmap(lambda pages: st.tuples(st.just(pages), st.integers(0, pages)))
 RATES = st.floats(0.01, 0.9)
 
-Cell = tuple[float, float]
+#: What names of words begin with, by their kinds.
+KIND_NAMES = (PAGE_WORD, ANCHOR, CONTEXT)
 
 
 def lift(pages: float, hits: float, rate: float, prior: float = 2.0) -> float:
@@ -37,11 +40,11 @@ def clipped(value: float, most: float) -> float:
     return max(-most, min(most, value))
 
 
-def word_lift(cell: Cell, rate: float) -> float:
+def word_lift(cell: tuple[float, float], rate: float) -> float:
     return clipped(lift(*cell, rate), 3.0)
 
 
-# tables
+# lifts
 
 
 class Put(NamedTuple):
@@ -50,15 +53,10 @@ class Put(NamedTuple):
     cell: Cell
 
 
-class Add(NamedTuple):
-    kind: int
-    words: list[str]
-    cell: Cell
-
-
-def put(table: WordTable, kind: int, word: str, cell: Cell) -> None:
-    place = table.vocabulary.places_of([word], kind)
-    table.put(place, np.array([cell[0]], float), np.array([cell[1]], float))
+def put_words(lifts: WordLifts, counts: dict[tuple[int, str], Cell]) -> None:
+    vocabulary = lifts.vocabulary
+    slots = put(vocabulary.ledger, {KIND_NAMES[kind] + word: cell for (kind, word), cell in counts.items()})
+    lifts.take(vocabulary.places_in(slots))
 
 
 @PLAIN
@@ -66,78 +64,68 @@ def put(table: WordTable, kind: int, word: str, cell: Cell) -> None:
     started=st.dictionaries(st.sampled_from(WORDS), st.integers(1, 4), max_size=2),
     steps=st.lists(
         st.builds(Put, st.integers(0, KINDS - 1), st.sampled_from(WORDS), CELLS)
-        | st.builds(Add, st.integers(0, KINDS - 1), SOME_WORDS, CELLS)
+        | st.sampled_from(WORDS)
         | RATES,
         max_size=25,
     ),
 )
-def test_a_word_table_holds_the_clipped_lift_of_every_count(
-    started: dict[str, int], steps: list[Put | Add | float]
+def test_words_weigh_the_clipped_lift_of_every_count_wherever_it_lies(
+    started: dict[str, int], steps: list[Put | str | float]
 ) -> None:
-    vocabulary = Vocabulary()
-    table = WordTable(vocabulary)
+    vocabulary = Vocabulary(Ledger())
+    lifts = WordLifts(vocabulary, "p")
     counts: dict[tuple[int, str], Cell] = {}
     rate = 0.1
     for word, given_hits in started.items():
-        table.start(word, given_hits)
+        lifts.start(word, given_hits)
     for step in steps:
         if isinstance(step, Put):
-            put(table, step.kind, step.word, step.cell)
+            put_words(lifts, {(step.kind, step.word): step.cell})
             counts[step.kind, step.word] = step.cell
-        elif isinstance(step, Add):
-            table.add(step.kind, step.words, *step.cell)
-            for word in step.words:
-                pages, hits = counts.get((step.kind, word), (0.0, 0.0))
-                counts[step.kind, word] = pages + step.cell[0], hits + step.cell[1]
+        elif isinstance(step, str):  # forgotten: its slots go to others
+            slots = vocabulary.ledger.slots_of([kind + step for kind in KIND_NAMES])
+            lifts.take(vocabulary.forget(slots))
+            vocabulary.ledger.forget(slots)
+            counts = {key: cell for key, cell in counts.items() if key[1] != step}
         else:
-            table.rebase(step)
+            lifts.rebase(step)
             rate = step if abs(step - rate) > DRIFT * min(rate, 1 - rate) else rate
-    assert sorted(table.items()) == sorted((*key, *cell) for key, cell in counts.items() if cell[0])
     for kind in range(KINDS):
         for word in WORDS:
-            pages, hits = counts.get((kind, word), (0.0, 0.0))
-            start = started.get(word, 0.0)
+            pages, hits = counts.get((kind, word), (0, 0))
+            start = started.get(word, 0)
             expected = word_lift((pages + start, hits + start), rate)
-            assert table.sum(vocabulary.numbers([word], kind)) == pytest.approx(expected, abs=NEARLY)
+            assert lifts.sum(vocabulary.numbers([word], kind)) == pytest.approx(expected, abs=NEARLY)
 
 
 @PLAIN
 @given(
-    counts=st.dictionaries(st.sampled_from(WORDS), CELLS),
+    counts=st.lists(st.dictionaries(st.sampled_from(WORDS), CELLS), max_size=3),
     started=st.dictionaries(st.sampled_from(WORDS), st.integers(1, 4), max_size=2),
     asked=st.lists(st.sampled_from(WORDS)),
     rates=st.lists(RATES, min_size=1, max_size=2),
 )
-def test_a_lift_table_sums_the_clipped_lifts_of_the_names_that_were_counted(
-    counts: dict[str, Cell], started: dict[str, int], asked: list[str], rates: list[float]
+def test_the_sum_is_that_of_the_clipped_lifts_of_the_names_that_were_counted(
+    counts: list[dict[str, Cell]], started: dict[str, int], asked: list[str], rates: list[float]
 ) -> None:
-    table = LiftTable()
+    ledger = Ledger()
+    lifts = Lifts(ledger, "p", URL_WORD)
     for name, given_hits in started.items():
-        table.start(name, given_hits)
-    for name, (pages, hits) in counts.items():
-        table.add(name, pages, hits)
-    assert sorted(table.items()) == sorted((name, *cell) for name, cell in counts.items() if cell[0])
+        lifts.start(name, given_hits)
+    known: dict[str, Cell] = {}
     for rate in rates:
-        table.rebase(rate)
-        weights = {}
-        for name in {*counts, *started}:
-            pages, hits = counts.get(name, (0.0, 0.0))
-            start = started.get(name, 0.0)
-            weights[name] = word_lift((pages + start, hits + start), rate)
-        assert table.sum(asked) == pytest.approx(sum(weights.get(name, 0) for name in asked), abs=NEARLY)
-
-
-@PLAIN
-@given(cells=st.lists(CELLS, min_size=1, max_size=6), kept=st.integers(0, 6))
-def test_what_is_added_and_taken_back_leaves_no_trace(cells: list[Cell], kept: int) -> None:
-    there, back = LiftTable(), LiftTable()
-    for cell in cells:
-        back.add("a", *cell)
-    for pages, hits in cells[kept:]:
-        back.add("a", -pages, -hits)
-    for cell in cells[:kept]:
-        there.add("a", *cell)
-    assert list(there.items()) == list(back.items())
+        lifts.rebase(rate)
+        for cells in counts:
+            known |= cells
+            put(ledger, {URL_WORD + name: cell for name, cell in cells.items()})
+            lifts.renew()
+            weights = {}
+            for name in {*known, *started}:
+                pages, hits = known.get(name, (0, 0))
+                start = started.get(name, 0)
+                weights[name] = word_lift((pages + start, hits + start), rate)
+            expected = sum(weights.get(name, 0) for name in asked)
+            assert lifts.sum(asked) == pytest.approx(expected, abs=NEARLY)
 
 
 @PLAIN
@@ -153,13 +141,12 @@ def test_the_words_of_a_page_and_its_links_are_summed_group_by_group(
     counts: dict[tuple[int, str], Cell],
     rate: float,
 ) -> None:
-    vocabulary = Vocabulary()
-    table = WordTable(vocabulary)
-    table.rebase(rate)
+    vocabulary = Vocabulary(Ledger())
+    lifts = WordLifts(vocabulary, "p")
+    lifts.rebase(rate)
     rate = rate if abs(rate - 0.1) > DRIFT * 0.1 else 0.1
     linking = vocabulary.linking(page, links)
-    for (kind, word), cell in counts.items():
-        put(table, kind, word, cell)
+    put_words(lifts, counts)
 
     def total(kind: int, words: Sequence[str]) -> float:
         return sum(word_lift(counts.get((kind, word), (0, 0)), rate) for word in words)
@@ -168,7 +155,7 @@ def test_the_words_of_a_page_and_its_links_are_summed_group_by_group(
     for inside, around in links:
         for words, kind in ((inside, 1), (inside, 0), (around, 2), (around, 0)):
             expected.append(total(kind, words) / math.sqrt(max(1, len(words))))
-    of_page, of_links = linking.weigh(table.weights)
+    of_page, of_links = linking.weigh(lifts.weights)
     assert [of_page, *of_links.ravel()] == pytest.approx(expected, abs=NEARLY)
 
 
@@ -346,15 +333,16 @@ class Learnt(NamedTuple):
     base: tuple[int, int]
     topic: list[str]
 
-    def knowledge(self, vocabulary: Vocabulary) -> Knowledge:
-        knowledge = Knowledge("p", vocabulary, self.topic)
-        for feature, cell in self.counts.items():
-            knowledge.put(feature, *cell)
-        knowledge.put(BASE, *self.base)
+    def knowledge(self, vocabulary: Vocabulary, name: str = "p") -> Knowledge:
+        """Return what knows the counts, as those of a predicate with this name."""
+        own = {link("p", holds): link(name, holds) for holds in (True, False)}
+        counts = {own.get(feature, feature): cell for feature, cell in self.counts.items()}
+        knowledge = Knowledge(name, vocabulary, self.topic)
+        teach(knowledge, {**counts, BASE: self.base}, name)
         # Far enough from the rate before for the words to be weighed anew.
         if abs(knowledge.rate - 0.1) <= DRIFT * 0.1:
             knowledge.words.rebase(0.5)
-            knowledge.put(BASE, *self.base)
+            teach(knowledge, {}, name)
         return knowledge
 
 
@@ -376,8 +364,8 @@ LEARNT = st.builds(
 def test_the_inputs_are_those_that_are_described(
     learnt: list[Learnt], pages: list[PlainPage], candidates: list[PlainCandidate], late: int
 ) -> None:
-    vocabulary, table = Vocabulary(), LinkTable(PREDICATES)
-    knowledge = [each.knowledge(vocabulary) for each in learnt]
+    vocabulary, table = Vocabulary(Ledger()), LinkTable(PREDICATES)
+    knowledge = [each.knowledge(vocabulary, f"p{number}") for number, each in enumerate(learnt)]
     added = [page.added(table, vocabulary) for page in pages]
     for page, linking in zip(pages, added, strict=True):
         page.tell(table, linking, list(page.judged)[late:])
@@ -400,18 +388,15 @@ def test_the_inputs_are_those_that_are_described(
 @PLAIN
 @given(LEARNT)
 def test_what_was_counted_is_there(learnt: Learnt) -> None:
-    assert dict(counts_of(learnt.knowledge(Vocabulary()))) == {
-        feature: cell
-        for feature, cell in {**learnt.counts, BASE: learnt.base}.items()
-        if cell[0] and feature != link("other", True)
+    assert dict(counts_of(learnt.knowledge(Vocabulary(Ledger())))) == {
+        feature: cell for feature, cell in {**learnt.counts, BASE: learnt.base}.items() if cell[0]
     }
 
 
 def test_verdicts_that_grew_are_told_anew() -> None:
-    vocabulary, table = Vocabulary(), LinkTable(1)
+    vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
     knowledge = Knowledge("p", vocabulary)
-    knowledge.add_links(True, True, 5)
-    knowledge.set_base(95, 9.5)
+    teach(knowledge, {link("p", True): (5, 5), BASE: (100, 10)})
     page = table.add([0, 1], vocabulary.linking([], [((), ())] * 2), np.zeros(1))
     candidate = Candidate((), (), (), [page.places[0]], [(1, 0)])
     table.judged(page, 1, np.array([[1.0, 0.0]]))
@@ -425,10 +410,9 @@ def test_verdicts_that_grew_are_told_anew() -> None:
 
 
 def test_a_table_grows_beyond_the_room_that_it_has_at_first() -> None:
-    vocabulary, table = Vocabulary(), LinkTable(1)
+    vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
     knowledge = Knowledge("p", vocabulary)
-    knowledge.add_words(ANCHOR, ["ski"], True, 8)
-    knowledge.set_base(95, 9.5)
+    teach(knowledge, {ANCHOR + "ski": (8, 8), BASE: (100, 10)})
     words = vocabulary.linking([], [(["ski"], ())] * 700)
     pages = [table.add(range(700), words, np.zeros(1)) for _ in range(4)]
     assert table.pages == 4
@@ -438,21 +422,21 @@ def test_a_table_grows_beyond_the_room_that_it_has_at_first() -> None:
     assert anchors.tolist() == pytest.approx([lift(8, 8, 0.1)] * 4)
 
 
-def counts_of(knowledge: Knowledge) -> list[tuple[str, Cell]]:
+def counts_of(knowledge: Knowledge) -> list[tuple[str, tuple[float, float]]]:
     return [(feature, (pages, hits)) for feature, pages, hits in knowledge.items()]
 
 
 def test_inputs_worked_by_hand() -> None:
-    vocabulary = Vocabulary()
+    vocabulary = Vocabulary(Ledger())
     knowledge = Knowledge("p", vocabulary)
-    knowledge.add_words(PAGE_WORD, ["ski"], True, 8)
-    knowledge.add_words(ANCHOR, ["alps"], True, 1)
-    knowledge.add_words(CONTEXT, ["the"], False, 18)
-    knowledge.add_links(True, True, 6)
-    knowledge.add_links(True, False, 2)
-    knowledge.add(PREFIX, ["example.org"], True, 2)
-    knowledge.add(USER, ["u"], False, 2)
-    knowledge.set_base(95, 9.5)  # p = .1
+    knowledge.count([PAGE_WORD + "ski"], True, 8)
+    knowledge.count([ANCHOR + "alps"], True)
+    knowledge.count([CONTEXT + "the"], False, 18)
+    knowledge.count([link("p", True)], True, 6)
+    knowledge.count([link("p", True)], False, 2)
+    knowledge.count([PREFIX + "example.org"], True, 2)
+    knowledge.count([USER + "u"], False, 2)
+    teach(knowledge, {BASE: (100, 10)})  # p = .1
     table = LinkTable(1)
     linking = vocabulary.linking(["ski", "x", "y", "z"], [(["alps"], ["the", "ski"])])
     page = table.add([2], linking, np.ones(1))
@@ -488,7 +472,7 @@ def test_inputs_worked_by_hand() -> None:
 
 
 def test_a_candidate_that_nothing_is_known_of_has_no_input_but_what_is_missing() -> None:
-    knowledge = Knowledge("p", Vocabulary())
+    knowledge = Knowledge("p", Vocabulary(Ledger()))
     inputs = inputs_of([knowledge], LinkTable(1), [Candidate((), (), (), (), [(0, 0)])])[0, 0].tolist()
     assert {name: value for name, value in zip(NAMES, inputs, strict=True) if value} == {
         "no in-link": 1.0,
@@ -498,9 +482,9 @@ def test_a_candidate_that_nothing_is_known_of_has_no_input_but_what_is_missing()
 
 
 def test_the_words_of_a_linking_page_are_weighed_anew_after_a_few_pages() -> None:
-    vocabulary, table = Vocabulary(), LinkTable(1)
+    vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
     knowledge = Knowledge("p", vocabulary)
-    knowledge.set_base(1000, 100)
+    teach(knowledge, {BASE: (1000, 100)})
     linking = table.add([0], vocabulary.linking(["ski"], [((), ())]), np.ones(1))
     candidate = Candidate((), (), (), [linking.places[0]], [(1, 1)])
 
@@ -508,8 +492,7 @@ def test_the_words_of_a_linking_page_are_weighed_anew_after_a_few_pages() -> Non
         return float(inputs_of([knowledge], table, [candidate])[0, 0, NAMES.index("parent page")])
 
     assert page() == 0.0
-    knowledge.add_words(PAGE_WORD, ["ski"], True, 8)
-    knowledge.set_base(1010, 101)
+    teach(knowledge, {PAGE_WORD + "ski": (8, 8), BASE: (1010, 101)})
     assert page() == 0.0, "less than 3 % of the pages are new"
-    knowledge.set_base(1040, 104)
+    teach(knowledge, {BASE: (1040, 104)})
     assert page() == pytest.approx(lift(8, 8, 0.1), abs=0.01)

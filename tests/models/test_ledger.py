@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 
 from models.counts import Counts
 from models.evaluate.tally import Tally
-from models.interest.features import PAGE_WORD, PREFIX
 from models.interest.ratio import Base
-from models.learner.knowledge import Knowledge
-from models.learner.words import Vocabulary
 from models.ledger import INT32, Cells, Change, Ledger
 from models.verdict import Verdict
 
@@ -85,34 +82,6 @@ class InArrays:
         return InArrays(copy)
 
 
-class Known:
-    """What the learned policy keeps of each predicate, of words of pages and of URL prefixes."""
-
-    def __init__(self) -> None:
-        vocabulary = Vocabulary()
-        self.known = {name: Knowledge(name, vocabulary) for name in PREDICATES}
-
-    def add(self, fact: Fact) -> None:
-        words = [name[2:] for name in fact.features if name.startswith(PAGE_WORD)]
-        prefixes = [name[2:] for name in fact.features if name.startswith(PREFIX)]
-        for predicate, holds in fact.verdict.items():
-            self.known[predicate].add_words(PAGE_WORD, words, holds, fact.times)
-            self.known[predicate].add(PREFIX, prefixes, holds, fact.times)
-
-    def state(self) -> State:
-        return {
-            (name, predicate): (int(pages), int(hits))
-            for predicate, knowledge in self.known.items()
-            for name, pages, hits in knowledge.items()
-        }
-
-    def again(self) -> "Known":
-        copy = Known()
-        for (name, predicate), cell in self.state().items():
-            copy.known[predicate].put(name, *cell)
-        return copy
-
-
 class Tallied:
     """What the paper's policies keep in `evaluate`: it is never taken back but by sets."""
 
@@ -140,7 +109,7 @@ class Tallied:
         return copy
 
 
-COUNTERS: list[Callable[[], Counter]] = [Plain, InArrays, Known, Tallied]
+COUNTERS: list[Callable[[], Counter]] = [Plain, InArrays, Tallied]
 FACTS = st.builds(
     Fact,
     st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=4).map(tuple),
@@ -195,8 +164,7 @@ def test_whoever_starts_again_from_what_was_kept_goes_on_as_if_nothing_had_been(
 @given(facts=LISTS)
 def test_counts_are_those_of_plain_dictionaries(make: Callable[[], Counter], facts: list[Fact]) -> None:
     found, plain = counted(make, facts).state(), counted(Plain, facts).state()
-    kinds = ("p:", "x:") if make is Known else NAMES
-    assert found == {key: cell for key, cell in plain.items() if key[0].startswith(kinds)}
+    assert found == plain
 
 
 # the ledger alone
@@ -238,7 +206,8 @@ def test_the_rarest_are_forgotten_and_their_slots_are_used_again(
     ledger = Ledger()
     ledger.count(fact.change for fact in facts)
     pages = {name: max(ledger.get(name, each)[0] for each in PREDICATES) for name in NAMES if name in ledger}
-    slots, gone = ledger.forget_rarest(number, lambda name: name == "")
+    slots = ledger.rarest(number, lambda name: name == "")
+    gone = ledger.forget(slots)
     assert len(slots) == len(gone) == min(number, len(pages.keys() - {""}))
     left = [pages[name] for name in pages if name not in gone and name]
     assert max((pages[name] for name in gone), default=0) <= min(left, default=10**6)

@@ -26,16 +26,18 @@ from models.learner.calibration import Calibration
 from models.learner.candidate import Candidate, Crowd
 from models.learner.inputs import NAMES, prior_covariance, prior_mean
 from models.learner.knowledge import Knowledge
-from models.learner.lifts import LiftTable
+from models.learner.lifts import Lifts
 from models.learner.linking import LinkTable
 from models.learner.shrinkage import base_rate, log_lift
 from models.learner.state import Learner
-from models.learner.words import PAGE, Vocabulary, WordTable
+from models.learner.words import PAGE, Vocabulary, WordLifts
+from models.ledger import Ledger
 from models.page import Link, Page
 from models.reuse.checks import LearnedStateError
 from models.reuse.learned import Combining, Learned, learned
 from models.reuse.stored import State, pack, unpack
 from models.sealed import digest
+from tests.models.teaching import put, teach
 
 # counts
 
@@ -54,14 +56,15 @@ def expected(counted: tuple[float, float], earlier: tuple[float, float], then: f
 def test_inherited_hits_count_by_the_ratio_of_the_base_rates_whatever_comes_first(
     counted: tuple[int, int], earlier: tuple[int, int], then: float, now: float, order: list[int]
 ) -> None:
-    words, lifts = WordTable(Vocabulary()), LiftTable()
+    ledger = Ledger()
+    words, lifts = WordLifts(Vocabulary(ledger), "p"), Lifts(ledger, "p", URL_WORD)
     words.rebase(0.5)
     pages, hits = np.array([earlier[0]], float), np.array([earlier[1]], float)
     for step in order:
         if step == 0:
-            place = words.vocabulary.places_of(["ski"], PAGE)
-            words.put(place, np.array([counted[0]], float), np.array([counted[1]], float))
-            lifts.put("ski", *counted)
+            slots = put(ledger, {PAGE_WORD + "ski": counted, URL_WORD + "ski": counted})
+            words.take(words.vocabulary.places_in(slots))
+            lifts.renew()
         elif step == 1:
             words.inherit(PAGE, ["ski"], pages, hits)
             lifts.inherit("ski", *earlier)
@@ -71,8 +74,7 @@ def test_inherited_hits_count_by_the_ratio_of_the_base_rates_whatever_comes_firs
     weight = expected(counted, earlier, then, now)
     assert lifts.weight("ski") == pytest.approx(weight)
     assert words.sum(words.vocabulary.numbers(["ski"])) == pytest.approx(weight)
-    assert list(words.items()) == [(PAGE, "ski", *counted)], "what was inherited is not counted"
-    assert list(lifts.items()) == [("ski", *counted)]
+    assert ledger.get(PAGE_WORD + "ski", "p") == counted, "what was inherited is not counted"
 
 
 def inputs(knowledge: Knowledge, candidate: Candidate) -> list[float]:
@@ -81,23 +83,25 @@ def inputs(knowledge: Knowledge, candidate: Candidate) -> list[float]:
 
 
 def test_a_feature_that_no_page_of_this_crawl_has_keeps_its_lift_at_another_base_rate() -> None:
-    knowledge = Knowledge("p", Vocabulary())
+    knowledge = Knowledge("p", Vocabulary(Ledger()))
     features = {PAGE_WORD + "ski": (80, 40), URL_WORD + "ski": (80, 40), PREFIX + "a.test": (80, 40)}
     state = Learned("p", "", 995, 99.5, features)
-    knowledge.set_base(95, 1.5)
+    teach(knowledge, {BASE: (95, 2)})
     candidate = Candidate(("ski",), [0], ("a.test",), (), [(0, 0)])
-    assert inputs(knowledge, candidate) == pytest.approx(inputs(Knowledge("p", Vocabulary()), candidate))
+    assert inputs(knowledge, candidate) == pytest.approx(
+        inputs(Knowledge("p", Vocabulary(Ledger())), candidate)
+    )
     knowledge.inherit(state.counts(1))
-    then, now = base_rate(995, 99.5), base_rate(95, 1.5)
+    then, now = base_rate(995, 99.5), base_rate(95, 2)
     found = dict(zip(NAMES, inputs(knowledge, candidate), strict=True))
     assert found["URL words as URL words"] == pytest.approx(log_lift(80, 40 * now / then, now))
     assert found["URL words as URL words"] == pytest.approx(math.log(0.5 / then), abs=0.1)
     assert found["URL prefix"] == pytest.approx(math.log((40 * now / then + 2 * now) / 82 / now))
-    assert list(knowledge.items()) == [(BASE, 95, 1.5)]
+    assert list(knowledge.items()) == [(BASE, 95, 2)]
 
 
 def test_inherited_counts_wait_for_their_base_and_go_with_it() -> None:
-    knowledge = Knowledge("p", Vocabulary())
+    knowledge = Knowledge("p", Vocabulary(Ledger()))
     candidate = Candidate(("ski",), [0], (), (), [(0, 0)], [Crowd(1, ("ann",))])
     before = inputs(knowledge, candidate)
     knowledge.inherit([(URL_WORD + "ski", 8, 8), (USER + "ann", 8, 8), (link("p", True), 8, 8)])

@@ -44,10 +44,12 @@ def teach(scorer: Scorer, journal: Journal) -> None:
     for part in journal.table("interests").values():
         priors = read_priors(part)
         scorer.inherit(priors)
-        ledger = read_ledger(part)
-        ledger.slots_of(priors)
-        ledger.add_predicates(chain.from_iterable(priors.values()))
-        scorer.learn(ledger.take(np.arange(ledger.size)))
+        counted = read_ledger(part)
+        names = [*counted]
+        slots = scorer.ledger.slots_of(names)
+        scorer.ledger.put(slots, counted.take(counted.slots_of(names)))
+        scorer.ledger.add_predicates(chain.from_iterable(priors.values()))
+        scorer.learn(np.union1d(slots, scorer.ledger.slots_of(priors)))
         for key, raw in part.scan(MODEL_PREFIX):
             row = _decode(raw)
             assert isinstance(row, ModelRow)
