@@ -15,6 +15,7 @@ from agents.frontier.candidates import Candidates
 from agents.frontier.estimates import Estimates
 from agents.frontier.evidence import OwnCount
 from agents.frontier.instant import Instant
+from agents.frontier.keys import check_release
 from agents.frontier.leases import Landing, Leases
 from agents.frontier.ledger import FrontierLedger
 from agents.frontier.metrics import FrontierMetrics, InstantMetrics
@@ -126,7 +127,11 @@ class FrontierAgent(Handler[FrontierRow]):
     # the inbox
 
     def opened(self, shard: FrontierShard) -> None:
-        """Take up a partition's candidates."""
+        """Take up a partition's candidates.
+
+        Raises `ConfigurationError` for rows that an earlier release wrote.
+        """
+        check_release(shard)
         self.book.spaces.open(shard)
         self.book.promises.open(shard)
         shard.closing = partial(self._close_group, shard)

@@ -74,7 +74,7 @@ class InLinks:
     def _numbered(self, row: ParentRow) -> _Linking:
         anchors = row.targets.values()
         words = self._vocabulary.linking(
-            tuple(row.words), [(anchor.inside, anchor.around) for anchor in anchors]
+            row.text.split(), [(anchor.inside, anchor.around) for anchor in anchors]
         )
         page = self.table.add([anchor.position for anchor in anchors], words, self._satisfied(row.verdict))
         return _Linking(page, row)

@@ -13,9 +13,12 @@ from agents.frontier.rows import (
     TotalsRow,
 )
 from models.url import identifier
+from streams.configuration import ConfigurationError
 
 PAGE_PREFIX = b"p"
-PARENT_PREFIX = b"l"
+PARENT_PREFIX = b"i"
+#: Rows of linking pages as earlier releases wrote them.
+EARLIER_PREFIX = b"l"
 CHILDREN_PREFIX = b"c"
 BESIDE_PREFIX = b"n"
 HOST_PREFIX = b"h"
@@ -29,6 +32,15 @@ NEWS_KEY = b"w"
 TOTALS_KEY = b"t"
 LEASED_KEY = b"f"
 START_KEY = b"b"
+
+
+def check_release(shard: FrontierShard) -> None:
+    """Raise `ConfigurationError` where an earlier release wrote the partition."""
+    if any(True for _ in shard.store.scan(EARLIER_PREFIX)):
+        raise ConfigurationError(
+            "table frontier: an earlier release wrote it, with a string a word; expected one of this release: "
+            "finish the crawl with that release, or begin another in a data directory of its own"
+        )
 
 
 def page_key(url: str) -> bytes:

@@ -6,7 +6,6 @@ target's evidence is corrected.
 
 from collections.abc import Iterable
 from itertools import islice
-from sys import intern
 
 from agents.frontier.depth import Depths
 from agents.frontier.evidence import EvidenceEmitter
@@ -63,7 +62,7 @@ class Links:
         parent.url = sighting.url
         parent.verdict = sighting.verdict
         if self._wordy:
-            parent.words = frozenset(map(intern, sighting.words))
+            parent.text = _joined(sighting.words)
         parent.partitions = sighting.partitions
         parent.time = sighting.time
         shard.put(parent_key(sighting.page), parent)
@@ -94,7 +93,7 @@ class Links:
     def _anchor(self, found: Link) -> Anchor:
         if not self._wordy:
             return Anchor(found.position)
-        return Anchor(found.position, _distinct(found.anchor), _distinct(found.context))
+        return Anchor(found.position, _joined(found.anchor), _joined(found.context))
 
     def relinked(self, shard: FrontierShard, sighting: Relinked) -> None:
         """Take in what predicates that came later say of a linking page as it was judged."""
@@ -206,6 +205,5 @@ def _near(parent: ParentRow, page: bytes, position: int, most: int) -> list[byte
     return list(islice(found, most))
 
 
-def _distinct(words: Iterable[str]) -> tuple[str, ...]:
-    # Rows in memory share the strings: pages say the same words over and over.
-    return tuple(dict.fromkeys(map(intern, words)))
+def _joined(words: Iterable[str]) -> str:
+    return " ".join(dict.fromkeys(words))

@@ -52,14 +52,12 @@ class Known:
     def content_log(self, parents: Iterable[tuple[bytes, ParentRow]]) -> float:
         """Return log I_c(C) of a candidate's linking pages."""
         self.weights.bring_up()
-        words = ((page, parent.words) for page, parent in parents)
-        return _united(self._masks, self._parents, words)
+        return _united(self._masks, self._parents, parents)
 
     def signature_log(self, signers: Iterable[tuple[bytes, BesideRow]]) -> float:
         """Return log I^SF of a candidate's signing pages."""
         self.weights.bring_up()
-        words = ((page, frozenset(signer.words)) for page, signer in signers)
-        return _united(self._signature_masks, self._signers, words)
+        return _united(self._signature_masks, self._signers, signers)
 
     def siblings(self, shard: FrontierShard, parents: Iterable[bytes]) -> tuple[int, int]:
         """Return the distinct visited siblings of a candidate, and how many of them satisfy the predicate."""
@@ -85,12 +83,17 @@ class Known:
         return children
 
 
-def _united(masks: WordMasks, known: dict[bytes, Mask], pages: Iterable[tuple[bytes, frozenset[str]]]) -> float:
+def _united(
+    masks: WordMasks, known: dict[bytes, Mask], pages: Iterable[tuple[bytes, ParentRow | BesideRow]]
+) -> float:
+    """Return the sum of the logs of the words of any of the pages; ``known`` are their masks so far."""
     if len(known) * (len(masks) // 8 + 100) > CACHED_BYTES:
         known.clear()
     bits = []
-    for page, words in pages:
-        mask = known[page] = masks.mask(words, known.get(page, UNSEEN))
+    for page, row in pages:
+        mask = known.get(page, UNSEEN)
+        if not masks.has_all(mask):
+            mask = known[page] = masks.mask(frozenset(row.words), mask)
         bits.append(mask.bits)
     return masks.log(bits)
 

@@ -64,10 +64,10 @@ class Web:
         self._words = ["".join(chance.choices(letters, k=chance.randint(3, 10))) for _ in range(WORDS)]
         self._chance = np.random.default_rng(2)
 
-    def words(self, number: int) -> tuple[str, ...]:
-        """Draw words, a few of them often."""
+    def text(self, number: int) -> str:
+        """Draw distinct words, a few of them often."""
         drawn = (WORDS * self._chance.random(number) ** 3).astype(int).tolist()
-        return tuple(dict.fromkeys(self._words[word] for word in drawn))
+        return " ".join(dict.fromkeys(self._words[word] for word in drawn))
 
     def url(self, candidate: int) -> str:
         """Return the URL of a candidate; some hosts have many."""
@@ -115,14 +115,14 @@ class Web:
     def _linking_rows(self, page: int) -> Iterator[Row]:
         url, verdict = self.linking_url(page), self.verdict(page)
         anchors = {
-            identifier(self.url(target)): Anchor(place, self.words(ANCHOR), self.words(AROUND))
+            identifier(self.url(target)): Anchor(place, self.text(ANCHOR), self.text(AROUND))
             for place, target in enumerate(self.targets(page))
         }
-        words = frozenset(self.words(PAGE_WORDS))
+        text = self.text(PAGE_WORDS)
         beside = (page + place for place in (1, 2, 3))
         judged = {identifier(self.linking_url(other)): (self.verdict(other), other - page) for other in beside}
         name = identifier(url)
-        yield parent_key(name), ParentRow(url, True, verdict, words, anchors, (0,), 1.0)
+        yield parent_key(name), ParentRow(url, True, verdict, text, anchors, (0,), 1.0)
         yield children_key(name), ChildrenRow(judged)
         yield page_key(url), PageRow(url, 2, page, "judged", verdict=verdict, judged_at=1.0)
         yield owner_key(owner(host(url))), OwnerRow()

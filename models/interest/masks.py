@@ -49,6 +49,11 @@ class WordMasks:
     def __len__(self) -> int:
         return len(self._names)
 
+    def has_all(self, known: Mask) -> bool:
+        """Return whether a mask has all bits that there are."""
+        self._sync()
+        return known.seen == len(self._names)
+
     def mask(self, words: frozenset[str], known: Mask = UNSEEN) -> Mask:
         """Return the mask of a word set, from one ``known`` earlier where there is one."""
         self._sync()

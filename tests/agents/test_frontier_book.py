@@ -90,7 +90,7 @@ def test_a_page_that_links_to_itself_says_nothing_of_itself(rows: Disk) -> None:
     shard, book = a_shard(rows), a_book()
     take_in(shard, book, linked(url(1), [url(1), url(2)], YES, ["w"]))
     assert shard.get(page_key(url(1))) is None
-    assert parent(shard, url(1)).targets == {identifier(url(2)): Anchor(1, ("anchor", "to1"))}
+    assert parent(shard, url(1)).targets == {identifier(url(2)): Anchor(1, "anchor to1")}
 
 
 def test_a_page_whose_links_come_twice_counts_once(rows: Disk) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agents.frontier.agent import FrontierAgent
 from agents.frontier.book import Book
 from agents.frontier.candidates import STARTED, Candidates
-from agents.frontier.keys import LEASED_KEY, START_KEY, host_key, leased_of, page_key, start_of
+from agents.frontier.keys import EARLIER_PREFIX, LEASED_KEY, START_KEY, host_key, leased_of, page_key, start_of
 from agents.frontier.opening import TAKEN_UP
 from agents.frontier.rows import (
     Choice,
@@ -30,11 +30,12 @@ from models.frontier.politeness import HostClocks
 from models.interest.features import BASE, token
 from models.learner.inputs import INPUTS
 from models.url import host
+from streams.configuration import ConfigurationError
 from streams.records import Failed, Inherited, Judged, PredicateDefinition, Seeded, Visited
 from streams.settings import FrontierSettings, LearnSettings, Settings
 from streams.topics import SIGHTINGS, partition_of
 from tests.agents.cells import a_cells, teach
-from tests.agents.shards import Disk, a_runtime, disk, take_in, write
+from tests.agents.shards import Disk, a_runtime, disk, put, take_in, write
 
 NOW = 1000.0
 
@@ -503,6 +504,14 @@ def test_a_sweep_ends_when_each_shard_was_gone_through_once(rows: Disk) -> None:
     found = [f"http://h{number % 40}.org/{number}" for number in range(2500)]
     front.sight(*map(Seeded, found))
     assert front.sweep(steps=1000) <= len(found) // SWEPT + 1
+
+
+def test_rows_of_an_earlier_release_are_refused_with_a_sentence(rows: Disk, tmp_path: Path) -> None:
+    shard: FrontierShard = rows.shard(FrontierRow, SIGHTINGS)
+    put(shard.store, {EARLIER_PREFIX + b"page": b"row"})
+    refused = pytest.raises(ConfigurationError, match="table frontier: an earlier release wrote it")
+    with a_runtime(Settings(data=tmp_path / "data")) as runtime, refused:
+        FrontierAgent(runtime).opened(shard)
 
 
 # chance

@@ -87,8 +87,8 @@ ROWS: dict[str, tuple[Any, ...]] = {
             place=Place(entered=2, led=3, back=True, counted=True), silent=True,
         ),
         ParentRow(
-            url=URL, linked=True, verdict=VERDICT, words=frozenset({"wort"}),
-            targets={CHILD: Anchor(position=3, inside=("näher", "dran"), around=("und", "weiter"))},
+            url=URL, linked=True, verdict=VERDICT, text="wort worte",
+            targets={CHILD: Anchor(position=3, text="näher dran", context="und weiter")},
             partitions=(0, 3), time=1_700_000_000.5, revised=2,
         ),
         ChildrenRow(judged={CHILD: (VERDICT, 3)}, revised=2),
