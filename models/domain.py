@@ -6,15 +6,26 @@ network do. Private suffixes count: two users of github.io are two owners.
 
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from pkgutil import get_data
 
-from publicsuffixlist import PublicSuffixList
+from publicsuffixlist import PublicSuffixList, encode_idn
 
 #: Hosts whose domains, and addresses whose networks, are kept in memory.
 CACHED = 100_000
 #: Bits of an address that tell networks apart: what one customer is given, of either version.
 _IPV4_BITS, _IPV6_BITS = 24, 64
 
-_suffixes = PublicSuffixList()
+
+def _listed() -> PublicSuffixList:
+    """Return the list, what is beyond ASCII in both its spellings; of itself the library encodes every name."""
+    data = get_data("publicsuffixlist", "public_suffix_list.dat")
+    assert data is not None, "the package brings it"
+    lines = data.decode().splitlines()
+    encoded = [encode_idn(name) for name in lines if not name.isascii() and not name.startswith("//")]
+    return PublicSuffixList([*lines, *encoded], accept_encoded_idn=False)
+
+
+_suffixes = _listed()
 
 
 @lru_cache(CACHED)

@@ -6,8 +6,11 @@ from unicodedata import category, normalize
 MAX_LENGTH = 40
 MAX_DIGITS = 4
 
-# Signs that belong to the letter before them, and that need not compose with it: the vowels of Devanagari.
-_ALL_MARKS = [sign for sign in map(chr, range(0x300, 0x1F000)) if category(sign).startswith("M")]
+# Signs that belong to the letter before them, and that need not compose with it: the vowels of Devanagari. They
+# are looked for where there are any: not in Chinese, Korean, private, cuneiform and Tangut.
+_MARKED = ((0x300, 0x3400), (0xA000, 0xAC00), (0xFB00, 0x12000), (0x16A00, 0x17000), (0x1B000, 0x1F000))
+_SIGNS = (chr(number) for first, end in _MARKED for number in range(first, end))
+_ALL_MARKS = [sign for sign in _SIGNS if category(sign)[0] == "M"]
 _MARKS = "".join(sign for sign in _ALL_MARKS if sign < "\U00010000")
 #: A run of letters and digits in folded text, whatever its length.
 # Possessive: what the parts match is told apart by its first sign, and giving back would take time without end.

@@ -28,9 +28,10 @@ def open_journal(settings: Settings) -> Journal:
         raise ConfigurationError(
             f"broker is {settings.broker}; expected {embedded}, the embedded log of the data directory"
         )
-    journal = Journal.open(settings.data / "journal")
+    partitions = settings.streams.partitions
+    journal = Journal.open(settings.data / "journal", tables=dict.fromkeys(TABLES, partitions))
     try:
-        _make_topics(journal, settings.streams.partitions)
+        _make_topics(journal, partitions)
     except ValueError as error:
         journal.close()
         raise ConfigurationError(f"streams.partitions: {error}") from error

@@ -175,14 +175,14 @@ def storage_error(doing: str, path: Path, error: Exception) -> StorageError:
     return StorageError(f"{doing} {path}: {error}")
 
 
-def open_writer(path: Path) -> Database:
-    """Open or create the database for writing.
+def open_writer(path: Path, columns: Iterable[str] = ()) -> Database:
+    """Open or create the database for writing; a new one is made with ``columns``, all at once.
 
     Raises `JournalInUseError` when another process holds it, `StorageError` where it can't be opened.
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return _opened(path, AccessType.read_write())
+        return _opened(path, AccessType.read_write(), columns)
     except Exception as error:
         # RocksDB tells of its lock in so many ways; where the lock file can't even be made, it is the disk.
         if "lock" in str(error).lower() and "permi" not in str(error).lower():
@@ -208,10 +208,11 @@ def open_reader(path: Path, scratch: str) -> Database:
         raise storage_error("reading the journal in", path, error) from error
 
 
-def _opened(path: Path, access: AccessType) -> Database:
-    found = Rdict.list_cf(str(path)) if (path / "CURRENT").exists() else []
+def _opened(path: Path, access: AccessType, columns: Iterable[str] = ()) -> Database:
+    found = Rdict.list_cf(str(path)) if (path / "CURRENT").exists() else columns
     names = [name for name in found if name != _DEFAULT]
     options = _options()
+    options.create_missing_column_families(True)
     # Who opens it reads the write-ahead log whole: a start after a crash, and every command beside a crawl.
     options.set_max_total_wal_size(32 * _MEGABYTE)
     options.set_max_open_files(-1)  # what a writer deletes must stay readable to who reads beside it

@@ -56,7 +56,7 @@ class Journal:
 
     _open: ClassVar[dict[tuple[Path, bool], "Journal"]] = {}
 
-    def __init__(self, path: Path, read_only: bool) -> None:
+    def __init__(self, path: Path, read_only: bool, tables: Mapping[str, int]) -> None:
         self.path = path
         self.read_only = read_only
         self._users = 0
@@ -65,7 +65,9 @@ class Journal:
         self._logs: dict[Place, Partition] = {}
         self.waiters = Waiters()
         try:
-            self._db = open_reader(path, self._scratch.name) if self._scratch else open_writer(path)
+            self._db = (
+                open_reader(path, self._scratch.name) if self._scratch else open_writer(path, _columns(tables))
+            )
         except Exception:
             self._clear_scratch()
             raise
@@ -80,8 +82,12 @@ class Journal:
     # opening and closing
 
     @classmethod
-    def open(cls, path: Path, *, read_only: bool = False) -> "Journal":
+    def open(
+        cls, path: Path, *, read_only: bool = False, tables: Mapping[str, int] = MappingProxyType({})
+    ) -> "Journal":
         """Return the journal in ``path``, made if need be; each `open` is undone by one `close`.
+
+        It is made with ``tables`` of so many partitions, which takes less than to make each by itself.
 
         A process that opens a directory twice gets the same object. With ``read_only`` the journal of a
         running crawl can be read; `refresh` follows its writer.
@@ -91,7 +97,7 @@ class Journal:
         resolved = path.resolve()
         journal = cls._open.get((resolved, False)) or cls._open.get((resolved, read_only))
         if journal is None:
-            journal = cls._open[resolved, read_only] = cls(resolved, read_only)
+            journal = cls._open[resolved, read_only] = cls(resolved, read_only, tables)
         journal._users += 1
         return journal
 
@@ -200,8 +206,7 @@ class Journal:
 
     def create_table(self, name: str, partitions: int) -> None:
         """Make what is missing of a table's partitions."""
-        for partition in range(partitions):
-            column = f"{name}/{partition}"
+        for column in _columns({name: partitions}):
             if column not in self._db.columns:
                 self._db.make_column(column)
 
@@ -348,3 +353,8 @@ class Journal:
         """Drop the records that their topics do not keep any more."""
         for log in self._logs.values():
             log.drop_expired(now)
+
+
+def _columns(tables: Mapping[str, int]) -> list[str]:
+    """Return the column families of tables of so many partitions."""
+    return [f"{name}/{partition}" for name, partitions in tables.items() for partition in range(partitions)]

@@ -5,6 +5,7 @@ from ipaddress import IPv6Address
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from publicsuffixlist import PublicSuffixList
 
 from models.domain import domain, network, owner, server
 
@@ -14,6 +15,12 @@ labels = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,10}[a-z0-9])?", fullmatch=True)
 @given(st.lists(labels, min_size=1, max_size=4), st.sampled_from(["com", "co.uk", "github.io", "xn--p1ai"]))
 def test_however_many_names_an_owner_makes_up_the_domain_is_one(names: list[str], suffix: str) -> None:
     assert domain(".".join([*names, "mine", suffix])) == f"mine.{suffix}"
+
+
+def test_names_beyond_ascii_are_known_in_the_spelling_that_urls_have() -> None:
+    lists = PublicSuffixList()
+    for suffix in ("xn--55qx5d.cn", "xn--p1ai", "xn--mgba3a4f16a.ir", "www.ck", "city.kawasaki.jp"):
+        assert domain(f"a.b.{suffix}") == lists.privatesuffix(f"a.b.{suffix}")
 
 
 @given(st.text("abc.-_[]:0123456789", max_size=40))

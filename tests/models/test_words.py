@@ -1,5 +1,5 @@
 import sys
-from unicodedata import combining, normalize
+from unicodedata import category, combining, normalize
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -51,6 +51,12 @@ def test_dash_among_ascii_words_changes_nothing_about_them() -> None:
 def test_marks_in_a_row_beyond_thirty_are_left_out() -> None:
     assert folded("a" + "\u0301" * 31 + "b") == "á" + "\u0301" * 29 + "b"
     assert words("e" + "\u0315\u0300" * 500_000 + " next") == [folded("e" + "\u0315\u0300" * 500_000), "next"]
+
+
+def test_every_mark_of_the_planes_that_have_any_belongs_to_the_letter_before() -> None:
+    marks = [sign for sign in map(chr, range(0x300, 0x1F000)) if category(sign).startswith("M")]
+    assert len(marks) > 2000
+    assert [sign for sign in marks if len(stream_safe("a" + sign * 100)) != 31] == []
 
 
 def test_every_sign_that_is_put_in_order_is_cut_in_a_long_run() -> None:

@@ -304,6 +304,16 @@ def test_the_partitions_of_a_table_are_apart_and_are_there_after_reopening(tmp_p
             journal.table("none")
 
 
+def test_a_new_journal_is_made_with_its_tables_and_one_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
+    with Journal.open(tmp_path, tables={"rows": 2}) as journal:
+        put(journal.table("rows")[1], {b"a": b"x"})
+    with Journal.open(tmp_path, tables={"rows": 3, "other": 1}) as journal:
+        assert list(journal.table("rows")) == [0, 1]
+        assert journal.table("rows")[1].get(b"a") == b"x"
+        with pytest.raises(TableMissingError):
+            journal.table("other")
+
+
 def test_records_rows_and_offsets_of_one_batch_are_written_together(journal: Journal) -> None:
     journal.create_topic("t", 1, retention=None, compacted=False)
     journal.create_topic("keys", 1, retention=None, compacted=True)
