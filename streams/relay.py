@@ -37,7 +37,7 @@ class Relay:
         self._lock = asyncio.Lock()
         self._taken = runtime.metrics.counter(TAKEN).labels(topic.name)
         runtime.watch_lag(topic, unacknowledged(runtime.app, topic.name))
-        runtime.app.agent(runtime.channel(topic), name=name)(runtime.guarded(self._run))
+        runtime.read(topic, name, self._run)
 
     async def _run(self, stream: Any) -> None:
         async for event in stream.noack().events():

@@ -55,7 +55,15 @@ class Runtime:
         """Return the partition of ``key`` in a topic."""
         return partition_of(key, self.publisher.partitions(topic.name))
 
-    def channel(self, topic: Topic) -> Any:
+    def read(self, topic: Topic, name: str, work: Work) -> None:
+        """Have ``work`` read a topic, as the Faust agent ``name``.
+
+        Not by `faust.App.agent`, which has venusian find out where it is called, among all modules there are.
+        """
+        agent: Any = self.app.conf.Agent
+        self.app.agents[name] = agent(self.guarded(work), name=name, app=self.app, channel=self._channel(topic))
+
+    def _channel(self, topic: Topic) -> Any:
         """Return the topic as a Faust channel of raw bytes."""
         for why in WHY_ANY:  # there at 0, so that the first one shows
             self.metrics.counter(DEAD_LETTERS).labels(topic.name, why)

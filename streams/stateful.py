@@ -54,7 +54,7 @@ class Stateful(Generic[Row]):
         self._generation = -1
         runtime.watch(self._measure)
         runtime.watch_lag(topic, self._positions)
-        app.agent(runtime.channel(topic), name=f"{table}-inbox")(runtime.guarded(self._run))
+        runtime.read(topic, f"{table}-inbox", self._run)
         app.on_partitions_revoked.connect(self._revoked)
         app.on_rebalance_complete.connect(self._recovered)
 

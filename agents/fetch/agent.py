@@ -66,7 +66,7 @@ class FetchAgent:
         self._metrics = FetchMetrics(runtime, client, runtime.settings.fetch.connections)
         self._silence = Silence()
         self._compress = zstandard.ZstdCompressor(level=1)
-        runtime.app.agent(runtime.channel(FETCHES), name="fetch")(runtime.guarded(self._run))
+        runtime.read(FETCHES, "fetch", self._run)
 
     @property
     def reading_sitemaps(self) -> bool:
