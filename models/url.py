@@ -1,6 +1,7 @@
 """Canonical URLs: the one spelling under which a page is known, and what is derived from it."""
 
 import re
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Annotated
 
@@ -10,6 +11,8 @@ import msgspec
 from models.traps.sessions import without_session
 
 MAX_LENGTH = 2000
+#: URLs that are remembered in their canonical form, and those whose identifier is: pages link to the same ones.
+REMEMBERED = 5_000
 
 #: What a message must give as a URL to be read: as much of the canonical form as its readers rely on.
 URL_PATTERN = r"^https?://[^/?#@\x00-\x20]+/"
@@ -57,10 +60,13 @@ def canonical(url: str, base: str | None = None) -> str | None:
     >>> canonical("mailto:someone@example.org") is None
     True
     """
-    if len(url) > MAX_LENGTH:
-        return None
+    return _canonical(url if base is None else _join(base, url)) if len(url) <= MAX_LENGTH else None
+
+
+@lru_cache(REMEMBERED)
+def _canonical(url: str) -> str | None:
     try:
-        written: str = can_ada.parse(url if base is None else _join(base, url)).href
+        written: str = can_ada.parse(url).href
     except (ValueError, TypeError):  # TypeError: a lone surrogate, which has no UTF-8
         return None
     crawlable = _CRAWLABLE.fullmatch(written)
@@ -98,6 +104,7 @@ def host(url: str) -> str:
     return url.split("/", 3)[2]
 
 
+@lru_cache(REMEMBERED)
 def identifier(url: str) -> bytes:
     """Return the 12 bytes that stand for a canonical URL where the URL itself would be too long.
 

@@ -37,10 +37,21 @@ class Waiters:
 
     def wake(self, name: Place) -> None:
         """Wake whoever waits for the partition; may be called from any thread."""
-        for future in self._waiting.pop(name, ()):
+        waiting = self._waiting.pop(name, ())
+        here = _running() if waiting else None
+        for future in waiting:
             loop = future.get_loop()
-            if not loop.is_closed():
+            if loop is here:
+                finish(future)
+            elif not loop.is_closed():
                 loop.call_soon_threadsafe(finish, future)
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def finish(future: "asyncio.Future[None]") -> None:
