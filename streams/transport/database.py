@@ -137,6 +137,14 @@ class Database:
             self._failed = True
             raise storage_error("writing to", self._path, error) from error
 
+    def sync(self) -> None:
+        """Return when the disk has all that was written."""
+        try:
+            self._db.flush_wal(True)
+        except Exception as error:
+            self._failed = True
+            raise storage_error("writing to", self._path, error) from error
+
     def put(self, key: bytes, value: bytes) -> None:
         """Write one entry."""
         batch = WriteBatch(raw_mode=True)

@@ -276,6 +276,10 @@ class Journal:
             batch.put(index, pack_offset(entry.offset))
             newest[index] = entry.offset
 
+    def sync(self) -> None:
+        """Return when the disk has all that was written, which nothing else waits for."""
+        self._db.sync()
+
     def place(self, topic: str, partition: int, entries: Iterable[Entry]) -> None:
         """Write records at the offsets and with the times that they had in another log; see `go_on_at`."""
         log = self._log(topic, partition)

@@ -1,13 +1,17 @@
 """Requests to a crawl: they wait in order, are carried out once or refused, and do no harm when repeated."""
 
 import asyncio
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rocksdict import Options
 
 from agents.judge.predicates import Predicates
 from agents.operate.control.command import known_predicates, submit
@@ -29,12 +33,22 @@ from streams.records import Decoder, PredicateDefinition, Seeded, SightingPack
 from streams.runtime import Runtime
 from streams.settings import Settings
 from streams.topics import PREDICATES, SIGHTINGS
+from streams.transport import database
 from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal
 from streams.transport.publisher import JournalPublisher
 from tests.agents.shards import a_runtime
 
 TEA = AddPredicate("tea", '"tea"', 2.0)
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> Options:
+    """Have RocksDB count, in all journals that are opened from here on, how often it waits for the disk."""
+    options = database._options()
+    options.enable_statistics()
+    monkeypatch.setattr(database, "_options", lambda: options)
+    return options
 
 
 @pytest.fixture
@@ -177,7 +191,7 @@ def looked(runtime: Runtime) -> Predicates:
 
         broadcast = Broadcast(journal, PREDICATES.name, hear, runtime.fail)
         await broadcast.start()
-        await ControlService(runtime, found).look()
+        await ControlService(runtime, found, journal.sync).look()
         await broadcast.stop()
 
     asyncio.run(look())
@@ -194,6 +208,23 @@ def test_a_crawl_carries_out_what_waits_in_its_order(runtime: Runtime) -> None:
     )
     assert list(found.active) == ["tea"]
     assert spool.names() == []
+
+
+def test_a_request_is_removed_when_the_disk_has_what_came_of_it(synced: Options, runtime: Runtime) -> None:
+    spool, directory = Spool(runtime.settings.data), str(runtime.settings.data / DIRECTORY)
+    removals: list[int] = []
+
+    def seen(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "os.remove" and str(arguments[0]).startswith(directory):
+            found = re.search(r"rocksdb.wal.synced COUNT : (\d+)", synced.get_statistics() or "")
+            assert found is not None
+            removals.append(int(found[1]))
+
+    for request in (TEA, ChangePredicate("tea", share=3.0)):
+        spool.put(request)
+    sys.addaudithook(seen)
+    looked(runtime)
+    assert removals == [1, 2]
 
 
 def test_a_predicate_that_is_removed_judges_no_more(runtime: Runtime) -> None:

@@ -152,13 +152,17 @@ def hostile(data: Path) -> None:
         (directory / f"3-nothing{ending}").symlink_to("nowhere")
 
 
+def unsynced() -> None:
+    """Nothing is carried out here that a disk should have."""
+
+
 @pytest.mark.timeout(60)
 def test_what_is_no_request_neither_stops_nor_ends_a_crawl(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path)
     hostile(tmp_path)
     with a_runtime(settings) as runtime:
         predicates = Predicates()
-        service = ControlService(runtime, predicates)
+        service = ControlService(runtime, predicates, unsynced)
         spool = Spool(tmp_path)
         spool.tidy()
         name = spool.put(TEA)
@@ -203,7 +207,7 @@ def test_a_request_that_can_not_be_removed_is_carried_out_once(
         raise PermissionError(13, "Permission denied")
 
     with a_runtime(Settings(data=tmp_path)) as runtime:
-        service = ControlService(runtime, Predicates())
+        service = ControlService(runtime, Predicates(), unsynced)
         monkeypatch.setattr(Spool, "read", read)
         monkeypatch.setattr(Spool, "done", done)
         Spool(tmp_path).put(TEA, "1")

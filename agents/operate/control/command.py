@@ -79,6 +79,7 @@ def _carry_out(journal: Journal, spool: Spool, name: str) -> None:
     known: Mapping[str, PredicateDefinition] = _known(journal)
     carried = carry_out(request, known, journal.partitions, None)
     journal.append_all(carried.messages, time.time())
+    journal.sync()
     spool.done(name)
 
 

@@ -4,6 +4,7 @@ Reads the spool in the data directory; keeps nothing; writes `predicates` and `s
 """
 
 import asyncio
+from collections.abc import Callable
 
 from agents.judge.predicates import Predicates
 from agents.operate.control.messages import carry_out
@@ -21,11 +22,12 @@ log = EventLog("control")
 
 
 class ControlService:
-    """Takes up requests in their order."""
+    """Takes up requests in their order; ``sync`` returns when the disk has what was sent."""
 
-    def __init__(self, runtime: Runtime, predicates: Predicates) -> None:
+    def __init__(self, runtime: Runtime, predicates: Predicates, sync: Callable[[], None]) -> None:
         self._runtime = runtime
         self._predicates = predicates
+        self._sync = sync
         self._spool = Spool(runtime.settings.data)
         self._stuck: set[str] = set()
 
@@ -65,4 +67,5 @@ class ControlService:
             # The next request may be about the same predicate.
             while self._predicates.definitions.get(carried.defines.name) != carried.defines:
                 await asyncio.sleep(HEARD_SECONDS)
+        self._sync()
         self._spool.done(name)
