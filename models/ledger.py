@@ -189,11 +189,17 @@ class Ledger:
 
     def items(self) -> Iterator[tuple[str, str, int, int]]:
         """Yield (feature, predicate, pages, hits) of every count that is not zero."""
-        for predicate, row in self._rows.items():
-            for slot in np.flatnonzero(self._pages[row] | self._hits[row]).tolist():
-                name = self._names[slot]
-                assert name is not None, "a free slot has no counts"
-                yield name, predicate, int(self._pages[row, slot]), int(self._hits[row, slot])
+        for predicate in self._rows:
+            for name, pages, hits in self.items_of(predicate):
+                yield name, predicate, pages, hits
+
+    def items_of(self, predicate: str) -> Iterator[tuple[str, int, int]]:
+        """Yield (feature, pages, hits) of every count of a predicate that is not zero."""
+        pages, hits = self.counts_of(predicate)
+        slots = np.flatnonzero(pages | hits)
+        for name, *cell in zip(self.names(slots), pages[slots].tolist(), hits[slots].tolist(), strict=True):
+            assert name is not None, "a free slot has no counts"
+            yield name, cell[0], cell[1]
 
     # forgetting
 

@@ -13,7 +13,7 @@ from agents.frontier.meanings import Texts
 from agents.frontier.ordering import Ranks
 from agents.frontier.rows import FrontierShard, PageRow
 from models.crowd.together import SIXTHS
-from models.interest.features import SUBJECT
+from models.interest.features import BASE, SUBJECT
 from models.learner.address import prefixes, url_words
 from models.learner.batch import inputs_of
 from models.learner.calibration import calibrated
@@ -103,8 +103,8 @@ class LearnedScorer:
                 for predicate, known in self._known.items():
                     known.hear_subject(feature[len(SUBJECT) :], *self.ledger.get(feature, predicate))
 
-    def forget(self, slots: Slots) -> None:
-        """Take in that the features in some slots are forgotten: words of no count weigh nothing."""
+    def forget(self, slots: Slots, names: Sequence[str]) -> None:
+        """Take in that some features, in these slots, were forgotten: words of no count weigh nothing."""
         self._scored.clear()
         places = self._vocabulary.forget(slots)
         for known in self._known.values():
@@ -130,8 +130,7 @@ class LearnedScorer:
 
     def judged(self, predicate: str) -> int:
         """Return the pages that were judged by a predicate, as far as it is known here."""
-        known = self._known.get(predicate)
-        return 0 if known is None else int(known.knowledge.pages)
+        return self.ledger.get(BASE, predicate)[0]
 
     def priorities(
         self, shard: FrontierShard, rows: Sequence[PageRow], predicates: Collection[str]

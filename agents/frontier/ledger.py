@@ -125,8 +125,7 @@ class FrontierLedger:
         slots = self._ledger.rarest(number, always_kept)
         for partition, own in self._own.items():
             self._own[partition] = deque((_without(each, slots) for each in own), maxlen=MOST_OWN)
-        self._scorer.forget(slots)
-        self._ledger.forget(slots)
+        self._scorer.forget(slots, self._ledger.forget(slots))
 
 
 def _without(own: _Own, slots: Slots) -> _Own:

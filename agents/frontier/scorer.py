@@ -20,7 +20,7 @@ from streams.settings import LearnSettings
 class Scorer(Protocol):
     """Knows what was learned of each predicate, and scores rows by it.
 
-    ``ledger`` has the counts: who changes them says so by `learn` and, before slots are freed, by `forget`.
+    ``ledger`` has the counts: who changes them says so by `learn`, and by `forget` when slots were freed.
     """
 
     ledger: Ledger
@@ -34,8 +34,8 @@ class Scorer(Protocol):
     def learn(self, slots: Slots) -> None:
         """Take in that the counts in some slots changed; a slot may be named twice."""
 
-    def forget(self, slots: Slots) -> None:
-        """Take in that the features in some slots are forgotten: these may be others' soon."""
+    def forget(self, slots: Slots, names: Sequence[str]) -> None:
+        """Take in that some features were forgotten: the slots that they were in may be others' soon."""
 
     def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
         """Take in what earlier crawls counted: by feature and predicate (pages, hits)."""

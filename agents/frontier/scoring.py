@@ -3,8 +3,6 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from agents.frontier.keys import beside_of, children_of, parent_key
 from agents.frontier.rows import BesideRow, ChildrenRow, FrontierShard, PageRow, ParentRow
 from models.crowd.affinity import affinity_log
@@ -16,9 +14,9 @@ from models.interest.linkage import Evidence
 from models.interest.masks import UNSEEN, Mask, WordMasks
 from models.interest.parents import kept
 from models.interest.weights import Weights
-from models.ledger import Cells, Ledger, Slots
+from models.ledger import Ledger, Slots
 from models.lessons import Lessons
-from models.reuse.learned import Cell, whole
+from models.reuse.learned import Cell
 from models.url import identifier, tokens
 from streams.records import Weighting
 from streams.settings import LearnSettings
@@ -110,13 +108,13 @@ class PaperScorer:
         self._lessons = lessons
         self._drift = drift
         self._known: dict[str, Known] = {}
-        self._judged: dict[str, int] = {}
         self._prior: dict[str, Mapping[str, Cell]] = {}
 
     def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
         """Start keeping a predicate's weights; the paper has no use for its topic."""
         if name not in self._known:
-            weights = Weights(name, self._settings.t, self._settings.significance, self._drift)
+            t, test = self._settings.t, self._settings.significance
+            weights = Weights(name, self.ledger, t, test, self._drift, self._prior)
             self._known[name] = Known(weights)
 
     def weights(self, predicate: str) -> Weights:
@@ -128,26 +126,15 @@ class PaperScorer:
 
         Predicates that were never added are left.
         """
-        self._update(self.ledger.take(slots))
+        self._learn([name for name in self.ledger.names(slots) if name is not None])
 
-    def forget(self, slots: Slots) -> None:
-        """Take in that the features in some slots are forgotten."""
-        cells = self.ledger.take(slots)
-        nothing = np.zeros_like(cells.pages)
-        self._update(cells._replace(pages=nothing, hits=nothing))
+    def forget(self, slots: Slots, names: Sequence[str]) -> None:
+        """Take in that some features, in these slots, were forgotten."""
+        self._learn(names)
 
-    def _update(self, cells: Cells) -> None:
-        for predicate, pages, hits in cells.rows():
-            if predicate not in self._known:
-                continue
-            weights = self._known[predicate].weights
-            for name, number, satisfying in zip(cells.names, pages.tolist(), hits.tolist(), strict=True):
-                if name is None:
-                    continue
-                if name == BASE:
-                    self._judged[predicate] = number
-                more, more_hits = whole(*self._prior.get(name, {}).get(predicate, (0.0, 0.0)))
-                weights.update(name, number + more, satisfying + more_hits)
+    def _learn(self, names: Sequence[str]) -> None:
+        for known in self._known.values():
+            known.weights.learn(names)
 
     def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
         """Take in what earlier crawls counted: it is added to the counts that are learned from then on."""
@@ -162,7 +149,7 @@ class PaperScorer:
 
     def judged(self, predicate: str) -> int:
         """Return the pages that were judged by a predicate, as far as it is known here."""
-        return self._judged.get(predicate, 0)
+        return self.ledger.get(BASE, predicate)[0]
 
     def priorities(
         self, shard: FrontierShard, rows: Sequence[PageRow], predicates: Collection[str]

@@ -1,16 +1,15 @@
-"""Counts and log ratios of one kind of feature for one predicate, in arrays: thousands are taken at once."""
+"""Log ratios of one kind of feature for one predicate, in arrays: thousands are taken at once."""
 
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
+from models.evaluate.taken import NAME
 from models.interest.ratio import HALF_A_HIT, Base, Denominator, Sample, samples
+from models.ledger import Ledger, Slots
 
-#: Numbers of features, each once.
-Numbers = npt.NDArray[np.intp]
-
-_Counts = npt.NDArray[np.int64]
+_Counts = npt.NDArray[np.int32]
 _Logs = npt.NDArray[np.float64]
 
 # Sets that are added up at once: as many as one byte counts.
@@ -41,10 +40,10 @@ def significant_logs(
 
 
 class Tally:
-    """How many judged pages had each feature, and how many of these were hits.
+    """How many judged pages had each feature of one kind, how many of these were hits, and what that says.
 
-    A feature's number is its place in the arrays. Log ratios are those of the last `work_out`: significant
-    features only, 0 for the others.
+    The counts are those of a ledger of its own; a feature's number is its slot. Log ratios are those of the
+    last `work_out`: significant features only, 0 for the others.
 
     >>> tally = Tally(2.0, "binomial")
     >>> ski = tally.numbers_of(["ski"])
@@ -56,34 +55,30 @@ class Tally:
     """
 
     def __init__(self, t: float, denominator: Denominator, sample: Sample = "hits") -> None:
-        self._numbers: dict[str, int] = {}
+        self._ledger = Ledger()
+        self._ledger.add_predicates([NAME])
         self._t = t
         self._denominator: Denominator = denominator
         self._sample: Sample = sample
-        self._pages: _Counts = np.zeros(0, np.int64)
-        self._hits: _Counts = np.zeros(0, np.int64)
         self._logs: _Logs = np.zeros(0)
 
-    def numbers_of(self, names: list[str]) -> Numbers:
+    def numbers_of(self, names: list[str]) -> Slots:
         """Return the numbers of distinct names, in their order; new names get new numbers."""
-        known = self._numbers
-        found = [known.setdefault(name, len(known)) for name in names]
-        if len(known) > len(self._pages):
-            self._grow(2 * len(known))
-        return np.array(found, np.intp)
+        numbers = self._ledger.slots_of(names)
+        if self._ledger.size > len(self._logs):
+            self._logs = np.concatenate((self._logs, np.zeros(2 * self._ledger.size - len(self._logs))))
+        return numbers
 
-    def add(self, numbers: Numbers, holds: bool) -> None:
+    def add(self, numbers: Slots, holds: bool) -> None:
         """Count a verdict under each feature."""
-        self._pages[numbers] += 1
-        if holds:
-            self._hits[numbers] += 1
+        self._ledger.add(numbers, {NAME: holds}, 1)
 
     def start(self, counts: Mapping[str, tuple[int, int]]) -> None:
         """Count features (pages, hits) that an earlier crawl counted."""
         numbers = self.numbers_of(list(counts))
-        cells = np.array(list(counts.values()), np.int64).reshape(-1, 2)
-        self._pages[numbers] += cells[:, 0]
-        self._hits[numbers] += cells[:, 1]
+        cells = np.array(list(counts.values()), np.int32).reshape(-1, 2)
+        self._ledger.add(numbers, {NAME: True}, cells[:, 1])
+        self._ledger.add(numbers, {NAME: False}, cells[:, 0] - cells[:, 1])
 
     def add_sets(self, sets: list[int], holds: bool, times: int) -> None:
         """Count a verdict ``times`` over under each feature of each of ``sets``, the bits of integers.
@@ -94,16 +89,16 @@ class Tally:
         for start in range(0, len(sets), _ROWS):
             rows = b"".join(bits.to_bytes(width, "little") for bits in sets[start : start + _ROWS])
             field = np.unpackbits(np.frombuffer(rows, np.uint8).reshape(-1, width), axis=1, bitorder="little")
-            found = np.add.reduce(field, axis=0, dtype=np.uint8)[: len(self._pages)].astype(np.int64) * times
-            self._pages[: len(found)] += found
-            if holds:
-                self._hits[: len(found)] += found
+            found = np.add.reduce(field, axis=0, dtype=np.uint8)[: self._ledger.size]
+            numbers = found.nonzero()[0]
+            self._ledger.add(numbers, {NAME: holds}, found[numbers].astype(np.int32) * times)
 
     def work_out(self, base: Base) -> None:
         """Take all ratios anew, against ``base``."""
-        self._logs = significant_logs(self._pages, self._hits, base, self._t, self._denominator, self._sample)
+        pages, hits = self._ledger.counts_of(NAME)
+        self._logs = significant_logs(pages, hits, base, self._t, self._denominator, self._sample)
 
-    def log(self, numbers: Numbers) -> float:
+    def log(self, numbers: Slots) -> float:
         """Return the sum of the log ratios of features."""
         if not len(numbers):
             return 0.0
@@ -111,17 +106,10 @@ class Tally:
 
     def significant(self) -> dict[str, float]:
         """Return the log ratios of the significant features, by name."""
-        logs = self._logs[: len(self._numbers)].tolist()
-        return {name: log for name, log in zip(self._numbers, logs, strict=True) if log}
+        (numbers,) = self._logs.nonzero()
+        names, logs = self._ledger.names(numbers), self._logs[numbers].tolist()
+        return {name: log for name, log in zip(names, logs, strict=True) if name is not None}
 
     def items(self) -> Iterator[tuple[str, int, int]]:
         """Yield (name, pages, hits) of every feature that was counted."""
-        for name, number in self._numbers.items():
-            if self._pages[number]:
-                yield name, int(self._pages[number]), int(self._hits[number])
-
-    def _grow(self, size: int) -> None:
-        more = size - len(self._pages)
-        self._pages = np.concatenate((self._pages, np.zeros(more, np.int64)))
-        self._hits = np.concatenate((self._hits, np.zeros(more, np.int64)))
-        self._logs = np.concatenate((self._logs, np.zeros(more)))
+        return self._ledger.items_of(NAME)

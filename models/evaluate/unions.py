@@ -5,8 +5,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from models.evaluate.tally import Numbers, Tally
+from models.evaluate.tally import Tally
 from models.interest.ratio import Base
+from models.ledger import Slots
 from models.url import identifier
 
 
@@ -21,7 +22,7 @@ class Places(dict[str, int]):
         return found
 
 
-def pack(numbers: Numbers) -> int:
+def pack(numbers: Slots) -> int:
     """Return a set of numbers as the bits of an integer.
 
     >>> pack(np.array([0, 3]))
@@ -32,7 +33,7 @@ def pack(numbers: Numbers) -> int:
     return int.from_bytes(np.packbits(field, bitorder="little").tobytes(), "little")
 
 
-def unpack(bits: int) -> Numbers:
+def unpack(bits: int) -> Slots:
     """Return the numbers of the bits that are set, ascending.
 
     >>> unpack(9)
@@ -55,7 +56,7 @@ class Unions:
         self._places = places
         self._sources: dict[str, list[tuple[int, str, int]]] = {}
         self._united: dict[str, int] = {}
-        self._unions: dict[str, Numbers] = {}
+        self._unions: dict[str, Slots] = {}
         self._logs: dict[str, float] = {}
         self._counted: dict[str, tuple[int, bool]] = {}
         self._moved: set[str] = set()
@@ -120,7 +121,7 @@ class Unions:
             log = self._logs[page] = self._tally.log(self._union(page))
         return log
 
-    def _union(self, page: str) -> Numbers:
+    def _union(self, page: str) -> Slots:
         found = self._unions.get(page)
         if found is None:
             found = self._unions[page] = unpack(self._bits(page))

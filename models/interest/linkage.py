@@ -91,8 +91,8 @@ def ordered(found: Iterable[Contribution]) -> list[Contribution]:
 def events(weights: Weights, table: RatioTable, names: dict[str, str]) -> Iterator[Contribution]:
     """Yield what the known ones of some events add: ``names`` maps names in the table to features."""
     for name, feature in names.items():
-        if name in table.counts:
-            pages, hits = table.counts[name]
+        pages, hits = weights.cell(feature)
+        if pages > 0:
             deviation = significance(pages, hits, table.base, weights.denominator)
             factor = ratio(pages, hits, table.base)
             yield Contribution(feature, pages, hits, factor, deviation, table.logs.get(name, 0.0))

@@ -31,8 +31,7 @@ class WordMasks:
 
     >>> from models.interest.ratio import Base
     >>> table = RatioTable(2.0, "binomial")
-    >>> table.work_out(Base(100, 10))
-    >>> table.put("ski", 20, 14)
+    >>> table.work_out(Base(100, 10), [("ski", (20, 14))])
     >>> masks = WordMasks(table)
     >>> mask = masks.mask(frozenset({"ski", "snow"}))
     >>> round(masks.log([mask.bits]), 3) == round(table.logs["ski"], 3)

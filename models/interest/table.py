@@ -1,49 +1,41 @@
 """Significant interest ratios of one kind of feature (words, URL tokens, users), ready for summing."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from models.interest.ratio import Base, Denominator, Sample, significant_log
 
+#: Pages and hits of a feature.
+Cell = tuple[int, int]
+
 
 class RatioTable:
-    """The counts of features of one kind, and the log ratios of those that are significant.
+    """The log ratios of those features of one kind that are significant; their counts lie elsewhere.
 
     ``logs`` maps a feature's name to its log ratio and ``significant`` holds the same names as a set, whose
     intersections cost half of a dictionary's. All ratios are taken against ``base``, that of
     the last `work_out`. ``sample`` is what the paper's denominator counts for features of this kind.
+
+    >>> table = RatioTable(2.0, "binomial")
+    >>> table.work_out(Base(100, 20), {"ski": (40, 16), "the": (90, 19)}.items())
+    >>> {name: round(log, 3) for name, log in table.logs.items()}
+    {'ski': 0.693}
     """
 
-    __slots__ = (
-        "_changes",
-        "_denominator",
-        "_memory",
-        "_sample",
-        "_t",
-        "base",
-        "counts",
-        "logs",
-        "significant",
-    )
+    __slots__ = ("_changes", "_denominator", "_memory", "_sample", "_t", "base", "logs", "significant")
 
     def __init__(self, t: float, denominator: Denominator, sample: Sample = "hits") -> None:
-        self.counts: dict[str, tuple[int, int]] = {}
         self.logs: dict[str, float] = {}
         self.significant: set[str] = set()
         self._t = t
         self._denominator: Denominator = denominator
         self._sample: Sample = sample
         self.base = Base()
-        self._memory: dict[tuple[int, int], float] = {}
+        self._memory: dict[Cell, float] = {}
         self._changes: set[str] | None = set()
 
-    def put(self, name: str, pages: int, hits: int) -> None:
-        """Set a feature's counts; no pages forget it."""
-        if pages <= 0:
-            self.counts.pop(name, None)
-            log = 0.0
-        else:
-            self.counts[name] = count = (pages, hits)
-            log = self._log(count)
+    def take(self, name: str, cell: Cell) -> None:
+        """Take one feature's ratio anew, from its pages and hits as they stand."""
+        log = self._log(cell)
         if self._changes is not None:
             self._changes.add(name)
         known = name in self.significant
@@ -54,12 +46,12 @@ class RatioTable:
             del self.logs[name]
             self.significant.remove(name)
 
-    def work_out(self, base: Base) -> None:
-        """Take all ratios anew, against ``base``."""
+    def work_out(self, base: Base, cells: Iterable[tuple[str, Cell]]) -> None:
+        """Take all ratios anew, against ``base``, from the pages and hits of each feature."""
         self.base = base
         self._memory = {}
         log = self._log
-        self.logs = {name: found for name, count in self.counts.items() if (found := log(count))}
+        self.logs = {name: found for name, cell in cells if (found := log(cell))}
         self.significant = set(self.logs)
         self._changes = None
 
@@ -70,10 +62,10 @@ class RatioTable:
             self._changes = set()
         return changes
 
-    def _log(self, count: tuple[int, int]) -> float:
+    def _log(self, cell: Cell) -> float:
         # Thousands of words share the same small counts.
-        log = self._memory.get(count)
+        log = self._memory.get(cell)
         if log is None:
-            log = significant_log(*count, self.base, self._t, self._denominator, self._sample)
-            self._memory[count] = log
+            log = significant_log(*cell, self.base, self._t, self._denominator, self._sample)
+            self._memory[cell] = log
         return log

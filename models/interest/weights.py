@@ -1,29 +1,45 @@
-"""The weights of one predicate: log interest ratios worked out from published counts, ready for scoring."""
+"""The weights of one predicate: log interest ratios worked out of a ledger, ready for scoring."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 
 from models.crowd.affinity import user_table
 from models.interest import content, siblings, tokens
 from models.interest.features import BASE, SIGNATURE, TOKEN, USER, WORD, link, region
 from models.interest.links import LinkTable, locality_log
 from models.interest.ratio import Base, Denominator
-from models.interest.table import RatioTable
+from models.interest.table import Cell, RatioTable
+from models.ledger import Ledger
+from models.reuse.learned import Cell as Earlier
+from models.reuse.learned import whole
+
+NOTHING: Mapping[str, Mapping[str, Earlier]] = MappingProxyType({})
 
 
 class Weights:
     """What is known about one predicate's features, in logarithms.
 
-    ``t`` and ``denominator`` make the significance tests (equations 6 and 10). Each change of the base changes
-    every ratio: those of words, tokens and users are taken anew, at the next use, when P(C) or 1 - P(C) (with
-    the paper's denominator also n(C)) moved by more than ``drift``, relatively, since they were last taken.
-    With ``drift=0`` they are always exact.
+    The counts are those of ``ledger``; who changes them says so by `learn`. What ``earlier`` crawls counted, by
+    feature and predicate, is added to them. ``t`` and ``denominator`` make the significance tests (equations 6
+    and 10). Each change of the base changes every ratio: those of words, tokens and users are taken anew, at
+    the next use, when P(C) or 1 - P(C) (with the paper's denominator also n(C)) moved by more than ``drift``,
+    relatively, since they were last taken. With ``drift=0`` they are always exact.
     """
 
     def __init__(
-        self, predicate: str, t: float = 2.0, denominator: Denominator = "binomial", drift: float = 0.02
+        self,
+        predicate: str,
+        ledger: Ledger,
+        t: float = 2.0,
+        denominator: Denominator = "binomial",
+        drift: float = 0.02,
+        earlier: Mapping[str, Mapping[str, Earlier]] = NOTHING,
     ) -> None:
         self.predicate = predicate
+        self.ledger = ledger
+        self._earlier = earlier
+        ledger.add_predicates([predicate])
         self.t = t
         self.denominator: Denominator = denominator
         self.base = Base()
@@ -33,6 +49,7 @@ class Weights:
         self._satisfying = link(predicate, True)
         self._failing = link(predicate, False)
         self._region = region(predicate)
+        self._alone = {BASE, self._satisfying, self._failing, self._region}
         self._words = RatioTable(t, denominator)
         self._tokens = RatioTable(t, denominator)
         self._signatures = RatioTable(t, denominator)
@@ -46,29 +63,41 @@ class Weights:
         self._taken = Base()
         self._stale = False
 
-    def update(self, feature: str, pages: int, hits: int) -> None:
-        """Set the counts of a feature under this predicate; links of other predicates are passed over."""
-        table = self._tables.get(feature[:2])
-        if table is not None:
-            table.put(feature[2:], pages, hits)
-        elif feature == BASE:
-            self.set_base(pages, hits)
-        elif feature == self._satisfying:
-            self.links = LinkTable((pages, hits), self.links.failing)
-        elif feature == self._failing:
-            self.links = LinkTable(self.links.satisfying, (pages, hits))
-        elif feature == self._region:
-            self.region = (pages, hits)
+    def cell(self, feature: str) -> Cell:
+        """Return the pages and hits of a feature."""
+        pages, hits = self.ledger.get(feature, self.predicate)
+        earlier = self._earlier.get(feature)
+        if earlier is None:
+            return pages, hits
+        more, more_hits = whole(*earlier.get(self.predicate, (0.0, 0.0)))
+        return pages + more, hits + more_hits
 
-    def set_base(self, pages: int, hits: int) -> None:
-        """Set N, the pages judged, and n(C), the hits among them."""
-        self.base = Base(pages, hits)
-        self._stale = self._moved()
+    def learn(self, features: Iterable[str]) -> None:
+        """Take in that the counts of some features changed; links of other predicates are passed over."""
+        alone = False
+        for feature in features:
+            table = self._tables.get(feature[:2])
+            if table is not None:
+                table.take(feature[2:], self.cell(feature))
+            else:
+                alone = alone or feature in self._alone
+        if alone:
+            self.links = LinkTable(self.cell(self._satisfying), self.cell(self._failing))
+            self.region = self.cell(self._region)
+            self.base = Base(*self.cell(BASE))
+            self._stale = self._moved()
 
     def refresh(self) -> None:
         """Take the ratios of words, tokens and users anew, against the base of now."""
-        for table in self._tables.values():
-            table.work_out(self.base)
+        cells: dict[str, dict[str, Cell]] = {kind: {} for kind in self._tables}
+        for feature, *cell in self.ledger.items_of(self.predicate):
+            if feature[:2] in cells:
+                cells[feature[:2]][feature[2:]] = (cell[0], cell[1])
+        for feature in self._earlier:
+            if feature[:2] in cells:
+                cells[feature[:2]][feature[2:]] = self.cell(feature)
+        for kind, table in self._tables.items():
+            table.work_out(self.base, cells[kind].items())
         self._taken = self.base
         self._stale = False
 

@@ -110,9 +110,7 @@ class Knowledge:
 
     def items(self) -> Iterator[tuple[str, float, float]]:
         """Yield (feature, pages, hits) of everything that was counted, the base included."""
-        for name, predicate, pages, hits in self._ledger.items():
-            if predicate == self._predicate:
-                yield name, pages, hits
+        yield from self._ledger.items_of(self._predicate)
 
     def prefix(self, prefixes: Iterable[str]) -> float:
         """Return ln(r / p) of the deepest prefix, each level's rate drawn towards that of the level above."""

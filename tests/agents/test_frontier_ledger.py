@@ -48,9 +48,10 @@ class Learns:
                     predicate: (int(pages), int(hits)) for predicate, pages, hits in counts if pages or hits
                 }
 
-    def forget(self, slots: Slots) -> None:
-        gone = set(self.ledger.names(slots))
-        self.cells = {name: cells for name, cells in self.cells.items() if name not in gone}
+    def forget(self, slots: Slots, names: Sequence[str]) -> None:
+        assert len(slots) == len(names)
+        for name in names:
+            self.cells.pop(name, None)
 
     def known(self) -> dict[str, dict[str, tuple[int, int]]]:
         return {name: cells for name, cells in self.cells.items() if cells}

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from models.interest.weights import Weights
 from models.learner.knowledge import Knowledge
 from models.learner.words import Numbers
 from models.ledger import INT32, Ledger
@@ -25,3 +26,9 @@ def teach(knowledge: Knowledge, counts: Mapping[str, Cell], predicate: str = "p"
     """Set the pages and hits of features, and have what knows of the predicate learn them."""
     vocabulary = knowledge.words.vocabulary
     knowledge.learn(vocabulary.places_in(put(vocabulary.ledger, counts, predicate)))
+
+
+def weigh(weights: Weights, counts: Mapping[str, Cell]) -> None:
+    """Set the pages and hits of features, and have the weights of the predicate learn them."""
+    put(weights.ledger, counts, weights.predicate)
+    weights.learn(counts)

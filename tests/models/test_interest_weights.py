@@ -5,9 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models.interest.features import BASE
 from models.interest.linkage import Contribution, Evidence, contributions, score
 from models.interest.ratio import Base, Denominator, composite_log, significant_log
 from models.interest.weights import Weights
+from models.ledger import Ledger
+from tests.models.teaching import weigh
 
 EXACT = settings(derandomize=True, deadline=None)
 COUNTS = st.integers(0, 60).flatmap(lambda pages: st.tuples(st.just(pages), st.integers(0, pages)))
@@ -28,10 +31,10 @@ def expected(counts: dict[str, tuple[int, int]], kind: str, base: Base, test: De
 def test_without_drift_weights_equal_the_formula_after_every_update(
     updates: list[tuple[str, tuple[int, int]]], test: Denominator
 ) -> None:
-    weights = Weights("p", denominator=test, drift=0)
+    weights = Weights("p", Ledger(), denominator=test, drift=0)
     counts: dict[str, tuple[int, int]] = {}
     for feature, count in updates:
-        weights.update(feature, *count)
+        weigh(weights, {feature: count})
         counts[feature] = count
         base = Base(*counts.get("", (0, 0)))
         assert weights.words.logs == expected(counts, "w:", base, test)
@@ -42,49 +45,49 @@ def test_without_drift_weights_equal_the_formula_after_every_update(
 @EXACT
 @given(UPDATES, st.sampled_from(["binomial", "paper"]))
 def test_refresh_makes_weights_exact(updates: list[tuple[str, tuple[int, int]]], test: Denominator) -> None:
-    weights = Weights("p", denominator=test)
+    weights = Weights("p", Ledger(), denominator=test)
     counts = dict(updates)
     for feature, count in updates:
-        weights.update(feature, *count)
+        weigh(weights, {feature: count})
     weights.refresh()
     base = Base(*counts.get("", (0, 0)))
     assert weights.words.logs == expected(counts, "w:", base, test)
 
 
 def trained() -> Weights:
-    weights = Weights("p")
-    weights.set_base(100, 20)
-    weights.update("w:snow", 25, 15)
-    weights.update("w:sea", 30, 0)
-    weights.update("w:the", 90, 19)
-    weights.update("t:ski", 40, 16)
-    weights.update("l:p:1", 50, 30)
-    weights.update("l:p:0", 150, 12)
-    weights.update("l:other:1", 50, 50)
+    weights = Weights("p", Ledger())
+    weigh(weights, {BASE: (100, 20)})
+    weigh(weights, {"w:snow": (25, 15)})
+    weigh(weights, {"w:sea": (30, 0)})
+    weigh(weights, {"w:the": (90, 19)})
+    weigh(weights, {"t:ski": (40, 16)})
+    weigh(weights, {"l:p:1": (50, 30)})
+    weigh(weights, {"l:p:0": (150, 12)})
+    weigh(weights, {"l:other:1": (50, 50)})
     return weights
 
 
 def test_ratios_are_taken_anew_only_when_the_base_rate_moved_enough() -> None:
     weights = trained()
     before = weights.words.logs["snow"]
-    weights.set_base(101, 20)
+    weigh(weights, {BASE: (101, 20)})
     assert weights.words.logs["snow"] == before
-    weights.set_base(110, 20)
+    weigh(weights, {BASE: (110, 20)})
     assert weights.words.logs["snow"] == pytest.approx(math.log(0.6 / (20 / 110)))
 
 
 def test_with_the_papers_denominator_more_hits_alone_make_words_significant() -> None:
-    weights = Weights("p", denominator="paper")
-    weights.set_base(10, 2)
-    weights.update("w:snow", 5, 2)
+    weights = Weights("p", Ledger(), denominator="paper")
+    weigh(weights, {BASE: (10, 2)})
+    weigh(weights, {"w:snow": (5, 2)})
     assert "snow" not in weights.words.significant
-    weights.set_base(1_000, 200)
+    weigh(weights, {BASE: (1_000, 200)})
     assert "snow" in weights.words.significant
 
 
 def test_a_forgotten_feature_weighs_nothing() -> None:
     weights = trained()
-    weights.update("w:snow", 0, 0)
+    weigh(weights, {"w:snow": (0, 0)})
     assert weights.content_log([frozenset({"snow"})]) == 0
 
 

@@ -4,8 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models.interest.features import BASE
 from models.interest.masks import UNSEEN, Mask, WordMasks
 from models.interest.weights import Weights
+from models.ledger import Ledger
+from tests.models.teaching import weigh
 
 names = st.sampled_from([f"word{number}" for number in range(40)])
 steps = st.one_of(
@@ -22,14 +25,14 @@ steps = st.one_of(
 def test_masks_score_like_sets_after_every_step(
     steps: list[tuple[str, str, int, int]], parents: list[frozenset[str]]
 ) -> None:
-    weights = Weights("p", drift=0.02)
+    weights = Weights("p", Ledger(), drift=0.02)
     masks = WordMasks(weights.words)
     known: list[Mask] = [UNSEEN] * len(parents)
     for kind, name, pages, hits in steps:
         if kind == "count":
-            weights.update(f"w:{name}", pages, min(pages, hits))
+            weigh(weights, {f"w:{name}": (pages, min(pages, hits))})
         else:
-            weights.set_base(pages, min(pages, hits))
+            weigh(weights, {BASE: (pages, min(pages, hits))})
         weights.bring_up()
         known = [masks.mask(words, mask) for words, mask in zip(parents, known, strict=True)]
         united = masks.log([mask.bits for mask in known])
@@ -37,11 +40,11 @@ def test_masks_score_like_sets_after_every_step(
 
 
 def test_many_words_outgrow_the_first_vector() -> None:
-    weights = Weights("p")
-    weights.set_base(1000, 100)
+    weights = Weights("p", Ledger())
+    weigh(weights, {BASE: (1000, 100)})
     masks = WordMasks(weights.words)
     for number in range(3000):
-        weights.update(f"w:word{number}", 50, 40)
+        weigh(weights, {f"w:word{number}": (50, 40)})
     words = frozenset(f"word{number}" for number in range(0, 3000, 7))
     weights.bring_up()
     assert len(masks) in (0, 3000)

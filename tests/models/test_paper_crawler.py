@@ -126,14 +126,15 @@ def test_collaborative_priorities_are_the_composite_ratio_and_combined_ones_the_
             crawler.judged(page, holds)
     base = Base(len(judged), sum(holds for _, holds in judged))
     users, words, region = user_table(2.0, denominator), RatioTable(2.0, denominator), (0, 0)
+    cells: dict[str, dict[str, tuple[int, int]]] = {"user": {}, "signature": {}}
     for feature, _, pages, hits in expected(judged, trace, "collaborative", 32).items():
         kind, name, _ = split(feature)
         if kind == "region":
             region = (pages, hits)
         elif kind != "base":
-            (users if kind == "user" else words).put(name, pages, hits)
-    users.work_out(base)
-    words.work_out(base)
+            cells[kind][name] = (pages, hits)
+    users.work_out(base, cells["user"].items())
+    words.work_out(base, cells["signature"].items())
     for url in set(URLS) - {page.url for page, _ in judged}:
         found = crowd_score(crowd_evidence(url, judged, trace), users, words, region, base).total
         assert crawlers["collaborative"].priority(url) == pytest.approx(found, abs=1e-8)
@@ -153,8 +154,8 @@ def test_ratios_in_arrays_are_those_of_single_features(
     counts: list[tuple[int, int]], hits: int, more: int, denominator: Denominator, sample: Sample
 ) -> None:
     base = Base(hits + more, hits)
-    pages = np.array([count[0] for count in counts], np.int64)
-    found = significant_logs(pages, np.array([count[1] for count in counts]), base, 2.0, denominator, sample)
+    pages, satisfying = np.array(counts, np.int32).reshape(-1, 2).T
+    found = significant_logs(pages, satisfying, base, 2.0, denominator, sample)
     single = [significant_log(*count, base, 2.0, denominator, sample) for count in counts]
     assert found.tolist() == pytest.approx(single)
 

@@ -57,12 +57,13 @@ def test_users_add_the_logs_of_their_three_factors_to_that_of_links(
     trace, judged = Trace(steps, others=3), {page.url: page for page in pages}
     counts = recount(pages, "collaborative", trace, 2)
     users, words, base = user_table(2.0, "binomial"), RatioTable(2.0, "binomial"), Base(*counts.get("", "p"))
+    cells: dict[str, dict[str, tuple[int, int]]] = {"user": {}, "signature": {}}
     for feature, predicate, *cell in counts.items():
         kind, name, _ = split(feature)
-        if predicate == "p" and kind in ("user", "signature"):
-            (users if kind == "user" else words).put(name, *cell)
-    users.work_out(base)
-    words.work_out(base)
+        if predicate == "p" and kind in cells:
+            cells[kind][name] = (cell[0], cell[1])
+    users.work_out(base, cells["user"].items())
+    words.work_out(base, cells["signature"].items())
     crawlers = {
         policy: shown(policy, pages, steps, random) for policy in ("linkage", "collaborative", "combined")
     }

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from models.interest.content import content_log, union
+from models.interest.features import BASE
 from models.interest.linkage import Evidence, score
 from models.interest.links import LinkTable, locality_log
 from models.interest.ratio import Base, composite_log, interest, ratio, significance
@@ -12,7 +13,9 @@ from models.interest.siblings import sibling_log
 from models.interest.table import RatioTable
 from models.interest.tokens import token_log
 from models.interest.weights import Weights
+from models.ledger import Ledger
 from models.url import tokens
+from tests.models.teaching import weigh
 
 #: "the crawler has collected about 10000 URLs and a fraction of P(C) = 0.1 of them satisfy"
 PAPER = Base(10_000, 1_000)
@@ -78,10 +81,7 @@ def test_equation_7_threshold_is_included() -> None:
 
 def test_equation_7_counts_each_word_once_over_all_in_linking_pages() -> None:
     words = RatioTable(2.0, "binomial")
-    words.put("slope", 40, 16)
-    words.put("snow", 25, 15)
-    words.put("the", 100, 20)
-    words.work_out(SMALL)
+    words.work_out(SMALL, {"slope": (40, 16), "snow": (25, 15), "the": (100, 20)}.items())
     parents = [frozenset({"slope", "the"}), frozenset({"slope", "snow"}), frozenset({"snow", "other"})]
     assert union(parents) == {"slope", "the", "snow", "other"}
     assert math.exp(content_log(parents, words)) == pytest.approx(2 * 3)
@@ -89,9 +89,7 @@ def test_equation_7_counts_each_word_once_over_all_in_linking_pages() -> None:
 
 def test_url_tokens_are_split_at_dots_and_slashes_and_weighed_like_words() -> None:
     ratios = RatioTable(2.0, "binomial")
-    ratios.put("ski", 25, 15)
-    ratios.put("com", 40, 16)
-    ratios.work_out(SMALL)
+    ratios.work_out(SMALL, {"ski": (25, 15), "com": (40, 16)}.items())
     assert math.exp(token_log(tokens("http://www.ski.com/alps.html"), ratios)) == pytest.approx(3 * 2)
     assert token_log(tokens("http://www.skiing.org/alps.html"), ratios) == 0
 
@@ -126,12 +124,12 @@ def test_fewer_satisfying_siblings_than_expected_speak_against_the_candidate() -
 
 
 def test_priority_is_the_weighted_sum_of_the_logarithms() -> None:
-    weights = Weights("sports")
-    weights.set_base(10_000, 1_000)
-    weights.update("w:snow", 400, 80)  # I = 2
-    weights.update("t:ski", 100, 30)  # I = 3
-    weights.update("l:sports:1", 12_000, 7_000)  # p = 7
-    weights.update("l:sports:0", 88_000, 4_500)  # q = 1/2
+    weights = Weights("sports", Ledger())
+    weigh(weights, {BASE: (10_000, 1_000)})
+    weigh(weights, {"w:snow": (400, 80)})  # I = 2
+    weigh(weights, {"t:ski": (100, 30)})  # I = 3
+    weigh(weights, {"l:sports:1": (12_000, 7_000)})  # p = 7
+    weigh(weights, {"l:sports:0": (88_000, 4_500)})  # q = 1/2
     evidence = Evidence((frozenset({"snow"}),), frozenset({"ski"}), k=2, m=1, v=15, s=9)
     found = score(evidence, weights)
     logs = (found.content, found.tokens, found.links, found.siblings)

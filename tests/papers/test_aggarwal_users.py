@@ -21,9 +21,7 @@ SMALL = Base(100, 20)
 
 def users(base: Base, counts: dict[str, tuple[int, int]], denominator: Denominator = "binomial") -> RatioTable:
     table = user_table(2.0, denominator)
-    for name, (pages, hits) in counts.items():
-        table.put(name, pages, hits)
-    table.work_out(base)
+    table.work_out(base, counts.items())
     return table
 
 
@@ -66,9 +64,7 @@ def test_users_never_seen_on_a_judged_page_say_nothing() -> None:
 def test_signature_ratio_is_taken_over_the_words_of_pages_visited_near_by() -> None:
     # "snow" signs 25 judged pages, 15 of them hits: 3; "sea" 50, 2 of them hits: 1/5; "the" says nothing.
     words = RatioTable(2.0, "binomial")
-    for name, pages, hits in (("snow", 25, 15), ("sea", 50, 2), ("the", 90, 18)):
-        words.put(name, pages, hits)
-    words.work_out(SMALL)
+    words.work_out(SMALL, {"snow": (25, 15), "sea": (50, 2), "the": (90, 18)}.items())
     found = signature([("snow", "the"), ("the", "snow", "new")])
     assert found == {"snow", "the", "new"}
     assert math.exp(signature_log(found, words)) == pytest.approx(3)
@@ -112,8 +108,7 @@ def test_no_hit_in_the_region_counts_as_half_a_hit() -> None:
 
 def test_equation_14_composite_ratio_is_the_product_of_the_three() -> None:
     words = RatioTable(2.0, "binomial")
-    words.put("snow", 25, 15)
-    words.work_out(SMALL)
+    words.work_out(SMALL, [("snow", (25, 15))])
     table = users(SMALL, {"ann": (40, 16), "cy": (50, 2)})
     evidence = CrowdEvidence(("ann", "cy"), frozenset({"snow", "new"}), within=True)
     found = crowd_score(evidence, table, words, (40, 16), SMALL)

@@ -16,9 +16,11 @@ from models.evaluate.recount import JudgedPage
 from models.interest.linkage import EQUAL, Evidence, Factors, score
 from models.interest.ratio import Denominator
 from models.interest.weights import Weights
+from models.ledger import Ledger
 from models.page import Link
 from models.url import tokens
 from models.verdict import Verdict
+from tests.models.teaching import weigh
 from tests.reference.counting import Counting
 
 Policy = Literal["collaborative", "combined", "linkage", "breadth-first", "random"]
@@ -62,7 +64,7 @@ class ReferenceCrawler:
         self._factors = factors
         self._threshold = threshold
         self._counting = Counting(policy, **bounds)
-        self._weights = {name: Weights(name, t, denominator, drift=0) for name in predicates}
+        self._weights = {name: Weights(name, Ledger(), t, denominator, drift=0) for name in predicates}
         self._candidates: dict[str, None] = {}
         self._left: set[str] = set()
 
@@ -162,6 +164,6 @@ class ReferenceCrawler:
         return [verdict[predicate] for verdict in verdicts if predicate in verdict]
 
     def _bring_up(self, changed: Iterable[str]) -> None:
-        for feature in changed:
-            for predicate, weights in self._weights.items():
-                weights.update(feature, *self.counts.get(feature, predicate))
+        features = list(changed)
+        for predicate, weights in self._weights.items():
+            weigh(weights, {feature: self.counts.get(feature, predicate) for feature in features})
