@@ -1,173 +1,20 @@
-"""Counts obey the laws of a commutative group; the ledger's arrays hold what plain dictionaries do."""
+"""The ledger's arrays: counts add up, are set, forgotten and kept; `tests.agents.test_laws` has the laws."""
 
-from collections.abc import Callable, Iterable
-from random import Random
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from models.counts import Counts
-from models.evaluate.tally import Tally
-from models.interest.ratio import Base
-from models.ledger import INT32, Cells, Change, Ledger
-from models.verdict import Verdict
-
-LAWS = settings(derandomize=True, deadline=None, max_examples=100)
-PREDICATES = ("p", "q")
-NAMES = ("", "p:a", "p:b", "x:a", "l:p:1")
-
-State = dict[tuple[str, str], tuple[int, int]]
+from models.ledger import Cells, Ledger
+from tests.models.facts import LAWS, LISTS, NAMES, PREDICATES, Fact
 
 
-class Fact(NamedTuple):
-    features: tuple[str, ...]
-    verdict: Verdict
-    times: int = 1
-
-    @property
-    def change(self) -> Change:
-        return Change(self.features, self.verdict, np.full(len(self.features), self.times, INT32))
-
-
-class Counter(Protocol):
-    """Whatever counts verdicts under features."""
-
-    def add(self, fact: Fact) -> None: ...
-
-    def state(self) -> State: ...
-
-    def again(self) -> "Counter":
-        """Return what is read again from what it keeps."""
-
-
-class Plain:
-    """The twin: dictionaries."""
-
-    def __init__(self, counts: Counts | None = None) -> None:
-        self.counts = counts or Counts()
-
-    def add(self, fact: Fact) -> None:
-        self.counts.add(*fact)
-
-    def state(self) -> State:
-        return {(name, predicate): (pages, hits) for name, predicate, pages, hits in self.counts.items()}
-
-    def again(self) -> "Plain":
-        copy = Counts()
-        copy.merge(self.counts)
-        return Plain(copy)
-
-
-class InArrays:
-    """A ledger, kept as the cells of all its slots."""
-
-    def __init__(self, ledger: Ledger | None = None) -> None:
-        self.ledger = ledger or Ledger()
-
-    def add(self, fact: Fact) -> None:
-        self.ledger.count([fact.change])
-
-    def state(self) -> State:
-        return {(name, predicate): (pages, hits) for name, predicate, pages, hits in self.ledger.items()}
-
-    def again(self) -> "InArrays":
-        slots = np.arange(self.ledger.size)
-        cells = self.ledger.take(slots)
-        copy = Ledger()
-        copy.restore(slots, Cells.of_bytes(cells.predicates, cells.names, *cells.as_bytes()))
-        copy.restored()
-        return InArrays(copy)
-
-
-class Tallied:
-    """What the paper's policies keep in `evaluate`: it is never taken back but by sets."""
-
-    def __init__(self) -> None:
-        self.tallies = {name: Tally(2.0, "binomial") for name in PREDICATES}
-
-    def add(self, fact: Fact) -> None:
-        for predicate, holds in fact.verdict.items():
-            tally = self.tallies[predicate]
-            bits = sum(1 << int(number) for number in tally.numbers_of(list(fact.features)))
-            tally.add_sets([bits], holds, fact.times)
-
-    def state(self) -> State:
-        return {
-            (name, predicate): (pages, hits)
-            for predicate, tally in self.tallies.items()
-            for name, pages, hits in tally.items()
-        }
-
-    def again(self) -> "Tallied":
-        copy = Tallied()
-        for predicate, tally in self.tallies.items():
-            copy.tallies[predicate].start({name: (pages, hits) for name, pages, hits in tally.items()})
-            copy.tallies[predicate].work_out(Base(1, 0))
-        return copy
-
-
-COUNTERS: list[Callable[[], Counter]] = [Plain, InArrays, Tallied]
-FACTS = st.builds(
-    Fact,
-    st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=4).map(tuple),
-    st.dictionaries(st.sampled_from(PREDICATES), st.booleans(), min_size=1),
-    st.integers(1, 3),
-)
-LISTS = st.lists(FACTS, max_size=12)
-
-
-def counted(make: Callable[[], Counter], facts: Iterable[Fact]) -> Counter:
-    counter = make()
-    for fact in facts:
-        counter.add(fact)
-    return counter
-
-
-@pytest.mark.parametrize("make", COUNTERS)
-@LAWS
-@given(facts=LISTS, order=st.randoms(use_true_random=False))
-def test_the_order_in_which_verdicts_come_is_of_no_account(
-    make: Callable[[], Counter], facts: list[Fact], order: Random
-) -> None:
-    other = list(facts)
-    order.shuffle(other)
-    assert counted(make, facts).state() == counted(make, other).state()
-
-
-@pytest.mark.parametrize("make", COUNTERS)
-@LAWS
-@given(facts=LISTS, back=LISTS)
-def test_what_is_taken_back_leaves_no_trace(
-    make: Callable[[], Counter], facts: list[Fact], back: list[Fact]
-) -> None:
-    taken = [fact._replace(times=-fact.times) for fact in back]
-    assert counted(make, [*facts, *back, *taken]).state() == counted(make, facts).state()
-
-
-@pytest.mark.parametrize("make", COUNTERS)
-@LAWS
-@given(facts=LISTS, more=LISTS)
-def test_whoever_starts_again_from_what_was_kept_goes_on_as_if_nothing_had_been(
-    make: Callable[[], Counter], facts: list[Fact], more: list[Fact]
-) -> None:
-    again = counted(make, facts).again()
-    for fact in more:
-        again.add(fact)
-    assert again.state() == counted(make, [*facts, *more]).state()
-
-
-@pytest.mark.parametrize("make", COUNTERS)
-@LAWS
-@given(facts=LISTS)
-def test_counts_are_those_of_plain_dictionaries(make: Callable[[], Counter], facts: list[Fact]) -> None:
-    found, plain = counted(make, facts).state(), counted(Plain, facts).state()
-    assert found == plain
-
-
-# the ledger alone
+def a_ledger(facts: Iterable[Fact]) -> Ledger:
+    ledger = Ledger()
+    ledger.count(fact.change for fact in facts)
+    return ledger
 
 
 @LAWS
@@ -178,7 +25,7 @@ def test_two_ledgers_merge_by_their_counts(facts: list[Fact], other: list[Fact])
     one.count(fact.change for fact in other)
     two.count(fact.change for fact in [*facts, *other])
     assert sorted(one.items()) == sorted(two.items())
-    two.count(fact._replace(times=-fact.times).change for fact in other)
+    two.count(fact.back.change for fact in other)
     one = Ledger()
     one.count(fact.change for fact in facts)
     assert sorted(one.items()) == sorted(two.items())
@@ -194,7 +41,7 @@ def test_counts_that_are_set_are_those_and_no_others(facts: list[Fact], told: li
     features = {name for fact in told for name in fact.features}
     for name in NAMES:
         for predicate in PREDICATES:
-            source = other if name in features else counted(InArrays, facts).ledger  # type: ignore[attr-defined]
+            source = other if name in features else a_ledger(facts)
             assert ledger.get(name, predicate) == source.get(name, predicate)
 
 
@@ -215,7 +62,11 @@ def test_the_rarest_are_forgotten_and_their_slots_are_used_again(
     size = ledger.size
     ledger.count(fact.change for fact in more)
     assert ledger.size == max(size, len(ledger))
-    assert InArrays(ledger).again().state() == InArrays(ledger).state()
+    slots = np.arange(ledger.size)
+    cells, again = ledger.take(slots), Ledger()
+    again.restore(slots, Cells.of_bytes(cells.predicates, cells.names, *cells.as_bytes()))
+    again.restored()
+    assert list(again.items()) == list(ledger.items())
 
 
 def test_counts_of_another_number_than_the_names_are_none() -> None:

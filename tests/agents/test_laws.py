@@ -1,0 +1,381 @@
+"""The laws that hold of whatever counts verdicts, and of whatever policies make of the counts.
+
+The order in which verdicts come is of no account, what is taken back leaves no trace, two that counted apart
+add up, and who starts again from what was kept goes on as if nothing had been. Dictionaries are the yardstick.
+"""
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.frontier.evidence import OwnCount
+from agents.frontier.learned import LearnedScorer
+from agents.frontier.ledger import FrontierLedger
+from agents.frontier.scorer import Scorer
+from agents.frontier.scoring import PaperScorer
+from agents.learn.rows import LearnRow
+from agents.learn.store import FeatureStore
+from agents.learn.telling import Telling
+from bench.listening import Memory
+from models.counts import Counts
+from models.evaluate.tally import Tally
+from models.interest.features import BASE, PAGE_WORD, TOKEN, URL_WORD
+from models.interest.ratio import Base, significant_log
+from models.learner.lifts import MOST
+from models.learner.shrinkage import base_rate, log_lift
+from models.ledger import Cells, Ledger
+from models.lessons import lessons
+from streams.inbox import Codec, Shard
+from streams.records import Count, Decoder, Interests
+from streams.settings import LearnSettings
+from streams.topics import SIGHTINGS
+from tests.models.facts import LAWS, LISTS, PREDICATES, Fact
+
+SOURCE = f"{SIGHTINGS.name}/0"
+
+#: Pages and hits by feature and predicate.
+State = dict[tuple[str, str], tuple[int, int]]
+#: Weights by feature and predicate.
+Weighed = dict[tuple[str, str], float]
+
+
+# counters
+
+
+class Counter(Protocol):
+    """Whatever counts verdicts under features."""
+
+    def add(self, fact: Fact) -> None: ...
+
+    def state(self) -> State: ...
+
+    def again(self) -> "Counter":
+        """Return what is read again from what it keeps."""
+
+
+def state_of(ledger: Ledger) -> State:
+    return {(name, predicate): (pages, hits) for name, predicate, pages, hits in ledger.items()}
+
+
+class Plain:
+    """The twin: dictionaries."""
+
+    def __init__(self, counts: Counts | None = None) -> None:
+        self.counts = counts or Counts()
+
+    def add(self, fact: Fact) -> None:
+        self.counts.add(*fact)
+
+    def state(self) -> State:
+        return {(name, predicate): (pages, hits) for name, predicate, pages, hits in self.counts.items()}
+
+    def again(self) -> "Plain":
+        copy = Counts()
+        copy.merge(self.counts)
+        return Plain(copy)
+
+
+class InArrays:
+    """A ledger, kept as the cells of all its slots."""
+
+    def __init__(self, ledger: Ledger | None = None) -> None:
+        self.ledger = ledger or Ledger()
+
+    def add(self, fact: Fact) -> None:
+        self.ledger.count([fact.change])
+
+    def state(self) -> State:
+        return state_of(self.ledger)
+
+    def again(self) -> "InArrays":
+        slots = np.arange(self.ledger.size)
+        cells = self.ledger.take(slots)
+        copy = Ledger()
+        copy.restore(slots, Cells.of_bytes(cells.predicates, cells.names, *cells.as_bytes()))
+        copy.restored()
+        return InArrays(copy)
+
+
+class Tallied:
+    """What the paper's policies count in `evaluate`: it is never taken back but by sets."""
+
+    def __init__(self) -> None:
+        self.tallies = {name: Tally(2.0, "binomial") for name in PREDICATES}
+
+    def add(self, fact: Fact) -> None:
+        for predicate, holds in fact.verdict.items():
+            tally = self.tallies[predicate]
+            bits = sum(1 << int(number) for number in tally.numbers_of(list(fact.features)))
+            tally.add_sets([bits], holds, fact.times)
+
+    def state(self) -> State:
+        return {
+            (name, predicate): (pages, hits)
+            for predicate, tally in self.tallies.items()
+            for name, pages, hits in tally.items()
+        }
+
+    def again(self) -> "Tallied":
+        copy = Tallied()
+        for predicate, tally in self.tallies.items():
+            copy.tallies[predicate].start({name: (pages, hits) for name, pages, hits in tally.items()})
+            copy.tallies[predicate].work_out(Base(1, 0))
+        return copy
+
+
+class Stored:
+    """The learner's store, a group a fact, kept as rows."""
+
+    def __init__(self, rows: Memory | None = None) -> None:
+        self.rows = rows or Memory()
+        self.shard: Shard[LearnRow] = Shard(0, "evidence/0", self.rows, Codec(LearnRow), 100)
+        self.store = FeatureStore(self.shard, 1_000)
+
+    def add(self, fact: Fact) -> None:
+        self.store.add(Count(fact.features, fact.verdict, fact.change.times.tobytes()))
+        self.shard.begin(self.shard.mark.offset + 1)
+        self.rows.put(self.shard.close_group().rows)
+        self.shard.landed()
+        self.store.committed()
+
+    def state(self) -> State:
+        return state_of(self.store.ledger)
+
+    def again(self) -> "Stored":
+        return Stored(self.rows)
+
+
+class Heard:
+    """A frontier's ledger, with a learner that lags two verdicts behind, and tells now and then.
+
+    What is kept are the learner's rows, and the verdicts that it has not heard of: these are absorbed again.
+    """
+
+    def __init__(self, learner: Stored | None = None, waiting: Iterable[tuple[int, Fact]] = ()) -> None:
+        self.learner = learner or Stored()
+        self.telling = Telling(self.learner.shard, self.learner.store)
+        self.scorer = a_paper_scorer()
+        self.frontier = FrontierLedger(1_000, self.scorer)
+        self.waiting = list(waiting)
+        self.hear()
+        for number, fact in self.waiting:
+            self.count(number, fact)
+
+    def add(self, fact: Fact) -> None:
+        origin, _ = self.learner.shard.mark.origins.get(SOURCE, (0, 0))
+        number = origin + len(self.waiting) + 1
+        self.waiting.append((number, fact))
+        self.count(number, fact)
+        if len(self.waiting) > 2:
+            self.learner.shard.mark.origins[SOURCE] = (self.waiting[0][0], 0)
+            self.learner.add(self.waiting.pop(0)[1])
+            if number % 3 == 0:
+                self.hear()
+
+    def count(self, number: int, fact: Fact) -> None:
+        self.frontier.count(SOURCE, [OwnCount(0, (number, 0), fact.change)])
+
+    def hear(self) -> None:
+        decode = Decoder[Interests](Interests)
+        for _, _, _, value in self.telling.messages()[0]:
+            self.frontier.hear(decode(value or b""))
+
+    def state(self) -> State:
+        return state_of(self.scorer.ledger)
+
+    def again(self) -> "Heard":
+        return Heard(self.learner.again(), self.waiting)
+
+
+COUNTERS: list[Callable[[], Counter]] = [Plain, InArrays, Tallied, Stored, Heard]
+
+
+def counted(make: Callable[[], Counter], facts: Iterable[Fact]) -> Counter:
+    counter = make()
+    for fact in facts:
+        counter.add(fact)
+    return counter
+
+
+@pytest.mark.parametrize("make", COUNTERS)
+@LAWS
+@given(facts=LISTS, order=st.randoms(use_true_random=False))
+def test_the_order_in_which_verdicts_come_is_of_no_account(
+    make: Callable[[], Counter], facts: list[Fact], order: Random
+) -> None:
+    other = list(facts)
+    order.shuffle(other)
+    assert counted(make, facts).state() == counted(make, other).state()
+
+
+@pytest.mark.parametrize("make", COUNTERS)
+@LAWS
+@given(facts=LISTS, back=LISTS)
+def test_what_is_taken_back_leaves_no_trace(
+    make: Callable[[], Counter], facts: list[Fact], back: list[Fact]
+) -> None:
+    assert counted(make, [*facts, *back, *(fact.back for fact in back)]).state() == counted(make, facts).state()
+
+
+@pytest.mark.parametrize("make", COUNTERS)
+@LAWS
+@given(facts=LISTS, more=LISTS)
+def test_two_that_counted_apart_add_up(
+    make: Callable[[], Counter], facts: list[Fact], more: list[Fact]
+) -> None:
+    one, other = counted(make, facts).state(), counted(make, more).state()
+    both = {
+        key: tuple(map(sum, zip(one.get(key, (0, 0)), other.get(key, (0, 0)), strict=True)))
+        for key in one.keys() | other.keys()
+    }
+    assert counted(make, [*facts, *more]).state() == both
+
+
+@pytest.mark.parametrize("make", COUNTERS)
+@LAWS
+@given(facts=LISTS, more=LISTS)
+def test_whoever_starts_again_from_what_was_kept_goes_on_as_if_nothing_had_been(
+    make: Callable[[], Counter], facts: list[Fact], more: list[Fact]
+) -> None:
+    again = counted(make, facts).again()
+    for fact in more:
+        again.add(fact)
+    assert again.state() == counted(make, [*facts, *more]).state()
+
+
+@pytest.mark.parametrize("make", COUNTERS)
+@LAWS
+@given(facts=LISTS)
+def test_counts_are_those_of_plain_dictionaries(make: Callable[[], Counter], facts: list[Fact]) -> None:
+    assert counted(make, facts).state() == counted(Plain, facts).state()
+
+
+# policies: what they make of counts is a function of the counts
+
+
+def a_paper_scorer() -> PaperScorer:
+    scorer = PaperScorer(LearnSettings(t=0.5), lessons("combined"), drift=0.0)
+    for predicate in PREDICATES:
+        scorer.add_predicate(predicate)
+    return scorer
+
+
+def a_learned_scorer() -> LearnedScorer:
+    scorer = LearnedScorer()
+    for predicate in PREDICATES:
+        scorer.add_predicate(predicate)
+    return scorer
+
+
+def weighed_by_paper(scorer: PaperScorer) -> Weighed:
+    return {
+        (TOKEN + name, predicate): log
+        for predicate in PREDICATES
+        for name, log in scorer.weights(predicate).tokens.logs.items()
+    }
+
+
+def weighed_by_learned(scorer: LearnedScorer) -> Weighed:
+    found: Weighed = {}
+    for predicate in PREDICATES:
+        knowledge = scorer.known(predicate).knowledge
+        # To 0.5 and back: all words are weighed at the rate of now.
+        knowledge.words.rebase(0.5)
+        knowledge.words.rebase(knowledge.rate)
+        vocabulary = knowledge.words.vocabulary
+        for name in "ab":
+            found[PAGE_WORD + name, predicate] = knowledge.words.sum(vocabulary.numbers([name]))
+            found[URL_WORD + name, predicate] = knowledge.url_words.weight(name)
+    return {key: weight for key, weight in found.items() if weight}
+
+
+def logs_of(counts: Counts) -> Weighed:
+    """Return what the paper's policies make of counts, one by one."""
+    found = {
+        (name, predicate): significant_log(pages, hits, Base(*counts.get(BASE, predicate)), 0.5)
+        for name, predicate, pages, hits in counts.items()
+        if name.startswith(TOKEN)
+    }
+    return {key: log for key, log in found.items() if log}
+
+
+def lifts_of(counts: Counts) -> Weighed:
+    """Return what the learned policy makes of counts, one by one."""
+    found = {
+        (name, predicate): log_lift(pages, hits, base_rate(*counts.get(BASE, predicate)))
+        for name, predicate, pages, hits in counts.items()
+        if name[:2] in (PAGE_WORD, URL_WORD)
+    }
+    return {key: max(-MOST, min(MOST, lift)) for key, lift in found.items() if lift}
+
+
+class Policy(NamedTuple):
+    scorer: Callable[[], Scorer]
+    weighed: Callable[..., Weighed]
+    plain: Callable[[Counts], Weighed]
+
+
+POLICIES = [
+    Policy(a_paper_scorer, weighed_by_paper, logs_of),
+    Policy(a_learned_scorer, weighed_by_learned, lifts_of),
+]
+
+
+def weights(policy: Policy, facts: Iterable[Fact], limit: int = 1_000) -> Weighed:
+    scorer = policy.scorer()
+    ledger = FrontierLedger(limit, scorer)
+    for number, fact in enumerate(facts):
+        ledger.count(SOURCE, [OwnCount(0, (number, 0), fact.change)])
+    return policy.weighed(scorer)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@LAWS
+@given(facts=LISTS, back=LISTS, order=st.randoms(use_true_random=False))
+def test_what_a_policy_makes_of_counts_is_what_the_formula_makes_of_each(
+    policy: Policy, facts: list[Fact], back: list[Fact], order: Random
+) -> None:
+    counts = Counts()
+    for fact in facts:
+        counts.add(*fact)
+    other = [*facts, *back]
+    order.shuffle(other)
+    assert weights(policy, [*other, *(fact.back for fact in back)]) == pytest.approx(
+        policy.plain(counts), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@LAWS
+@given(facts=LISTS, more=LISTS)
+def test_what_is_forgotten_weighs_nothing_and_what_takes_its_slot_its_own(
+    policy: Policy, facts: list[Fact], more: list[Fact]
+) -> None:
+    scorer = policy.scorer()
+    ledger = FrontierLedger(2, scorer)
+    for number, fact in enumerate([*facts, *more]):
+        ledger.count(SOURCE, [OwnCount(0, (number, 0), fact.change)])
+    left = Counts()
+    for name, predicate, pages, hits in scorer.ledger.items():
+        left.add([name], {predicate: True}, hits)
+        left.add([name], {predicate: False}, pages - hits)
+    assert policy.weighed(scorer) == pytest.approx(policy.plain(left), abs=1e-12)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@LAWS
+@given(facts=LISTS)
+def test_a_policy_that_starts_with_the_counts_weighs_them_as_one_that_saw_them_come(
+    policy: Policy, facts: list[Fact]
+) -> None:
+    heard = counted(Heard, facts)
+    scorer = policy.scorer()
+    cells = heard.scorer.ledger.take(slots := heard.scorer.ledger.slots_of(heard.scorer.ledger))  # type: ignore[attr-defined]
+    scorer.ledger.put(scorer.ledger.slots_of(map(str, cells.names)), cells)
+    scorer.learn(np.arange(len(slots)))
+    assert policy.weighed(scorer) == pytest.approx(weights(policy, facts), abs=1e-12)

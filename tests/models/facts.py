@@ -1,0 +1,42 @@
+"""Verdicts counted under features, for tests of whatever counts them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from models.interest.features import BASE
+from models.ledger import INT32, Change
+from models.verdict import Verdict
+
+LAWS = settings(derandomize=True, deadline=None, max_examples=100)
+PREDICATES = ("p", "q")
+NAMES = (BASE, "p:a", "p:b", "x:a", "t:a", "l:p:1")
+
+
+class Fact(NamedTuple):
+    """A verdict counted ``times`` over under each of ``features``."""
+
+    features: tuple[str, ...]
+    verdict: Verdict
+    times: int = 1
+
+    @property
+    def change(self) -> Change:
+        """What a ledger is told of it."""
+        return Change(self.features, self.verdict, np.full(len(self.features), self.times, INT32))
+
+    @property
+    def back(self) -> "Fact":
+        """What takes it back."""
+        return self._replace(times=-self.times)
+
+
+FACTS = st.builds(
+    Fact,
+    st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=4).map(tuple),
+    st.dictionaries(st.sampled_from(PREDICATES), st.booleans(), min_size=1),
+    st.integers(1, 3),
+)
+LISTS = st.lists(FACTS, max_size=12)
