@@ -183,6 +183,8 @@ class Engine:
         """Wait until what was fetched has been counted everywhere."""
         await self.stop_feeding()
         while not self.stopped.is_set() and not await self.caught_up():
+            for inbox in self.inboxes:
+                await inbox.flush()  # nothing more will gather
             await asyncio.sleep(WAIT_SECONDS)
 
 

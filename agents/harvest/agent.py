@@ -33,6 +33,8 @@ from streams.transport.log import LogReader
 PREDICATE_PREFIX = b"p"
 SEEN_PREFIX = b"s"
 
+#: Seconds in which outcomes gather into a group: what they come to is told once a second at most.
+GROUP_SECONDS = 0.1
 #: Of an offset, fewer.
 MOST_DIGITS = 19
 
@@ -81,7 +83,7 @@ class HarvestAgent(Handler[HarvestTableRow]):
         self._metrics = HarvestMetrics(runtime, self._owned)
         self.matches: list[tuple[str, str, str]] = []
         self.inbox: Stateful[HarvestTableRow] = Stateful(
-            runtime, OUTCOMES, "harvest", HarvestTableRow, read_outcome, self
+            runtime, OUTCOMES, "harvest", HarvestTableRow, read_outcome, self, GROUP_SECONDS
         )
         self.stream = HarvestStream(runtime, reader, self.inbox, committed_parts)
 
