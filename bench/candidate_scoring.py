@@ -35,8 +35,8 @@ def a_page(table: LinkTable, vocabulary: Vocabulary, rng: random.Random) -> Link
     links = [((f"w{rng.randrange(WORDS)}",), tuple(rng.sample(words, 16))) for _ in range(LINKS)]
     satisfies = np.array([rng.random() < 0.3], float)
     page = table.add(range(LINKS), vocabulary.linking(words, links), satisfies)
-    for position in range(0, LINKS, 2):
-        table.judged(page, position, np.array([[1.0, rng.random() < 0.3]]))
+    judged = range(0, LINKS, 2)
+    table.judged(page, judged, np.array([[(1.0, rng.random() < 0.3) for _ in judged]]))
     return page
 
 
@@ -45,11 +45,11 @@ def candidates(table: LinkTable, vocabulary: Vocabulary, rng: random.Random) -> 
     pages = [a_page(table, vocabulary, rng) for _ in range(PAGES)]
     found = []
     for _ in range(max(BATCHES)):
-        links = [page.places[rng.randrange(LINKS)] for page in rng.sample(pages, IN_LINKS)]
+        links = [page.first + rng.randrange(LINKS) for page in rng.sample(pages, IN_LINKS)]
         words = (f"w{rng.randrange(WORDS)}", f"w{rng.randrange(WORDS)}")
         crowd = Crowd(5, tuple(f"u{rng.randrange(1000)}" for _ in range(5)), 3.0, 1.0, 4, 1)
         places = ("example.org", "www.example.org")
-        found.append(Candidate(words, vocabulary.numbers(words), places, links, [(9, 3)], [crowd]))
+        found.append(Candidate(vocabulary.numbers(words), places, links, [(9, 3)], [crowd]))
     return found
 
 

@@ -15,6 +15,8 @@ from models.verdict import Verdict
 #: Linking pages whose links are kept in memory, and bytes that these take for all predicates. Where there are
 #: more all are dropped, and taken from the rows again.
 CACHED_PAGES, CACHED_BYTES = 5_000, 200_000_000
+#: Verdicts on a page's link targets that are told at once: each is held against all links of the page.
+TOLD = 200
 
 
 class _Linking:
@@ -53,9 +55,10 @@ class InLinks:
         for target, parents in targets:
             links = []
             for name in parents[:IN_LINKS]:
-                if name not in known:
-                    known[name] = self._brought_up(shard, name).places
-                links.append(known[name][target])
+                places = known.get(name)
+                if places is None:
+                    places = known[name] = self._brought_up(shard, name).places
+                links.append(places[target])
             found.append(links)
         return found
 
@@ -87,11 +90,14 @@ class InLinks:
             linking.told.clear()
             self.table.forget_judged(linking.page)
             self.table.set_verdict(linking.page, self._satisfied(row.verdict))
-        for verdict, position in children.judged.values():
-            if position not in linking.told:
-                linking.told.add(position)
-                cells = [(name in verdict, verdict.get(name, False)) for name in self._predicates]
-                self.table.judged(linking.page, position, np.array(cells, float))
+        fresh = [found for found in children.judged.values() if found[1] not in linking.told]
+        for begin in range(0, len(fresh), TOLD):
+            some = fresh[begin : begin + TOLD]
+            positions = [position for _, position in some]
+            linking.told.update(positions)
+            names = self._predicates
+            cells = [[(name in verdict, verdict.get(name, False)) for verdict, _ in some] for name in names]
+            self.table.judged(linking.page, positions, np.array(cells, float))
 
     def _satisfied(self, verdict: Verdict) -> Vector:
         return np.array([verdict.get(name, False) for name in self._predicates], float)

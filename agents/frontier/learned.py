@@ -40,11 +40,10 @@ _NO_LINKS = [0, 0]
 
 
 class _Address(NamedTuple):
-    """A URL's identifier, its words, the same as places in the tables of words, and its prefixes."""
+    """A URL's identifier, its words as places in the tables of words, and its prefixes."""
 
     page: bytes
-    words: tuple[str, ...]
-    numbers: list[int]
+    words: list[int]
     prefixes: tuple[str, ...]
 
 
@@ -190,7 +189,6 @@ class LearnedScorer:
         candidates = [
             Candidate(
                 address.words,
-                address.numbers,
                 address.prefixes,
                 places,
                 [row.links.get(name, _NO_LINKS) for name in names],
@@ -223,10 +221,8 @@ class LearnedScorer:
         if found is None:
             if len(self._addresses) >= CACHED_ADDRESSES:
                 self._addresses.clear()
-            words = url_words(url)
-            found = self._addresses[url] = _Address(
-                identifier(url), words, self._vocabulary.numbers(words), prefixes(url)
-            )
+            words = self._vocabulary.numbers(url_words(url))
+            found = self._addresses[url] = _Address(identifier(url), words, prefixes(url))
         return found
 
 

@@ -1,7 +1,7 @@
 """The learned policy in memory, for one predicate."""
 
 from collections.abc import Iterable
-from itertools import chain
+from itertools import chain, count
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +41,7 @@ class _InLink(NamedTuple):
 
     rank: int
     source: LinkingPage
+    place: int
     position: int
     words: LinkWords
 
@@ -64,14 +65,12 @@ class _Known:
         "satisfies",
         "sense",
         "url",
-        "words",
     )
 
     def __init__(self, url: str, vocabulary: Vocabulary) -> None:
         self.url = url
         self.id = identifier(url)
-        self.words = url_words(url)
-        self.numbers = vocabulary.numbers(self.words)
+        self.numbers = vocabulary.numbers(url_words(url))
         self.prefixes = prefixes(url)
         self.links: list[_InLink] = []
         self.parents = self.positive = 0
@@ -183,7 +182,7 @@ class LearnedCrawler:
             self._rank.sweep()
         touched: dict[_Known, None] = {}
         for link in known.links:
-            self._links.judged(link.source, link.position, np.array([[1.0, holds]]))
+            self._links.judged(link.source, [link.position], np.array([[[1.0, holds]]]))
             for position, target in self._targets[link.source]:
                 if abs(position - link.position) <= NEAR:
                     touched[target] = None
@@ -214,13 +213,13 @@ class LearnedCrawler:
         numbered = self._vocabulary.linking(page.words, words)
         linking = self._links.add([link.position for link in links], numbered, np.array([float(holds)]))
         targets = self._targets[linking] = []
-        for link, found in zip(links, words, strict=True):
+        for place, link, found in zip(count(linking.first), links, words, strict=False):
             target = self._page(link.url)
             targets.append((link.position, target))
             before = _lessons(target) if target.satisfies is not None else frozenset()
             target.parents += 1
             target.positive += holds
-            target.links.append(_InLink(rank(source.id, target.id), linking, link.position, found))
+            target.links.append(_InLink(rank(source.id, target.id), linking, place, link.position, found))
             target.sense = None
             if len(target.links) > IN_LINKS:
                 target.links.remove(max(target.links, key=lambda entry: entry.rank))
@@ -228,7 +227,7 @@ class LearnedCrawler:
                 touched[target] = None
             else:
                 self._correct(target, before, holds)
-                self._links.judged(linking, link.position, np.array([[1.0, target.satisfies]]))
+                self._links.judged(linking, [link.position], np.array([[[1.0, target.satisfies]]]))
 
     def _correct(self, target: _Known, before: frozenset[str], source: bool) -> None:
         """Count what an in-link that was found late changes for a page that is judged already."""
@@ -284,9 +283,9 @@ class LearnedCrawler:
             known.near,
             known.near_hits,
         )
-        links = [link.source.places[link.position] for link in known.links]
+        links = [link.place for link in known.links]
         parents = [(known.parents, known.positive)]
-        return Candidate(known.words, known.numbers, known.prefixes, links, parents, [crowd])
+        return Candidate(known.numbers, known.prefixes, links, parents, [crowd])
 
 
 def _lessons(known: _Known) -> frozenset[str]:

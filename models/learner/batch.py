@@ -12,6 +12,7 @@ from models.learner.inputs import INPUTS, MOST
 from models.learner.knowledge import Knowledge
 from models.learner.linking import HITS, NO_LINK, NOT, PAGES, SATISFIES, SUMMED, LinkTable, Places
 from models.learner.shrinkage import PRIOR_PAGES, log_lifts
+from models.learner.words import URL
 
 #: Places of inputs, in the order of `models.learner.inputs.INPUTS`.
 _URL_WORDS, _URL_PAGE_WORDS, _USERS = 8, 9, 10
@@ -61,15 +62,15 @@ def _joined(groups: Sequence[Sequence[int]]) -> tuple[Places, Places, Vector]:
 
 def _of_url(found: Vector, knowledge: Sequence[Knowledge], candidates: Sequence[Candidate]) -> None:
     # A candidate without words weighs that of place 0, nothing times.
-    numbers, starts, scale = _joined([candidate.url_numbers or (0,) for candidate in candidates])
-    scale *= [bool(candidate.url_numbers) for candidate in candidates]
+    places, starts, scale = _joined([candidate.url_words or (0,) for candidate in candidates])
+    scale *= [bool(candidate.url_words) for candidate in candidates]
+    distinct: dict[tuple[str, ...], int] = {}  # many candidates share a directory
+    prefixes = [distinct.setdefault(candidate.prefixes, len(distinct)) for candidate in candidates]
     for inputs, known in zip(found, knowledge, strict=True):
-        inputs[:, _URL_WORDS] = [known.url_words.sum(candidate.url_words) for candidate in candidates]
-        inputs[:, _URL_PAGE_WORDS] = np.add.reduceat(known.words.weights.take(numbers), starts)
-        prefixes = {candidate.prefixes: 0.0 for candidate in candidates}  # many share a directory
-        for each in prefixes:
-            prefixes[each] = known.prefix(each)
-        inputs[:, _PREFIX] = [prefixes[candidate.prefixes] for candidate in candidates]
+        weights = known.words.weights
+        inputs[:, _URL_WORDS] = np.add.reduceat(weights.take(places + URL), starts)
+        inputs[:, _URL_PAGE_WORDS] = np.add.reduceat(weights.take(places), starts)
+        inputs[:, _PREFIX] = np.array([known.prefix(each) for each in distinct]).take(prefixes)
     found[:, :, _URL_WORDS : _URL_PAGE_WORDS + 1] *= scale[:, None]
 
 

@@ -23,14 +23,13 @@ class Crowd(NamedTuple):
 class Candidate(NamedTuple):
     """All that the inputs of a candidate are made of, for each of some predicates.
 
-    ``url_words`` are the words of its URL, ``url_numbers`` the same as places in the tables of words. ``links``
-    are the in-links kept, as places in a `models.learner.linking.LinkTable`. ``parents`` are for each predicate
+    ``url_words`` are the words of its URL as places in the tables of words, as words of pages. ``links`` are
+    the in-links kept, as places in a `models.learner.linking.LinkTable`. ``parents`` are for each predicate
     the judged in-linking pages there are in all, and those of them that satisfy it; ``crowds`` what users did
     as each predicate sees it, empty where the log does not know the candidate.
     """
 
-    url_words: Sequence[str]
-    url_numbers: Sequence[int]
+    url_words: Sequence[int]
     prefixes: tuple[str, ...]
     links: Sequence[int]
     parents: Sequence[Sequence[int]]

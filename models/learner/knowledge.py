@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from models.interest.features import BASE, PATTERN, PREFIX, URL_WORD, USER, link
+from models.interest.features import BASE, PATTERN, PREFIX, USER, link
 from models.learner.lifts import Lifts, with_earlier
 from models.learner.shrinkage import base_rate, log_lift
 from models.learner.words import WORDS, Numbers, Vocabulary, WordLifts
@@ -22,7 +22,7 @@ class Knowledge:
     """What the counts of one predicate say: ``pages`` were judged, ``hits`` of them satisfy it.
 
     The counts are those of the vocabulary's ledger; who changes them says so by `learn`. Of words (of judged
-    pages under the page's own verdict, of anchors and around links under that of the link's target), words,
+    pages under the page's own verdict, of anchors and around links under that of the link's target, of URLs),
     prefixes and patterns of URLs, and users there are lifts; and those of links by the verdict on their source.
     """
 
@@ -30,14 +30,12 @@ class Knowledge:
         self._predicate = predicate
         self._ledger = ledger = vocabulary.ledger
         self.words = WordLifts(vocabulary, predicate)
-        self.url_words = Lifts(ledger, predicate, URL_WORD)
         self.prefixes = Lifts(ledger, predicate, PREFIX)
         self.users = Lifts(ledger, predicate, USER)
         self.patterns = Lifts(ledger, predicate, PATTERN)
         self._earlier_links: dict[bool, tuple[float, float]] = {True: (0, 0), False: (0, 0)}
         self._earlier = 0.0
         self._lifts = {
-            URL_WORD: self.url_words,
             PREFIX: self.prefixes,
             USER: self.users,
             PATTERN: self.patterns,
@@ -45,7 +43,6 @@ class Knowledge:
         self._sources = {link(predicate, holds): holds for holds in (True, False)}
         for word in topic:
             self.words.start(word, TOPIC_PAGES)
-            self.url_words.start(word, TOPIC_PAGES)
         self.learn(np.zeros(0, np.intp))
 
     # counts

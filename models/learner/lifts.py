@@ -33,22 +33,16 @@ class Lifts:
     2.104
     """
 
-    __slots__ = ("_earlier", "_kind", "_ledger", "_predicate", "_rate", "_ratio", "_started", "_weights")
+    __slots__ = ("_earlier", "_kind", "_ledger", "_predicate", "_rate", "_ratio", "_weights")
 
     def __init__(self, ledger: Ledger, predicate: str, kind: str) -> None:
         self._ledger = ledger
         self._predicate = predicate
         self._kind = kind
-        self._started: dict[str, float] = {}
         self._earlier: dict[str, Cell] = {}
         self._rate = 0.1
         self._ratio = 0.0
         self._weights: dict[str, float] = {}
-
-    def start(self, name: str, hits: float) -> None:
-        """Take a feature to have ``hits`` pages behind it, all of them hits, beside what is counted."""
-        self._started[name] = hits
-        self.renew()
 
     def inherit(self, name: str, pages: float, hits: float) -> None:
         """Set what an earlier crawl counted of a feature; it counts beside what is counted now."""
@@ -74,9 +68,7 @@ class Lifts:
 
     def cell(self, name: str) -> Cell | None:
         """Return a feature's counts, with what was inherited at the base rate of now; None without any."""
-        pages, hits = self._ledger.get(self._kind + name, self._predicate)
-        started = self._started.get(name, 0)
-        counted = (pages + started, hits + started)
+        counted = self._ledger.get(self._kind + name, self._predicate)
         earlier = self._earlier.get(name) if self._ratio else None
         if earlier is not None:
             return with_earlier(counted if counted[0] > 0 else (0, 0), *earlier, self._ratio)

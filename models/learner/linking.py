@@ -1,19 +1,23 @@
 """The links of fetched pages in arrays: what each is worth to its target, as several predicates see it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from models.learner.combiner import Vector
 from models.learner.knowledge import Knowledge
-from models.learner.words import LinkingWords
+from models.learner.words import LinkingWords, joined
 
 Places = npt.NDArray[np.intp]
+T = TypeVar("T", bound=np.generic)
 
 #: Link positions within which siblings are near.
 NEAR = 4
-_STEPS = tuple((step, 1 / abs(step)) for step in range(-NEAR, NEAR + 1) if step)
+#: What a link target counts for another one, by the difference of their positions.
+_NEARNESS = np.array((0.0, *(1 / step for step in range(1, NEAR + 1)), 0.0))
 
 #: The columns of a link for a predicate, the first eight in the order of the inputs that are summed over links:
 #: whether its page satisfies the predicate; the hits among its page's judged link targets, all and near ones by
@@ -34,59 +38,82 @@ _LEAST = 1024
 NO_LINK = 0
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class LinkingPage:
-    """A fetched page: its links lie one after the other from place ``first`` on.
+    """A fetched page: its links lie one after the other from place ``first`` on; ``positions`` are theirs."""
 
-    ``places`` are those of its links by their positions, ``words`` the words of the page and its links.
-    """
-
-    __slots__ = ("first", "places", "words")
-
-    def __init__(self, first: int, positions: Iterable[int], words: LinkingWords) -> None:
-        self.first = first
-        self.places = {position: place for place, position in enumerate(positions, first)}
-        self.words = words
+    first: int
+    positions: Places
 
     @property
     def all(self) -> slice:
         """The places of all its links."""
-        return slice(self.first, self.first + len(self.places))
+        return slice(self.first, self.first + len(self.positions))
 
 
 class LinkTable:
     """Links of fetched pages, for as many ``predicates``; a link is a place.
 
-    Word sums are taken when they are asked for and `models.learner.knowledge.STALE` of the pages are new.
+    Words of links and of their pages are weighed when they are asked for and a part of the judged pages is new,
+    `models.learner.knowledge.STALE`.
     """
 
     def __init__(self, predicates: int) -> None:
         self._cells: Vector = np.zeros((predicates, _LEAST, COLUMNS))
         self._cells[:, NO_LINK, WEIGHED] = np.inf
-        self._page_of: Places = np.zeros(_LEAST, np.intp)
-        self._pages: list[LinkingPage] = []
         self._end = NO_LINK + 1
-
-    @property
-    def pages(self) -> int:
-        """Pages that are in it."""
-        return len(self._pages)
+        self._page_of: Places = np.zeros(_LEAST, np.intp)
+        # Of pages the mean weight of their words, and the pages that had been judged when it was taken.
+        self._means: Vector = np.zeros((predicates, _LEAST, 2))
+        self._pages = 0
+        # Words lie in groups (`LinkingWords`): by page the first one, by link the first of its own.
+        self._page_group: Places = np.zeros(_LEAST, np.intp)
+        self._group: Places = np.zeros(_LEAST, np.intp)
+        self._starts: Places = np.zeros(_LEAST, np.intp)
+        self._sizes: Places = np.zeros(_LEAST, np.intp)
+        self._groups = 0
+        self._words: npt.NDArray[np.int32] = np.zeros(_LEAST, np.int32)
+        self._said = 0
 
     @property
     def bytes(self) -> int:
-        """Bytes that the links take, without their words."""
-        return self._cells.nbytes
+        """Bytes that links and their words take, about."""
+        return self._cells.nbytes + self._words.nbytes + self._starts.nbytes + self._sizes.nbytes
 
     def add(self, positions: Sequence[int], words: LinkingWords, satisfies: Vector) -> LinkingPage:
         """Take in a page and the distinct positions of its links; ``satisfies``: 1 or 0 a predicate."""
-        page = LinkingPage(self._end, positions, words)
+        page = LinkingPage(self._end, np.array(positions, np.intp))
         self._end += len(positions)
-        if self._end > len(self._page_of):
-            self._grow()
-        self._page_of[page.all] = len(self._pages)
-        self._pages.append(page)
+        if self._end > len(self._group):
+            self._cells = _longer(self._cells, self._end)
+            self._page_of, self._group = (_longer(each, self._end) for each in (self._page_of, self._group))
+        self._page_of[page.all] = self._pages
+        self._group[page.all] = self._groups + 1 + 4 * np.arange(len(positions))
+        self._add_page()
+        self._add_words(words)
         self._cells[:, page.all, WEIGHED] = -1.0
         self.set_verdict(page, satisfies)
         return page
+
+    def _add_page(self) -> None:
+        self._pages += 1
+        if self._pages > len(self._page_group):
+            self._means = _longer(self._means, self._pages)
+            self._page_group = _longer(self._page_group, self._pages)
+        self._page_group[self._pages - 1] = self._groups
+        self._means[:, self._pages - 1] = 0.0, -1.0
+
+    def _add_words(self, words: LinkingWords) -> None:
+        groups, said = self._groups, self._said
+        self._groups += len(words.sizes)
+        self._said += len(words.places)
+        if self._groups > len(self._sizes):
+            self._starts, self._sizes = (_longer(each, self._groups) for each in (self._starts, self._sizes))
+        if self._said > len(self._words):
+            self._words = _longer(self._words, self._said)
+        self._sizes[groups : self._groups] = words.sizes
+        self._starts[groups : self._groups] = said + np.cumsum(words.sizes) - words.sizes
+        self._words[said : self._said] = words.places
 
     def set_verdict(self, page: LinkingPage, satisfies: Vector) -> None:
         """Say of which predicates a page holds, where a verdict came later."""
@@ -97,35 +124,50 @@ class LinkTable:
         """Forget the verdicts on a page's link targets: they are told anew."""
         self._cells[:, page.all, HITS] = self._cells[:, page.all, PAGES] = 0.0
 
-    def judged(self, page: LinkingPage, position: int, verdict: Vector) -> None:
-        """Take in a verdict on the link target at a position: of each predicate 1 or 0 pages, 1 or 0 hits."""
-        self._cells[:, page.all, _ALL] += verdict[:, None, :]
-        places = page.places
-        near = [(places[position + step], worth) for step, worth in _STEPS if position + step in places]
-        if near:
-            found, worths = zip(*near, strict=True)
-            self._cells[:, found, _NEAR] += np.array(worths)[:, None] * verdict[:, None, :]
+    def judged(self, page: LinkingPage, positions: Sequence[int], verdicts: Vector) -> None:
+        """Take in verdicts on the link targets at some positions.
+
+        ``verdicts``: 1 or 0 pages, 1 or 0 hits, shape (predicates, positions, 2).
+        """
+        steps = np.abs(page.positions[:, None] - np.array(positions))
+        nearness = _NEARNESS.take(np.minimum(steps, NEAR + 1))
+        self._cells[:, page.all, _ALL] += verdicts.sum(axis=1)[:, None, :]
+        self._cells[:, page.all, _NEAR] += np.matmul(nearness, verdicts)
 
     def take(self, places: Places, knowledge: Sequence[Knowledge]) -> Vector:
         """Return the columns of some links for the predicates known, shape (predicates, links, 12)."""
         found = self._cells.take(places, axis=1)
-        fresh = np.array([known.fresh for known in knowledge])
-        stale = (found[:, :, WEIGHED] < fresh[:, None]).any(axis=0)
+        fresh = np.array([[known.fresh] for known in knowledge])
+        stale = (found[:, :, WEIGHED] < fresh).any(axis=0)
         if not stale.any():
             return found
-        for number in set(self._page_of.take(places[stale]).tolist()):
-            self._weigh(self._pages[number], knowledge)
+        pages, page_of = np.unique(self._page_of.take(places[stale]), return_inverse=True)
+        behind = pages[(self._means[:, pages, 1] < fresh).any(axis=0)]
+        self._weigh(places[stale], behind, knowledge)
+        self._cells[:, places[stale], PAGE_WORDS] = self._means[:, pages, 0].take(page_of, axis=1)
         return self._cells.take(places, axis=1)
 
-    def _weigh(self, page: LinkingPage, knowledge: Sequence[Knowledge]) -> None:
-        for cells, known in zip(self._cells, knowledge, strict=True):
-            links = cells[page.all]
-            of_page, of_links = page.words.weigh(known.words.weights)
-            links[:, LINK_WORDS] = of_links
-            links[:, PAGE_WORDS] = of_page
-            links[:, WEIGHED] = known.pages
+    def _weigh(self, links: Places, pages: Places, knowledge: Sequence[Knowledge]) -> None:
+        """Sum the words of some links, over the root of their number, and take the mean of some pages'."""
+        of_links = (self._group.take(links)[:, None] + np.arange(4)).ravel()
+        groups = np.concatenate((self._page_group.take(pages), of_links))
+        sizes = self._sizes.take(groups)
+        words = self._words.take(joined(self._starts.take(groups), sizes))
+        starts = np.cumsum(sizes) - sizes
+        scale = np.maximum(sizes, 1).astype(float)
+        scale[len(pages) :] **= 0.5
+        for cells, means, known in zip(self._cells, self._means, knowledge, strict=True):
+            # One weight more, so that an empty last group has one to start at; an empty one weighs nothing.
+            weights = np.append(known.words.weights.take(words), 0.0)
+            sums = np.where(sizes > 0, np.add.reduceat(weights, starts) / scale, 0.0)
+            means[pages, 0], means[pages, 1] = sums[: len(pages)], known.pages
+            cells[links, LINK_WORDS] = sums[len(pages) :].reshape(-1, 4)
+            cells[links, WEIGHED] = known.pages
 
-    def _grow(self) -> None:
-        more = max(self._end, 2 * len(self._page_of)) - len(self._page_of)
-        self._cells = np.concatenate((self._cells, np.zeros((len(self._cells), more, COLUMNS))), axis=1)
-        self._page_of = np.concatenate((self._page_of, np.zeros(more, np.intp)))
+
+def _longer(array: npt.NDArray[T], least: int) -> npt.NDArray[T]:
+    """Return an array with more room along its second axis, or its only one: twice, or ``least``."""
+    axis = min(1, array.ndim - 1)
+    shape = list(array.shape)
+    shape[axis] = max(least, 2 * shape[axis]) - shape[axis]
+    return np.concatenate((array, np.zeros(shape, array.dtype)), axis=axis)

@@ -1,16 +1,15 @@
-"""What words weigh, in arrays: words of pages, of anchors and around links, many at a time."""
+"""What words weigh, in arrays: words of pages, of anchors, around links and of URLs, many at a time."""
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, chain
-from math import sqrt
-from typing import TypeVar
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from models.interest.features import ANCHOR as ANCHOR_WORD
 from models.interest.features import CONTEXT as CONTEXT_WORD
-from models.interest.features import PAGE_WORD
+from models.interest.features import PAGE_WORD, URL_WORD
 from models.learner.lifts import MOST
 from models.learner.shrinkage import PRIOR_PAGES
 from models.ledger import Ledger
@@ -19,11 +18,11 @@ Numbers = npt.NDArray[np.intp]
 Weights = npt.NDArray[np.float64]
 Array = TypeVar("Array", Numbers, Weights)
 
-#: The kinds of words, in the order of their places in the arrays: a word's own number times three, plus kind.
-KINDS = 3
-PAGE, ANCHOR, CONTEXT = range(KINDS)
+#: The kinds of words, in the order of their places in the arrays: a word's own number times four, plus kind.
+KINDS = 4
+PAGE, ANCHOR, CONTEXT, URL = range(KINDS)
 #: Features of words, and their kinds.
-WORDS = {PAGE_WORD: PAGE, ANCHOR_WORD: ANCHOR, CONTEXT_WORD: CONTEXT}
+WORDS = {PAGE_WORD: PAGE, ANCHOR_WORD: ANCHOR, CONTEXT_WORD: CONTEXT, URL_WORD: URL}
 #: Relative move of the base rate, or of its complement, after which all weights are taken anew.
 DRIFT = 0.02
 
@@ -33,25 +32,23 @@ _NONE, _UNSEEN = -1, -2
 _LEAST = 1024
 
 
-class LinkingWords:
-    """The words of a page and of its links, numbered: all their weights are summed in one go."""
+class LinkingWords(NamedTuple):
+    """The words of a page and of its links: places of words, group by group.
 
-    __slots__ = ("_numbers", "_scale", "_starts")
+    The first group are the page's words. Each link has four: anchor words as anchors, the same as page words,
+    words around the link as such, the same as page words. ``sizes`` are those of the groups.
+    """
 
-    def __init__(self, numbers: Numbers, starts: Numbers, scale: Weights) -> None:
-        self._numbers = numbers
-        self._starts = starts
-        self._scale = scale
+    places: Numbers
+    sizes: Numbers
 
-    def weigh(self, weights: Weights) -> tuple[float, Weights]:
-        """Return the mean weight of the page's words, and for each link a row of four sums.
 
-        Each sum is over the root of the number of words: anchor words as anchors, the same as page words,
-        words around the link as such, the same as page words.
-        """
-        # An empty group takes in the number after it, and its scale of 0 drops it.
-        sums = np.add.reduceat(weights.take(self._numbers), self._starts) * self._scale
-        return sums[0], sums[1:-1].reshape(-1, 4)
+class _Known(dict[str, int]):
+    """The numbers of words: one not met before has the next."""
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = len(self)
+        return number
 
 
 class Vocabulary:
@@ -63,7 +60,7 @@ class Vocabulary:
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self._known: dict[str, int] = {}
+        self._known = _Known()
         self._slots: Numbers = np.full(KINDS * _LEAST, _NONE)
         self._places: Numbers = np.full(_LEAST, _UNSEEN)
 
@@ -78,14 +75,7 @@ class Vocabulary:
 
     def numbers(self, words: Iterable[str], kind: int = PAGE) -> list[int]:
         """Return the places of words of a kind, new ones for words not met before."""
-        known = self._known
-        found = []
-        for word in words:
-            number = known.get(word)
-            if number is None:
-                number = known[word] = len(known)
-            found.append(number * KINDS + kind)
-        return found
+        return [number * KINDS + kind for number in map(self._known.__getitem__, words)]
 
     def places_of(self, words: Iterable[str], kind: int) -> Numbers:
         """Return the places of words of a kind as an array."""
@@ -133,26 +123,31 @@ class Vocabulary:
         self, words: Sequence[str], links: Iterable[tuple[Sequence[str], Sequence[str]]]
     ) -> LinkingWords:
         """Number the distinct words of a page, and those in and around each of its links."""
-        groups = [self.numbers(words)]
-        scale = [1 / max(1, len(words))]
-        for anchor, context in links:
-            groups += [
-                self.numbers(anchor, ANCHOR),
-                self.numbers(anchor),
-                self.numbers(context, CONTEXT),
-                self.numbers(context),
-            ]
-            scale += [_root(anchor)] * 2 + [_root(context)] * 2
-        # A closing group of one number, so that an empty last one has a number to start at.
-        groups.append([0])
-        starts = list(accumulate(map(len, groups[:-1]), initial=0))
-        kept = [part if group else 0.0 for group, part in zip(groups, [*scale, 0.0], strict=True)]
-        numbers = np.array(list(chain.from_iterable(groups)), np.intp)
-        return LinkingWords(numbers, np.array(starts, np.intp), np.array(kept))
+        once = [words, *chain.from_iterable(links)]
+        numbers = np.fromiter(map(self._known.__getitem__, chain.from_iterable(once)), np.int32) * KINDS
+        sizes = np.fromiter(map(len, once), np.intp)
+        # The page's once, those of a link twice in a row: as what they are, and as words of pages.
+        groups = np.repeat(np.arange(len(once)), [1, *(len(once) - 1) * (2,)])
+        starts = (np.cumsum(sizes) - sizes)[groups]
+        kinds = np.array([PAGE, *(len(once) // 2) * (ANCHOR, PAGE, CONTEXT, PAGE)], np.int32)
+        twice = sizes[groups]
+        places = numbers[joined(starts, twice)] + np.repeat(kinds, twice)
+        return LinkingWords(places.astype(np.int32, copy=False), twice)
+
+
+def joined(starts: Numbers, sizes: Numbers) -> Numbers:
+    """Return the numbers from each of ``starts`` on, as many as ``sizes`` says, one range after the other.
+
+    >>> joined(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(sizes)
+    found: Numbers = np.repeat(starts - ends + sizes, sizes) + np.arange(ends[-1])
+    return found
 
 
 class WordLifts:
-    """The shrunk log ratios of a predicate's words of three kinds, each within +-3, in an array by place.
+    """The shrunk log ratios of a predicate's words of all kinds, each within +-3, in an array by place.
 
     A word's weight is L(c, n; 2) of its counts in the vocabulary's ledger, at the base rate. It is taken when
     the counts change, as `take` is told, and all are taken anew when the base rate has moved by more than 2 %
@@ -252,7 +247,3 @@ def _longer(array: Array, size: int, fill: float) -> Array:
     if size <= len(array):
         return array
     return np.concatenate((array, np.full(2 * size - len(array), fill, array.dtype)))
-
-
-def _root(words: Sequence[str]) -> float:
-    return 1 / sqrt(len(words)) if words else 0.0

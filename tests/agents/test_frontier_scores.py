@@ -87,10 +87,9 @@ class Facts:
         """Return the inputs of a page that is not judged, as one predicate's candidate."""
         sources = self._sources(url)
         verdicts = [page.verdict[predicate] for page in sources.values() if predicate in page.verdict]
-        words, table = url_words(url), LinkTable(1)
+        table = LinkTable(1)
         candidate = Candidate(
-            words,
-            self._vocabulary.numbers(words),
+            self._vocabulary.numbers(url_words(url)),
             prefixes(url),
             [self._in_link(table, page, url, predicate) for page in self._kept(url)],
             [(len(verdicts), sum(verdicts))],
@@ -124,9 +123,9 @@ class Facts:
         for link in links:
             target = self._pages.get(link.url)
             if target is not None and target is not page and predicate in target.verdict:
-                table.judged(linking, link.position, np.array([[1.0, target.verdict[predicate]]]))
+                table.judged(linking, [link.position], np.array([[[1.0, target.verdict[predicate]]]]))
         (place,) = (link.position for link in links if link.url == url)
-        return linking.places[place]
+        return linking.first + place
 
     def _crowd(self, url: str, predicate: str) -> Crowd:
         if url not in self._trace.accesses:

@@ -28,6 +28,7 @@ from models.interest.features import BASE, PAGE_WORD, TOKEN, URL_WORD
 from models.interest.ratio import Base, significant_log
 from models.learner.lifts import MOST
 from models.learner.shrinkage import base_rate, log_lift
+from models.learner.words import WORDS
 from models.ledger import Cells, Ledger
 from models.lessons import lessons
 from streams.inbox import Codec, Shard
@@ -289,8 +290,9 @@ def weighed_by_learned(scorer: LearnedScorer) -> Weighed:
         knowledge.words.rebase(knowledge.rate)
         vocabulary = knowledge.words.vocabulary
         for name in "ab":
-            found[PAGE_WORD + name, predicate] = knowledge.words.sum(vocabulary.numbers([name]))
-            found[URL_WORD + name, predicate] = knowledge.url_words.weight(name)
+            for feature in (PAGE_WORD, URL_WORD):
+                places = vocabulary.numbers([name], WORDS[feature])
+                found[feature + name, predicate] = knowledge.words.sum(places)
     return {key: weight for key, weight in found.items() if weight}
 
 

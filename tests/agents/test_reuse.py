@@ -252,9 +252,9 @@ def test_a_frontier_scores_by_what_was_inherited_beside_what_is_counted() -> Non
     scorer = LearnedScorer()
     scorer.add_predicate("ski")
     knowledge = scorer.known("ski").knowledge
-    candidate = Candidate(("ski",), [0], (), (), [(0, 0)])
 
     def weight() -> float:
+        candidate = Candidate(knowledge.words.vocabulary.numbers(["ski"]), (), (), [(0, 0)])
         inputs = inputs_of([knowledge], LinkTable(1), [candidate])
         return float(inputs[0, 0, NAMES.index("URL words as URL words")])
 

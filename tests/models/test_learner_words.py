@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.interest.features import ANCHOR, BASE, CONTEXT, PAGE_WORD, PREFIX, URL_WORD, USER, link
+from models.learner import words
 from models.learner.batch import inputs_of
 from models.learner.candidate import Candidate, Crowd
 from models.learner.inputs import NAMES
@@ -29,7 +30,7 @@ CELLS = st.integers(0, 30).flatmap(lambda pages: st.tuples(st.just(pages), st.in
 RATES = st.floats(0.01, 0.9)
 
 #: What names of words begin with, by their kinds.
-KIND_NAMES = (PAGE_WORD, ANCHOR, CONTEXT)
+KIND_NAMES = (PAGE_WORD, ANCHOR, CONTEXT, URL_WORD)
 
 
 def lift(pages: float, hits: float, rate: float, prior: float = 2.0) -> float:
@@ -101,62 +102,38 @@ def test_words_weigh_the_clipped_lift_of_every_count_wherever_it_lies(
 @PLAIN
 @given(
     counts=st.lists(st.dictionaries(st.sampled_from(WORDS), CELLS), max_size=3),
-    started=st.dictionaries(st.sampled_from(WORDS), st.integers(1, 4), max_size=2),
     asked=st.lists(st.sampled_from(WORDS)),
     rates=st.lists(RATES, min_size=1, max_size=2),
 )
 def test_the_sum_is_that_of_the_clipped_lifts_of_the_names_that_were_counted(
-    counts: list[dict[str, Cell]], started: dict[str, int], asked: list[str], rates: list[float]
+    counts: list[dict[str, Cell]], asked: list[str], rates: list[float]
 ) -> None:
     ledger = Ledger()
-    lifts = Lifts(ledger, "p", URL_WORD)
-    for name, given_hits in started.items():
-        lifts.start(name, given_hits)
+    lifts = Lifts(ledger, "p", USER)
     known: dict[str, Cell] = {}
     for rate in rates:
         lifts.rebase(rate)
         for cells in counts:
             known |= cells
-            put(ledger, {URL_WORD + name: cell for name, cell in cells.items()})
+            put(ledger, {USER + name: cell for name, cell in cells.items()})
             lifts.renew()
-            weights = {}
-            for name in {*known, *started}:
-                pages, hits = known.get(name, (0, 0))
-                start = started.get(name, 0)
-                weights[name] = word_lift((pages + start, hits + start), rate)
-            expected = sum(weights.get(name, 0) for name in asked)
+            expected = sum(word_lift(known.get(name, (0, 0)), rate) for name in asked)
             assert lifts.sum(asked) == pytest.approx(expected, abs=NEARLY)
 
 
 @PLAIN
-@given(
-    page=SOME_WORDS,
-    links=st.lists(st.tuples(SOME_WORDS, SOME_WORDS), max_size=4),
-    counts=st.dictionaries(st.tuples(st.integers(0, KINDS - 1), st.sampled_from(WORDS)), CELLS),
-    rate=RATES,
-)
-def test_the_words_of_a_page_and_its_links_are_summed_group_by_group(
-    page: list[str],
-    links: list[tuple[list[str], list[str]]],
-    counts: dict[tuple[int, str], Cell],
-    rate: float,
+@given(page=SOME_WORDS, links=st.lists(st.tuples(SOME_WORDS, SOME_WORDS), max_size=4))
+def test_the_words_of_a_page_and_its_links_are_numbered_group_by_group(
+    page: list[str], links: list[tuple[list[str], list[str]]]
 ) -> None:
     vocabulary = Vocabulary(Ledger())
-    lifts = WordLifts(vocabulary, "p")
-    lifts.rebase(rate)
-    rate = rate if abs(rate - 0.1) > DRIFT * 0.1 else 0.1
-    linking = vocabulary.linking(page, links)
-    put_words(lifts, counts)
-
-    def total(kind: int, words: Sequence[str]) -> float:
-        return sum(word_lift(counts.get((kind, word), (0, 0)), rate) for word in words)
-
-    expected = [total(0, page) / max(1, len(page))]
+    found = vocabulary.linking(page, links)
+    expected = [vocabulary.numbers(page, words.PAGE)]
     for inside, around in links:
-        for words, kind in ((inside, 1), (inside, 0), (around, 2), (around, 0)):
-            expected.append(total(kind, words) / math.sqrt(max(1, len(words))))
-    of_page, of_links = linking.weigh(lifts.weights)
-    assert [of_page, *of_links.ravel()] == pytest.approx(expected, abs=NEARLY)
+        expected += [vocabulary.numbers(inside, kind) for kind in (words.ANCHOR, words.PAGE)]
+        expected += [vocabulary.numbers(around, kind) for kind in (words.CONTEXT, words.PAGE)]
+    ends = np.cumsum(found.sizes)[:-1]
+    assert [group.tolist() for group in np.split(found.places, ends)] == expected
 
 
 # inputs
@@ -280,10 +257,10 @@ class PlainPage(NamedTuple):
         words = vocabulary.linking(self.words, self.links)
         return table.add(range(len(self.links)), words, np.array(self.verdict, float))
 
-    def tell(self, table: LinkTable, page: LinkingPage, places: Sequence[int]) -> None:
-        for place in places:
-            cells = [(holds is not None, bool(holds)) for holds in self.judged[place]]
-            table.judged(page, place, np.array(cells, float))
+    def tell(self, table: LinkTable, page: LinkingPage, places: list[int]) -> None:
+        if places:
+            told = [[(holds is not None, bool(holds)) for holds in self.judged[place]] for place in places]
+            table.judged(page, places, np.array(told, float).transpose(1, 0, 2))
 
 
 class PlainCandidate(NamedTuple):
@@ -296,14 +273,14 @@ class PlainCandidate(NamedTuple):
     crowds: list[Crowd]
 
     def as_told(self, vocabulary: Vocabulary, pages: list[LinkingPage]) -> Candidate:
-        links = [pages[page].places[position] for page, position in self.links.items()]
+        links = [pages[page].first + position for page, position in self.links.items()]
         numbers = vocabulary.numbers(self.url_words)
         crowds = () if self.crowds == [Crowd()] * PREDICATES else self.crowds
-        return Candidate(self.url_words, numbers, PREFIXES[: self.depth], links, self.parents, crowds)
+        return Candidate(numbers, PREFIXES[: self.depth], links, self.parents, crowds)
 
 
 PREDICATES, PAGES, POSITIONS = 2, 3, 6
-PAGE = st.builds(
+A_PAGE = st.builds(
     PlainPage,
     SOME_WORDS,
     st.lists(st.tuples(SOME_WORDS, SOME_WORDS), min_size=POSITIONS, max_size=POSITIONS),
@@ -357,7 +334,7 @@ LEARNT = st.builds(
 @PLAIN
 @given(
     learnt=st.lists(LEARNT, min_size=PREDICATES, max_size=PREDICATES),
-    pages=st.lists(PAGE, min_size=PAGES, max_size=PAGES),
+    pages=st.lists(A_PAGE, min_size=PAGES, max_size=PAGES),
     candidates=st.lists(CANDIDATE, min_size=1, max_size=4),
     late=st.integers(0, 3),
 )
@@ -398,13 +375,13 @@ def test_verdicts_that_grew_are_told_anew() -> None:
     knowledge = Knowledge("p", vocabulary)
     teach(knowledge, {link("p", True): (5, 5), BASE: (100, 10)})
     page = table.add([0, 1], vocabulary.linking([], [((), ())] * 2), np.zeros(1))
-    candidate = Candidate((), (), (), [page.places[0]], [(1, 0)])
-    table.judged(page, 1, np.array([[1.0, 0.0]]))
+    candidate = Candidate((), (), [page.first], [(1, 0)])
+    table.judged(page, [1], np.array([[[1.0, 0.0]]]))
     before = inputs_of([knowledge], table, [candidate])[0, 0, :3].tolist()
     assert before == pytest.approx([0, lift(1, 0, 0.1), lift(1, 0, 0.1, 1.0)])
     table.set_verdict(page, np.ones(1))
     table.forget_judged(page)
-    table.judged(page, 1, np.array([[1.0, 1.0]]))
+    table.judged(page, [1], np.array([[[1.0, 1.0]]]))
     after = inputs_of([knowledge], table, [candidate])[0, 0, :3].tolist()
     assert after == pytest.approx([lift(5, 5, 0.1), lift(1, 1, 0.1), lift(1, 1, 0.1, 1.0)])
 
@@ -415,9 +392,8 @@ def test_a_table_grows_beyond_the_room_that_it_has_at_first() -> None:
     teach(knowledge, {ANCHOR + "ski": (8, 8), BASE: (100, 10)})
     words = vocabulary.linking([], [(["ski"], ())] * 700)
     pages = [table.add(range(700), words, np.zeros(1)) for _ in range(4)]
-    assert table.pages == 4
     assert table.bytes >= 2_800 * 12 * 8
-    told = [Candidate((), (), (), [page.places[699]], [(1, 0)]) for page in pages]
+    told = [Candidate((), (), [page.first + 699], [(1, 0)]) for page in pages]
     anchors = inputs_of([knowledge], table, told)[0, :, NAMES.index("anchor words as anchors")]
     assert anchors.tolist() == pytest.approx([lift(8, 8, 0.1)] * 4)
 
@@ -440,11 +416,10 @@ def test_inputs_worked_by_hand() -> None:
     table = LinkTable(1)
     linking = vocabulary.linking(["ski", "x", "y", "z"], [(["alps"], ["the", "ski"])])
     page = table.add([2], linking, np.ones(1))
-    table.judged(page, 1, np.array([[1.0, 1.0]]))
-    table.judged(page, 4, np.array([[1.0, 0.0]]))
+    table.judged(page, [1, 4], np.array([[[1.0, 1.0], [1.0, 0.0]]]))
     crowd = Crowd(accesses=1, visitors=("u",), covisits=1.0, covisit_hits=1.0, near=3, near_hits=0)
     numbers = vocabulary.numbers(["ski"])
-    candidate = Candidate(["ski"], numbers, ("example.org",), [page.places[2]], [(1, 1)], [crowd])
+    candidate = Candidate(numbers, ("example.org",), [page.first], [(1, 1)], [crowd])
     inputs = dict(zip(NAMES, inputs_of([knowledge], table, [candidate])[0, 0].tolist(), strict=True))
     expected = {
         "parent verdict": math.log(6.2),  # (6 + .2) / (8 + 2) / .1
@@ -473,7 +448,7 @@ def test_inputs_worked_by_hand() -> None:
 
 def test_a_candidate_that_nothing_is_known_of_has_no_input_but_what_is_missing() -> None:
     knowledge = Knowledge("p", Vocabulary(Ledger()))
-    inputs = inputs_of([knowledge], LinkTable(1), [Candidate((), (), (), (), [(0, 0)])])[0, 0].tolist()
+    inputs = inputs_of([knowledge], LinkTable(1), [Candidate((), (), (), [(0, 0)])])[0, 0].tolist()
     assert {name: value for name, value in zip(NAMES, inputs, strict=True) if value} == {
         "no in-link": 1.0,
         "not in the log": 1.0,
@@ -486,7 +461,7 @@ def test_the_words_of_a_linking_page_are_weighed_anew_after_a_few_pages() -> Non
     knowledge = Knowledge("p", vocabulary)
     teach(knowledge, {BASE: (1000, 100)})
     linking = table.add([0], vocabulary.linking(["ski"], [((), ())]), np.ones(1))
-    candidate = Candidate((), (), (), [linking.places[0]], [(1, 1)])
+    candidate = Candidate((), (), [linking.first], [(1, 1)])
 
     def page() -> float:
         return float(inputs_of([knowledge], table, [candidate])[0, 0, NAMES.index("parent page")])

@@ -87,7 +87,7 @@ def test_a_feature_that_no_page_of_this_crawl_has_keeps_its_lift_at_another_base
     features = {PAGE_WORD + "ski": (80, 40), URL_WORD + "ski": (80, 40), PREFIX + "a.test": (80, 40)}
     state = Learned("p", "", 995, 99.5, features)
     teach(knowledge, {BASE: (95, 2)})
-    candidate = Candidate(("ski",), [0], ("a.test",), (), [(0, 0)])
+    candidate = Candidate(knowledge.words.vocabulary.numbers(["ski"]), ("a.test",), (), [(0, 0)])
     assert inputs(knowledge, candidate) == pytest.approx(
         inputs(Knowledge("p", Vocabulary(Ledger())), candidate)
     )
@@ -102,7 +102,7 @@ def test_a_feature_that_no_page_of_this_crawl_has_keeps_its_lift_at_another_base
 
 def test_inherited_counts_wait_for_their_base_and_go_with_it() -> None:
     knowledge = Knowledge("p", Vocabulary(Ledger()))
-    candidate = Candidate(("ski",), [0], (), (), [(0, 0)], [Crowd(1, ("ann",))])
+    candidate = Candidate(knowledge.words.vocabulary.numbers(["ski"]), (), (), [(0, 0)], [Crowd(1, ("ann",))])
     before = inputs(knowledge, candidate)
     knowledge.inherit([(URL_WORD + "ski", 8, 8), (USER + "ann", 8, 8), (link("p", True), 8, 8)])
     assert inputs(knowledge, candidate) == before
