@@ -1,11 +1,10 @@
 """The paper's policies for a virtual crawl: linkage, collaborative, and both combined (Aggarwal 2004)."""
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from typing import Literal
 
-from models.counts import Counts
 from models.evaluate.crawler import Choice, Task
 from models.evaluate.linked import Linked
 from models.evaluate.queue import LazyQueue
@@ -91,8 +90,7 @@ class PaperCrawler:
 
     def export_state(self) -> Learned:
         """Return what was learned, what the crawl started with included (section 4.1)."""
-        counts = chain.from_iterable(part.counts(NAME) for part in self._parts)
-        return learned(NAME, "", chain(counts, [(BASE, self._base.pages, self._base.hits)]))
+        return learned(NAME, "", self.counts())
 
     def add_seed(self, url: str) -> None:
         """Make a URL a candidate that is chosen before all others; seeds go in their order."""
@@ -136,14 +134,11 @@ class PaperCrawler:
             total += part.log(url)
         return round(total, DIGITS)
 
-    def counts(self, predicate: str) -> Counts:
-        """Return all that was learned, as counts under the name ``predicate``."""
-        counts = Counts()
-        found = chain.from_iterable(part.counts(predicate) for part in self._parts)
-        for feature, pages, hits in chain([(BASE, self._base.pages, self._base.hits)], found):
-            counts.add([feature], {predicate: True}, hits)
-            counts.add([feature], {predicate: False}, pages - hits)
-        return counts
+    def counts(self) -> Iterator[tuple[str, int, int]]:
+        """Yield (feature, pages, hits) of all that was learned, what the crawl started with included."""
+        for part in self._parts:
+            yield from part.counts(NAME)
+        yield BASE, self._base.pages, self._base.hits
 
     def _leave(self, url: str) -> None:
         self._left.add(url)

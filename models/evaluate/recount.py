@@ -5,13 +5,13 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from models.counts import Counts
 from models.crowd.locality import region
 from models.crowd.signature import signers
 from models.crowd.trace import Trace
 from models.interest.contribution import link_features
 from models.interest.features import BASE
 from models.interest.parents import kept
+from models.ledger import Ledger
 from models.lessons import LinkFrom, lessons
 from models.page import Link
 from models.url import identifier
@@ -68,7 +68,7 @@ def recount(
     trace: Trace | None,
     parents: int,
     linking: Iterable[JudgedPage] = (),
-) -> Counts:
+) -> Ledger:
     """Return all that ``policy`` counts over ``pages``, the first of each URL; their order is of no account.
 
     ``trace`` is the log, None where there is none. ``parents`` bounds the in-linking pages that count for a
@@ -80,20 +80,24 @@ def recount(
         judged.setdefault(page.url, page)
     found, log = lessons(policy), trace or Trace(())
     inlinks = _in_links(judged, [*judged.values(), *linking])
-    counts = Counts()
+    counts = Ledger()
     for url, page in judged.items():
         if page.silent:
-            counts.add({BASE}, page.verdict)
+            _count(counts, frozenset({BASE}), page.verdict)
             continue
         sources = inlinks[url]
         nearest = [sources[name].found for name in kept(sources, identifier(url), parents)]
-        counts.add(found.own(url, page.words, page.subject, page.pattern), page.verdict)
-        counts.add(found.of_links(nearest), page.verdict)
-        counts.add(found.of_crowd(*crowd_of(url, judged, log)), page.verdict)
+        _count(counts, found.own(url, page.words, page.subject, page.pattern), page.verdict)
+        _count(counts, found.of_links(nearest), page.verdict)
+        _count(counts, found.of_crowd(*crowd_of(url, judged, log)), page.verdict)
         if found.counts_links:
             for source, _ in sources.values():
-                counts.add(link_features(source.verdict), page.verdict)
+                _count(counts, link_features(source.verdict), page.verdict)
     return counts
+
+
+def _count(counts: Ledger, features: frozenset[str], verdict: Verdict) -> None:
+    counts.add(counts.slots_of(features), verdict, 1)
 
 
 def links_of(page: JudgedPage) -> dict[str, InLink]:

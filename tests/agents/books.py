@@ -6,7 +6,6 @@ from typing import Any
 from agents.frontier.book import Book
 from agents.frontier.keys import page_key, parent_key
 from agents.frontier.rows import FrontierShard, PageRow, ParentRow
-from models.counts import Counts
 from models.page import Link
 from models.url import identifier
 from models.verdict import Verdict
@@ -20,6 +19,7 @@ from streams.settings import FrontierSettings, NewsSettings, Policy
 from streams.topics import EVIDENCE
 from tests.agents.cells import add
 from tests.agents.shards import emitted
+from tests.reference.counts import Counts
 
 YES: Verdict = {"p": True}
 NO: Verdict = {"p": False}

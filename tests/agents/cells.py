@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from agents.frontier.scorer import Scorer
-from models.counts import Counts
 from models.ledger import INT32, Cells, Change
 from models.verdict import Verdict
 from streams.records import Count
 from tests.models.teaching import put
+from tests.reference.counts import Counts
 
 
 def a_cells(counts: Mapping[str, Mapping[str, tuple[int, int]]]) -> Cells:

@@ -10,7 +10,6 @@ from agents.browse.agent import BrowseAgent, UserRow
 from agents.frontier.book import Book
 from agents.frontier.keys import PAGE_PREFIX
 from agents.frontier.rows import FrontierRow, FrontierShard, PageRow
-from models.counts import Counts
 from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage
 from models.page import Link
@@ -22,6 +21,7 @@ from streams.settings import Settings
 from streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, partition_of
 from tests.agents.cells import add
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
+from tests.reference.counts import Counts
 
 EVIDENCE_PARTITIONS = 2
 #: When every page was judged.

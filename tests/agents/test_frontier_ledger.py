@@ -16,7 +16,6 @@ from agents.learn.rounds import BLOCK
 from agents.learn.rows import LearnRow
 from agents.learn.store import FeatureStore, LearnShard
 from agents.learn.telling import Telling
-from models.counts import Counts
 from models.interest.features import BASE, word
 from models.interest.ratio import Base, significant_log
 from models.ledger import Ledger, Slots
@@ -27,6 +26,7 @@ from streams.settings import LearnSettings
 from streams.topics import EVIDENCE
 from tests.agents.cells import a_change, a_count, add, cells_of, counts_of
 from tests.agents.shards import Disk, disk, write
+from tests.reference.counts import Counts
 
 WORKERS = 3
 FACTS = counts_of(["", "w:a", "w:b", "t:a", "l:p:1"], st.sampled_from([1, 1, 2, -1]), least=1)

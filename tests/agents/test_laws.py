@@ -22,7 +22,6 @@ from agents.learn.rows import LearnRow
 from agents.learn.store import FeatureStore
 from agents.learn.telling import Telling
 from bench.listening import Memory
-from models.counts import Counts
 from models.evaluate.tally import Tally
 from models.interest.features import BASE, PAGE_WORD, TOKEN, URL_WORD
 from models.interest.ratio import Base, significant_log
@@ -36,6 +35,7 @@ from streams.records import Count, Decoder, Interests
 from streams.settings import LearnSettings
 from streams.topics import SIGHTINGS
 from tests.models.facts import LAWS, LISTS, PREDICATES, Fact
+from tests.reference.counts import Counts
 
 SOURCE = f"{SIGHTINGS.name}/0"
 

@@ -19,7 +19,6 @@ from agents.learn.agent import LearnAgent
 from agents.learn.rounds import BLOCK
 from agents.learn.rows import BLOCK_PREFIX, SEGMENT_PREFIX, CountsRow, LearnRow, ModelRow, model_key
 from agents.learn.store import FeatureStore, LearnShard, learn_totals
-from models.counts import Counts
 from models.interest.features import BASE
 from models.learner.inputs import INPUTS, NAMES, Input
 from models.learner.semantic import inputs_with
@@ -32,6 +31,7 @@ from streams.topics import EVIDENCE, INTERESTS
 from streams.transport.publisher import JournalPublisher
 from tests.agents.cells import a_count, add, cells_of, counts_of, taken_back
 from tests.agents.shards import Disk, a_runtime, disk, put, take_in, write
+from tests.reference.counts import Counts
 
 
 @pytest.fixture

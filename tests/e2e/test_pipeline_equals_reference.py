@@ -19,10 +19,9 @@ from agents.observe.logfile import LogFile
 from agents.observe.observer import Observer
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.audit.audit import audit, cells_of, judged_page
+from agents.operate.audit.audit import audit, judged_page
 from agents.operate.inspect.learned import read_ledger
 from agents.operate.inspect.record import accesses, entries, outcomes
-from models.counts import Counts
 from models.crowd.trace import Step
 from models.interest.features import BASE, split
 from models.ledger import INT32, Ledger, Slots
@@ -30,10 +29,12 @@ from streams.records import Decoder, Interests, Outcome
 from streams.settings import Settings
 from streams.topics import INTERESTS
 from streams.transport.journal import Journal
+from tests.agents.cells import cells_of
 from tests.agents.encoders import write_words
 from tests.agents.shards import put, table
 from tests.patience import PATIENCE
 from tests.reference.counting import Counting
+from tests.reference.counts import Counts
 from tests.shared import shared
 
 WEB = (3, 4, 60, 4)  # seed, sites, pages a site, topics

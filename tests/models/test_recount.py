@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.counts import Counts
 from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage, recount
 from models.interest.features import split
@@ -12,6 +11,7 @@ from models.interest.parents import kept
 from models.page import Link
 from models.url import identifier
 from tests.models.webs import PAGES, STEPS
+from tests.reference.counts import Counts, plain
 
 YES = {"p": True}
 NO = {"p": False}
@@ -19,7 +19,7 @@ A, B, C = (f"http://example.org/{name}" for name in "abc")
 
 
 def linkage(pages: list[JudgedPage], parents: int = 32) -> Counts:
-    return recount(pages, "linkage", None, parents)
+    return plain(recount(pages, "linkage", None, parents))
 
 
 def kinds(counts: Counts) -> set[str]:
@@ -92,7 +92,7 @@ def test_a_page_counts_only_for_the_predicates_that_judged_it() -> None:
 def test_users_signature_words_and_regions_of_a_page_count_under_its_verdict() -> None:
     trace = Trace([Step("ann", A, 1.0), Step("ann", B, 2.0), Step("bob", B, 3.0)])
     pages = [JudgedPage(A, YES, ("snow",)), JudgedPage(B, NO, ("sea",)), JudgedPage(C, NO)]
-    counts = recount(pages, "collaborative", trace, 32)
+    counts = plain(recount(pages, "collaborative", trace, 32))
     assert counts.get("u:ann", "p") == (2, 1)
     assert counts.get("u:bob", "p") == (1, 0)
     assert counts.get("s:snow", "p") == (1, 0)
@@ -103,7 +103,7 @@ def test_users_signature_words_and_regions_of_a_page_count_under_its_verdict() -
 
 def test_pages_that_only_a_referrer_brings_together_do_not_sign_each_other() -> None:
     trace = Trace([Step("ann", A, 1.0, referrer=B)])
-    counts = recount([JudgedPage(A, YES), JudgedPage(B, YES, ("sea",))], "collaborative", trace, 32)
+    counts = plain(recount([JudgedPage(A, YES), JudgedPage(B, YES, ("sea",))], "collaborative", trace, 32))
     assert kinds(counts) == {"base", "user"}
 
 
@@ -114,7 +114,7 @@ def test_the_learned_policy_counts_own_words_and_words_in_and_around_kept_links(
     around = Link(B, ("ski", "area", "ski"), ("the", "alps"))
     other = Link(B, ("later",))
     pages = [JudgedPage(A, NO, ("snow",), (around, other)), JudgedPage(B, YES, ("own",))]
-    counts = recount(pages, "learned", Trace([Step("ann", B, 1.0), Step("ann", A, 2.0)]), 32)
+    counts = plain(recount(pages, "learned", Trace([Step("ann", B, 1.0), Step("ann", A, 2.0)]), 32))
     for feature in ("a:ski", "a:area", "c:the", "c:alps", "p:own", "l:p:0"):
         assert counts.get(feature, "p") == (1, 1), feature
     assert counts.get("p:snow", "p") == (1, 0)
@@ -127,7 +127,7 @@ def test_the_learned_policy_takes_the_words_of_eight_in_links() -> None:
     sources = [f"http://example.org/{number}" for number in range(10)]
     pages = [JudgedPage(url, NO, (), (Link(C, (f"word{url[-1]}",)),)) for url in sources]
     chosen = kept(map(identifier, sources), identifier(C), 8)
-    counts = recount([*pages, JudgedPage(C, YES)], "learned", None, 32)
+    counts = plain(recount([*pages, JudgedPage(C, YES)], "learned", None, 32))
     for url in sources:
         assert counts.get(f"a:word{url[-1]}", "p") == ((1, 1) if identifier(url) in chosen else (0, 0))
 
@@ -150,7 +150,7 @@ def test_a_policy_counts_its_own_kinds_of_features_alone(policy: str, expected: 
     link = Link(B, ("ski",), ("alps",))
     pages = [JudgedPage(f"{A}/skiing", YES, ("snow",), (link,)), JudgedPage(B, YES, ("sea",))]
     trace = Trace([Step("ann", pages[0].url, 1.0), Step("ann", B, 2.0)])
-    assert kinds(recount(pages, policy, trace, 32)) == expected
+    assert kinds(plain(recount(pages, policy, trace, 32))) == expected
 
 
 @settings(derandomize=True, deadline=None)
@@ -165,6 +165,6 @@ def test_the_order_of_pages_is_of_no_account(
     pages: list[JudgedPage], steps: list[Step], policy: str, parents: int, random: Random
 ) -> None:
     trace = Trace(steps, reach=2, others=3)
-    expected = recount(pages, policy, trace, parents)
+    expected = plain(recount(pages, policy, trace, parents))
     random.shuffle(pages)
-    assert recount(pages, policy, trace, parents) == expected
+    assert plain(recount(pages, policy, trace, parents)) == expected

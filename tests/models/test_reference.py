@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.counts import Counts
 from models.crowd.affinity import user_table
 from models.crowd.collaborative import CrowdEvidence, crowd_score
 from models.crowd.trace import Step, Trace
@@ -15,6 +14,7 @@ from models.interest.ratio import Base
 from models.interest.table import RatioTable
 from models.page import Link
 from tests.models.webs import PAGES, STEPS, URLS
+from tests.reference.counts import Counts, plain
 from tests.reference.crawler import Policy, ReferenceCrawler
 
 EXACT = settings(derandomize=True, deadline=None)
@@ -43,7 +43,7 @@ def linked(*urls: str) -> list[Link]:
 def test_counts_equal_the_recount_in_whatever_order_pages_are_judged_and_visited(
     pages: list[JudgedPage], steps: list[Step], policy: Policy, random: Random
 ) -> None:
-    expected = recount(pages, policy, Trace(steps, others=3), 2)
+    expected = plain(recount(pages, policy, Trace(steps, others=3), 2))
     assert shown(policy, pages, steps, random).counts == expected
     random.shuffle(pages)
     assert shown(policy, pages, steps, random).counts == expected
@@ -55,7 +55,7 @@ def test_users_add_the_logs_of_their_three_factors_to_that_of_links(
     pages: list[JudgedPage], steps: list[Step], random: Random
 ) -> None:
     trace, judged = Trace(steps, others=3), {page.url: page for page in pages}
-    counts = recount(pages, "collaborative", trace, 2)
+    counts = plain(recount(pages, "collaborative", trace, 2))
     users, words, base = user_table(2.0, "binomial"), RatioTable(2.0, "binomial"), Base(*counts.get("", "p"))
     cells: dict[str, dict[str, tuple[int, int]]] = {"user": {}, "signature": {}}
     for feature, predicate, *cell in counts.items():
@@ -190,7 +190,7 @@ def test_linkage_finds_more_than_breadth_first_and_chance(web: Web) -> None:
     for policy in policies:
         hits[policy], order, counts = web.crawl(policy, budget=120)
         assert len({page.url for page in order}) == 120
-        assert counts == recount(order, policy, None, parents=32)
+        assert counts == plain(recount(order, policy, None, parents=32))
     assert hits["linkage"] > 2 * hits["breadth-first"]
     assert hits["linkage"] > 2 * hits["random"]
 
@@ -202,4 +202,4 @@ def test_the_same_random_gives_the_same_crawl(web: Web) -> None:
 def test_a_crawl_that_runs_dry_judges_every_reachable_page_once(web: Web) -> None:
     _, order, counts = web.crawl("breadth-first", budget=10_000)
     assert len(order) == len({page.url for page in order})
-    assert counts == recount(order, "breadth-first", None, parents=32)
+    assert counts == plain(recount(order, "breadth-first", None, parents=32))

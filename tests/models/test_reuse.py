@@ -359,7 +359,7 @@ def test_a_paper_crawl_goes_on_from_the_counts_of_the_first(policy: PaperPolicy)
     pages, hits = a_web("one", 1)
     task = Task((), a_log(pages, hits, 1), Random(1))
     second = PaperCrawler(task, policy, state=first.export_state(), weight=1.0)
-    assert second.counts("p") == first.counts("p")
+    assert sorted(second.counts()) == sorted(first.counts())
     assert second.export_state() == first.export_state()
 
 

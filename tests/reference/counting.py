@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from models.counts import Counts
 from models.crowd.together import Pair, arrive
 from models.crowd.trace import Step
 from models.crowd.window import Visit
@@ -14,6 +13,7 @@ from models.interest.parents import kept
 from models.lessons import LinkFrom, lessons
 from models.url import identifier
 from models.verdict import Verdict
+from tests.reference.counts import Counts
 
 
 class GrowingTrace:

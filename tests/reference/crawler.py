@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from random import Random
 from typing import Literal, get_args
 
-from models.counts import Counts
 from models.crowd.collaborative import CrowdEvidence, crowd_score
 from models.crowd.signature import signature
 from models.crowd.trace import Step
@@ -22,6 +21,7 @@ from models.url import tokens
 from models.verdict import Verdict
 from tests.models.teaching import weigh
 from tests.reference.counting import Counting
+from tests.reference.counts import Counts
 
 Policy = Literal["collaborative", "combined", "linkage", "breadth-first", "random"]
 

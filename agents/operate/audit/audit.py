@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 from zlib import crc32
 
@@ -18,12 +19,11 @@ from agents.operate.audit.quarantined import Quarantined, Seen, seen_of
 from agents.operate.audit.report import AuditReport
 from agents.operate.inspect.learned import read_ledger
 from agents.operate.inspect.record import judged_pages, users, ways
-from models.counts import Counts
 from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage, recount
 from models.interest.features import BASE
 from models.learner.semantic import page_subject
-from models.ledger import Change
+from models.ledger import Change, Ledger
 from models.lessons import lessons
 from models.patterns.ways import Ways
 from models.url import host
@@ -90,7 +90,7 @@ def _rows(parts: dict[int, TablePartition], prefix: bytes, row_type: Any) -> Ite
             yield key, decode(raw)
 
 
-def _recounted(seen: Seen, quarantined: Quarantined, settings: Settings) -> Counts:
+def _recounted(seen: Seen, quarantined: Quarantined, settings: Settings) -> Ledger:
     """Return what the crawl's policy counts of the outcomes and accesses."""
     policy = settings.frontier.rule
     linking = {
@@ -99,10 +99,8 @@ def _recounted(seen: Seen, quarantined: Quarantined, settings: Settings) -> Coun
     pages = [linking.pop(url) for url in seen.judged]
     trace = trace_of(quarantined.accesses(), settings) if lessons(policy).counts_crowd else None
     counts = recount(pages, policy, trace, settings.frontier.parents, linking.values())
-    for fact in quarantined.facts(EVIDENCE.name):
-        if isinstance(fact, Count):
-            for feature, times in _times(fact):
-                counts.add([feature], fact.verdict, -times)
+    for change in _uncounted(quarantined):
+        counts.add(counts.slots_of(change.features), change.verdict, -change.times)
     return counts
 
 
@@ -112,19 +110,17 @@ def _uncertain(quarantined: Quarantined) -> Counter[str]:
     No count falls below zero, so that what takes a page back does nothing where it was never counted.
     """
     found: Counter[str] = Counter()
-    for fact in quarantined.facts(EVIDENCE.name):
-        if isinstance(fact, Count):
-            found.update({feature: abs(times) for feature, times in _times(fact)})
+    for change in _uncounted(quarantined):
+        found.update(dict(zip(change.features, abs(change.times).tolist(), strict=True)))
     return found
 
 
-def _times(count: Count) -> Iterator[tuple[str, int]]:
-    """Yield each feature of a count that was quarantined, and how often it was to be counted."""
-    try:
-        change = Change.of_bytes(count.features, count.verdict, count.times)
-    except ValueError:
-        return  # a stranger's, that none would have counted
-    yield from zip(change.features, change.times.tolist(), strict=True)
+def _uncounted(quarantined: Quarantined) -> Iterator[Change]:
+    """Yield the evidence that was quarantined, but for strangers' that none would have counted."""
+    for fact in quarantined.facts(EVIDENCE.name):
+        if isinstance(fact, Count):
+            with suppress(ValueError):
+                yield Change.of_bytes(fact.features, fact.verdict, fact.times)
 
 
 def judged_page(outcome: Outcome, meanings: bool) -> JudgedPage:
@@ -153,7 +149,7 @@ def trace_of(found: Iterable[Access], settings: Settings) -> Trace:
 
 
 def _compare_features(
-    report: AuditReport, counts: Counts, uncertain: Counter[str], parts: dict[int, TablePartition]
+    report: AuditReport, counts: Ledger, uncertain: Counter[str], parts: dict[int, TablePartition]
 ) -> None:
     expected = cells_of(counts)
     report.forgotten = sum(row.forgotten for _, row in _rows(parts, TOTALS_KEY, LearnRow))
@@ -172,7 +168,7 @@ def _compare_features(
     report.judged_twice = max(0, base - report.judged)
 
 
-def cells_of(counts: Counts) -> dict[str, dict[str, tuple[int, int]]]:
+def cells_of(counts: Ledger) -> dict[str, dict[str, tuple[int, int]]]:
     """Return counts as feature to predicate to (pages, hits)."""
     cells: dict[str, dict[str, tuple[int, int]]] = {}
     for feature, predicate, pages, hits in counts.items():

@@ -3,8 +3,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.counts import Counts
 from models.verdict import Verdict
+from tests.reference.counts import Counts
 
 FEATURES = st.lists(st.sampled_from(["", "w:a", "w:b", "t:a", "l:p:1"]), unique=True)
 VERDICTS = st.dictionaries(st.sampled_from(["p", "q"]), st.booleans())

@@ -1,7 +1,8 @@
-"""Counts of features: how many judged pages had one, and how many of those satisfied a predicate."""
+"""Counts of features in dictionaries: the yardstick of `models.ledger`."""
 
 from collections.abc import Iterable, Iterator
 
+from models.ledger import Ledger
 from models.verdict import Verdict
 
 
@@ -74,3 +75,12 @@ class Counts:
 
     def __repr__(self) -> str:
         return f"Counts({len(self._features)} features)"
+
+
+def plain(ledger: Ledger) -> Counts:
+    """Return what a ledger holds."""
+    counts = Counts()
+    for feature, predicate, pages, hits in ledger.items():
+        counts.add([feature], {predicate: True}, hits)
+        counts.add([feature], {predicate: False}, pages - hits)
+    return counts
