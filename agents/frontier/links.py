@@ -15,7 +15,7 @@ from agents.frontier.rows import Anchor, FrontierShard, PageRow, ParentRow
 from models.interest.contribution import link_features
 from models.interest.features import link
 from models.interest.parents import joined
-from models.lessons import Lessons, LinkFrom
+from models.lessons import NOTHING, Lessons, LinkFrom
 from models.page import Link
 from models.url import identifier
 from models.verdict import Verdict, unknown
@@ -117,25 +117,26 @@ class Links:
     ) -> None:
         """Correct what a judged page is counted under, where a linking page came to be kept that counts."""
         most = self._lessons.in_links
-        if row.parents[:most] == before[:most] or row.silent:
+        old, new = before[:most], row.parents[:most]
+        if old == new or row.silent:
             return
-        old, new = self._found(shard, before, page), self._found(shard, row.parents, page)
-        self._evidence.change(verdict, *self._lessons.change_of_links(old, new))
+        found = {name: self._link_from(shard, name, page) for name in dict.fromkeys([*old, *new])}
+        change = self._lessons.change_of_links([found[name] for name in old], [found[name] for name in new])
+        self._evidence.change(verdict, *change)
 
-    def _found(self, shard: FrontierShard, parents: list[bytes], page: bytes) -> list[LinkFrom]:
-        """Return those of a page's kept in-links that count."""
-        found = []
-        for name in parents[: self._lessons.in_links]:
-            parent = parent_of(shard, name)
-            anchor = parent.targets[page]
-            found.append(LinkFrom(parent.words, (anchor.inside, anchor.around)))
-        return found
+    def _link_from(self, shard: FrontierShard, name: bytes, page: bytes) -> LinkFrom:
+        """Return what a page is counted under by a linking page."""
+        parent = parent_of(shard, name)
+        anchor = parent.targets[page]
+        return LinkFrom(parent.words if self._lessons.links else NOTHING, (anchor.inside, anchor.around))
 
     # the verdict on a link target
 
     def features(self, shard: FrontierShard, row: PageRow) -> frozenset[str]:
         """Return what its kept in-links have a judged page counted under."""
-        return self._lessons.of_links(self._found(shard, row.parents, identifier(row.url)))
+        page = identifier(row.url)
+        names = row.parents[: self._lessons.in_links]
+        return self._lessons.of_links([self._link_from(shard, name, page) for name in names])
 
     def judged(self, shard: FrontierShard, row: PageRow, verdict: Verdict) -> None:
         """Count the links to a judged page, and note its verdict with the pages that link to it.
