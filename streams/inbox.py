@@ -26,6 +26,10 @@ from streams.records import Pack, RecordError
 Row = TypeVar("Row")
 
 MARK = b"\x00mark"
+#: Bytes that a decoded row is taken to need beside those it is written as.
+ROW_BYTES = 500
+#: Part of the bound on decoded rows that is kept of those at hand when there are too many.
+KEPT = 0.9
 #: Sources, logs above all, whose origins a shard remembers.
 MOST_SOURCES = 10_000
 
@@ -86,8 +90,8 @@ class Codec(Generic[Row]):
 class Shard(Generic[Row]):
     """The rows of one partition, with what was changed since the last group on top.
 
-    Rows are handed out as objects; whoever changes one says so with `put`. ``cached`` bounds the decoded
-    rows kept between groups.
+    Rows are handed out as objects; whoever changes one says so with `put`. ``cached`` bounds the bytes of the
+    decoded rows that are kept, as they are written.
     """
 
     def __init__(self, partition: int, source: str, store: Store, codec: Codec[Row], cached: int) -> None:
@@ -97,6 +101,8 @@ class Shard(Generic[Row]):
         self._codec = codec
         self._cached = cached
         self._cache: dict[bytes, Row] = {}
+        self._sizes: dict[bytes, int] = {}
+        self._held = 0
         self._dirty: dict[bytes, Row | None] = {}
         self._flying: dict[bytes, bytes | None] = {}
         self._messages: list[Acknowledged] = []
@@ -123,7 +129,8 @@ class Shard(Generic[Row]):
             raw = self._flying[key] if key in self._flying else self.store.get(key)
             if raw is None:
                 return None
-            row = self._cache[key] = self._codec.decode(raw)
+            row = self._codec.decode(raw)
+            self._keep(key, row, len(raw))
         return row
 
     def put(self, key: bytes, row: Row) -> None:
@@ -133,11 +140,28 @@ class Shard(Generic[Row]):
     def delete(self, key: bytes) -> None:
         """Stage a row's removal."""
         self._dirty[key] = None
-        self._cache.pop(key, None)
+        self.let_go(key)
 
     def let_go(self, key: bytes) -> None:
         """Keep a row in memory no longer: nobody asks for it while the shard is open."""
         self._cache.pop(key, None)
+        self._held -= self._sizes.pop(key, 0)
+
+    def _keep(self, key: bytes, row: Row, size: int) -> None:
+        self._cache[key] = row
+        self._held += size + ROW_BYTES - self._sizes.get(key, 0)
+        self._sizes[key] = size + ROW_BYTES
+
+    def let_go_of_excess(self) -> None:
+        """Keep the rows in memory within their bound: those that came first are let go.
+
+        To be called where nobody holds one: rows are changed in place.
+        """
+        if self._held > self._cached:
+            for key in list(self._cache):
+                if self._held <= KEPT * self._cached:
+                    break
+                self.let_go(key)
 
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, Row]]:
         """Yield the rows on disk with ``prefix`` in key order, each as it stands now."""
@@ -209,7 +233,7 @@ class Shard(Generic[Row]):
         rows[MARK] = self._marked = msgspec.msgpack.encode(self.mark)
         for key, row in self._dirty.items():
             if row is not None:
-                self._cache[key] = row
+                self._keep(key, row, len(rows[key] or b""))
         absorbed = self.mark.offset
         group = Group(self.outbox.take(), rows, self._messages, absorbed)
         self._dirty, self._messages, self._bytes, self._flying = {}, [], 0, rows
@@ -222,18 +246,15 @@ class Shard(Generic[Row]):
         Rows are changed in place, so none that is in memory can be trusted: each is read again.
         """
         messages, self._messages, self._bytes = self._messages, [], 0
-        self._dirty, self._cache = {}, {}
+        self._dirty, self._cache, self._sizes, self._held = {}, {}, {}, 0
         self.outbox.clear()
         self.mark = msgspec.msgpack.decode(self._marked, type=Mark)
         return messages
 
     def landed(self) -> None:
-        """Forget the last closed group: RocksDB has it. Keep the cache within its bound."""
+        """Forget the last closed group: RocksDB has it."""
         self._flying = {}
-        excess = len(self._cache) - self._cached
-        if excess > 0:
-            for key in list(self._cache)[:excess]:
-                del self._cache[key]
+        self.let_go_of_excess()
 
 
 def _nothing() -> None:

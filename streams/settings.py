@@ -60,7 +60,11 @@ class StreamSettings(Section):
         description="On Kafka: messages of a topic that may wait before feeding logs, and judging kept pages, "
         "pauses.",
     )
-    cached_rows: Count = Field(20_000, description="Decoded rows that each table partition caches in memory.")
+    cached_bytes: Count = Field(
+        32 * 1024 * 1024,
+        description="Bytes of the rows of a table that are kept decoded, as they are written, and 500 more for "
+        "each. In memory they take about three times as much.",
+    )
     commit_seconds: Positive = Field(0.5, description="Seconds between commits of consumed offsets.")
     deaths: Count = Field(
         3, description="Processes that may die while they have a message in hand, before it is quarantined."

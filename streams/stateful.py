@@ -80,11 +80,11 @@ class Stateful(Generic[Row]):
             if generation == app.consumer_generation_id:
                 self._generation = generation
                 for partition, store in zip(owned, stores, strict=True):
-                    self._open(partition, store)
+                    self._open(partition, store, self._limits.cached_bytes // len(owned))
 
-    def _open(self, partition: int, store: Store) -> Shard[Row]:
+    def _open(self, partition: int, store: Store, cached: int) -> Shard[Row]:
         source = f"{self.topic.name}/{partition}"
-        shard = Shard(partition, source, store, self._codec, self._limits.cached_rows)
+        shard = Shard(partition, source, store, self._codec, cached)
         self.shards[partition] = shard
         self._handler.opened(shard)
         return shard

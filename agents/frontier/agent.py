@@ -225,7 +225,7 @@ class FrontierAgent(Handler[FrontierRow]):
 
     async def finish(self) -> None:
         """Note what the shards held start with the next time."""
-        self.candidates.note_start()
+        self.candidates.note_start(whole=True)
 
     async def _choose(self, now: float) -> float:
         """Choose once; return the seconds after which it is time again, should nothing change before."""

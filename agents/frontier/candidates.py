@@ -3,11 +3,11 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from random import Random
 
 from agents.frontier.fairness import Fairness
-from agents.frontier.keys import LEASED_KEY, PAGE_PREFIX, START_KEY, leased_of, start_of
+from agents.frontier.keys import LEASED_KEY, PAGE_PREFIX, START_KEY, leased_of, start_of, totals_of
 from agents.frontier.news import Fresh
 from agents.frontier.opening import Opening
 from agents.frontier.orders import Flight, Flights
@@ -27,7 +27,7 @@ from streams.settings import FrontierSettings
 
 #: Candidates looked at together at a choice: those of them that are not fresh are scored anew.
 FEW = 10
-#: Candidates that the shards held start with, at most.
+#: Candidates that the shards held start with after a crash, at most.
 STARTED = 10_000
 #: Candidates scored anew to find one of an owner that had less, for each choice at most.
 FAIR_TRIES = 5
@@ -101,15 +101,25 @@ class Candidates:
                 self._wait_for(row, now)
 
     def take_up(self, now: float) -> None:
-        """Take up the next few rows of a shard that was opened: every candidate in it is offered anew."""
+        """Take up the next few rows of a shard that was opened."""
         shard, rows = self.opening.step()
-        found = []
         for row in rows:
             self.fairness.take_up(shard, row)
             self._wait_for(row, now)
-            if row.state == "candidate":
-                found.append(row)
-        self.offer(shard, found, now)
+        self.offer(shard, [row for row in rows if self._takes_up(shard, row, now)], now)
+        shard.let_go_of_excess()
+
+    def _takes_up(self, shard: FrontierShard, row: PageRow, now: float) -> bool:
+        """Tell whether a URL of a shard that was opened is to be offered: full queues have their best already.
+
+        A new one is, and one that waits: nothing was known of either when the best were noted.
+        """
+        if row.state != "candidate" or any(row.url in queue for queue in self.queues.values()):
+            return False
+        if row.not_before > now or (self.fresh is not None and self.fresh.wants(row)):
+            return True
+        start = start_of(shard)
+        return start is None or row.discovered >= start.discovered or self.sweep.has_room(row.url)
 
     def _wait_for(self, row: PageRow, now: float) -> None:
         """Take note of a page that is leased."""
@@ -121,33 +131,36 @@ class Candidates:
         """Whether the next choice has to wait for candidates that were not taken up."""
         return self.opening.blind or (bool(self.opening) and self.settings.rule == "random")
 
-    def note_start(self) -> list[FrontierShard]:
+    def note_start(self, *, whole: bool = False) -> list[FrontierShard]:
         """Note in the shards held what to start them with; return those of which it changed.
 
-        Nothing is noted before all that was noted last is taken up.
+        Nothing is noted before all that was noted last is taken up. ``whole`` queues are noted, not their best.
         """
         if self.opening.starting:
             return []
-        best, vouched = self._best_of_shards(), self.fairness.vouched()
+        best, vouched = self._best_of_shards(whole=whole), self.fairness.vouched()
         changed = []
         for partition, shard in self.shards.items():
-            row = StartRow(best.get(partition, []), vouched)
+            row = StartRow(best.get(partition, []), vouched, totals_of(shard).discovered)
             if row != start_of(shard):
                 shard.put(START_KEY, row)
                 changed.append(shard)
         return changed
 
-    def _best_of_shards(self) -> dict[int, list[bytes]]:
+    def _best_of_shards(self, *, whole: bool) -> dict[int, list[bytes]]:
         """Return the best candidates by partition, best first: each predicate's, and each host's.
 
-        Of one host alone, however good, there would be little to fetch.
+        Of one host alone, however good, there would be little to fetch. Where ``whole``, the others follow, as
+        many as one queue has at most.
         """
         most = max(1, STARTED // max(1, 2 * len(self.queues)))
         lists = [found for queue in self.queues.values() for found in (queue.best(most), queue.heads(most))]
         found: defaultdict[int, list[bytes]] = defaultdict(list)
-        for url in dict.fromkeys(chain.from_iterable(zip_longest(*lists))):
-            if url is not None:
-                found[self.shards.partition(url)].append(identifier(url))
+        best = filter(None, chain.from_iterable(zip_longest(*lists)))
+        rest = chain.from_iterable(self.queues.values()) if whole else ()
+        urls = dict.fromkeys(chain(best, rest))
+        for url in islice(urls, max(STARTED, self.settings.queue)):
+            found[self.shards.partition(url)].append(identifier(url))
         return found
 
     def close(self, shard: FrontierShard) -> None:
@@ -190,6 +203,9 @@ class Candidates:
 
     def offer(self, shard: FrontierShard, rows: Iterable[PageRow], now: float) -> None:
         """Put distinct open URLs in the queues, or where they wait; set those below the threshold aside."""
+        for fresh in self._fresh.values():
+            if len(fresh) > self.settings.queue:
+                fresh.clear()
         found = [row for row in rows if self._may_queue(shard, row, now)]
         for row, priorities in zip(found, self.priorities.of(shard, found, self.queues), strict=True):
             if not self.priorities.keeps(row, highest(priorities.values())):

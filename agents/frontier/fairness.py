@@ -36,7 +36,7 @@ class Fairness:
         self.waits = False
         self._trust = Trust()
         self._vouched: dict[str, float] = {}
-        self._taken_up: set[tuple[bytes, str]] = set()
+        self._taken_up: set[int] = set()
         self._clocks = clocks
         self._worth = worth
 
@@ -61,8 +61,9 @@ class Fairness:
         if row.seed:
             self._trust.seeded(host(row.url), own)
         for parent in row.parents:
-            if len(self._taken_up) < TAKEN_UP and (parent, own) not in self._taken_up:
-                self._taken_up.add((parent, own))
+            link = hash((parent, own))
+            if len(self._taken_up) < TAKEN_UP and link not in self._taken_up:
+                self._taken_up.add(link)
                 self._trust.linked(_owner(parent_of(shard, parent).url), {own})
 
     def settle(self) -> None:

@@ -182,11 +182,13 @@ class StartRow(msgspec.Struct, array_like=True, tag="start"):
     """What who opens the partition starts with, as it was a while ago: nothing depends on how long.
 
     ``best`` are the best candidates by their identifiers, best first: their rows tell whether they are any
-    still. ``vouched`` are the owners of hosts with the largest shares of all trust, and these.
+    still. ``vouched`` are the owners of hosts with the largest shares of all trust, and these. ``discovered``
+    is how many URLs the partition had.
     """
 
     best: list[bytes] = []
     vouched: dict[str, float] = {}
+    discovered: int = 0
 
 
 class HostRow(msgspec.Struct, array_like=True, tag="host"):

@@ -71,15 +71,16 @@ class Sweep:
             for key, row in islice(shard.scan(PAGE_PREFIX, self._cursor), rows):
                 looked_at += 1
                 self._cursor = key
-                if isinstance(row, PageRow) and row.state == "candidate" and self._room(row.url):
+                if isinstance(row, PageRow) and row.state == "candidate" and self.has_room(row.url):
                     found.append(row)
             self._offer(shard, found, now)
+            shard.let_go_of_excess()
         if looked_at < rows:
             self._cursor = None
             del self._unswept[0]
         return looked_at
 
-    def _room(self, url: str) -> bool:
+    def has_room(self, url: str) -> bool:
         """Return whether a candidate is in a queue, or would not push another one out of all of them."""
         return any(
             url in queue or queue.floor is None or len(queue) < self._full for queue in self._queues.values()

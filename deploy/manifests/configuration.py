@@ -20,8 +20,6 @@ GIVEN: dict[str, Any] = {
     "data": DATA,
     "broker": f"kafka://{CLUSTER}-kafka-bootstrap:9093",
     "streams.partitions": PARTITIONS,
-    # A worker may come to hold every partition: docs/operations.md, "Memory".
-    "streams.cached_rows": 5_000,
     # The NetworkPolicy fetch-internet lets out to these alone: an order for another port is refused at once.
     "fetch.ports": [80, 443],
     "kafka.security": "ssl",

@@ -38,7 +38,7 @@ class Disk:
         self._journal = Journal.open(data / "journal")
         self._journal.create_table("rows", 1)
 
-    def shard(self, row_type: Any, topic: Topic, partition: int = 0, cached: int = 1000) -> Shard[Any]:
+    def shard(self, row_type: Any, topic: Topic, partition: int = 0, cached: int = 1_000_000) -> Shard[Any]:
         """Return the partition's shard as the disk has it, changes that were not written left out."""
         self._journal.create_table("rows", partition + 1)
         store = self._journal.table("rows")[partition]

@@ -1,7 +1,7 @@
 """The candidates in memory: what is offered, what waits, what is chosen, and that nothing is lost."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -456,6 +456,51 @@ def test_whatever_a_shard_starts_with_is_harmless(
     assert again.choices() == expected
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_full_queues_have_no_room_for_is_not_scored_again_but_what_is_new(
+    rows: Disk, *, whole: bool
+) -> None:
+    front = Front(rows, queue=100, policy="breadth-first")
+    front.follow("p")
+    front.sight(*map(Seeded, urls(400, hosts=10)))
+    queued = set(front.candidates.queues["p"])
+    front.candidates.note_start(whole=whole)
+    write(front.shards[0])
+    fresh = [f"http://fresh.org/{number}" for number in range(3)]
+    front.sight(*map(Seeded, fresh))
+    again = reopened(front, queue=100, policy="breadth-first")
+    offered: list[str] = []
+    offer = again.candidates.offer
+
+    def noted(shard: FrontierShard, rows: Iterable[PageRow], now: float) -> None:
+        found = list(rows)
+        offered.extend(row.url for row in found)
+        offer(shard, found, now)
+
+    again.candidates.offer = noted  # type: ignore[method-assign]
+    again.take_up()
+    assert len(offered) <= 100 + TAKEN_UP
+    assert {*queued, *fresh} <= set(offered)
+
+
+def test_of_shards_that_were_reopened_all_candidates_are_fetched_in_the_end(rows: Disk) -> None:
+    front = Front(rows, partitions=2, queue=5)
+    front.follow("p", "q")
+    front.sight(*map(Seeded, urls(60, hosts=7)))
+    front.note_start()
+    chosen = [front.choose() for _ in range(3)]
+    for shard in front.shards:
+        write(shard)
+    again = reopened(front, queue=5)
+    again.take_up()
+    for _ in range(60):
+        chosen += again.choices("p")
+        again.sweep()
+        chosen += again.choices("q")
+        again.sweep()
+    assert sorted(filter(None, chosen)) == sorted(urls(60, hosts=7))
+
+
 def test_a_predicate_that_comes_while_pages_are_in_flight_holds_no_host_back(rows: Disk) -> None:
     front = Front(rows, delay=1.0)
     front.follow("p")
@@ -465,6 +510,7 @@ def test_a_predicate_that_comes_while_pages_are_in_flight_holds_no_host_back(row
     front.follow("q")
     front.candidates.open(front.shards[0], 1, NOW)
     front.take_up()
+    front.sweep()
     front.candidates.flights.land(flying, NOW)
     assert front.choose("q", now=NOW + 2.0) is not None
 

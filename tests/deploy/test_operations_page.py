@@ -101,17 +101,16 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     settings = Settings()
     plain = " ".join(TEXT.split())
     assert (settings.frontier.queue, "`frontier.queue`, 100,000 a predicate" in plain) == (100_000, True)
-    assert (settings.streams.cached_rows, "at the default of 20,000, would" in plain) == (20_000, True)
-    assert (GIVEN["streams.cached_rows"], "file therefore says 5,000" in plain) == (5_000, True)
+    assert (settings.streams.cached_bytes, "for each table, 32 MiB" in plain) == (32 * 1024**2, True)
     assert (settings.fetch.connections, "64 is `fetch.connections`" in plain) == (64, True)
     assert (GIVEN["streams.partitions"], "12, as in `prod`" in plain) == (12, True)
 
 
 def test_a_worker_of_frontier_that_holds_everything_fits_its_limit(prod: Rendered) -> None:
-    assert "150 MB + predicates x 30 MB + partitions x (streams.cached_rows x 17 kB + 64 MB)" in TEXT
-    partition = GIVEN["streams.cached_rows"] * 0.017 + 64
-    needed = (150 + 10 * 30 + GIVEN["streams.partitions"] * partition) * MEGABYTE  # with ten predicates
-    assert f"{needed / 1e9:.1f} GB with all the rest and ten predicates" in " ".join(TEXT.split())
+    assert "150 MB + predicates x 30 MB + 4 x streams.cached_bytes + partitions x 64 MB" in TEXT
+    rows = 4 * Settings().streams.cached_bytes
+    needed = (150 + 10 * 30 + GIVEN["streams.partitions"] * 64) * MEGABYTE + rows  # with ten predicates
+    assert f"makes {needed / 1e9:.1f} GB with ten predicates" in " ".join(TEXT.split())
     container = prod.workers()["frontier"]["spec"]["template"]["spec"]["containers"][0]
     assert container["resources"]["limits"]["memory"] == "4Gi"
     assert needed < 0.6 * 4 * 1024**3

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
 
-from streams.inbox import MARK, Codec, Committer, LostShardError, Shard, commit
+from streams.inbox import MARK, ROW_BYTES, Codec, Committer, LostShardError, Shard, commit
 from streams.outbox import PACK_FACTS, Message, Outbox
 from streams.records import Access, AccessPack, Decoder, Pack, encode
 from streams.transport.journal import Journal
@@ -101,7 +101,7 @@ class World:
             for entry in entries:
                 store.write_at(entry.offset, {entry.key or b"": entry.value})
             offset = entries[-1].offset + 1
-        return Shard(0, "inbox/0", store, Codec[int](int), cached=2)
+        return Shard(0, "inbox/0", store, Codec[int](int), cached=2 * ROW_BYTES)
 
     async def run(self, group: int, fuse: Iterator[bool]) -> None:
         shard = self.recover()

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from agents.crawl.connect import EmbeddedLog, open_journal
 from streams.app import create_app
 from streams.handler import Handler
-from streams.inbox import Codec, Shard, commit
+from streams.inbox import ROW_BYTES, Codec, Shard, commit
 from streams.records import Access, AccessPack, Decoder, Pack, encode
 from streams.runtime import Runtime
 from streams.settings import Settings
@@ -86,7 +86,7 @@ class World:
                 journal.create_topic(topic.name, 1, retention=None, compacted=False)
             journal.create_table("users", 1)
             store = journal.table("users")[0]
-            yield journal, Shard(0, f"{ACCESSES.name}/0", store, Codec[int](int), cached=2)
+            yield journal, Shard(0, f"{ACCESSES.name}/0", store, Codec[int](int), cached=2 * ROW_BYTES)
 
     def run(self, journal: Journal, shard: Shard[int], group: int, flush: int = -1) -> None:
         """Append the messages that are missing and absorb all; at message ``flush`` a memtable is full."""

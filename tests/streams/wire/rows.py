@@ -94,7 +94,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
         ChildrenRow(judged={CHILD: (VERDICT, 3)}, revised=2),
         BesideRow(verdict=VERDICT, words=("erste", "zweite"), pages={CHILD: None}),
         LeasedRow(pages=[CHILD]),
-        StartRow(best=[CHILD, PAGE], vouched={"a.test": 0.75}),
+        StartRow(best=[CHILD, PAGE], vouched={"a.test": 0.75}, discovered=17),
         HostRow(judged=12),
         OwnerRow(promises=Promised(promised=7.5, kept=6)),
         DepthRow(
