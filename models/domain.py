@@ -4,11 +4,10 @@ A host name costs nothing, a registered domain (one label below a public suffix,
 network do. Private suffixes count: two users of github.io are two owners.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from pkgutil import get_data
 
-from publicsuffixlist import PublicSuffixList, encode_idn
+from publicsuffixlist import PublicSuffixList
 
 #: Hosts whose domains, and addresses whose networks, are kept in memory.
 CACHED = 100_000
@@ -16,16 +15,10 @@ CACHED = 100_000
 _IPV4_BITS, _IPV6_BITS = 24, 64
 
 
-def _listed() -> PublicSuffixList:
-    """Return the list, what is beyond ASCII in both its spellings; of itself the library encodes every name."""
-    data = get_data("publicsuffixlist", "public_suffix_list.dat")
-    assert data is not None, "the package brings it"
-    lines = data.decode().splitlines()
-    encoded = [encode_idn(name) for name in lines if not name.isascii() and not name.startswith("//")]
-    return PublicSuffixList([*lines, *encoded], accept_encoded_idn=False)
-
-
-_suffixes = _listed()
+@cache
+def _suffixes(encoded: bool) -> PublicSuffixList:
+    """Return the list; where ``encoded``, with the names beyond ASCII as URLs have them, which takes time."""
+    return PublicSuffixList(accept_encoded_idn=encoded)
 
 
 @lru_cache(CACHED)
@@ -43,7 +36,7 @@ def domain(host: str) -> str:
     name = _without_port(host)
     if _address(name) is not None:
         return name
-    return _suffixes.privatesuffix(name) or name
+    return _suffixes("xn--" in name).privatesuffix(name) or name
 
 
 @lru_cache(CACHED)
