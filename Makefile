@@ -95,8 +95,10 @@ $(NGINX)/unpacked.stamp: $(CREATED)
 	fi
 	touch $(CURDIR)/$@
 
+# As installing does with packages: else an environment that keeps no bytecode compiles it at each start.
 bench: setup $(CRAWLERS)/installed.stamp $(NGINX)/unpacked.stamp ## crawl the same pages with Scrapy, Crawlee and Scentline (an hour)
-	@$(BIN)/python -m bench.crawl --python $(CRAWLERS)/bin/python --nginx $(NGINX) $(BENCH)
+	@$(BIN)/python -m compileall -q models streams agents
+	$(BIN)/python -m bench.crawl --python $(CRAWLERS)/bin/python --nginx $(NGINX) $(BENCH)
 
 bench-quick: ## the same with 400 pages, once, and nothing killed (two minutes)
 	@$(MAKE) bench BENCH='--quick $(BENCH)'
@@ -105,7 +107,8 @@ bench-kafka: setup ## what a page costs one worker with every role on a real bro
 	@$(BIN)/python -m bench.on_kafka $(BENCH)
 
 stages: setup ## where the CPU time of a page goes, stage by stage; STAGES='--policy breadth-first --budget 500'
-	@$(BIN)/python -m bench.stages $(STAGES)
+	@$(BIN)/python -m compileall -q models streams agents
+	$(BIN)/python -m bench.stages $(STAGES)
 
 $(PYSPY)/installed.stamp: bench/stages/requirements.txt $(INSTALLED)
 	@$(PIP) --upgrade --target $(PYSPY) -r $<
