@@ -168,14 +168,13 @@ class Ledger:
 
     def slots_of(self, names: Iterable[str]) -> Slots:
         """Return the slots of features, new ones for those that have none."""
-        known = self._slots
-        found = []
-        for name in names:
-            slot = known.get(name)
-            if slot is None:
-                slot = known[name] = self._allot(name)
-            found.append(slot)
-        self._grow(len(self._names))
+        asked = list(names)
+        found = list(map(self._slots.get, asked))
+        if None in found:
+            found = [
+                self._allot(name) if slot is None else slot for name, slot in zip(asked, found, strict=True)
+            ]
+            self._grow(len(self._names))
         return np.array(found, np.intp)
 
     def take(self, slots: Slots) -> Cells:
@@ -236,12 +235,17 @@ class Ledger:
         self._free = [slot for slot, name in enumerate(self._names) if name is None]
 
     def _allot(self, name: str) -> int:
+        slot = self._slots.get(name)  # it may have come twice
+        if slot is not None:
+            return slot
         if self._free:
             slot = self._free.pop()
             self._names[slot] = name
-            return slot
-        self._names.append(name)
-        return len(self._names) - 1
+        else:
+            slot = len(self._names)
+            self._names.append(name)
+        self._slots[name] = slot
+        return slot
 
     def _row(self, predicate: str) -> int:
         row = self._rows.get(predicate)

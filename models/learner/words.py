@@ -69,10 +69,6 @@ class Vocabulary:
         """Places that arrays over all words need."""
         return KINDS * len(self._known)
 
-    def words(self) -> Iterable[str]:
-        """Return the words in the order of their numbers."""
-        return self._known
-
     def numbers(self, words: Iterable[str], kind: int = PAGE) -> list[int]:
         """Return the places of words of a kind, new ones for words not met before."""
         return [number * KINDS + kind for number in map(self._known.__getitem__, words)]
@@ -92,9 +88,10 @@ class Vocabulary:
 
     def counted(self) -> Numbers:
         """Return the places of all words that are counted."""
-        return np.flatnonzero(self._slots >= 0)
+        places = self._places[: self.ledger.size]
+        return places[places >= 0]
 
-    def slots(self, places: "slice | Numbers") -> Numbers:
+    def slots(self, places: Numbers) -> Numbers:
         """Return the slots that words are counted in, below zero where they are not counted."""
         self._slots = _longer(self._slots, self.places, _NONE)
         return self._slots[places]
@@ -175,6 +172,7 @@ class WordLifts:
         self._started: Weights = np.zeros(0)
         self._earlier_pages: Weights = np.zeros(0)
         self._earlier_hits: Weights = np.zeros(0)
+        self._beside: Numbers = np.zeros(0, np.intp)
 
     @property
     def weights(self) -> Weights:
@@ -187,14 +185,14 @@ class WordLifts:
         places = np.concatenate([self.vocabulary.places_of((word,), kind) for kind in range(KINDS)])
         self._started = self._for_all(self._started)
         self._started[places] = hits
-        self.take(places)
+        self._note_beside(places)
 
     def inherit(self, kind: int, words: Iterable[str], pages: Weights, hits: Weights) -> None:
         """Set what an earlier crawl counted of distinct words; it counts beside what is counted now."""
         places = self.vocabulary.places_of(words, kind)
         self._make_room_for_earlier()
         self._earlier_pages[places], self._earlier_hits[places] = pages, hits
-        self.take(places)
+        self._note_beside(places)
 
     def rebase(self, rate: float, earlier: float = 0.0) -> None:
         """Take the weights against another base rate, once it has moved far enough.
@@ -204,7 +202,7 @@ class WordLifts:
         """
         if earlier != self._earlier or abs(rate - self._rate) > DRIFT * min(self._rate, 1 - self._rate):
             self._rate, self._earlier = rate, earlier
-            self.take(np.concatenate((self.vocabulary.counted(), *map(np.flatnonzero, self._beside))))
+            self.take(np.concatenate((self.vocabulary.counted(), self._beside)))
 
     def sum(self, numbers: Iterable[int]) -> float:
         """Return the sum of a few weights, by place."""
@@ -221,18 +219,16 @@ class WordLifts:
             self._started = self._for_all(self._started)
             pages, hits = pages + self._started[places], hits + self._started[places]
         if self._earlier and len(self._earlier_pages):
-            self._earlier_pages, self._earlier_hits = map(
-                self._for_all, (self._earlier_pages, self._earlier_hits)
-            )
+            self._make_room_for_earlier()
             more = self._earlier_pages[places]
             pages = pages + more
             hits = hits + np.minimum(more, self._earlier_hits[places] * (rate / self._earlier))
         lifts = np.log((hits + PRIOR_PAGES * rate) / (pages + PRIOR_PAGES) / rate)
         self.weights[places] = np.minimum(MOST, np.maximum(-MOST, lifts))
 
-    @property
-    def _beside(self) -> tuple[Weights, ...]:
-        return self._started, self._earlier_pages
+    def _note_beside(self, places: Numbers) -> None:
+        self._beside = np.union1d(self._beside, places)
+        self.take(places)
 
     def _make_room_for_earlier(self) -> None:
         self._earlier_pages = self._for_all(self._earlier_pages)
