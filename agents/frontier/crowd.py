@@ -67,39 +67,49 @@ class Crowd:
         self._recount(shard, row, before)
 
     def together(self, shard: FrontierShard, sighting: Together) -> None:
-        """Take in what changed between a page and others that users visited near it."""
+        """Take in what changed between a page and others that users visited near it.
+
+        A candidate is scored anew where any of these is judged: the others say nothing of it.
+        """
         key, row = self._pages.find(shard, sighting.url, 1)
         page = identifier(sighting.url)
         before = self.features(shard, row)
+        judged = False
         for beside in sighting.pages:
             self._tell(shard, row, page, beside.partition)
-            self._put_beside(shard, row, page, beside)
-        self._pages.keep(shard, key, row)
+            judged = self._put_beside(shard, row, page, beside) or judged
+        if judged or not row.visits:
+            self._pages.keep(shard, key, row)
+        else:
+            shard.put(key, row)
         self._recount(shard, row, before)
 
-    def _put_beside(self, shard: FrontierShard, row: PageRow, page: bytes, beside: Beside) -> None:
+    def _put_beside(self, shard: FrontierShard, row: PageRow, page: bytes, beside: Beside) -> bool:
         """Note what changed between a page and another, and keep those of lowest rank.
 
         One that is displaced never comes back, because those that displaced it stay: what was known of it may
-        be forgotten.
+        be forgotten. Return whether one of them is judged.
         """
+        found = beside_of(shard, beside.other)
+        judged = found.verdict is not None
         cell = row.together.get(beside.other)
         if cell is not None:
             cell[1] += beside.times
             cell[2] += beside.sixths
-            return
+            return judged
         row.together[beside.other] = [beside.partition, beside.times, beside.sixths]
         if len(row.together) > self._settings.together:
             displaced = max(row.together, key=lambda other: rank(other, page))
             del row.together[displaced]
             if displaced == beside.other:
-                return
-            found = beside_of(shard, displaced)
-            found.pages.pop(page, None)
-            shard.put(beside_key(displaced), found)
-        found = beside_of(shard, beside.other)
+                return False
+            gone = beside_of(shard, displaced)
+            judged = judged or gone.verdict is not None
+            gone.pages.pop(page, None)
+            shard.put(beside_key(displaced), gone)
         found.pages[page] = None
         shard.put(beside_key(beside.other), found)
+        return judged
 
     # verdicts
 

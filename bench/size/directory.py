@@ -33,6 +33,8 @@ HOSTED, LINKS, IN_LINKS = 100, 40, 3
 MOST_IN_LINKS = 8
 #: Distinct words that are drawn for a linking page, for a link's anchor and around it; and all words there are.
 PAGE_WORDS, ANCHOR, AROUND, WORDS = 200, 3, 8, 20_000
+#: Texts of each length that are drawn.
+TEXTS = 9_973
 #: One linking page in so many satisfies the first predicate, and the second.
 HITS = (5, 31)
 #: Rows written at once.
@@ -62,12 +64,16 @@ class Web:
         chance = random.Random(1)
         letters = "abcdefghijklmnopqrstuvwxyz"
         self._words = ["".join(chance.choices(letters, k=chance.randint(3, 10))) for _ in range(WORDS)]
-        self._chance = np.random.default_rng(2)
+        self._texts = {number: self._drawn(number) for number in (PAGE_WORDS, ANCHOR, AROUND)}
 
-    def text(self, number: int) -> str:
-        """Draw distinct words, a few of them often."""
-        drawn = (WORDS * self._chance.random(number) ** 3).astype(int).tolist()
-        return " ".join(dict.fromkeys(self._words[word] for word in drawn))
+    def _drawn(self, number: int) -> list[str]:
+        """Draw texts of distinct words, a few of which come often."""
+        drawn = (WORDS * np.random.default_rng(number).random((TEXTS, number)) ** 3).astype(int).tolist()
+        return [" ".join(dict.fromkeys(self._words[word] for word in words)) for words in drawn]
+
+    def text(self, number: int, place: int) -> str:
+        """Return the text of so many words at a place."""
+        return self._texts[number][place % TEXTS]
 
     def url(self, candidate: int) -> str:
         """Return the URL of a candidate; some hosts have many."""
@@ -115,10 +121,12 @@ class Web:
     def _linking_rows(self, page: int) -> Iterator[Row]:
         url, verdict = self.linking_url(page), self.verdict(page)
         anchors = {
-            identifier(self.url(target)): Anchor(place, self.text(ANCHOR), self.text(AROUND))
+            identifier(self.url(target)): Anchor(
+                place, self.text(ANCHOR, target), self.text(AROUND, target + page)
+            )
             for place, target in enumerate(self.targets(page))
         }
-        text = self.text(PAGE_WORDS)
+        text = self.text(PAGE_WORDS, page)
         beside = (page + place for place in (1, 2, 3))
         judged = {identifier(self.linking_url(other)): (self.verdict(other), other - page) for other in beside}
         name = identifier(url)

@@ -31,7 +31,16 @@ from models.interest.features import BASE, token
 from models.learner.inputs import INPUTS
 from models.url import host
 from streams.configuration import ConfigurationError
-from streams.records import Failed, Inherited, Judged, PredicateDefinition, Seeded, Visited
+from streams.records import (
+    Beside,
+    Failed,
+    Inherited,
+    Judged,
+    PredicateDefinition,
+    Seeded,
+    Together,
+    Visited,
+)
 from streams.settings import FrontierSettings, LearnSettings, Settings
 from streams.topics import SIGHTINGS, partition_of
 from tests.agents.cells import a_cells, teach
@@ -525,6 +534,47 @@ def test_a_shard_that_is_given_away_leaves_nothing_behind(rows: Disk) -> None:
     left = {url for url in urls(30, hosts=10) if front.shard(url) is not gone}
     assert set(front.candidates.flights) | set(front.choices()) <= left
     assert front.candidates.shards.find(next(iter(set(urls(30, hosts=10)) - left))) is None
+
+
+SITE = urls(6)
+PLACES = st.sampled_from(SITE)
+ACCESSES = st.one_of(
+    st.builds(Visited, PLACES, st.sampled_from("uvw"), st.just(1.0)),
+    st.builds(
+        lambda url, others: Together(url, tuple(Beside(page_key(other)[1:], 0, 1, 6) for other in others)),
+        PLACES,
+        st.sets(PLACES, min_size=1, max_size=4),
+    ),
+    st.builds(lambda url, hit: Judged(url, {"p": hit}, 1.0, words=("ski",)), PLACES, st.booleans()),
+)
+
+
+@pytest.mark.parametrize("policy", ["learned", "collaborative"])
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(facts=st.lists(ACCESSES, max_size=25), together=st.integers(1, 4))
+def test_what_users_did_leaves_every_candidate_with_the_score_that_it_has_now(
+    place: Disk, policy: str, facts: list[Any], together: int
+) -> None:
+    place.clear()
+    front = Front(place, policy=policy, threshold=-1e9, together=together)
+    front.follow("p")
+    teach(
+        front.scorer,
+        a_cells(
+            {
+                BASE: {"p": (1000, 100)},
+                "r:p": {"p": (100, 60)},
+                "s:ski": {"p": (100, 50)},
+                "u:u": {"p": (100, 5)},
+            }
+        ),
+    )
+    for fact in facts:
+        front.sight(fact)
+    queue, shard = front.candidates.queues["p"], front.shards[0]
+    found = [row for row in map(front.page, queue) if row.state == "candidate"]
+    now = front.candidates.priorities.of(shard, found, ["p"])
+    assert [queue.priority(row.url) for row in found] == [pytest.approx(each["p"]) for each in now]
 
 
 # bounds
