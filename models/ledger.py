@@ -10,11 +10,7 @@ from models.verdict import Verdict
 
 #: Places of features in the arrays.
 Slots = npt.NDArray[np.intp]
-#: How often a verdict is counted, under each of some features.
-Numbers = npt.NDArray[np.int32]
-#: Counts of one predicate, a number a slot.
-Column = npt.NDArray[np.int32]
-#: Counts, a row a predicate and a column a feature.
+#: Counts: of one predicate, a number a feature; of several, a row a predicate.
 Counts = npt.NDArray[np.int32]
 
 #: Numbers as they are written: little-endian on any machine.
@@ -31,7 +27,7 @@ class Change(NamedTuple):
 
     features: Sequence[str]
     verdict: Verdict
-    times: Numbers
+    times: Counts
 
     @classmethod
     def of_bytes(cls, features: Sequence[str], verdict: Verdict, times: bytes) -> "Change":
@@ -61,10 +57,6 @@ class Cells(NamedTuple):
         shape = (len(predicates), len(names))
         found = [np.frombuffer(counts, INT32).reshape(shape) for counts in (pages, hits)]
         return cls(predicates, names, *found)
-
-    def rows(self) -> Iterator[tuple[str, npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
-        """Yield each predicate with its pages and hits."""
-        yield from zip(self.predicates, self.pages, self.hits, strict=True)
 
     def as_bytes(self) -> tuple[bytes, bytes]:
         """Return pages and hits as they are written: `INT32`, predicate by predicate."""
@@ -131,7 +123,7 @@ class Ledger:
             changed.append(slots)
         return np.unique(np.concatenate(changed))
 
-    def add(self, slots: Slots, verdict: Verdict, times: Numbers | int) -> None:
+    def add(self, slots: Slots, verdict: Verdict, times: Counts | int) -> None:
         """Count a verdict in distinct slots: ``times`` over in all of them, or in each so often as it says."""
         rows = np.array([self._row(predicate) for predicate in verdict], np.intp)
         self._pages[rows[:, None], slots] += times
@@ -156,7 +148,7 @@ class Ledger:
             return 0, 0
         return self._pages.item(row, slot), self._hits.item(row, slot)
 
-    def counts_of(self, predicate: str) -> tuple[Column, Column]:
+    def counts_of(self, predicate: str) -> tuple[Counts, Counts]:
         """Return the pages and hits of a predicate that was added, by slot, as they stand now."""
         row = self._rows[predicate]
         return self._pages[row], self._hits[row]

@@ -14,7 +14,7 @@ import numpy as np
 from agents.frontier.evidence import OwnCount
 from agents.frontier.scorer import Scorer
 from agents.learn.rows import always_kept
-from models.ledger import Cells, Numbers, Slots
+from models.ledger import Cells, Counts, Slots
 from models.verdict import Verdict
 from streams.records import Interests
 
@@ -35,7 +35,7 @@ class _Own(NamedTuple):
     origin: Origin
     slots: Slots
     verdict: Verdict
-    times: Numbers
+    times: Counts
 
 
 class FrontierLedger:

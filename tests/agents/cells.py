@@ -64,7 +64,7 @@ def counts_of(names: Sequence[str], times: SearchStrategy[int], *, least: int = 
 def teach(scorer: Scorer, cells: Cells) -> None:
     """Have a scorer learn counts of some predicates as they stand."""
     names = [name for name in cells.names if name is not None]
-    for predicate, pages, hits in cells.rows():
+    for predicate, pages, hits in zip(cells.predicates, cells.pages, cells.hits, strict=True):
         counts = zip(pages.tolist(), hits.tolist(), strict=True)
         put(scorer.ledger, dict(zip(names, counts, strict=True)), predicate)
     scorer.learn(scorer.ledger.slots_of(names))
