@@ -64,14 +64,13 @@ class InLinks:
 
     def _brought_up(self, shard: FrontierShard, name: bytes) -> _Linking:
         """Return a linking page as its rows are now."""
-        row, children = parent_of(shard, name), children_of(shard, name)
+        children = children_of(shard, name)
         linking = self._pages.get((shard.partition, name))
         if linking is None:
-            linking = self._pages[shard.partition, name] = self._numbered(row)
-        noted = children.noted + row.revised
-        if linking.noted < noted:
-            linking.noted = noted
-            self._tell(linking, row, children)
+            linking = self._pages[shard.partition, name] = self._numbered(parent_of(shard, name))
+        if linking.noted < children.noted:
+            linking.noted = children.noted
+            self._tell(linking, shard, name, children)
         return linking
 
     def _numbered(self, row: ParentRow) -> _Linking:
@@ -82,14 +81,13 @@ class InLinks:
         page = self.table.add([anchor.position for anchor in anchors], words, self._satisfied(row.verdict))
         return _Linking(page, row)
 
-    def _tell(self, linking: _Linking, row: ParentRow, children: ChildrenRow) -> None:
-        """Tell the verdicts on a page's link targets that are new; all of them where one grew."""
-        revised = children.revised + row.revised
-        if revised != linking.revised:
-            linking.revised = revised
+    def _tell(self, linking: _Linking, shard: FrontierShard, name: bytes, children: ChildrenRow) -> None:
+        """Tell the verdicts on a page's link targets that are new; where one grew, or the page's own, all."""
+        if children.revised != linking.revised:
+            linking.revised = children.revised
             linking.told.clear()
             self.table.forget_judged(linking.page)
-            self.table.set_verdict(linking.page, self._satisfied(row.verdict))
+            self.table.set_verdict(linking.page, self._satisfied(parent_of(shard, name).verdict))
         fresh = [found for found in children.judged.values() if found[1] not in linking.told]
         for begin in range(0, len(fresh), TOLD):
             some = fresh[begin : begin + TOLD]

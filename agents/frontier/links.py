@@ -102,8 +102,10 @@ class Links:
         if not parent.linked or parent.time != sighting.time or not verdict:
             return
         parent.verdict = parent.verdict | verdict
-        parent.revised += 1
         shard.put(parent_key(sighting.page), parent)
+        children = children_of(shard, sighting.page)
+        children.revised += 1
+        shard.put(children_key(sighting.page), children)
         for page in parent.targets:
             row = shard.get(PAGE_PREFIX + page)
             if isinstance(row, PageRow):

@@ -123,8 +123,7 @@ class ParentRow(msgspec.Struct, array_like=True, tag="linking"):
     """What is known of a linking page: its words and verdict, and by their identifiers its targets here.
 
     ``text`` are its distinct words, with spaces between. Words, the links' too, are there where candidates are
-    scored by them. ``linked`` is False until the page itself was told of. ``time`` is that of its verdict;
-    ``revised`` counts how often that grew by predicates that came later.
+    scored by them. ``linked`` is False until the page itself was told of. ``time`` is that of its verdict.
     """
 
     url: str = ""
@@ -134,7 +133,6 @@ class ParentRow(msgspec.Struct, array_like=True, tag="linking"):
     targets: dict[bytes, Anchor] = {}
     partitions: tuple[int, ...] = ()
     time: float = 0.0
-    revised: int = 0
 
     @property
     def words(self) -> frozenset[str]:
@@ -146,7 +144,7 @@ class ChildrenRow(msgspec.Struct, array_like=True, tag="children"):
     """The judged targets of a linking page, anywhere: by identifier the verdict, and the link's position.
 
     It is a row of its own because it changes with each of these verdicts, and `ParentRow`, which is long, does
-    not. ``revised`` counts how often a verdict grew by predicates that came later.
+    not. ``revised`` counts how often a verdict grew by predicates that came later, the page's own included.
     """
 
     judged: dict[bytes, tuple[Verdict, int]] = {}

@@ -64,14 +64,14 @@ def _of_url(found: Vector, knowledge: Sequence[Knowledge], candidates: Sequence[
     # A candidate without words weighs that of place 0, nothing times.
     places, starts, scale = _joined([candidate.url_words or (0,) for candidate in candidates])
     scale *= [bool(candidate.url_words) for candidate in candidates]
+    both = np.array((places + URL, places))
+    weights = np.array([known.words.weights.take(both) for known in knowledge])
+    sums = np.add.reduceat(weights, starts, axis=2) * scale
+    found[:, :, _URL_WORDS], found[:, :, _URL_PAGE_WORDS] = sums[:, 0], sums[:, 1]
     distinct: dict[tuple[str, ...], int] = {}  # many candidates share a directory
     prefixes = [distinct.setdefault(candidate.prefixes, len(distinct)) for candidate in candidates]
-    for inputs, known in zip(found, knowledge, strict=True):
-        weights = known.words.weights
-        inputs[:, _URL_WORDS] = np.add.reduceat(weights.take(places + URL), starts)
-        inputs[:, _URL_PAGE_WORDS] = np.add.reduceat(weights.take(places), starts)
-        inputs[:, _PREFIX] = np.array([known.prefix(each) for each in distinct]).take(prefixes)
-    found[:, :, _URL_WORDS : _URL_PAGE_WORDS + 1] *= scale[:, None]
+    lifts = np.array([[known.prefix(each) for each in distinct] for known in knowledge])
+    found[:, :, _PREFIX] = lifts[:, prefixes]
 
 
 def _of_counts(found: Vector, candidates: Sequence[Candidate], rates: Vector) -> None:

@@ -141,10 +141,11 @@ class LinkTable:
         stale = (found[:, :, WEIGHED] < fresh).any(axis=0)
         if not stale.any():
             return found
-        pages, page_of = np.unique(self._page_of.take(places[stale]), return_inverse=True)
-        behind = pages[(self._means[:, pages, 1] < fresh).any(axis=0)]
-        self._weigh(places[stale], behind, knowledge)
-        self._cells[:, places[stale], PAGE_WORDS] = self._means[:, pages, 0].take(page_of, axis=1)
+        links = places[stale]
+        pages = self._page_of.take(links)
+        behind = (self._means[:, pages, 1] < fresh).any(axis=0)
+        self._weigh(links, np.unique(pages[behind]), knowledge)
+        self._cells[:, links, PAGE_WORDS] = self._means[:, pages, 0]
         return self._cells.take(places, axis=1)
 
     def _weigh(self, links: Places, pages: Places, knowledge: Sequence[Knowledge]) -> None:
@@ -153,16 +154,17 @@ class LinkTable:
         groups = np.concatenate((self._page_group.take(pages), of_links))
         sizes = self._sizes.take(groups)
         words = self._words.take(joined(self._starts.take(groups), sizes))
-        starts = np.cumsum(sizes) - sizes
+        # One weight more, so that an empty last group has one to start at; an empty one weighs nothing.
+        weights = np.zeros((len(knowledge), len(words) + 1))
+        for row, known in zip(weights, knowledge, strict=True):
+            row[:-1] = known.words.weights.take(words)
         scale = np.maximum(sizes, 1).astype(float)
         scale[len(pages) :] **= 0.5
-        for cells, means, known in zip(self._cells, self._means, knowledge, strict=True):
-            # One weight more, so that an empty last group has one to start at; an empty one weighs nothing.
-            weights = np.append(known.words.weights.take(words), 0.0)
-            sums = np.where(sizes > 0, np.add.reduceat(weights, starts) / scale, 0.0)
-            means[pages, 0], means[pages, 1] = sums[: len(pages)], known.pages
-            cells[links, LINK_WORDS] = sums[len(pages) :].reshape(-1, 4)
-            cells[links, WEIGHED] = known.pages
+        sums = np.add.reduceat(weights, np.cumsum(sizes) - sizes, axis=1) * ((sizes > 0) / scale)
+        judged = np.array([[known.pages] for known in knowledge])
+        self._means[:, pages, 0], self._means[:, pages, 1] = sums[:, : len(pages)], judged
+        self._cells[:, links, LINK_WORDS] = sums[:, len(pages) :].reshape(len(sums), -1, 4)
+        self._cells[:, links, WEIGHED] = judged
 
 
 def _longer(array: npt.NDArray[T], least: int) -> npt.NDArray[T]:

@@ -89,7 +89,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
         ParentRow(
             url=URL, linked=True, verdict=VERDICT, text="wort worte",
             targets={CHILD: Anchor(position=3, text="näher dran", context="und weiter")},
-            partitions=(0, 3), time=1_700_000_000.5, revised=2,
+            partitions=(0, 3), time=1_700_000_000.5,
         ),
         ChildrenRow(judged={CHILD: (VERDICT, 3)}, revised=2),
         BesideRow(verdict=VERDICT, words=("erste", "zweite"), pages={CHILD: None}),
