@@ -33,7 +33,7 @@ class Lifts:
     2.104
     """
 
-    __slots__ = ("_earlier", "_kind", "_ledger", "_predicate", "_rate", "_ratio", "_weights")
+    __slots__ = ("_earlier", "_kind", "_ledger", "_lifts", "_predicate", "_rate", "_ratio", "_weights")
 
     def __init__(self, ledger: Ledger, predicate: str, kind: str) -> None:
         self._ledger = ledger
@@ -43,6 +43,8 @@ class Lifts:
         self._rate = 0.1
         self._ratio = 0.0
         self._weights: dict[str, float] = {}
+        # Thousands of names share the same few counts.
+        self._lifts: dict[Cell, float] = {}
 
     def inherit(self, name: str, pages: float, hits: float) -> None:
         """Set what an earlier crawl counted of a feature; it counts beside what is counted now."""
@@ -60,6 +62,7 @@ class Lifts:
         """
         self._rate = rate
         self._ratio = rate / earlier if earlier else 0.0
+        self._lifts = {}
         self.renew()
 
     def renew(self) -> None:
@@ -89,6 +92,11 @@ class Lifts:
 
     def _weight(self, name: str) -> float:
         cell = self.cell(name)
-        weight = 0.0 if cell is None else max(-MOST, min(MOST, log_lift(*cell, self._rate)))
-        self._weights[name] = weight
+        weight = self._weights[name] = 0.0 if cell is None else self._lift(cell)
         return weight
+
+    def _lift(self, cell: Cell) -> float:
+        lift = self._lifts.get(cell)
+        if lift is None:
+            lift = self._lifts[cell] = max(-MOST, min(MOST, log_lift(*cell, self._rate)))
+        return lift
