@@ -6,6 +6,7 @@ host); writes `evidence`, `fetches` and, for other partitions, `sightings`.
 
 import asyncio
 import math
+import time
 from contextlib import suppress
 from functools import partial
 from random import Random
@@ -39,6 +40,8 @@ IDLE_SECONDS = 0.25
 SHORT_SECONDS = 0.02
 #: Seconds between two looks while a host that had less than its share is waited for.
 WAIT_SECONDS = 0.1
+#: Seconds for which candidates are taken up at a time.
+TAKE_UP_SECONDS = 0.01
 #: Seconds between two notes of what the shards held start with.
 NOTE_SECONDS = 60.0
 #: Choices between two steps of the sweep.
@@ -72,6 +75,7 @@ class FrontierAgent(Handler[FrontierRow]):
         self._choices = 0
         self._dry = False
         self._noted = math.inf
+        self._rests = 0.0
 
     def _a_book(self) -> Book:
         settings, evidence = self.runtime.settings, self.runtime.publisher.partitions(EVIDENCE.name)
@@ -220,8 +224,17 @@ class FrontierAgent(Handler[FrontierRow]):
                     await self._wake.wait()
             self._wake.clear()
             if self.candidates.opening:
-                self.candidates.take_up(self.runtime.clock())
+                self._take_up()
             pause = 0.0 if self.candidates.unknown else await self._choose(self.runtime.clock())
+
+    def _take_up(self) -> None:
+        """Go on with what was opened: for half of the time at most while pages are in flight."""
+        begun = time.perf_counter()
+        if self.candidates.flights and begun < self._rests:
+            return
+        while self.candidates.opening and time.perf_counter() < begun + TAKE_UP_SECONDS:
+            self.candidates.take_up(self.runtime.clock())
+        self._rests = 2 * time.perf_counter() - begun
 
     async def finish(self) -> None:
         """Note what the shards held start with the next time."""
@@ -236,8 +249,10 @@ class FrontierAgent(Handler[FrontierRow]):
             await self.inbox.commit(shard)
         if not changed:
             self._look_for_more(now)
-        if self.candidates.sweep.filling or self.candidates.opening:
+        if self.candidates.sweep.filling:
             return 0.0
+        if self.candidates.opening:
+            return TAKE_UP_SECONDS if self.candidates.flights else 0.0
         if changed:
             return SHORT_SECONDS
         if self.candidates.fairness.waits:

@@ -6,8 +6,8 @@ from itertools import islice
 from agents.frontier.keys import PAGE_PREFIX, start_of
 from agents.frontier.rows import FrontierShard, PageRow
 
-#: Rows taken up by one step.
-TAKEN_UP = 50
+#: Rows taken up by a step, and by the first step of what a shard starts with: the first choices are of these.
+TAKEN_UP, FIRST = 20, 200
 
 
 class Opening:
@@ -56,10 +56,11 @@ class Opening:
         """Go on with the best of one shard, and let the next one have its turn."""
         partition, (shard, pages) = next(iter(self._best.items()))
         del self._best[partition]
-        self._unknown.discard(partition)
-        taken = list(islice(pages, TAKEN_UP))
-        if len(taken) == TAKEN_UP:
+        most = FIRST if partition in self._unknown else TAKEN_UP
+        taken = list(islice(pages, most))
+        if len(taken) == most:
             self._best[partition] = shard, pages
+        self._unknown.discard(partition)
         rows = (shard.get(PAGE_PREFIX + page) for page in taken)
         return shard, [row for row in rows if isinstance(row, PageRow)]
 

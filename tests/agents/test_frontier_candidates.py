@@ -14,7 +14,7 @@ from agents.frontier.agent import FrontierAgent
 from agents.frontier.book import Book
 from agents.frontier.candidates import STARTED, Candidates
 from agents.frontier.keys import EARLIER_PREFIX, LEASED_KEY, START_KEY, host_key, leased_of, page_key, start_of
-from agents.frontier.opening import TAKEN_UP
+from agents.frontier.opening import FIRST
 from agents.frontier.rows import (
     Choice,
     FrontierRow,
@@ -353,7 +353,7 @@ def test_what_is_in_flight_is_known_as_soon_as_a_shard_is_opened(rows: Disk) -> 
 
 
 def test_the_best_are_chosen_before_all_is_taken_up(rows: Disk) -> None:
-    found = [f"http://h{number}.org/{'good' if number % 50 == 0 else 'x'}" for number in range(10 * TAKEN_UP)]
+    found = [f"http://h{number}.org/{'good' if number % 50 == 0 else 'x'}" for number in range(10 * FIRST)]
     front = Front(rows)
     front.follow("p")
     like(front, "good")
@@ -414,7 +414,7 @@ def test_chance_draws_from_all_candidates_or_not_at_all(rows: Disk) -> None:
 def test_nothing_is_noted_until_what_was_noted_is_taken_up_nor_what_stands_there(rows: Disk) -> None:
     front = Front(rows)
     front.follow("p")
-    front.sight(*map(Seeded, urls(3 * TAKEN_UP, hosts=10)))
+    front.sight(*map(Seeded, urls(3 * FIRST, hosts=10)))
     assert front.note_start() == 1
     assert front.note_start() == 0
     again = reopened(front)
@@ -488,7 +488,7 @@ def test_what_full_queues_have_no_room_for_is_not_scored_again_but_what_is_new(
 
     again.candidates.offer = noted  # type: ignore[method-assign]
     again.take_up()
-    assert len(offered) <= 100 + TAKEN_UP
+    assert len(offered) <= 150
     assert {*queued, *fresh} <= set(offered)
 
 
