@@ -64,13 +64,14 @@ class Weights:
         self._stale = False
 
     def cell(self, feature: str) -> Cell:
-        """Return the pages and hits of a feature."""
+        """Return the pages and hits of a feature; what is taken back of what was forgotten leaves none."""
         pages, hits = self.ledger.get(feature, self.predicate)
+        cell = max(0, pages), max(0, hits)
         earlier = self._earlier.get(feature)
         if earlier is None:
-            return pages, hits
+            return cell
         more, more_hits = whole(*earlier.get(self.predicate, (0.0, 0.0)))
-        return pages + more, hits + more_hits
+        return cell[0] + more, cell[1] + more_hits
 
     def learn(self, features: Iterable[str]) -> None:
         """Take in that the counts of some features changed; links of other predicates are passed over."""

@@ -71,11 +71,12 @@ class Lifts:
 
     def cell(self, name: str) -> Cell | None:
         """Return a feature's counts, with what was inherited at the base rate of now; None without any."""
-        counted = self._ledger.get(self._kind + name, self._predicate)
+        pages, hits = self._ledger.get(self._kind + name, self._predicate)
+        counted = (pages, max(0, hits))  # what was forgotten may be taken back
         earlier = self._earlier.get(name) if self._ratio else None
         if earlier is not None:
-            return with_earlier(counted if counted[0] > 0 else (0, 0), *earlier, self._ratio)
-        return counted if counted[0] > 0 else None
+            return with_earlier(counted if pages > 0 else (0, 0), *earlier, self._ratio)
+        return counted if pages > 0 else None
 
     def sum(self, names: Iterable[str]) -> float:
         """Return the sum of the weights; a name that was never counted weighs 0."""

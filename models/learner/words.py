@@ -212,9 +212,9 @@ class WordLifts:
     def take(self, places: Numbers) -> None:
         """Take the weights in distinct places: counts have changed there."""
         slots, rate = self.vocabulary.slots(places), self._rate
-        pages, hits = (
-            np.where(slots < 0, 0.0, each[slots]) for each in self._ledger.counts_of(self._predicate)
-        )
+        counts = self._ledger.counts_of(self._predicate)
+        # What was forgotten may be taken back: no count below zero is a logarithm's.
+        pages, hits = (np.where(slots < 0, 0.0, np.maximum(each[slots], 0)) for each in counts)
         if len(self._started):
             self._started = self._for_all(self._started)
             pages, hits = pages + self._started[places], hits + self._started[places]

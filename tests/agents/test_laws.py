@@ -4,6 +4,7 @@ The order in which verdicts come is of no account, what is taken back leaves no 
 add up, and who starts again from what was kept goes on as if nothing had been. Dictionaries are the yardstick.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from random import Random
 from typing import NamedTuple, Protocol
@@ -18,7 +19,7 @@ from agents.frontier.learned import LearnedScorer
 from agents.frontier.ledger import FrontierLedger
 from agents.frontier.scorer import Scorer
 from agents.frontier.scoring import PaperScorer
-from agents.learn.rows import LearnRow
+from agents.learn.rows import LearnRow, always_kept
 from agents.learn.store import FeatureStore
 from agents.learn.telling import Telling
 from bench.listening import Memory
@@ -367,6 +368,17 @@ def test_what_is_forgotten_weighs_nothing_and_what_takes_its_slot_its_own(
         left.add([name], {predicate: True}, hits)
         left.add([name], {predicate: False}, pages - hits)
     assert policy.weighed(scorer) == pytest.approx(policy.plain(left), abs=1e-12)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@LAWS
+@given(facts=LISTS, back=LISTS)
+def test_whatever_is_taken_back_of_what_was_forgotten_each_weight_is_a_number(
+    policy: Policy, facts: list[Fact], back: list[Fact]
+) -> None:
+    words = [fact.back for fact in back if not any(map(always_kept, fact.features))]
+    assert all(map(math.isfinite, weights(policy, [*words, *facts, *words]).values()))
+    assert weights(policy, words) == {}
 
 
 @pytest.mark.parametrize("policy", POLICIES)
