@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 from rocksdict import AccessType, Options, Rdict
 
+from streams.records import Pack
 from streams.transport.journal import Journal
 
 
@@ -15,6 +17,17 @@ def appended(data: Path) -> Mapping[str, int]:
             topic: sum(journal.end(topic, partition) for partition in range(meta.partitions))
             for topic, meta in journal.topics().items()
         }
+
+
+def facts(data: Path, topic: str) -> int:
+    """Return the facts that the packs of a topic hold."""
+    decode = msgspec.msgpack.Decoder(Pack[msgspec.Raw]).decode
+    with Journal.open(data / "journal", read_only=True) as journal:
+        return sum(
+            len(decode(entry.value or b"").facts)
+            for partition in range(journal.partitions(topic))
+            for entry in journal.read(topic, partition, 0, journal.end(topic, partition))
+        )
 
 
 def puts(data: Path) -> int:

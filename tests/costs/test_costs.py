@@ -18,7 +18,8 @@ from rocksdict import Options, Rdict, WriteBatch
 
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
-from bench.written import appended, puts
+from bench.written import appended, facts, puts
+from streams.topics import EVIDENCE
 from tests.agents.commands import ROOT, environment
 from tests.patience import PATIENCE
 
@@ -29,12 +30,13 @@ GROUP = 2
 #: At most this many of each a page. A step that lowers a count lowers its budget here, to a little above it.
 BUDGETS: Mapping[str, Mapping[str, float]] = {
     "learned": {
-        "log records": 14,
+        "log records": 9,
         "messages of fetches": 1.1,
         "messages of pages": 1.01,
         "messages of outcomes": 1.01,
         "messages of sightings": 1.12,
         "messages of evidence": 1.05,
+        "facts of evidence": 5.0,
         "messages of interests": 3.2,
         "messages of other topics": 0.1,
         "commit groups": 4.8,
@@ -54,6 +56,7 @@ BUDGETS: Mapping[str, Mapping[str, float]] = {
         "messages of outcomes": 1.01,
         "messages of sightings": 1.1,
         "messages of evidence": 1.05,
+        "facts of evidence": 1.01,
         "messages of interests": 0.55,
         "messages of other topics": 0.1,
         "commit groups": 4.7,
@@ -110,6 +113,7 @@ def costs(directory: Path, policy: str) -> dict[str, float]:
         )
     assert counts.pop("pages judged") == PAGES
     counts |= {**written(appended(data)), "RocksDB puts and deletes": puts(data)}
+    counts["facts of evidence"] = facts(data, EVIDENCE.name)
     return {name: count / PAGES for name, count in counts.items()}
 
 
