@@ -33,7 +33,7 @@ from streams.records import Weighting
 #: URLs whose words are kept in memory.
 CACHED_ADDRESSES = 100_000
 #: Candidates whose inputs are kept in memory, until anything is learned.
-CACHED_INPUTS = 1_000
+CACHED_INPUTS = 200
 
 #: Links from judged pages to a target that has none.
 _NO_LINKS = [0, 0]
