@@ -60,7 +60,12 @@ def canonical(url: str, base: str | None = None) -> str | None:
     >>> canonical("mailto:someone@example.org") is None
     True
     """
-    return _canonical(url if base is None else _join(base, url)) if len(url) <= MAX_LENGTH else None
+    if len(url) > MAX_LENGTH:
+        return None
+    try:
+        return _canonical(url if base is None else _join(base, url))
+    except ValueError:  # the base is no URL that anything could be joined to
+        return None
 
 
 @lru_cache(REMEMBERED)
