@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -132,7 +132,7 @@ class Vocabulary:
         return LinkingWords(places.astype(np.int32, copy=False), twice)
 
 
-def joined(starts: Numbers, sizes: Numbers) -> Numbers:
+def joined(starts: npt.NDArray[np.integer[Any]], sizes: npt.NDArray[np.integer[Any]]) -> Numbers:
     """Return the numbers from each of ``starts`` on, as many as ``sizes`` says, one range after the other.
 
     >>> joined(np.array([5, 0]), np.array([2, 3])).tolist()
@@ -239,7 +239,7 @@ class WordLifts:
 
 
 def _longer(array: Array, size: int, fill: float) -> Array:
-    """Return an array that has room for ``size`` entries, new ones filled: twice as many, where it grows."""
+    """Return an array that has room for ``size`` entries, new ones filled: an eighth more, where it grows."""
     if size <= len(array):
         return array
-    return np.concatenate((array, np.full(2 * size - len(array), fill, array.dtype)))
+    return np.concatenate((array, np.full(size + size // 8 - len(array), fill, array.dtype)))

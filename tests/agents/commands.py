@@ -131,7 +131,7 @@ def complaint(cwd: Path, *arguments: str, **variables: str) -> str:
     run = scentline(cwd, *arguments, **variables)
     assert (run.returncode, run.stdout) == (2, ""), run.stderr
     assert "Traceback" not in run.stderr
-    assert run.stderr.startswith("scentline: error: ")
+    assert run.stderr.startswith("scentline: error: "), run.stderr
     return run.stderr.removeprefix("scentline: error: ").rstrip("\n")
 
 
