@@ -100,12 +100,20 @@ def test_an_empty_topic_is_known_at_once(empty_kafka: str) -> None:
     run(empty_kafka, work)
 
 
+async def ends_of(log: KafkaLog, end: int) -> dict[int, int]:
+    """Return the ends of all partitions once they are so: a broker writes a marker after it has answered."""
+    expected = dict.fromkeys(range(PARTITIONS), end)
+    async with asyncio.timeout(PATIENCE):
+        while await log.reader.ends(TOPIC) != expected:
+            await asyncio.sleep(0.01)
+    return expected
+
+
 def test_offsets_without_a_record_are_passed_over(empty_kafka: str) -> None:
     async def work(log: KafkaLog) -> None:
         await put(log, range(PARTITIONS))
         await end_with_a_marker(empty_kafka)
-        ends = await log.reader.ends(TOPIC)
-        assert ends == dict.fromkeys(range(PARTITIONS), 3), "a record, one of a transaction, and its marker"
+        ends = await ends_of(log, 3)  # a record, one of a transaction, and its marker
         known = Known()
         broadcast = Broadcast(log.reader, TOPIC, known.apply, fail)
         await broadcast.start()
@@ -113,7 +121,7 @@ def test_offsets_without_a_record_are_passed_over(empty_kafka: str) -> None:
         assert len(known) == 2 * PARTITIONS
         await put(log, range(PARTITIONS, 2 * PARTITIONS))
         await end_with_a_marker(empty_kafka)
-        later = await log.reader.ends(TOPIC)
+        later = await ends_of(log, 6)
         async with asyncio.timeout(PATIENCE):
             while not broadcast.reached(later):
                 await asyncio.sleep(0.01)
