@@ -8,9 +8,7 @@ the start is not in it. An exponent of 0 says that a page costs the same, one of
 import argparse
 import io
 import math
-import resource
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,13 +19,13 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from agents.offline.process import ServerProcess
+from bench.command import COMMAND, children_cpu
 
 #: Words of a page, words that there are, and the exponent of Zipf's law by which they are drawn.
 WORDS, VOCABULARY, EXPONENT = 300, 20_000, 1.1
 HOSTS = 50
 #: Links of a hub: pages that only make candidates known.
 HUB_LINKS = 1_000
-_SCENTLINE = (sys.executable, "-c", "from agents.cli import main; main()")
 
 
 @dataclass(frozen=True)
@@ -86,10 +84,10 @@ def cpu_a_page(size: Size, policy: str) -> float:
 def _crawl(size: Size, budget: int, policy: str, proxy: str, data: Path) -> float:
     seeds = [_hub(number) for number in range(size.hubs)] or [_page(number) for number in range(10)]
     predicates = [f'p{number}="{_word(20 + 7 * number)}"' for number in range(size.predicates)]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_cpu()
     subprocess.run(  # noqa: S603 - this project's own command
         [
-            *_SCENTLINE, "crawl", "--data", str(data), "--budget", str(budget), "--policy", policy,
+            *COMMAND, "crawl", "--data", str(data), "--budget", str(budget), "--policy", policy,
             "--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0",
             "--set", "fetch.user_agent=growth/1.0 (+mailto:bench@example.org)",
             *(word for predicate in predicates for word in ("--predicate", predicate)),
@@ -97,8 +95,7 @@ def _crawl(size: Size, budget: int, policy: str, proxy: str, data: Path) -> floa
         ],
         check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=data.parent,
     )  # fmt: skip
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return children_cpu() - before
 
 
 def write_web(out: io.BufferedIOBase, size: Size) -> None:

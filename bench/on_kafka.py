@@ -5,7 +5,6 @@ Times are CPU time of the crawler's process with its children; the broker's and 
 """
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
@@ -13,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agents.signals import end_as_by_ctrl_c
+from bench.command import COMMAND, children_cpu
 from bench.faults.cluster import Cluster
 from bench.faults.crawl import Crawl, wikispeedia
-from bench.faults.workers import COMMAND
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "wikispeedia"
 #: Part of the budget after which a crawl is brought to rest: some pages repeat others, and are not judged.
@@ -73,10 +72,9 @@ def _crawl(directory: Path, crawl: Crawl, proxy: str, budget: int) -> int:
 
 def _cpu_a_page(work: Callable[[], int]) -> float:
     """Return the CPU seconds a page of the children that ``work`` waits for; it returns their pages."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_cpu()
     pages = work()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / pages
+    return (children_cpu() - before) / pages
 
 
 if __name__ == "__main__":

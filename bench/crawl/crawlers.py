@@ -3,11 +3,12 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from bench.command import COMMAND
 
 AGENT = "bench/1.0 (+mailto:bench@example.org)"
 #: The predicates, as categories: on a common subject and on a rare one.
@@ -120,7 +121,7 @@ class Scentline:
         predicates = [f'{category.lower()}=category("{category}")' for category in self.categories]
         most = [] if self.pages is None else ["--budget", str(self.pages)]
         return [
-            *_SCENTLINE, "crawl", "--data", str(directory / self.data), "--labels", str(self.labels), *most,
+            *COMMAND, "crawl", "--data", str(directory / self.data), "--labels", str(self.labels), *most,
             "--policy", self.policy, *_each("--predicate", predicates),
             *_each("--seed", self.seeds.read_text().split()),
             *_each("--set", (f"fetch.proxy={proxy}", "fetch.delay_seconds=0", f"fetch.user_agent={AGENT}")),
@@ -133,7 +134,7 @@ class Scentline:
     def kept(self, directory: Path) -> int:
         """Have the crawl audited, which recounts everything from the judged pages; each counts once."""
         audit = subprocess.run(  # noqa: S603 - this project's own command
-            [*_SCENTLINE, "audit", "--json", "--data", str(directory / self.data)],
+            [*COMMAND, "audit", "--json", "--data", str(directory / self.data)],
             check=True, capture_output=True, text=True, cwd=directory, env=self.environment(""),
         )  # fmt: skip
         found = json.loads(audit.stdout.splitlines()[-1])
@@ -141,9 +142,6 @@ class Scentline:
             raise AssertionError(f"the audit found differences: {found}")
         judged: int = found["judged"]
         return judged
-
-
-_SCENTLINE = (sys.executable, "-c", "from agents.cli import main; main()")
 
 
 def _each(option: str, values: Sequence[str]) -> list[str]:

@@ -12,8 +12,9 @@ from agents.offline.process import ServerProcess
 from agents.operate.control.command import known_predicates, submit
 from agents.operate.control.requests import ChangePredicate, Seeds
 from agents.operate.topics.lag import lags
+from bench.command import COMMAND
 from bench.faults.crawl import Crawl
-from bench.faults.workers import COMMAND, WorkerError, WorkerProcess
+from bench.faults.workers import WorkerError, WorkerProcess
 from deploy.kafka.broker import Broker, free_port
 from streams.configuration import load
 from streams.records import ACTIVE, PAUSED

@@ -6,10 +6,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from random import Random
 
+from bench.command import COMMAND
 from bench.faults.check import Checked, check
 from bench.faults.cluster import PATIENCE, Cluster
 from bench.faults.faults import Fault
-from bench.faults.workers import COMMAND, USER_KEY, WorkerError
+from bench.faults.workers import USER_KEY, WorkerError
 
 #: Pages that must be judged after a fault for the crawl to work again.
 WORKING_PAGES = 10

@@ -4,11 +4,11 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-COMMAND = (sys.executable, "-c", "from agents.cli import main; main()")
+from bench.command import COMMAND
+
 USER_KEY = "the same for every worker"
 #: Seconds that a worker has to leave after SIGTERM.
 LEAVE_SECONDS = 60.0

@@ -2,20 +2,17 @@
 
 import json
 import os
-import resource
 import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bench.command import COMMAND, children_cpu
 from tests.webs.dangers.honest import SOUGHT
 from tests.webs.dangers.rivals import NETWORKS, Rivals
 from tests.webs.dangers.server import read_log
 from tests.webs.process import serve_rivals
-
-_COMMAND = (sys.executable, "-c", "from agents.cli import main; main()")
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ def crawl(rivals: Rivals, directory: Path, budget: int, settings: dict[str, obje
         "frontier.budget": budget,
         "log.level": "warning",
     } | settings
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_cpu()
     with serve_rivals(rivals, record) as server:
         port = urlsplit(server.url).port
         assert port is not None
@@ -44,18 +41,17 @@ def crawl(rivals: Rivals, directory: Path, budget: int, settings: dict[str, obje
         words += [word for seed in rivals.seeds(port) for word in ("--seed", seed)]
         words += [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
         _scentline(directory, "crawl", *words)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = children_cpu() - before
         names = {address: name for name, address in rivals.addresses.items()}
         found = _scentline(directory, "matches", "sought", "--format", "jsonl").splitlines()
     hosts = [names[urlsplit(json.loads(line)["url"]).hostname or ""] for line in found]
     asked = Counter(each.host.rpartition("-")[0] for each in read_log(record) if each.target != "/robots.txt")
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Outcome(sum(name.startswith("honest-") for name in hosts), asked, cpu)
 
 
 def _scentline(cwd: Path, *arguments: str) -> str:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     run = subprocess.run(  # noqa: S603 - this project's own command
-        [*_COMMAND, *arguments], cwd=cwd, env=environment, stdout=subprocess.PIPE, check=True, text=True
+        [*COMMAND, *arguments], cwd=cwd, env=environment, stdout=subprocess.PIPE, check=True, text=True
     )
     return run.stdout

@@ -13,9 +13,10 @@ from statistics import median
 
 from agents.offline.process import ServerProcess
 from agents.signals import end_as_by_ctrl_c
+from bench.command import COMMAND
 from bench.faults.cluster import Cluster
 from bench.faults.crawl import wikispeedia
-from bench.faults.workers import COMMAND, USER_KEY, WorkerError
+from bench.faults.workers import USER_KEY, WorkerError
 from bench.live.browsing import Visitor
 from bench.live.squid import Squid, SquidError
 from bench.live.watch import WatchError, delays

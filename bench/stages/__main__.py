@@ -5,7 +5,6 @@ crawl has no timers: py-spy samples all its processes, and draws a flame graph.
 """
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from agents.cli import main as scentline
 from agents.offline.process import ServerProcess
+from bench.command import COMMAND, children_cpu
 from bench.stages.stopwatch import Stopwatch
 from bench.stages.table import PAGE, STAGES
 
@@ -56,8 +56,7 @@ def _arguments() -> argparse.ArgumentParser:
 def _draw(given: argparse.Namespace, command: Sequence[str]) -> None:
     """Crawl under py-spy; a function is one box, however many lines of it were met."""
     spy = [given.py_spy, "record", "--subprocesses", "--function", "--rate", "200", "-o", str(given.flame)]
-    crawler = [sys.executable, "-c", "from agents.cli import main; main()"]
-    subprocess.run([*spy, "--", *crawler, *command], check=True)  # noqa: S603 - this project's own command
+    subprocess.run([*spy, "--", *COMMAND, *command], check=True)  # noqa: S603 - this project's own command
 
 
 def _command(given: argparse.Namespace, proxy: str, data: Path) -> list[str]:
@@ -76,13 +75,12 @@ def table(stopwatch: Stopwatch, begun: float, ended: float) -> str:
     What no stage took is the rest, and the last line is all that the process and its examiner took.
     """
     pages = stopwatch.calls[PAGE]
-    examiner = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent: Mapping[str, float] = {
         **stopwatch.spent,
         "start: imports": begun,
         "the rest: event loop, Faust, labels": ended - begun - sum(stopwatch.spent.values()),
         "other threads": time.process_time() - ended,
-        "examiner: parse, predicates": examiner.ru_utime + examiner.ru_stime,
+        "examiner: parse, predicates": children_cpu(),
     }
     lines = [_line(f"{pages} pages", ("ms a page", "calls", "us each", "share"))]
     whole = sum(spent.values())
