@@ -8,7 +8,6 @@ from models.pieces import pieces
 
 _PART = re.compile(r"[=/&;?#]")
 _PLAIN = re.compile(r"[^a-z0-9]")
-_DIGIT = re.compile(r"[0-9]")
 _EXTENSION = re.compile(r"\.[A-Za-z]{2,5}$")
 #: Words that name an action wherever they stand, alone or among few.
 _ACTIONS = frozenset({

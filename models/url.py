@@ -41,7 +41,6 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.?)", re.DOTALL)
 _SPACE = "".join(map(chr, range(0x21)))
 _BREAKS = re.compile(r"[\t\n\r]")
-_USERINFO = re.compile(r"(?<=[/\\]{2})[^/\\]*@")
 
 
 def canonical(url: str, base: str | None = None) -> str | None:
