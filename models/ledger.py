@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from models.arrays import longer
 from models.verdict import Verdict
 
 #: Places of features in the arrays.
@@ -249,7 +250,4 @@ class Ledger:
         return row
 
     def _grow(self, size: int) -> None:
-        if size > self._pages.shape[1]:
-            more = ((0, 0), (0, max(size, 2 * self._pages.shape[1]) - self._pages.shape[1]))
-            self._pages = np.pad(self._pages, more)
-            self._hits = np.pad(self._hits, more)
+        self._pages, self._hits = (longer(counts, size) for counts in (self._pages, self._hits))

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from models.arrays import longer
 from models.learner.combiner import Vector
 from models.learner.knowledge import Knowledge
 from models.learner.words import LinkingWords, joined
@@ -14,7 +14,6 @@ from models.learner.words import LinkingWords, joined
 Places = npt.NDArray[np.intp]
 #: Places of groups and words, kept in half the memory.
 Numbers = npt.NDArray[np.int32]
-T = TypeVar("T", bound=np.generic)
 
 #: Link positions within which siblings are near.
 NEAR = 4
@@ -86,9 +85,8 @@ class LinkTable:
         """Take in a page and the distinct positions of its links; ``satisfies``: 1 or 0 a predicate."""
         page = LinkingPage(self._end, np.array(positions, np.intp))
         self._end += len(positions)
-        if self._end > len(self._group):
-            self._cells = _longer(self._cells, self._end)
-            self._page_of, self._group = (_longer(each, self._end) for each in (self._page_of, self._group))
+        self._cells = longer(self._cells, self._end)
+        self._page_of, self._group = (longer(each, self._end) for each in (self._page_of, self._group))
         self._page_of[page.all] = self._pages
         self._group[page.all] = self._groups + 1 + 4 * np.arange(len(positions))
         self._add_page()
@@ -99,9 +97,8 @@ class LinkTable:
 
     def _add_page(self) -> None:
         self._pages += 1
-        if self._pages > len(self._page_group):
-            self._means = _longer(self._means, self._pages)
-            self._page_group = _longer(self._page_group, self._pages)
+        self._means = longer(self._means, self._pages)
+        self._page_group = longer(self._page_group, self._pages)
         self._page_group[self._pages - 1] = self._groups
         self._means[:, self._pages - 1] = 0.0, -1.0
 
@@ -109,10 +106,8 @@ class LinkTable:
         groups, said = self._groups, self._said
         self._groups += len(words.sizes)
         self._said += len(words.places)
-        if self._groups > len(self._sizes):
-            self._starts, self._sizes = (_longer(each, self._groups) for each in (self._starts, self._sizes))
-        if self._said > len(self._words):
-            self._words = _longer(self._words, self._said)
+        self._starts, self._sizes = (longer(each, self._groups) for each in (self._starts, self._sizes))
+        self._words = longer(self._words, self._said)
         self._sizes[groups : self._groups] = words.sizes
         self._starts[groups : self._groups] = said + np.cumsum(words.sizes) - words.sizes
         self._words[said : self._said] = words.places
@@ -167,14 +162,3 @@ class LinkTable:
         self._means[:, pages, 0], self._means[:, pages, 1] = sums[:, : len(pages)], judged
         self._cells[:, links, LINK_WORDS] = sums[:, len(pages) :].reshape(len(sums), -1, 4)
         self._cells[:, links, WEIGHED] = judged
-
-
-def _longer(array: npt.NDArray[T], least: int) -> npt.NDArray[T]:
-    """Return an array with more room along its second axis, or its only one: an eighth more than ``least``.
-
-    Twice as much would be moved less often, and half of it be empty in the mean.
-    """
-    axis = min(1, array.ndim - 1)
-    shape = list(array.shape)
-    shape[axis] = least + least // 8 - shape[axis]
-    return np.concatenate((array, np.zeros(shape, array.dtype)), axis=axis)

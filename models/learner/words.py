@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from models.arrays import longer
 from models.interest.features import ANCHOR as ANCHOR_WORD
 from models.interest.features import CONTEXT as CONTEXT_WORD
 from models.interest.features import PAGE_WORD, URL_WORD
@@ -16,7 +17,6 @@ from models.ledger import Ledger
 
 Numbers = npt.NDArray[np.intp]
 Weights = npt.NDArray[np.float64]
-Array = TypeVar("Array", Numbers, Weights)
 
 #: The kinds of words, in the order of their places in the arrays: a word's own number times four, plus kind.
 KINDS = 4
@@ -79,7 +79,7 @@ class Vocabulary:
 
     def places_in(self, slots: Numbers) -> Numbers:
         """Return the places of the words that are counted in some slots."""
-        self._places = _longer(self._places, self.ledger.size, _UNSEEN)
+        self._places = longer(self._places, self.ledger.size, _UNSEEN)
         unseen = slots[self._places[slots] == _UNSEEN]
         if len(unseen):
             self._look_at(unseen)
@@ -93,7 +93,7 @@ class Vocabulary:
 
     def slots(self, places: Numbers) -> Numbers:
         """Return the slots that words are counted in, below zero where they are not counted."""
-        self._slots = _longer(self._slots, self.places, _NONE)
+        self._slots = longer(self._slots, self.places, _NONE)
         return self._slots[places]
 
     def forget(self, slots: Numbers) -> Numbers:
@@ -106,7 +106,7 @@ class Vocabulary:
     def _look_at(self, slots: Numbers) -> None:
         """Note the places of what is counted in slots that were not looked at yet."""
         places = np.array([self._place_of(name) for name in self.ledger.names(slots)], np.intp)
-        self._slots = _longer(self._slots, self.places, _NONE)
+        self._slots = longer(self._slots, self.places, _NONE)
         self._places[slots] = places
         self._slots[places[places >= 0]] = slots[places >= 0]
 
@@ -235,11 +235,4 @@ class WordLifts:
         self._earlier_hits = self._for_all(self._earlier_hits)
 
     def _for_all(self, array: Weights) -> Weights:
-        return _longer(array, self.vocabulary.places, 0.0)
-
-
-def _longer(array: Array, size: int, fill: float) -> Array:
-    """Return an array that has room for ``size`` entries, new ones filled: an eighth more, where it grows."""
-    if size <= len(array):
-        return array
-    return np.concatenate((array, np.full(size + size // 8 - len(array), fill, array.dtype)))
+        return longer(array, self.vocabulary.places)
