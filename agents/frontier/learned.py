@@ -21,7 +21,7 @@ from models.learner.candidate import Candidate, Crowd
 from models.learner.combiner import Vector, logits, probability
 from models.learner.inputs import log_rank
 from models.learner.semantic import inputs_with
-from models.learner.words import Vocabulary
+from models.learner.words import Numbers, Vocabulary
 from models.ledger import Ledger, Slots
 from models.patterns.ranking import Pattern
 from models.reuse.learned import Cell
@@ -89,10 +89,7 @@ class LearnedScorer:
 
     def learn(self, slots: Slots) -> None:
         """Take in that the counts in some slots changed; predicates never added are left."""
-        self._scored.clear()
-        places = self._vocabulary.places_in(slots)
-        for known in self._known.values():
-            known.knowledge.learn(places)
+        self._learn_words(self._vocabulary.places_in(slots))
         if self._table is not None:
             self._learn_subjects(slots)
 
@@ -104,8 +101,10 @@ class LearnedScorer:
 
     def forget(self, slots: Slots, names: Sequence[str]) -> None:
         """Take in that some features, in these slots, were forgotten: words of no count weigh nothing."""
+        self._learn_words(self._vocabulary.forget(slots))
+
+    def _learn_words(self, places: Numbers) -> None:
         self._scored.clear()
-        places = self._vocabulary.forget(slots)
         for known in self._known.values():
             known.knowledge.learn(places)
 
