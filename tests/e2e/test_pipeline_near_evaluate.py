@@ -1,8 +1,10 @@
-"""A real crawl harvests what a virtual crawl, as `scentline evaluate` makes it, does from the same seeds."""
+"""Real crawls harvest what virtual crawls, as `scentline evaluate` makes them, do from the same seeds."""
 
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from random import Random
+from statistics import mean
 
 import pytest
 
@@ -21,26 +23,30 @@ from tests.e2e.test_pipeline_equals_reference import crawl, judged_pages
 from tests.shared import shared
 
 BUDGET = 250
-#: The two differ by pages in flight, and by which of equal candidates comes first: from there on they part.
-NOISE = 0.15
+STARTS = 4
+#: The two differ by pages in flight, and by which of equal candidates comes first: from there on they part. One
+#: crawl differs by .1 from its twin (standard deviation), the mean of eight by .04.
+NOISE = 0.1
 PREDICATES = {"biology": 'category("Science.Biology")', "geography": 'category("Geography")'}
 
 
 @pytest.mark.slow
-def test_a_crawl_finds_what_the_virtual_crawl_finds(tmp_path: Path) -> None:
+def test_crawls_find_what_virtual_crawls_find(tmp_path: Path) -> None:
     archive = shared("wikispeedia/pages.warc.gz")
     labels = shared("wikispeedia/topics.tsv.gz")
     predicates = {name: parse(expression) for name, expression in PREDICATES.items()}
     with progress(StringIO()) as shown:
         web = load_web([archive], predicates, load_labels(labels), Settings(), 2, shown)
-    seeds = Random("1:1").sample(sorted(web.pages), 10)
+    starts = [Random(f"1:{start}").sample(sorted(web.pages), 10) for start in range(STARTS)]
+    real, virtual = [], []
     with ServerProcess.archive([archive]) as server:
-        for name, expression in PREDICATES.items():
+        for (name, expression), (start, seeds) in product(PREDICATES.items(), enumerate(starts)):
             task = Task((), Trace([]), Random(1), predicates[name].topic)
-            virtual = virtual_crawl(web.pages, web.hits[name], seeds, LearnedCrawler(task, explore=0.0), BUDGET)
+            pages = virtual_crawl(web.pages, web.hits[name], seeds, LearnedCrawler(task, explore=0.0), BUDGET)
+            virtual.append(auc([page.hit for page in pages], BUDGET))
             settings = Settings.model_validate(
                 {
-                    "data": tmp_path / name,
+                    "data": tmp_path / f"{name} {start}",
                     "predicates": {name: expression},
                     "fetch": {"proxy": server.url, "delay_seconds": 0.0},
                     "judge": {"labels": str(labels)},
@@ -48,6 +54,6 @@ def test_a_crawl_finds_what_the_virtual_crawl_finds(tmp_path: Path) -> None:
                 }
             )
             assert crawl(settings, seeds, []) == BUDGET
-            pages = sorted(judged_pages(settings), key=lambda outcome: outcome.time)
-            real = [outcome.verdict[name] for outcome in pages]
-            assert auc(real, BUDGET) == pytest.approx(auc([page.hit for page in virtual], BUDGET), abs=NOISE)
+            outcomes = sorted(judged_pages(settings), key=lambda outcome: outcome.time)
+            real.append(auc([outcome.verdict[name] for outcome in outcomes], BUDGET))
+    assert mean(real) == pytest.approx(mean(virtual), abs=NOISE), (real, virtual)
