@@ -244,7 +244,8 @@ class LearnSettings(Section):
     """Counting, learning and publishing."""
 
     significance: Literal["binomial", "paper"] = Field(
-        "binomial", description="Denominator of the significance test: n(E), or n(C) as in the paper."
+        "binomial",
+        description="Denominator of the significance test: n(E), or as in the paper n(C), and N for users.",
     )
     t: Positive = Field(2.0, description="Significance threshold, in standard deviations.")
     weights: tuple[float, float, float, float] = Field(

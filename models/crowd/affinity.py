@@ -7,8 +7,11 @@ from models.interest.ratio import Denominator
 from models.interest.table import RatioTable
 
 
-def user_table(t: float, denominator: Denominator) -> RatioTable:
-    """Return an empty table of users; with the paper's denominator T is that of equation (10), over N."""
+def crowd_table(t: float, denominator: Denominator) -> RatioTable:
+    """Return an empty table of users, or of words of signatures.
+
+    With the paper's denominator T is that of equation (10), over N: signatures are "quite analogous" to users.
+    """
     return RatioTable(t, denominator, sample="pages")
 
 

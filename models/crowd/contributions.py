@@ -22,5 +22,5 @@ def crowd_contributions(evidence: CrowdEvidence, weights: Weights) -> Iterator[C
         pages, hits = base.pages - pages, base.hits - hits
     log = region_log(evidence.within, weights.region, base)
     name = f"{region(weights.predicate)}{'' if evidence.within else ' (outside)'}"
-    deviation = significance(pages, hits, base, weights.denominator)
+    deviation = significance(pages, hits, base, weights.denominator, "pages")
     yield Contribution(name, pages, hits, math.exp(log), deviation, log)

@@ -27,7 +27,7 @@ class Visited:
         self._users = OwnFeatures(
             Tally(t, denominator, sample="pages"), lambda url: trace.visitors.get(url, ())
         )
-        self._words = Tally(t, denominator)
+        self._words = Tally(t, denominator, sample="pages")
         self._signatures = Unions(self._words, SIGNERS, places)
         self._judged: dict[str, bool] = {}
         self._within: set[str] = set()

@@ -93,7 +93,7 @@ def events(weights: Weights, table: RatioTable, names: dict[str, str]) -> Iterat
     for name, feature in names.items():
         pages, hits = weights.cell(feature)
         if pages > 0:
-            deviation = significance(pages, hits, table.base, weights.denominator)
+            deviation = table.significance((pages, hits))
             factor = ratio(pages, hits, table.base)
             yield Contribution(feature, pages, hits, factor, deviation, table.logs.get(name, 0.0))
 

@@ -14,7 +14,8 @@ import msgspec
 #: What the variance in the significance test is divided by: n(E), or what the paper divides by.
 Denominator = Literal["binomial", "paper"]
 
-#: What the paper divides by: n(C), the hits, for words (equation 6); N, the pages judged, for users (10).
+#: What the paper divides by: n(C), the hits, for words (equation 6); N, the pages judged, for users and for
+#: words of signatures (10).
 Sample = Literal["hits", "pages"]
 
 #: Hits assumed where none was seen.

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from models.interest.ratio import Base, Denominator, Sample, significant_log
+from models.interest.ratio import Base, Denominator, Sample, significance, significant_log
 
 #: Pages and hits of a feature.
 Cell = tuple[int, int]
@@ -54,6 +54,10 @@ class RatioTable:
         self.logs = {name: found for name, cell in cells if (found := log(cell))}
         self.significant = set(self.logs)
         self._changes = None
+
+    def significance(self, cell: Cell) -> float:
+        """Return by how many standard deviations a feature of these pages and hits differs from the base."""
+        return significance(*cell, self.base, self._denominator, self._sample)
 
     def take_changes(self) -> Collection[str] | None:
         """Return the names whose logs may have changed since the last call, None where all may have."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
-from models.crowd.affinity import user_table
+from models.crowd.affinity import crowd_table
 from models.interest import content, siblings, tokens
 from models.interest.features import BASE, SIGNATURE, TOKEN, USER, WORD, link, region
 from models.interest.links import LinkTable, locality_log
@@ -52,8 +52,8 @@ class Weights:
         self._alone = {BASE, self._satisfying, self._failing, self._region}
         self._words = RatioTable(t, denominator)
         self._tokens = RatioTable(t, denominator)
-        self._signatures = RatioTable(t, denominator)
-        self._users = user_table(t, denominator)
+        self._signatures = crowd_table(t, denominator)
+        self._users = crowd_table(t, denominator)
         self._tables = {
             WORD: self._words,
             TOKEN: self._tokens,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.affinity import user_table
+from models.crowd.affinity import crowd_table
 from models.crowd.collaborative import CrowdEvidence, crowd_score
 from models.crowd.locality import inside
 from models.crowd.signature import signature, signers
@@ -18,7 +18,6 @@ from models.evaluate.recount import JudgedPage, recount
 from models.evaluate.tally import Tally, significant_logs
 from models.interest.features import split
 from models.interest.ratio import Base, Denominator, Sample, significant_log
-from models.interest.table import RatioTable
 from models.page import Link, Page
 from models.url import identifier
 from tests.reference.counts import Counts, plain
@@ -133,7 +132,7 @@ def test_collaborative_priorities_are_the_composite_ratio_and_combined_ones_the_
         for crawler in crawlers.values():
             crawler.judged(page, holds)
     base = Base(len(judged), sum(holds for _, holds in judged))
-    users, words, region = user_table(2.0, denominator), RatioTable(2.0, denominator), (0, 0)
+    users, words, region = crowd_table(2.0, denominator), crowd_table(2.0, denominator), (0, 0)
     cells: dict[str, dict[str, tuple[int, int]]] = {"user": {}, "signature": {}}
     for feature, _, pages, hits in expected(judged, trace, "collaborative", 32).items():
         kind, name, _ = split(feature)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.affinity import user_table
+from models.crowd.affinity import crowd_table
 from models.crowd.collaborative import CrowdEvidence, crowd_score
 from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage, crowd_of, recount
@@ -56,7 +56,7 @@ def test_users_add_the_logs_of_their_three_factors_to_that_of_links(
 ) -> None:
     trace, judged = Trace(steps, others=3), {page.url: page for page in pages}
     counts = plain(recount(pages, "collaborative", trace, 2))
-    users, words, base = user_table(2.0, "binomial"), RatioTable(2.0, "binomial"), Base(*counts.get("", "p"))
+    users, words, base = crowd_table(2.0, "binomial"), RatioTable(2.0, "binomial"), Base(*counts.get("", "p"))
     cells: dict[str, dict[str, tuple[int, int]]] = {"user": {}, "signature": {}}
     for feature, predicate, *cell in counts.items():
         kind, name, _ = split(feature)

@@ -4,13 +4,18 @@ import math
 
 import pytest
 
-from models.crowd.affinity import affinity_log, user_table
+from models.crowd.affinity import affinity_log, crowd_table
 from models.crowd.collaborative import CrowdEvidence, crowd_score
+from models.crowd.contributions import crowd_contributions
 from models.crowd.locality import inside, region, region_log
 from models.crowd.signature import signature, signature_log
 from models.crowd.trace import Step, Trace
+from models.interest.features import BASE
 from models.interest.ratio import Base, Denominator, ratio, significance
 from models.interest.table import RatioTable
+from models.interest.weights import Weights
+from models.ledger import Ledger
+from tests.models.teaching import weigh
 
 #: "only 0.1% of the pages on the web correspond to this particular predicate"
 MALLS = Base(100_000, 100)
@@ -20,9 +25,15 @@ SMALL = Base(100, 20)
 
 
 def users(base: Base, counts: dict[str, tuple[int, int]], denominator: Denominator = "binomial") -> RatioTable:
-    table = user_table(2.0, denominator)
+    table = crowd_table(2.0, denominator)
     table.work_out(base, counts.items())
     return table
+
+
+def weights(counts: dict[str, tuple[int, int]], denominator: Denominator) -> Weights:
+    found = Weights("p", Ledger(), denominator=denominator)
+    weigh(found, counts)
+    return found
 
 
 def test_equation_8_ten_percent_where_a_thousandth_is_expected_is_a_ratio_of_a_hundred() -> None:
@@ -54,6 +65,21 @@ def test_only_users_of_two_standard_deviations_enter() -> None:
     # dee: 1.118 deviations by her own 5 pages, but 5 by all 100; eve: (.25 - .2) / .04 = 1.25 by all.
     assert math.exp(affinity_log(counts, users(SMALL, counts))) == pytest.approx(2)
     assert math.exp(affinity_log(counts, users(SMALL, counts, "paper"))) == pytest.approx(2 * 2)
+
+
+def test_what_explains_a_priority_shows_the_test_that_decides() -> None:
+    counts = {BASE: (100, 20), "u:ann": (40, 16), "u:flo": (20, 6), "u:eve": (4, 1), "s:snow": (20, 6)}
+    evidence = CrowdEvidence(("ann", "flo", "eve"), frozenset({"snow"}))
+    found = {entry.feature: entry for entry in crowd_contributions(evidence, weights(counts, "paper"))}
+    # Over N: |.4 - .2| / .04 = 5; |.3 - .2| / .04 = 2.5; |.25 - .2| / .04 = 1.25.
+    shown = {name: (entry.significance, entry.log) for name, entry in found.items()}
+    assert shown["u:ann"] == pytest.approx((5, math.log(2)))
+    assert shown["u:flo"] == shown["s:snow"] == pytest.approx((2.5, math.log(1.5)))
+    assert shown["u:eve"] == pytest.approx((1.25, 0))
+    # Over n(E): / sqrt(.16 / 40) = 3.162; / sqrt(.16 / 20) = 1.118, which is below t.
+    found = {entry.feature: entry for entry in crowd_contributions(evidence, weights(counts, "binomial"))}
+    assert (found["u:ann"].significance, found["u:flo"].significance) == pytest.approx((3.1622776, 1.1180339))
+    assert found["u:flo"].log == found["s:snow"].log == 0
 
 
 def test_users_never_seen_on_a_judged_page_say_nothing() -> None:
