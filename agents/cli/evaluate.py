@@ -76,8 +76,9 @@ def evaluate(
     """Simulate crawls of an archive with each policy, predicate and start, and compare their harvest.
 
     Works offline. Each start has its own seeds, drawn uniformly from all pages of the archive; they are the
-    same for every policy and predicate, are fetched first, and count. DIR gets the order of every crawl,
-    tables, lift curves, and report.html, which shows them all.
+    same for every policy and predicate, are fetched first, and count. A link whose page is not in the
+    archive is a request that brings none, as a dead link is. DIR gets the order of every crawl, tables, lift
+    curves, and report.html, which shows them all.
 
     With --reuse, the earlier crawl has its own seeds. NAME+reuse starts with its state. "New pages only"
     removes the earlier crawl's pages from the web.
@@ -123,7 +124,8 @@ def evaluate(
 def _print(results: "Results") -> None:
     """Print each policy's figures on the mean, the best first."""
     figures = {policy: results.figures(policy) for policy in results.policies}
-    columns = ["policy", *(f"@{point}" for point in results.points), "AUC", "/oracle", "Brier", "ECE"]
+    points = (f"@{point}" for point in results.points)
+    columns = ["policy", *points, "AUC", "/oracle", "AUC/request", "requests/page", "sites", "Brier", "ECE"]
     print_table(
         columns,
         (
@@ -135,5 +137,11 @@ def _print(results: "Results") -> None:
 
 def _cells(figures: "Figures") -> list[str]:
     harvest = [f"{rate:.3f}" for rate in figures.harvest.values()]
-    rest = (figures.auc, figures.auc_of_oracle, figures.brier, figures.selected)
-    return harvest + ["-" if value is None else f"{value:.3f}" for value in rest]
+    areas = (figures.auc, figures.auc_of_oracle, figures.auc_by_request, figures.requests)
+    sites = f"{list(figures.sites.values())[-1]:.1f}"
+    told = (figures.brier, figures.selected)
+    return [*harvest, *map(_cell, areas), sites, *map(_cell, told)]
+
+
+def _cell(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from models.evaluate.virtual import Fetched
+from models.evaluate.virtual import Request
 
 #: What was said of a page before it was fetched, and what came of it.
 Outcome: TypeAlias = tuple[float, bool]
@@ -45,12 +45,15 @@ class Calibration(NamedTuple):
     bins: tuple[Bin, ...]
 
 
-def outcomes(fetched: Iterable[Fetched], *, explored: bool) -> list[Outcome]:
-    """Return the outcomes of the pages that chance alone chose, or of all others, that had a probability."""
+def outcomes(requests: Iterable[Request], *, explored: bool) -> list[Outcome]:
+    """Return the outcomes of the pages that chance alone chose, or of all others, that had a probability.
+
+    It is that of a page's being a hit: of a request that failed it says nothing.
+    """
     return [
-        (page.probability, page.hit)
-        for page in fetched
-        if page.probability is not None and page.explored == explored
+        (request.probability, request.hit)
+        for request in requests
+        if request.page and request.probability is not None and request.explored == explored
     ]
 
 

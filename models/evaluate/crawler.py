@@ -37,10 +37,10 @@ class Crawler(Protocol):
         """Make a URL a candidate to start from."""
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Take in a page that was fetched and whether it satisfies the predicate; each URL once."""
+        """Take in a page that came and whether it satisfies the predicate; each URL once."""
 
     def failed(self, url: str) -> None:
-        """Take a URL that brought no page out of the candidates for good."""
+        """Take in that a request brought no page; the URL is no candidate, now or later."""
 
     def next(self) -> Choice | None:
-        """Return the next page to fetch, None when there is no candidate left."""
+        """Take the best out of the candidates for good and return it; None when there is none left."""

@@ -121,7 +121,8 @@ class LearnedCrawler:
         self._seeds: dict[str, None] = {}
         self._started = False
         self._calibration = Calibration()
-        self._chosen = ("", SELECTED)
+        #: What is in flight, and how it was chosen.
+        self._chosen: dict[str, str] = {}
 
     def _take_up(self, state: Learned) -> None:
         self.knowledge.inherit(self._earlier)
@@ -141,11 +142,14 @@ class LearnedCrawler:
 
     def failed(self, url: str) -> None:
         """Take a URL that brought no page out of the candidates for good."""
+        self._close(url)
+
+    def _close(self, url: str) -> None:
         self._closed.add(url)
         self._queue.discard(url)
 
     def next(self) -> Choice | None:
-        """Return the candidate of highest upper bound, or now and then one drawn by chance."""
+        """Take out the candidate of highest upper bound, or now and then one drawn by chance."""
         if not self._started:
             self._started = True
             self._score([self._page(url) for url in self._trace.accesses])
@@ -153,7 +157,8 @@ class LearnedCrawler:
         best = self._queue.sample(self._random) if explored else self._best()
         if best is None:
             return None
-        self._chosen = best, EXPLORED if explored else SELECTED
+        self._close(best)
+        self._chosen[best] = EXPLORED if explored else SELECTED
         chance = self._pages[best].chance
         probability = None if chance is None else calibrated(chance, self._calibration.shifts[explored])
         return Choice(best, probability, explored)
@@ -171,8 +176,7 @@ class LearnedCrawler:
         if known.inputs is not None and page.url not in self._seeds:
             self._take_label(known, known.inputs, holds)
         known.satisfies = holds
-        self._closed.add(page.url)
-        self._queue.discard(page.url)
+        self._close(page.url)
         self._count(known, page, holds)
         if self._meaning is not None:
             self._meaning.learn(self._meaning.table.vector(page_subject(page.url, page.title)), holds)
@@ -191,8 +195,8 @@ class LearnedCrawler:
         self._score(touched)
 
     def _take_label(self, known: _Known, inputs: Vector, holds: bool) -> None:
-        url, chosen = self._chosen
-        if url == known.url and known.chance is not None:
+        chosen = self._chosen.pop(known.url, None)
+        if chosen is not None and known.chance is not None:
             self._calibration.learn(known.chance, holds, chosen)
         self.model.learn(inputs, holds)
 

@@ -20,10 +20,11 @@ class Band(NamedTuple):
 
 
 def lift_curve(hits: Sequence[bool], budget: int) -> Curve:
-    """Return the harvest rate after 1, 2, .. ``budget`` pages, shape (budget,).
+    """Return the harvest rate after 1, 2, .. ``budget`` pages, or requests, shape (budget,).
 
-    ``hits`` says of each fetched page, in order, whether it satisfies the predicate. Where the crawl ended
-    early the hits stay and the pages count on, as if every further one failed the predicate.
+    ``hits`` says of each page or request, in order, whether it brought a page that satisfies the predicate.
+    Where the crawl ended early the hits stay and the pages count on, as if every further one failed the
+    predicate.
 
     >>> lift_curve([True, False], 4).round(3).tolist()
     [1.0, 0.5, 0.333, 0.25]

@@ -116,16 +116,23 @@ class PaperCrawler:
         self._leave(url)
 
     def next(self) -> Choice | None:
-        """Return the candidate of highest priority; equal ones go by order of discovery."""
+        """Take out the candidate of highest priority; equal ones go by order of discovery."""
+        url = self._next()
+        if url is None:
+            return None
+        self._leave(url)
+        return Choice(url)
+
+    def _next(self) -> str | None:
         while self._seeds:
             seed = self._seeds.popleft()
             if seed in self._queue:
-                return Choice(seed)
+                return seed
         unscored, self._unscored = self._unscored, ()
         self._score(unscored)
         self._score(self._queue.best(self._rescored))
         best = self._queue.best(1)
-        return Choice(best[0]) if best else None
+        return best[0] if best else None
 
     def priority(self, url: str) -> float:
         """Return the priority of a candidate, worked out from all that is known of it now."""

@@ -1,31 +1,59 @@
-"""A crawl without a network: pages and verdicts are known, and a policy says in which order to fetch them."""
+"""A crawl without a network: pages and verdicts are known, and a policy says in which order to ask for them."""
 
+from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from models.evaluate.crawler import Crawler
+from models.evaluate.crawler import Choice, Crawler
+from models.frontier.window import window
 from models.page import Page
+from models.url import host
 
 
-class Fetched(NamedTuple):
-    """One page of a crawl, and what the policy said when it chose it (`models.evaluate.crawler.Choice`)."""
+class Request(NamedTuple):
+    """One request of a crawl, and what the policy said when it chose it (`models.evaluate.crawler.Choice`).
+
+    ``page`` says whether a page came, ``hit`` whether that satisfies the predicate.
+    """
 
     url: str
+    page: bool
     hit: bool
     probability: float | None = None
     explored: bool = False
 
 
+class Terms(NamedTuple):
+    """What a crawl is held to, as the settings of the same names hold the real one; 0 is no limit.
+
+    It ends after ``budget`` pages, or as many ``requests``. Of a host at most ``host_budget`` pages come.
+    ``window_share`` of the pages so far, 1 to ``window_max``, are in flight (`models.frontier.window`).
+    """
+
+    budget: int
+    requests: int = 0
+    host_budget: int = 0
+    window_share: float = 0.0
+    window_max: int = 1
+
+
 def virtual_crawl(
-    pages: Mapping[str, Page], hits: Collection[str], seeds: Sequence[str], crawler: Crawler, budget: int
-) -> list[Fetched]:
-    """Return the first ``budget`` pages that ``crawler`` fetches, in order; fewer when it runs out.
+    pages: Mapping[str, Page],
+    hits: Collection[str],
+    seeds: Sequence[str],
+    crawler: Crawler,
+    terms: Terms,
+    barred: Collection[str] = (),
+) -> list[Request]:
+    """Return the requests that ``crawler`` makes, in the order of their answers.
 
-    ``hits`` are the URLs of the pages that satisfy the predicate. The seeds are added, then fetched first, in
-    their order and without asking the policy; they count as pages. A URL without a page has failed and costs
-    nothing. Membership in ``hits`` is asked once a page, so a set serves best.
+    ``hits`` are the URLs of the pages that satisfy the predicate. The seeds are added, then asked first, in
+    their order and without asking the policy. A URL without a page is a request that fails, as a dead link
+    does. URLs that are ``barred``, or of a host whose budget is spent, cost nothing. Answers come in the order
+    of the requests; what is in flight was chosen without them. Membership in ``hits`` is asked once a page,
+    so a set serves best.
 
-    Raises ValueError when the policy asks for a URL that is done with: it would never end.
+    Raises ValueError when the policy chooses a URL twice: it would never end.
 
     >>> from random import Random
     >>> from models.crowd.trace import Trace
@@ -34,33 +62,92 @@ def virtual_crawl(
     >>> from models.page import Link
     >>> pages = {"a": Page("a", links=(Link("b"), Link("gone"), Link("c"))), "b": Page("b"), "c": Page("c")}
     >>> crawler = BreadthFirst(Task((), Trace([]), Random(1)))
-    >>> [(page.url, page.hit) for page in virtual_crawl(pages, {"c"}, ["a"], crawler, budget=10)]
-    [('a', False), ('b', False), ('c', True)]
+    >>> found = virtual_crawl(pages, {"c"}, ["a"], crawler, Terms(budget=10))
+    >>> [(request.url, request.page, request.hit) for request in found]
+    [('a', True, False), ('b', True, False), ('gone', False, False), ('c', True, True)]
     """
-    done: set[str] = set()
-    fetched: list[Fetched] = []
+    return _VirtualCrawl(pages, hits, crawler, terms, barred).run(seeds)
 
-    def visit(url: str, probability: float | None = None, explored: bool = False) -> None:
-        done.add(url)
-        page = pages.get(url)
+
+class _VirtualCrawl:
+    """The requests that were answered, and those in flight."""
+
+    def __init__(
+        self,
+        pages: Mapping[str, Page],
+        hits: Collection[str],
+        crawler: Crawler,
+        terms: Terms,
+        barred: Collection[str],
+    ) -> None:
+        self._pages = pages
+        self._hits = hits
+        self._crawler = crawler
+        self._terms = terms
+        self._barred = barred
+        self._seeds: deque[str] = deque()
+        self._chosen: set[str] = set()
+        self._asked: set[str] = set()
+        self._flying: deque[Choice] = deque()
+        self._answered: list[Request] = []
+        self._judged = 0
+        self._of_host: Counter[str] = Counter()
+
+    def run(self, seeds: Sequence[str]) -> list[Request]:
+        self._seeds.extend(dict.fromkeys(seeds))
+        for url in self._seeds:
+            self._crawler.add_seed(url)
+        while True:
+            while self._has_room() and (choice := self._next()) is not None:
+                self._asked.add(choice.url)
+                self._flying.append(choice)
+            if not self._flying:
+                return self._answered
+            self._answer(self._flying.popleft())
+
+    def _has_room(self) -> bool:
+        terms, flying = self._terms, len(self._flying)
+        if terms.requests and len(self._answered) + flying >= terms.requests:
+            return False
+        room = min(
+            window(self._judged, terms.window_share, terms.window_max),
+            terms.budget - self._judged,
+        )
+        return flying < room
+
+    def _next(self) -> Choice | None:
+        """Return what to ask for next: a seed first, then what the policy chooses."""
+        while self._seeds:
+            seed = self._seeds.popleft()
+            if self._may_ask(seed):
+                return Choice(seed)
+        while (choice := self._crawler.next()) is not None:
+            if choice.url in self._chosen:
+                raise ValueError(f"virtual crawl: the policy chose {choice.url} again, expected another URL")
+            self._chosen.add(choice.url)
+            if self._may_ask(choice.url):
+                return choice
+        return None
+
+    def _may_ask(self, url: str) -> bool:
+        if url in self._asked or url in self._barred:
+            return False
+        limit = self._terms.host_budget
+        if not limit:
+            return True
+        name = host(url)
+        flying = sum(host(choice.url) == name for choice in self._flying)
+        return self._of_host[name] + flying < limit
+
+    def _answer(self, choice: Choice) -> None:
+        """Tell the policy what came of a request."""
+        page = self._pages.get(choice.url)
+        hit = page is not None and choice.url in self._hits
+        self._answered.append(Request(choice.url, page is not None, hit, choice.probability, choice.explored))
         if page is None:
-            crawler.failed(url)
+            self._crawler.failed(choice.url)
             return
-        hit = url in hits
-        fetched.append(Fetched(url, hit, probability, explored))
-        crawler.judged(page, hit)
-
-    distinct = tuple(dict.fromkeys(seeds))
-    for url in distinct:
-        crawler.add_seed(url)
-    for url in distinct:
-        if len(fetched) < budget:
-            visit(url)
-    while len(fetched) < budget:
-        choice = crawler.next()
-        if choice is None:
-            break
-        if choice.url in done:
-            raise ValueError(f"virtual crawl: the policy chose {choice.url} again, expected a URL not done yet")
-        visit(choice.url, choice.probability, choice.explored)
-    return fetched
+        self._judged += 1
+        if self._terms.host_budget:
+            self._of_host[host(choice.url)] += 1
+        self._crawler.judged(page, hit)

@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from lxml import html
@@ -22,6 +23,7 @@ from models.crowd.trace import Step, Trace
 from models.evaluate.baselines.simple import BreadthFirst
 from models.evaluate.crawler import Task
 from models.evaluate.policies import POLICIES
+from models.evaluate.virtual import Terms
 from models.page import Link, Page
 from models.predicate import parse
 from streams.settings import Settings
@@ -100,8 +102,11 @@ def test_the_json_has_every_crawl_and_the_mean_of_every_policy(out: tuple[Path, 
     policies = sorted(POLICY.split(","), key=list(POLICIES).index)
     assert runs == [(name, policy, start) for name in PREDICATES for policy in policies for start in (1, 2)]
     for run in found["results"]:
-        assert set(run) == {"predicate", "policy", "start", "harvest", "auc", "auc_of_oracle", "brier"}
-        assert set(run["harvest"]) == {"100"}
+        assert set(run) == {
+            "predicate", "policy", "start", "harvest", "harvest_by_request", "sites", "auc", "auc_of_oracle",
+            "auc_by_request", "requests_a_page", "brier",
+        }  # fmt: skip
+        assert set(run["harvest"]) == set(run["sites"]) == {"12", "30", "100"}
         assert (run["brier"] is None) == (run["policy"] != "learned")
     for policy, mean in found["mean"].items():
         own = [run for run in found["results"] if run["policy"] == policy]
@@ -114,11 +119,22 @@ def test_the_figures_are_those_of_the_orders(out: tuple[Path, Any]) -> None:
     for run in found["results"]:
         crawl = order(directory, run["predicate"], run["policy"], run["start"])
         assert [int(row["n"]) for row in crawl] == list(range(1, len(crawl) + 1))
-        assert len({row["url"] for row in crawl}) == len(crawl) <= BUDGET
-        hits = [int(row["hit"]) for row in crawl] + [0] * (BUDGET - len(crawl))
-        rates = [sum(hits[:n]) / n for n in range(1, BUDGET + 1)]
-        assert run["harvest"]["100"] == pytest.approx(rates[99], abs=1e-5)
-        assert run["auc"] == pytest.approx(fmean(rates), abs=1e-5)
+        assert len({row["url"] for row in crawl}) == len(crawl)
+        pages = [row for row in crawl if row["page"] == "1"]
+        assert len(pages) <= BUDGET
+        assert run["requests_a_page"] == pytest.approx(len(crawl) / len(pages), abs=1e-5)
+        for by, asked in (("", pages), ("_by_request", crawl)):
+            hits = [int(row["hit"]) for row in asked] + [0] * BUDGET
+            rates = [sum(hits[:n]) / n for n in range(1, BUDGET + 1)]
+            assert run[f"harvest{by}"]["100"] == pytest.approx(rates[99], abs=1e-5)
+            assert run[f"auc{by}"] == pytest.approx(fmean(rates), abs=1e-5)
+        sites = {urlsplit(row["url"]).netloc for row in pages[:100] if row["hit"] == "1"}
+        assert run["sites"]["100"] == len(sites)
+
+
+def test_dead_links_of_the_web_cost_requests(out: tuple[Path, Any]) -> None:
+    _, found = out
+    assert all(run["requests_a_page"] > 1 for run in found["results"] if run["policy"] == "breadth-first")
 
 
 def test_the_tables_say_what_the_json_says(out: tuple[Path, Any]) -> None:
@@ -155,7 +171,7 @@ def test_the_learned_policy_is_compared_with_every_other_one(out: tuple[Path, An
         areas = [found["mean"][name]["auc"] for name in ("learned", policy)]
         assert float(row["difference"]) == pytest.approx(areas[0] - areas[1], abs=1e-5)
         assert float(row["low"]) <= float(row["difference"]) <= float(row["high"])
-        assert row["runs"] == "4"
+        assert (row["predicates"], row["runs"]) == ("2", "4")
 
 
 def test_learning_from_links_is_ahead_of_breadth_first_and_behind_the_oracle(out: tuple[Path, Any]) -> None:
@@ -315,7 +331,7 @@ def test_reuse_hands_the_state_of_a_first_crawl_to_a_second_one() -> None:
         first=Trace([Step("u", urls[0], 1.0)]),
         predicates={"odd": parse('"odd"')},
         policies=("remembering",),
-        budget=15,
+        terms=Terms(15),
         starts=1,
         seeds=5,
         random_seed=1,

@@ -16,7 +16,7 @@ from models.crowd.trace import Trace
 from models.evaluate.crawler import Task
 from models.evaluate.learned import LearnedCrawler
 from models.evaluate.metrics import auc
-from models.evaluate.virtual import virtual_crawl
+from models.evaluate.virtual import Terms, virtual_crawl
 from models.predicate import parse
 from streams.settings import Settings
 from tests.e2e.test_pipeline_equals_reference import crawl, judged_pages
@@ -42,8 +42,10 @@ def test_crawls_find_what_virtual_crawls_find(tmp_path: Path) -> None:
     with ServerProcess.archive([archive]) as server:
         for (name, expression), (start, seeds) in product(PREDICATES.items(), enumerate(starts)):
             task = Task((), Trace([]), Random(1), predicates[name].topic)
-            pages = virtual_crawl(web.pages, web.hits[name], seeds, LearnedCrawler(task, explore=0.0), BUDGET)
-            virtual.append(auc([page.hit for page in pages], BUDGET))
+            pages = virtual_crawl(
+                web.pages, web.hits[name], seeds, LearnedCrawler(task, explore=0.0), Terms(BUDGET)
+            )
+            virtual.append(auc([asked.hit for asked in pages if asked.page], BUDGET))
             settings = Settings.model_validate(
                 {
                     "data": tmp_path / f"{name} {start}",

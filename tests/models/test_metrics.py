@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from models.evaluate.calibration import calibration, equal_mass, equal_width, expected_error, outcomes
 from models.evaluate.metrics import auc, band, harvest_at, lift_curve, relative
-from models.evaluate.significance import paired_bootstrap
-from models.evaluate.virtual import Fetched
+from models.evaluate.significance import interval, macro, paired_bootstrap
+from models.evaluate.virtual import Request
 
 EXACT = settings(derandomize=True, deadline=None)
 HITS = st.lists(st.booleans(), max_size=30)
@@ -110,7 +110,10 @@ def test_bins_of_equal_mass_part_what_one_bin_of_equal_width_hides() -> None:
 
 
 def test_chosen_and_explored_pages_are_looked_at_apart() -> None:
-    crawl = [Fetched("seed", True), Fetched("a", True, 0.8), Fetched("b", False, 0.1, explored=True)]
+    crawl = [
+        Request("seed", True, True), Request("a", True, True, 0.8), Request("gone", False, False, 0.9),
+        Request("b", True, False, 0.1, explored=True),
+    ]  # fmt: skip
     assert outcomes(crawl, explored=False) == [(0.8, True)]
     assert outcomes(crawl, explored=True) == [(0.1, False)]
     assert calibration([]) is None
@@ -144,24 +147,43 @@ def test_calibration_is_bounded_and_does_not_depend_on_order(
     assert found.mass_error <= found.brier**0.5 + 1e-12
 
 
+def apart(runs: list[float]) -> list[list[list[float]]]:
+    """Return runs of one web, each of a predicate of its own."""
+    return [[[run] for run in runs]]
+
+
 def test_the_bootstrap_is_the_same_for_the_same_seed() -> None:
     first, second = [0.51, 0.4, 0.7, 0.23, 0.36], [0.3, 0.4, 0.22, 0.37, 0.25]
-    found = paired_bootstrap(first, second, Random(3))
-    assert found == paired_bootstrap(first, second, Random(3))
-    assert found != paired_bootstrap(first, second, Random(4))
+    found = paired_bootstrap(apart(first), apart(second), Random(3))
+    assert found == paired_bootstrap(apart(first), apart(second), Random(3))
+    assert found != paired_bootstrap(apart(first), apart(second), Random(4))
     assert found.difference == pytest.approx(0.132)
-    assert (found.ahead, found.tied, found.runs) == (0.6, 0.2, 5)
+    assert (found.ahead, found.tied, found.predicates, found.runs) == (0.6, 0.2, 5, 5)
 
 
-def test_the_interval_is_that_of_the_mean_of_runs_drawn_anew() -> None:
+def test_the_interval_is_that_of_the_mean_of_predicates_drawn_anew() -> None:
     # 400 differences of deviation 1: the mean has deviation .05.
     random = Random(5)
     first = [random.gauss(0.2, 1) for _ in range(400)]
-    found = paired_bootstrap(first, [0.0] * 400, Random(6))
+    found = paired_bootstrap(apart(first), apart([0.0] * 400), Random(6))
     half = 1.96 * float(np.std(first)) / 20
     assert found.low == pytest.approx(found.difference - half, abs=0.006)
     assert found.high == pytest.approx(found.difference + half, abs=0.006)
     assert found.significant
+
+
+def test_runs_of_one_predicate_count_as_one() -> None:
+    first = [[[0.1, 0.3], [0.5, 0.5]]]
+    again = [[runs * 10 for runs in web] for web in first]
+    assert interval(first, Random(1)) == interval(again, Random(1)) == pytest.approx((0.2, 0.5))
+    assert interval([[[0.1, 0.3]]], Random(1)) == pytest.approx((0.2, 0.2))
+
+
+def test_webs_count_alike_however_many_predicates_they_have() -> None:
+    webs = [[[0.2], [0.4], [0.6]], [[1.0]]]
+    assert macro(webs) == pytest.approx(0.7)
+    low, high = interval(webs, Random(1))
+    assert 0.6 <= low < 0.7 < high <= 0.8
 
 
 RUNS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12)
@@ -173,8 +195,8 @@ def test_the_interval_lies_within_the_differences_and_turns_round_with_the_polic
     runs: list[tuple[float, float]],
 ) -> None:
     first, second = [run[0] for run in runs], [run[1] for run in runs]
-    found = paired_bootstrap(first, second, Random(1), samples=200)
-    other = paired_bootstrap(second, first, Random(1), samples=200)
+    found = paired_bootstrap(apart(first), apart(second), Random(1), samples=200)
+    other = paired_bootstrap(apart(second), apart(first), Random(1), samples=200)
     differences = [one - two for one, two in runs]
     assert min(differences) - 1e-9 <= found.low <= found.high <= max(differences) + 1e-9
     assert (other.difference, other.low, other.high) == pytest.approx(
@@ -184,7 +206,7 @@ def test_the_interval_lies_within_the_differences_and_turns_round_with_the_polic
 
 
 def test_equal_policies_are_tied() -> None:
-    found = paired_bootstrap([0.3, 0.5], [0.3, 0.5], Random(1))
+    found = paired_bootstrap(apart([0.3, 0.5]), apart([0.3, 0.5]), Random(1))
     assert (found.difference, found.low, found.high, found.ahead, found.tied) == (0, 0, 0, 0, 1)
     assert not found.significant
 
@@ -192,4 +214,4 @@ def test_equal_policies_are_tied() -> None:
 @pytest.mark.parametrize(("first", "second"), [([], []), ([0.1], [0.1, 0.2])])
 def test_runs_without_a_partner_are_an_error(first: list[float], second: list[float]) -> None:
     with pytest.raises(ValueError, match="paired bootstrap"):
-        paired_bootstrap(first, second, Random(1))
+        paired_bootstrap(apart(first), apart(second), Random(1))

@@ -19,7 +19,7 @@ from models.evaluate.crawler import Crawler, Task
 from models.evaluate.learned import LearnedCrawler
 from models.evaluate.paper import PaperCrawler, PaperPolicy
 from models.evaluate.policies import POLICIES, REUSABLE, Reusable
-from models.evaluate.virtual import virtual_crawl
+from models.evaluate.virtual import Terms, virtual_crawl
 from models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
 from models.learner.batch import inputs_of
 from models.learner.calibration import Calibration
@@ -337,7 +337,7 @@ def harvest(make: Callable[[Task], Crawler], host: str, seed: int, budget: int) 
     pages, hits = a_web(host, seed)
     crawler = make(Task((), a_log(pages, hits, seed), Random(seed)))
     seeds = Random(-seed - 1).sample(sorted(pages), 5)
-    return sum(page.hit for page in virtual_crawl(pages, hits, seeds, crawler, budget)), crawler
+    return sum(page.hit for page in virtual_crawl(pages, hits, seeds, crawler, Terms(budget))), crawler
 
 
 @pytest.mark.parametrize("policy", list(REUSABLE))

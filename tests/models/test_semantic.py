@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from models.crowd.trace import Trace
 from models.evaluate.crawler import Task
 from models.evaluate.learned import LearnedCrawler
-from models.evaluate.virtual import virtual_crawl
+from models.evaluate.virtual import Terms, virtual_crawl
 from models.learner.semantic import MOST_WORDS, Meaning, Sense, page_subject, subject
 from models.page import Link, Page
 from models.semantic.bert import Bert, Shape
@@ -356,7 +356,7 @@ def test_with_a_table_the_learned_policy_follows_meaning() -> None:
 
     def found(words: SemanticTable | None) -> int:
         crawler = LearnedCrawler(Task((), Trace([]), Random(1), ("sled",)), 0.0, words)
-        return sum(page.hit for page in virtual_crawl(pages, hits, [hub.url], crawler, 10))
+        return sum(page.hit for page in virtual_crawl(pages, hits, [hub.url], crawler, Terms(10)))
 
     assert found(table()) == 9
     assert found(table()) > found(None)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from models.crowd.trace import Step, Trace
 from models.evaluate.baselines.simple import BreadthFirst, Chance
 from models.evaluate.crawler import Choice, Task
-from models.evaluate.virtual import Fetched, virtual_crawl
+from models.evaluate.virtual import Request, Terms, virtual_crawl
 from models.page import Link, Page
 
 EXACT = settings(derandomize=True, deadline=None)
@@ -44,27 +44,79 @@ def web(links: dict[str, str]) -> dict[str, Page]:
 
 def test_seeds_come_first_in_their_order_and_count_as_pages() -> None:
     crawler = Scripted([Choice("c", 0.75, explored=True)])
-    fetched = virtual_crawl(web({"a": "", "b": "", "c": ""}), {"a", "c"}, ["b", "a", "b"], crawler, budget=3)
-    assert fetched == [Fetched("b", False), Fetched("a", True), Fetched("c", True, 0.75, explored=True)]
+    asked = virtual_crawl(web({"a": "", "b": "", "c": ""}), {"a", "c"}, ["b", "a", "b"], crawler, Terms(3))
+    assert asked == [
+        Request("b", True, False),
+        Request("a", True, True),
+        Request("c", True, True, 0.75, explored=True),
+    ]
     assert crawler.told == ["seed b", "seed a", "b False", "a True", "c True"]
 
 
-def test_a_url_without_a_page_has_failed_and_costs_nothing() -> None:
-    crawler = Scripted([Choice("gone"), Choice("a")])
-    fetched = virtual_crawl(web({"a": ""}), (), ["away"], crawler, budget=1)
-    assert [page.url for page in fetched] == ["a"]
+def test_a_url_without_a_page_is_a_request_that_fails() -> None:
+    crawler = Scripted([Choice("gone", 0.5), Choice("a")])
+    asked = virtual_crawl(web({"a": ""}), {"gone"}, ["away"], crawler, Terms(1))
+    assert asked == [
+        Request("away", False, False), Request("gone", False, False, 0.5), Request("a", True, False)
+    ]  # fmt: skip
     assert crawler.told == ["seed away", "failed away", "failed gone", "a False"]
 
 
 def test_a_small_budget_ends_within_the_seeds() -> None:
     crawler = Scripted([])
-    assert len(virtual_crawl(web({"a": "", "b": ""}), (), ["a", "b"], crawler, budget=1)) == 1
-    assert virtual_crawl(web({"a": ""}), (), ["a"], Scripted([]), budget=0) == []
+    assert len(virtual_crawl(web({"a": "", "b": ""}), (), ["a", "b"], crawler, Terms(1))) == 1
+    assert virtual_crawl(web({"a": ""}), (), ["a"], Scripted([]), Terms(0)) == []
 
 
 def test_a_policy_that_chooses_a_page_twice_is_an_error() -> None:
     with pytest.raises(ValueError, match="chose a again"):
-        virtual_crawl(web({"a": ""}), (), ["a"], Scripted([Choice("a")]), budget=2)
+        virtual_crawl(web({"a": ""}), (), [], Scripted([Choice("a"), Choice("a")]), Terms(2))
+
+
+def test_a_seed_that_the_policy_chooses_too_is_asked_once() -> None:
+    asked = virtual_crawl(web({"a": "", "b": ""}), (), ["a"], Scripted([Choice("a"), Choice("b")]), Terms(2))
+    assert [request.url for request in asked] == ["a", "b"]
+
+
+def test_a_crawl_ends_when_its_requests_are_spent() -> None:
+    crawler = Scripted([Choice(url) for url in ("gone", "lost", "a", "b")])
+    asked = virtual_crawl(web({"a": "", "b": ""}), (), [], crawler, Terms(2, requests=3))
+    assert [request.url for request in asked] == ["gone", "lost", "a"]
+
+
+def test_what_is_in_flight_is_chosen_without_the_answers_before() -> None:
+    pages = web({"a": "", "b": "", "c": "", "d": ""})
+    crawler = Scripted([Choice(url) for url in "abcd"])
+    virtual_crawl(pages, (), [], crawler, Terms(4, window_share=1.0, window_max=2))
+    # One page may be in flight after none and one; two after two.
+    assert crawler.told == ["a False", "b False", "c False", "d False"]
+    late = Scripted([Choice(url) for url in "abcd"])
+    left: list[int] = []
+    late.judged = lambda page, holds: left.append(len(late.choices))  # type: ignore[method-assign]
+    virtual_crawl(pages, (), [], late, Terms(4, window_share=1.0, window_max=2))
+    assert left == [3, 2, 0, 0]
+
+
+def test_no_more_is_in_flight_than_the_budget_has_left() -> None:
+    crawler = Scripted([Choice(url) for url in "abc"])
+    asked = virtual_crawl(
+        web({"a": "", "b": "", "c": ""}), (), [], crawler, Terms(2, window_share=9, window_max=9)
+    )
+    assert (len(asked), len(crawler.choices)) == (2, 1)
+
+
+def test_a_host_whose_budget_is_spent_costs_nothing_more() -> None:
+    urls = ["http://a.test/1", "http://a.test/2", "http://b.test/1", "http://a.test/gone"]
+    crawler = Scripted([Choice(url) for url in (urls[3], *urls[:3])])
+    asked = virtual_crawl({url: Page(url) for url in urls[:3]}, (), [], crawler, Terms(9, host_budget=1))
+    assert [request.url for request in asked] == ["http://a.test/gone", urls[0], urls[2]]
+
+
+def test_barred_urls_cost_nothing() -> None:
+    crawler = Scripted([Choice("b"), Choice("c")])
+    asked = virtual_crawl(web({"a": "", "b": "", "c": ""}), (), ["a"], crawler, Terms(3), barred={"a", "b"})
+    assert [request.url for request in asked] == ["c"]
+    assert crawler.told == ["seed a", "c False"]
 
 
 WEBS = st.dictionaries(st.sampled_from("abcdefgh"), st.text("abcdefghxyz", max_size=6), min_size=1)
@@ -78,7 +130,9 @@ def test_every_page_is_fetched_once_and_none_beyond_the_budget(
     pages = web(links)
     trace = Trace([Step("u", "h", 1.0), Step("u", "z", 2.0)])
     for crawler in (Chance(Task((), trace, Random(seed))), BreadthFirst(Task((), trace, Random(seed)))):
-        fetched = [page.url for page in virtual_crawl(pages, (), seeds, crawler, budget)]
+        asked = virtual_crawl(pages, (), seeds, crawler, Terms(budget, window_share=0.5, window_max=3))
+        assert len({request.url for request in asked}) == len(asked)
+        fetched = [request.url for request in asked if request.page]
         assert len(fetched) == len(set(fetched)) <= budget
         reached = {url for url in {*seeds, "h"} if url in pages}
         while more := {url for page in reached for url in links[page] if url in pages} - reached:

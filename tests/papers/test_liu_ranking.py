@@ -14,7 +14,7 @@ from scipy.spatial.distance import jensenshannon
 from agents.lab.patterns.orderings import crawled, static
 from agents.lab.progress import Lines
 from models.evaluate.baselines.simple import Ranked
-from models.evaluate.virtual import virtual_crawl
+from models.evaluate.virtual import Terms, virtual_crawl
 from models.page import Link, Page
 from models.patterns.build import Growth
 from models.patterns.counts import Behaviour, BehaviourCounts
@@ -86,7 +86,8 @@ VISITS = {"b": 2, "c": 5, "d": 3}
 
 def order_by(scores: Mapping[str, float]) -> list[str]:
     crawler = Ranked(lambda url: scores.get(url, 0.0))
-    return [page.url for page in virtual_crawl(PAGES, (), ["a"], crawler, len(PAGES))]
+    asked = virtual_crawl(PAGES, (), ["a"], crawler, Terms(len(PAGES)))
+    return [request.url for request in asked if request.page]
 
 
 def test_a_ranked_crawl_takes_the_best_that_links_have_made_known() -> None:

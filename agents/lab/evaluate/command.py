@@ -109,9 +109,9 @@ def _write(
     seed = evaluation.random_seed
     compared = Compared(against_best(results, seed), learned_against(results, seed), reuse(results, seed))
     write_results(output.table("results"), results)
-    write_means(output.table("table"), results)
+    write_means(output.table("table"), results, seed)
     write_curves(output.table("curves"), results)
-    early = f"harvest_{results.points[0]}"
+    early = f"harvest_{results.early}"
     compared_by = [("auc", compared.best), ("auc", compared.learned), (early, compared.reuse)]
     write_comparisons(output.table("comparisons"), compared_by)
     bars.advance()
@@ -140,6 +140,6 @@ def _facts(evaluation: Evaluation, results: Results) -> list[tuple[str, str]]:
         ("predicates", str(len(results.predicates))),
         ("starts", str(evaluation.starts)),
         ("seeds a start", str(evaluation.seeds)),
-        ("pages a crawl", f"{evaluation.budget:,}"),
+        ("pages a crawl", f"{evaluation.terms.budget:,}"),
         ("random seed", str(evaluation.random_seed)),
     ]

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from random import Random
-from statistics import fmean
 from typing import NamedTuple
 
 from agents.lab.evaluate.crawls import NEW_ONLY, REUSE
 from agents.lab.evaluate.results import Result, Results
 from models.evaluate.metrics import relative
 from models.evaluate.policies import ORACLE
-from models.evaluate.significance import Comparison, paired_bootstrap
+from models.evaluate.significance import Comparison, macro, paired_bootstrap
 
 LEARNED = "learned"
 
@@ -43,9 +42,9 @@ def learned_against(results: Results, random_seed: int) -> list[Versus]:
 
 
 def reuse(results: Results, random_seed: int) -> list[Versus]:
-    """Return each policy with an earlier crawl's state against itself without, by the first harvest rate."""
+    """Return each policy with an earlier crawl's state against itself without, by the early harvest rate."""
     pairs = [(name + REUSE + end, name + end) for name in plain(results) for end in ("", NEW_ONLY)]
-    early = results.points[0] - 1
+    early = results.early - 1
     return [
         versus(results, policy, other, random_seed, lambda result: float(result.curve[early]))
         for policy, other in pairs
@@ -61,9 +60,9 @@ def versus(
     figure: Callable[[Result], float] = lambda result: result.auc,
 ) -> Versus:
     """Return ``policy`` against ``other`` over the runs of all predicates and starts."""
-    one, two = ([figure(result) for result in results.of_policy(name)] for name in (policy, other))
+    one, two = ([results.groups(name, figure)] for name in (policy, other))
     comparison = paired_bootstrap(one, two, Random(random_seed))
-    first, second = fmean(one), fmean(two)
+    first, second = macro(one), macro(two)
     return Versus(policy, other, first, second, relative(first, second), comparison)
 
 

@@ -1,6 +1,6 @@
 """The virtual crawls of an evaluation: one a predicate, policy and start, and more where state is reused."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
@@ -9,8 +9,7 @@ from agents.lab.archives import Web
 from models.crowd.trace import Trace
 from models.evaluate.crawler import Crawler, Task
 from models.evaluate.policies import Heir, Maker, Reusable
-from models.evaluate.virtual import Fetched, virtual_crawl
-from models.page import Page
+from models.evaluate.virtual import Request, Terms, virtual_crawl
 from models.predicate import Predicate
 
 #: What an earlier crawl's seeds and chance are drawn with.
@@ -34,14 +33,14 @@ class Crawl(NamedTuple):
     predicate: str
     policy: str
     start: int
-    order: list[Fetched]
+    order: list[Request]
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """What all crawls of an evaluation have in common.
 
-    ``trace`` is the log. ``first`` is the log of an earlier crawl, whose
+    ``trace`` is the log, ``terms`` what each crawl is held to. ``first`` is the log of an earlier crawl, whose
     state a later one takes up (Aggarwal 2004, section 4.1), None where nothing is reused. Each start has
     ``seeds`` pages, drawn from all; every policy and predicate has the same. ``makers`` and ``heirs`` make
     the crawlers of a policy, anew and with an earlier one's state.
@@ -52,7 +51,7 @@ class Evaluation:
     first: Trace | None
     predicates: Mapping[str, Predicate]
     policies: Sequence[str]
-    budget: int
+    terms: Terms
     starts: int
     seeds: int
     random_seed: int
@@ -77,33 +76,34 @@ class Evaluation:
         """Return a job and its crawls, which depend on the evaluation and the job alone."""
         maker = self.makers[job.policy]
         hits = self.web.hits[job.predicate]
-        orders = {job.policy: self._crawl(job, maker(self._task(job, self.trace), hits), self.web.pages)}
+        orders = {job.policy: self._crawl(job, maker(self._task(job, self.trace), hits))}
         if self.first is not None and job.policy in self.heirs:
             orders |= self._reused(job, self.first)
         return job, [Crawl(job.predicate, policy, job.start, order) for policy, order in orders.items()]
 
-    def _reused(self, job: Job, first: Trace) -> dict[str, list[Fetched]]:
+    def _reused(self, job: Job, first: Trace) -> dict[str, list[Request]]:
         """Return the orders of crawls after an earlier one, with its state and, to compare with, without.
 
-        Where its pages do not count again they are gone from the web: their URLs fail, which costs nothing.
+        Where its pages do not count again their URLs are barred, which costs nothing.
         """
         maker, heir = self.makers[job.policy], self.heirs[job.policy]
-        hits, pages = self.web.hits[job.predicate], self.web.pages
+        hits = self.web.hits[job.predicate]
         earlier = maker(self._task(job, first, FIRST), hits)
         assert isinstance(earlier, Reusable)
-        known = {page.url for page in self._crawl(job, earlier, pages, FIRST)}
+        known = {request.url for request in self._crawl(job, earlier, kind=FIRST) if request.page}
         state = earlier.export_state()
-        new = {url: page for url, page in pages.items() if url not in known}
         name = job.policy
         return {
-            name + REUSE: self._crawl(job, heir(self._task(job, self.trace), state), pages),
-            name + NEW_ONLY: self._crawl(job, maker(self._task(job, self.trace), hits), new),
-            name + REUSE + NEW_ONLY: self._crawl(job, heir(self._task(job, self.trace), state), new),
+            name + REUSE: self._crawl(job, heir(self._task(job, self.trace), state)),
+            name + NEW_ONLY: self._crawl(job, maker(self._task(job, self.trace), hits), known),
+            name + REUSE + NEW_ONLY: self._crawl(job, heir(self._task(job, self.trace), state), known),
         }
 
-    def _crawl(self, job: Job, crawler: Crawler, pages: Mapping[str, Page], kind: str = "") -> list[Fetched]:
-        hits = self.web.hits[job.predicate]
-        return virtual_crawl(pages, hits, self.seeds_of(job.start, kind), crawler, self.budget)
+    def _crawl(
+        self, job: Job, crawler: Crawler, barred: Collection[str] = (), *, kind: str = ""
+    ) -> list[Request]:
+        hits, seeds = self.web.hits[job.predicate], self.seeds_of(job.start, kind)
+        return virtual_crawl(self.web.pages, hits, seeds, crawler, self.terms, barred)
 
     def _task(self, job: Job, trace: Trace, kind: str = "") -> Task:
         chance = Random(f"{self.random_seed}:{job.start}{kind}:{job.predicate}:{job.policy}")

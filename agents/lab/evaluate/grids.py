@@ -39,6 +39,8 @@ class _Column:
 _AREAS = (
     _Column("AUC", lambda found: found.auc),
     _Column("of oracle", lambda found: found.auc_of_oracle, percent=True),
+    _Column("AUC by request", lambda found: found.auc_by_request),
+    _Column("requests a page", lambda found: found.requests, least=True),
 )
 _CALIBRATION = (
     _Column("Brier", lambda found: found.brier, least=True, beside=lambda found: found.base_brier),
@@ -67,7 +69,7 @@ def figures_table(results: Results, predicate: str | None) -> str:
 def versus_table(found: Sequence[Versus]) -> str:
     """Return policies against each other, a row a pair."""
     return _table(
-        ["mean", "other’s", "ratio", "difference", "95 % interval", "ahead in", "runs"],
+        ["mean", "other’s", "ratio", "difference", "95 % interval", "ahead in", "runs", "predicates"],
         ["policy", "against"],
         (_versus(each) for each in found),
     )
@@ -92,6 +94,7 @@ def _versus(found: Versus) -> str:
         f"{comparison.low:+.3f} to {comparison.high:+.3f}",
         f"{comparison.ahead:.0%}",
         str(comparison.runs),
+        str(comparison.predicates),
     )
     names = policy_cell(found.policy) + policy_cell(found.other)
     return f"<tr>{names}{''.join(f'<td>{cell}</td>' for cell in cells)}"

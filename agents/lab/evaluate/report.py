@@ -69,7 +69,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Compared:
-    """Policies against each other: by area the best and the learned, by the first harvest rate reuse."""
+    """Policies against each other: by area the best and the learned, by the early harvest rate reuse."""
 
     best: Sequence[Versus]
     learned: Sequence[Versus]
@@ -118,7 +118,8 @@ def _mean(output: Output, results: Results) -> str:
 def _legend(results: Results) -> str:
     area = min(AREA, results.budget)
     return (
-        f'<p class="note">AUC is the mean harvest rate over the first {area:,} pages. The oracle knows which '
+        f'<p class="note">AUC is the mean harvest rate over the first {area:,} pages, or requests: a link '
+        "whose page is not in the archive is a request that brings none. The oracle knows which "
         "of the pages that links have made known satisfy the predicate. Of the policies that tell "
         "probabilities: the Brier score, in brackets that of telling every page the crawl’s own rate; ECE, "
         "the expected calibration error, over the pages that the policy selected, and over those that it "
@@ -127,7 +128,7 @@ def _legend(results: Results) -> str:
 
 
 def _comparisons(results: Results, compared: Compared) -> str:
-    early = results.points[0]
+    early = results.early
     tables = [
         _versus("Each policy against the best, by AUC", compared.best),
         _versus("The learned policy against each other one, by AUC", compared.learned),
@@ -136,8 +137,8 @@ def _comparisons(results: Results, compared: Compared) -> str:
     return (
         '<section id="versus"><h2>Policies against each other</h2><p class="note">The same predicate and the '
         "same seeds make a pair of runs. Differences with their 95 % interval from a paired bootstrap over "
-        "the runs; runs of one predicate are alike, so that with few predicates the interval is rather too "
-        f'narrow.</p><div class="cards">{"".join(tables)}</div></section>'
+        f"the predicates, since runs of one predicate are alike: of one predicate it has no width.</p>"
+        f'<div class="cards">{"".join(tables)}</div></section>'
     )
 
 

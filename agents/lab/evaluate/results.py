@@ -1,7 +1,7 @@
 """The figures of an evaluation: of each crawl, and of each policy on the mean."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -11,25 +11,35 @@ from agents.lab.evaluate.crawls import NEW_ONLY, Crawl
 from models.evaluate.calibration import Calibration, Outcome, calibration, outcomes
 from models.evaluate.metrics import Band, Curve, band, lift_curve, relative
 from models.evaluate.policies import ORACLE
+from models.evaluate.virtual import Request
+from models.url import host
 
-#: Pages at which the harvest rate is told; the area is that under the curve's first 1,000.
-POINTS = (100, 250, 500, 1000)
+#: Pages, or requests, at which the harvest rate is told; the area is that under the curve's first 1,000.
+POINTS = (12, 30, 100, 250, 500, 1000)
 AREA = 1000
+#: Pages after which what an earlier crawl learned has shown its worth.
+EARLY = 100
 
 
 class Figures(NamedTuple):
     """What is told of a crawl, or of several on the mean; None is what can't be told.
 
-    ``harvest`` is the rate at each number of pages; ``auc`` the mean rate over the first 1,000 pages, or the
-    budget; ``auc_of_oracle`` the (mean) area as a share of the oracle's (mean) in the same crawls. Of policies
-    that give probabilities there are the Brier score, that of a crawl's own rate (``base_brier``), and the
-    expected calibration error over the pages ``selected``, and over those ``explored`` by chance, of all
-    crawls together.
+    ``harvest`` is the rate at each number of pages, ``harvest_by_request`` of requests; ``sites`` the hosts of
+    which a page that satisfies the predicate was found by then. ``auc`` is the mean rate over the first 1,000
+    pages, or the budget, ``auc_by_request`` over as many requests; ``auc_of_oracle`` the (mean) area as a share
+    of the oracle's (mean) in the same crawls. ``requests`` were made for each page that came, None where none
+    came. Of policies that give probabilities there are the Brier score, that of a crawl's own rate
+    (``base_brier``), and the expected calibration error over the pages ``selected``, and over those
+    ``explored`` by chance, of all crawls together.
     """
 
     harvest: Mapping[int, float]
+    harvest_by_request: Mapping[int, float]
+    sites: Mapping[int, float]
     auc: float
     auc_of_oracle: float | None
+    auc_by_request: float
+    requests: float | None
     brier: float | None
     base_brier: float | None
     selected: float | None
@@ -37,12 +47,19 @@ class Figures(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One crawl: ``curve`` is the harvest rate after 1, 2, .. pages; what its probabilities came to."""
+    """One crawl: the harvest rate after 1, 2, .. pages, or requests; what its probabilities came to.
+
+    ``sites`` are the hosts of which a hit was found after as many pages; ``pages`` came for ``requests``.
+    """
 
     predicate: str
     policy: str
     start: int
     curve: Curve
+    by_request: Curve
+    sites: Sequence[int]
+    pages: int
+    requests: int
     selected: Sequence[Outcome]
     explored: Sequence[Outcome]
 
@@ -50,6 +67,11 @@ class Result(NamedTuple):
     def auc(self) -> float:
         """The area under the curve."""
         return float(self.curve[:AREA].mean())
+
+    @property
+    def auc_by_request(self) -> float:
+        """The area under the curve by requests."""
+        return float(self.by_request[:AREA].mean())
 
     @property
     def calibration(self) -> Calibration | None:
@@ -87,6 +109,11 @@ class Results:
         """The numbers of pages at which the harvest rate is told; where the budget is small, the budget."""
         return tuple(point for point in POINTS if point <= self.budget) or (self.budget,)
 
+    @property
+    def early(self) -> int:
+        """The number of pages at which a start is told to be a good one."""
+        return min(EARLY, self.budget)
+
     @cached_property
     def _by_policy(self) -> dict[str, list[Result]]:
         found: dict[str, list[Result]] = defaultdict(list)
@@ -98,6 +125,10 @@ class Results:
         """Return a policy's results for a predicate, or for all; none for a policy that did not run."""
         found = self._by_policy.get(policy, [])
         return [result for result in found if predicate is None or result.predicate == predicate]
+
+    def groups(self, policy: str, figure: Callable[[Result], float]) -> list[list[float]]:
+        """Return a figure of a policy's crawls, by predicate."""
+        return [[figure(found) for found in self.of_policy(policy, name)] for name in self.predicates]
 
     def with_probabilities(self) -> Iterator[str]:
         """Yield the policies that gave probabilities."""
@@ -113,18 +144,26 @@ class Results:
         selected = calibration([pair for result in found for pair in result.selected])
         explored = calibration([pair for result in found for pair in result.explored])
         area = fmean(result.auc for result in found)
+        pages = sum(result.pages for result in found)
         best = [self._oracle[key] for result in found if (key := _run(result)) in self._oracle]
         # Without the pages of an earlier crawl the oracle, which had them, is no measure.
         comparable = best and not found[0].policy.endswith(NEW_ONLY)
         return Figures(
-            harvest={point: fmean(float(result.curve[point - 1]) for result in found) for point in self.points},
+            harvest=self._at(lambda result, point: float(result.curve[point - 1]), found),
+            harvest_by_request=self._at(lambda result, point: float(result.by_request[point - 1]), found),
+            sites=self._at(lambda result, point: result.sites[point - 1], found),
             auc=area,
             auc_of_oracle=relative(area, fmean(best)) if comparable else None,
+            auc_by_request=fmean(result.auc_by_request for result in found),
+            requests=sum(result.requests for result in found) / pages if pages else None,
             brier=fmean(each.brier for each in calibrations) if calibrations else None,
             base_brier=fmean(each.base_brier for each in calibrations) if calibrations else None,
             selected=None if selected is None else selected.error,
             explored=None if explored is None else explored.error,
         )
+
+    def _at(self, figure: Callable[[Result, int], float], found: Sequence[Result]) -> dict[int, float]:
+        return {point: fmean(figure(result, point) for result in found) for point in self.points}
 
     @cached_property
     def _oracle(self) -> dict[tuple[str, int], float]:
@@ -138,6 +177,21 @@ class Results:
         return band([band(curves).mean for curves in by_start.values()])
 
 
+def relevant_sites(pages: Sequence[Request], budget: int) -> list[int]:
+    """Return how many hosts have shown a hit after 1, 2, .. ``budget`` pages.
+
+    >>> relevant_sites([Request("http://a/1", True, True), Request("http://a/2", True, True)], 3)
+    [1, 1, 1]
+    """
+    found: set[str] = set()
+    counts = []
+    for page in pages[:budget]:
+        if page.hit:
+            found.add(host(page.url))
+        counts.append(len(found))
+    return counts + [len(found)] * (budget - len(counts))
+
+
 def _run(result: Result) -> tuple[str, int]:
     return result.predicate, result.start
 
@@ -145,11 +199,16 @@ def _run(result: Result) -> tuple[str, int]:
 def _result(crawl: Crawl, budget: int) -> Result:
     # What the oracle knows is no probability.
     told = [] if crawl.policy == ORACLE else crawl.order
+    pages = [request for request in crawl.order if request.page]
     return Result(
         crawl.predicate,
         crawl.policy,
         crawl.start,
-        lift_curve([page.hit for page in crawl.order], budget),
+        lift_curve([page.hit for page in pages], budget),
+        lift_curve([request.hit for request in crawl.order], budget),
+        relevant_sites(pages, budget),
+        len(pages),
+        len(crawl.order),
         outcomes(told, explored=False),
         outcomes(told, explored=True),
     )

@@ -17,6 +17,7 @@ from agents.lab.progress import Progress
 from agents.lab.spread import spread
 from models.crowd.trace import Step, Trace
 from models.evaluate.policies import REUSABLE, Maker
+from models.evaluate.virtual import Terms
 from models.predicate import Predicate
 from streams.configuration import ConfigurationError
 from streams.settings import ObserveSettings, Settings
@@ -101,13 +102,14 @@ def prepare(
     web = load_web(options.archives, predicates, labels, settings, options.processes, progress)
     _check(web, predicates, options.seeds)
     first, trace = _traces(settings, options, progress)
+    frontier = settings.frontier
     return Evaluation(
         web=web,
         trace=trace,
         first=first,
         predicates=predicates,
         policies=options.policies,
-        budget=options.budget,
+        terms=Terms(options.budget, 0, frontier.host_budget, frontier.window_share, frontier.window_max),
         starts=options.starts,
         seeds=options.seeds,
         random_seed=settings.random_seed,
@@ -130,7 +132,7 @@ def crawl(evaluation: Evaluation, output: Output, processes: int, progress: Prog
             write_order(output.order(found.predicate, found.policy, found.start), found.order)
         done[job] = crawls
         progress.advance()
-    return Results.of((found for job in jobs for found in done[job]), evaluation.budget)
+    return Results.of((found for job in jobs for found in done[job]), evaluation.terms.budget)
 
 
 def _check(web: Web, predicates: Mapping[str, Predicate], seeds: int) -> None:

@@ -2,28 +2,39 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from agents.lab.evaluate.comparisons import Versus
 from agents.lab.evaluate.results import Figures, Results
 from agents.lab.output import rounded, write_table
-from models.evaluate.virtual import Fetched
+from models.evaluate.significance import interval
+from models.evaluate.virtual import Request
 
 #: What stands for a predicate in a row that is the mean of all: no name of one.
 MEAN = "*"
 #: Pages up to which the curves' table has a row each; then it has one for every tenth.
 DENSE = 100
 
-_FIGURES = ("auc", "auc_of_oracle", "brier", "base_brier", "ece_selected", "ece_explored")
+#: The figures of `Figures` that are single numbers, by column.
+_SINGLE = {
+    "auc": "auc", "auc_of_oracle": "auc_of_oracle", "auc_by_request": "auc_by_request",
+    "requests_a_page": "requests", "brier": "brier", "base_brier": "base_brier", "ece_selected": "selected",
+    "ece_explored": "explored",
+}  # fmt: skip
+#: Those that are told of a single crawl: one has too few pages for a calibration error.
+_OF_A_CRAWL = ("auc", "auc_of_oracle", "auc_by_request", "requests_a_page", "brier")
+#: Those at each of the points, by what the column begins with.
+_AT_POINTS = {"harvest": "harvest", "harvest_by_request": "harvest_by_request", "sites": "sites"}
 
 
-def write_order(path: Path, order: Sequence[Fetched]) -> None:
-    """Write the pages of one crawl in the order in which they were fetched."""
+def write_order(path: Path, order: Sequence[Request]) -> None:
+    """Write the requests of one crawl in the order of their answers, and which brought a page."""
     rows = (
-        (number, page.url, int(page.hit), rounded(page.probability), int(page.explored))
-        for number, page in enumerate(order, start=1)
+        (number, asked.url, int(asked.page), int(asked.hit), rounded(asked.probability), int(asked.explored))
+        for number, asked in enumerate(order, start=1)
     )
-    write_table(path, ("n", "url", "hit", "probability", "explored"), rows)
+    write_table(path, ("n", "url", "page", "hit", "probability", "explored"), rows)
 
 
 def write_seeds(path: Path, seeds: Mapping[int, Sequence[str]]) -> None:
@@ -41,23 +52,38 @@ def write_results(path: Path, results: Results) -> None:
     write_table(path, columns, rows)
 
 
-def write_means(path: Path, results: Results) -> None:
-    """Write the figures of each policy: on the mean of all predicates, and for each."""
+def write_means(path: Path, results: Results, random_seed: int) -> None:
+    """Write the figures of each policy: on the mean of all predicates, and for each.
+
+    Behind the means stands the 95 % interval of the area over predicates.
+    """
     rows = (
-        (predicate or MEAN, policy, *_cells(results.figures(policy, predicate)))
+        (
+            predicate or MEAN,
+            policy,
+            *_cells(results.figures(policy, predicate)),
+            *_interval(results, policy, predicate, random_seed),
+        )
         for predicate in (None, *results.predicates)
         for policy in results.policies
     )
-    write_table(path, ("predicate", "policy", *_columns(results)), rows)
+    write_table(path, ("predicate", "policy", *_columns(results), "auc_low", "auc_high"), rows)
+
+
+def _interval(results: Results, policy: str, predicate: str | None, random_seed: int) -> Sequence[float | None]:
+    if predicate is not None:
+        return None, None
+    found = interval([results.groups(policy, lambda result: result.auc)], Random(random_seed))
+    return tuple(map(rounded, found))
 
 
 def write_comparisons(path: Path, comparisons: Iterable[tuple[str, Iterable[Versus]]]) -> None:
     """Write policies against each other, by the figure that is compared."""
     columns = ("figure", "policy", "other", "mean", "other_mean", "ratio", "difference", "low", "high", "ahead",
-               "tied", "runs")  # fmt: skip
+               "tied", "predicates", "runs")  # fmt: skip
     rows = (
         (figure, found.policy, found.other, *map(rounded, (found.figure, found.others, found.ratio)),
-         *map(rounded, found.comparison[:5]), found.comparison.runs)
+         *map(rounded, found.comparison[:5]), *found.comparison[5:])
         for figure, versus in comparisons
         for found in versus
     )  # fmt: skip
@@ -92,23 +118,26 @@ def as_json(results: Results) -> dict[str, Any]:
                 "predicate": found.predicate,
                 "policy": found.policy,
                 "start": found.start,
-                **_object(results.figures_of([found]), ("auc", "auc_of_oracle", "brier")),
+                **_object(results.figures_of([found]), _OF_A_CRAWL),
             }
             for found in results.all
         ],
-        "mean": {policy: _object(results.figures(policy), _FIGURES) for policy in results.policies},
+        "mean": {policy: _object(results.figures(policy), tuple(_SINGLE)) for policy in results.policies},
     }
 
 
 def _object(figures: Figures, names: Sequence[str]) -> dict[str, Any]:
-    found = dict(zip(_FIGURES, figures[1:], strict=True))
-    harvest = {str(point): rounded(rate) for point, rate in figures.harvest.items()}
-    return {"harvest": harvest, **{name: rounded(found[name]) for name in names}}
+    points = {
+        column: {str(point): rounded(value) for point, value in getattr(figures, name).items()}
+        for column, name in _AT_POINTS.items()
+    }
+    return {**points, **{column: rounded(getattr(figures, _SINGLE[column])) for column in names}}
 
 
 def _columns(results: Results) -> tuple[str, ...]:
-    return (*(f"harvest_{point}" for point in results.points), *_FIGURES)
+    return (*(f"{column}_{point}" for column in _AT_POINTS for point in results.points), *_SINGLE)
 
 
 def _cells(figures: Figures) -> tuple[float | None, ...]:
-    return tuple(map(rounded, (*figures.harvest.values(), *figures[1:])))
+    points = (value for name in _AT_POINTS.values() for value in getattr(figures, name).values())
+    return tuple(map(rounded, (*points, *(getattr(figures, name) for name in _SINGLE.values()))))

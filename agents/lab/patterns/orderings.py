@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from agents.lab.progress import Progress
 from models.evaluate.baselines.simple import Ranked
-from models.evaluate.virtual import virtual_crawl
+from models.evaluate.virtual import Terms, virtual_crawl
 from models.ordering.pagerank import pagerank
 from models.page import Page
 from models.patterns.counts import Behaviour
@@ -96,7 +96,8 @@ def crawled(
 
 def _crawl(pages: Mapping[str, Page], values: Mapping[str, float], seeds: Sequence[str]) -> list[str]:
     crawler = Ranked(lambda url: values.get(url, -1.0))
-    return [page.url for page in virtual_crawl(pages, (), seeds, crawler, len(pages))]
+    asked = virtual_crawl(pages, (), seeds, crawler, Terms(len(pages)))
+    return [request.url for request in asked if request.page]
 
 
 def _seeds(pages: Mapping[str, Page], random_seed: int, start: int) -> list[str]:

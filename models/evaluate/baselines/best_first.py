@@ -56,12 +56,12 @@ class BestFirst:
         self._score(start)
 
     def failed(self, url: str) -> None:
-        """Take a URL out for good."""
+        """Take a URL that brought no page out for good."""
         self._board.close(url)
 
     def next(self) -> Choice | None:
         """Return the candidate of the highest cosine."""
-        url = self._board.best()
+        url = self._board.take()
         return None if url is None else Choice(url)
 
     def _count(self, words: tuple[str, ...], holds: bool) -> None:

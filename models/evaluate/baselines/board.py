@@ -22,9 +22,8 @@ class Board:
     >>> board = Board(["logged"])
     >>> rows = [board.row(url) for url in ("a", "b", "c")]
     >>> board.score([1.0, 3.0, 2.0])
-    >>> board.close("b")
-    >>> board.best()
-    'c'
+    >>> board.take(), board.take()
+    ('b', 'c')
     """
 
     def __init__(self, logged: Iterable[str]) -> None:
@@ -72,8 +71,14 @@ class Board:
         row = self._rows.get(url)
         return 0.0 if row is None else float(self._scores[row])
 
-    def best(self) -> str | None:
-        """Return the best URL that is not closed; None when there is none."""
+    def take(self) -> str | None:
+        """Close the best URL that is open and return it; None when there is none."""
+        url = self._best()
+        if url is not None:
+            self.close(url)
+        return url
+
+    def _best(self) -> str | None:
         size = len(self._urls)
         if size:
             row = int(np.where(self._open[:size], self._scores[:size], -np.inf).argmax())

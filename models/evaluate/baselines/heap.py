@@ -23,11 +23,10 @@ class Heap:
     >>> heap = Heap(["logged"])
     >>> heap.put("a", 1.0)
     >>> heap.put("b", 2.0)
-    >>> heap.best()
+    >>> heap.take()
     'b'
-    >>> heap.close("b")
     >>> heap.put("b", 3.0)
-    >>> heap.best()
+    >>> heap.take()
     'a'
     """
 
@@ -58,12 +57,11 @@ class Heap:
         self._closed.add(url)
         self._live.pop(url, None)
 
-    def best(self) -> str | None:
-        """Return the best candidate, which stays; None when there is none."""
-        heap, live = self._heap, self._live
-        while heap:
-            item = heap[0]
-            if live.get(item[2]) is item:
+    def take(self) -> str | None:
+        """Close the best candidate and return it; None when there is none."""
+        while self._heap:
+            item = heappop(self._heap)
+            if self._live.get(item[2]) is item:
+                self.close(item[2])
                 return item[2]
-            heappop(heap)
         return None

@@ -56,12 +56,12 @@ class LinkClassifier:
             self._score(start, self._machine)
 
     def failed(self, url: str) -> None:
-        """Take a URL out for good."""
+        """Take a URL that brought no page out for good."""
         self._board.close(url)
 
     def next(self) -> Choice | None:
         """Return the candidate most likely to be a hit, with that probability once the machine is there."""
-        url = self._board.best()
+        url = self._board.take()
         if url is None:
             return None
         if self._machine is None or url not in self._linked:

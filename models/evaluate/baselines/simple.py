@@ -31,12 +31,12 @@ class Ranked:
             self.add_seed(link.url)
 
     def failed(self, url: str) -> None:
-        """Take a URL out for good."""
+        """Take a URL that brought no page out for good."""
         self._heap.close(url)
 
     def next(self) -> Choice | None:
         """Return the best candidate."""
-        url = self._heap.best()
+        url = self._heap.take()
         return None if url is None else Choice(url)
 
 
@@ -72,12 +72,12 @@ class BreadthFirst:
             self._heap.put(link.url, 0.0)
 
     def failed(self, url: str) -> None:
-        """Take a URL out for good."""
+        """Take a URL that brought no page out for good."""
         self._heap.close(url)
 
     def next(self) -> Choice | None:
         """Return the candidate that was found first."""
-        url = self._heap.best()
+        url = self._heap.take()
         return None if url is None else Choice(url)
 
 
@@ -103,11 +103,15 @@ class Chance:
 
     def judged(self, page: Page, holds: bool) -> None:
         """Make the link targets candidates; the verdict is of no account."""
-        self.failed(page.url)
+        self._close(page.url)
         for link in page.links:
             self.add_seed(link.url)
 
     def failed(self, url: str) -> None:
+        """Take a URL that brought no page out for good."""
+        self._close(url)
+
+    def _close(self, url: str) -> None:
         """Take a URL out for good: the last of the list takes its place, so it costs O(1)."""
         self._closed.add(url)
         place = self._places.pop(url, None)
@@ -120,7 +124,11 @@ class Chance:
 
     def next(self) -> Choice | None:
         """Return a candidate drawn by chance."""
-        return Choice(self._random.choice(self._open), explored=True) if self._open else None
+        if not self._open:
+            return None
+        url = self._random.choice(self._open)
+        self._close(url)
+        return Choice(url, explored=True)
 
 
 class Backlink:
@@ -146,12 +154,12 @@ class Backlink:
             self._heap.put(target, number)
 
     def failed(self, url: str) -> None:
-        """Take a URL out for good."""
+        """Take a URL that brought no page out for good."""
         self._heap.close(url)
 
     def next(self) -> Choice | None:
         """Return the candidate with the most known in-links."""
-        url = self._heap.best()
+        url = self._heap.take()
         return None if url is None else Choice(url)
 
 
@@ -181,12 +189,12 @@ class PageRank:
                 self._heap.put(url, self._rank.value(url))
 
     def failed(self, url: str) -> None:
-        """Take a URL out for good."""
+        """Take a URL that brought no page out for good."""
         self._heap.close(url)
 
     def next(self) -> Choice | None:
         """Return the candidate of the highest rank."""
-        url = self._heap.best()
+        url = self._heap.take()
         return None if url is None else Choice(url)
 
     def _put(self, url: str) -> None:
