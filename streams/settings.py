@@ -20,6 +20,7 @@ from pydantic import (
 from models.accesslog.json_lines import JsonLines
 from models.accesslog.recognise import parsers
 from models.news.prefixes import news_prefix
+from models.patterns.ranking import RANKINGS, VISITS
 from models.url import canonical
 
 Positive = Annotated[float, Field(gt=0)]
@@ -35,6 +36,12 @@ Ordering = Literal[
     "location",
     "behaviour-fetch",
     "behaviour-discovery",
+    "volume",
+    "overall-visit",
+    "average-visit",
+    "overall-referral",
+    "average-referral",
+    "visits",
 ]
 PredicateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
 
@@ -531,8 +538,8 @@ class Settings(BaseModel):
     @property
     def behaviour(self) -> bool:
         """Whether what users do on a site makes patterns of its URLs."""
-        by_patterns = self.frontier.ordering.startswith("behaviour-") or self.frontier.visited_patterns_only
-        return by_patterns or self.patterns
+        by_patterns = self.frontier.ordering in (*RANKINGS, VISITS)
+        return by_patterns or self.frontier.visited_patterns_only or self.patterns
 
     @property
     def importance(self) -> bool:

@@ -56,8 +56,8 @@ OrderingName = Annotated[
     typer.Option(
         "--ordering",
         metavar="O",
-        help="Instead of a policy: breadth-first, backlink, pagerank, similarity, location, "
-        "behaviour-fetch or behaviour-discovery; needs no predicate.",
+        help="Instead of a policy: breadth-first, backlink, pagerank, similarity, location, visits, "
+        "behaviour-fetch or another of the setting frontier.ordering; needs no predicate.",
     ),
 ]
 BudgetPages = Annotated[int | None, typer.Option("--budget", metavar="N", help="Pages to judge in all.")]

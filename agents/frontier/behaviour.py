@@ -13,7 +13,7 @@ from agents.frontier.ordering import OfRows
 from agents.frontier.rows import FrontierShard, PageRow, WaysRow
 from models.patterns.counts import Behaviour
 from models.patterns.mine import Patterns, mine
-from models.patterns.ranking import DISCOVERY, FETCH, Pattern, Ranking, score
+from models.patterns.ranking import RANKINGS, Pattern, score
 from models.patterns.ways import Ways, behaviour
 from models.url import host
 from streams.records import Visited
@@ -59,6 +59,15 @@ class SitePatterns:
         """Return the pattern of a canonical URL, None where nothing is known of its site yet."""
         site = self._sites.get(host(url))
         return None if site is None else site.pattern_of(url)
+
+    def expected_visits(self, shard: FrontierShard, row: PageRow) -> float:
+        """Return the visits that a page is worth (`Patterns.expected_visits`), 0 on a site of no known ones."""
+        name = host(row.url)
+        site = self._sites.get(name)
+        if site is None:
+            return 0.0
+        ways = shard.get(ways_key(name, row.url)) if row.visits else None
+        return site.expected_visits(row.url, ways.ways.visits if isinstance(ways, WaysRow) else 0)
 
     def unvisited(self, url: str) -> str:
         """Return the pattern of a URL where it has no visits, empty where it has some."""
@@ -150,19 +159,30 @@ class SitePatterns:
 
 
 class BehaviourOrder(OfRows):
-    """Pages by the rank of their site's patterns in the behaviour graph (Liu 2011, section 4.2).
+    """Pages by one of the seven rankings of their site's patterns (Liu 2011, sections 4.1 and 4.2).
 
     A page of no known pattern comes last. Scores of two sites are compared as they are.
     """
 
     def __init__(self, name: str, patterns: SitePatterns) -> None:
-        self._ranking: Ranking = {**FETCH, **DISCOVERY}[name]
+        self._ranking = RANKINGS[name]
         self._patterns = patterns
 
     def value(self, shard: FrontierShard, row: PageRow, topic: tuple[str, ...]) -> float:
         """Return the score of the page's pattern, -1 where it has none."""
         pattern = self._patterns.pattern_of(row.url)
         return -1.0 if pattern is None else score(self._ranking, pattern)
+
+
+class VisitsOrder(OfRows):
+    """Pages by their own visits, shrunk to those of their pattern and of their site."""
+
+    def __init__(self, patterns: SitePatterns) -> None:
+        self._patterns = patterns
+
+    def value(self, shard: FrontierShard, row: PageRow, topic: tuple[str, ...]) -> float:
+        """Return the visits that the page is worth."""
+        return self._patterns.expected_visits(shard, row)
 
 
 def steps(shard: FrontierShard, site: str) -> Iterator[list[WaysRow]]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from agents.frontier.behaviour import BehaviourOrder, SitePatterns
+from agents.frontier.behaviour import BehaviourOrder, SitePatterns, VisitsOrder
 from agents.frontier.ordering import BacklinkOrder, Informed, LocationOrder, Ordering, Ranks, SimilarityOrder
 from agents.frontier.rows import FrontierShard
 from agents.frontier.scorer import Scorer, scorer
+from models.patterns.ranking import RANKINGS, VISITS
 from streams.settings import FrontierSettings, Settings
 
 #: The orderings that the depth of a page is enough for.
@@ -54,8 +55,10 @@ def ordering(settings: FrontierSettings, patterns: SitePatterns | None) -> Order
     name = settings.ordering
     if name in BY_DEPTH:
         return None
-    if patterns is not None and name in ("behaviour-fetch", "behaviour-discovery"):
+    if patterns is not None and name in RANKINGS:
         return BehaviourOrder(name, patterns)
+    if patterns is not None and name == VISITS:
+        return VisitsOrder(patterns)
     if name == "backlink":
         return BacklinkOrder()
     if name == "location":

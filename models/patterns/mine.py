@@ -72,7 +72,8 @@ class Patterns:
     """The patterns of a site as mined at one moment; they never change: newer ones take their place.
 
     ``syntax``, ``visit`` and ``transit`` are the tree and its cuts; the last one's patterns are the site's.
-    ``all`` has a pattern for each node that is not below these.
+    ``all`` has a pattern for each node that is not below these, and ``trusted`` is how far a page's own visits
+    are its own, and not by chance.
     """
 
     tree: PatternTree
@@ -81,6 +82,7 @@ class Patterns:
     visit: TreeCut
     transit: TreeCut
     all: tuple[Pattern | None, ...]
+    trusted: float
 
     @property
     def cuts(self) -> dict[str, TreeCut]:
@@ -102,6 +104,33 @@ class Patterns:
         assert pattern is not None
         return pattern
 
+    def expected_visits(self, url: str, visits: int) -> float:
+        """Return the visits that a page is worth: its own, shrunk to the mean of its pattern.
+
+        The mean of a URL that is like none of the patterns is that of the site. It is the posterior mean of a
+        page whose visits are Poisson, with a rate that differs within a pattern (`_trusted`).
+        """
+        pattern, site = self.pattern_of(url), self.figures
+        mean = pattern.visits / max(pattern.urls, 1) if pattern.leaf else site.visits[0] / site.urls[0]
+        return float(self.trusted * visits + (1 - self.trusted) * mean)
+
+
+def _trusted(behaviour: Behaviour, cut: TreeCut, counted: Figures) -> float:
+    """Return the part of the variance of pages' visits within patterns that chance doesn't make, by moments.
+
+    A Poisson count varies by its mean; what the visits vary by beyond it is that of the pages' rates. Where
+    these are gamma distributed, the posterior mean of a rate is this part of the count, and of the mean the
+    rest.
+    """
+    urls, visits = (each[list(cut.patterns)] for each in (counted.urls, counted.visits))
+    freedom = counted.urls[0] - len(cut.patterns)
+    if not freedom:
+        return 0.0
+    squares = sum(count * count for count in behaviour.visits.values())
+    variance = (squares - float((visits**2 / urls).sum())) / int(freedom)
+    chance = float(((urls - 1) * visits / urls).sum()) / int(freedom)
+    return 1 - chance / variance if variance > chance else 0.0
+
 
 def mine(behaviour: Behaviour, growth: Growth | None = None, threshold: float = THRESHOLD) -> Patterns:
     """Build the tree of a site's URLs, cut it by visits and then by transits, and rank what is left (Liu 2011).
@@ -117,7 +146,8 @@ def mine(behaviour: Behaviour, growth: Growth | None = None, threshold: float = 
     whole = TreeCut(tree, tree.leaves)
     visit = visit_cut(tree, counted)
     transit = transit_cut(tree, visit, counted, threshold)
-    return Patterns(tree, counted, whole, visit, transit, _patterns(tree, transit, counted))
+    trusted = _trusted(behaviour, transit, counted)
+    return Patterns(tree, counted, whole, visit, transit, _patterns(tree, transit, counted), trusted)
 
 
 def _patterns(tree: PatternTree, cut: TreeCut, counted: Figures) -> tuple[Pattern | None, ...]:

@@ -40,6 +40,10 @@ DISCOVERY: Mapping[str, Ranking] = MappingProxyType(
         "behaviour-discovery": lambda pattern: pattern.hub,
     }
 )
+#: All seven rankings of patterns.
+RANKINGS: Mapping[str, Ranking] = MappingProxyType({**FETCH, **DISCOVERY})
+#: The ordering by a page's own visits, shrunk to those of its pattern (`models.patterns.mine`).
+VISITS = "visits"
 
 
 def score(ranking: Ranking, pattern: Pattern) -> float:

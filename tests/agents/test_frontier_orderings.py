@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.crawl.fixed import keep_fixed, of_crawl
-from agents.frontier.behaviour import BehaviourOrder, SitePatterns
+from agents.frontier.behaviour import SitePatterns
 from agents.frontier.estimates import ordering
 from agents.frontier.ordering import EVERY, GROWTH, TOLERANCE, Informed, Ranks
 from agents.frontier.rows import FrontierRow, FrontierShard
@@ -19,6 +19,7 @@ from models.ordering.estimate import Crawled
 from models.ordering.rank import Rank
 from models.patterns.counts import BehaviourCounts
 from models.patterns.mine import mine
+from models.patterns.ranking import RANKINGS, score
 from streams.configuration import ConfigurationError
 from streams.records import Visited
 from streams.settings import FrontierSettings, Settings
@@ -172,22 +173,31 @@ def test_patterns_are_mined_of_the_rows_beside_the_stream(rows: Disk) -> None:
     assert (again.busy, again.starting) == (False, False)
 
 
-def test_behaviour_orders_by_authority_and_hub_and_unknown_sites_last(rows: Disk) -> None:
+def test_patterns_order_by_each_ranking_and_unknown_sites_come_last(rows: Disk) -> None:
     shard = a_shard(rows)
     patterns = SitePatterns(64)
-    take_in(shard, Telling(patterns), *VISITS, linked(url(1), ["http://other.test/a"], YES))
+    fresh = ["http://h.test/topic/new", "http://h.test/else", "http://other.test/a"]
+    take_in(shard, Telling(patterns), *VISITS, linked(url(1), fresh, YES))
     write(shard)
     patterns.mine_now(shard, "h.test")
-    known = {pattern.name: pattern for pattern in mine(told(BehaviourCounts()).snapshot()).chosen}
-    topic, lists = (patterns.pattern_of(f"http://h.test/{kind}/1") for kind in ("topic", "list"))
-    assert topic is not None and lists is not None
-    fetch, discover = (BehaviourOrder(f"behaviour-{name}", patterns) for name in ("fetch", "discovery"))
-    row = page(shard, "http://h.test/topic/1")
-    scores = known[topic.name]
-    assert fetch.value(shard, row, ()) == pytest.approx(0.5 * (scores.authority + scores.hub))
-    assert discover.value(shard, row, ()) == pytest.approx(scores.hub)
-    assert discover.value(shard, page(shard, "http://h.test/list/1"), ()) > scores.hub
-    assert fetch.value(shard, page(shard, "http://other.test/a"), ()) == -1.0
+    mined = mine(told(BehaviourCounts()).snapshot())
+
+    def values(name: str) -> dict[str, float]:
+        found = ordering(FrontierSettings.model_validate({"ordering": name}), patterns)
+        assert found is not None
+        known = [f"http://h.test/{kind}/1" for kind in ("topic", "list", "user")]
+        return {address: found.value(shard, page(shard, address), ()) for address in [*known, *fresh]}
+
+    for name, ranking in RANKINGS.items():
+        found = values(name)
+        assert found.pop("http://other.test/a") == -1.0
+        assert found == {address: pytest.approx(score(ranking, mined.pattern_of(address))) for address in found}
+    found = values("visits")
+    assert found.pop("http://other.test/a") == 0
+    visits = told(BehaviourCounts()).snapshot().visits
+    for address, value in found.items():
+        assert value == pytest.approx(mined.expected_visits(address, visits.get(address, 0)))
+    assert found["http://h.test/topic/1"] > found["http://h.test/list/1"] > found["http://h.test/user/1"]
 
 
 @pytest.mark.parametrize(
@@ -196,6 +206,8 @@ def test_behaviour_orders_by_authority_and_hub_and_unknown_sites_last(rows: Disk
         ({}, {}, False),
         ({"ordering": "pagerank"}, {}, False),
         ({"ordering": "behaviour-fetch"}, {}, True),
+        ({"ordering": "average-referral"}, {}, True),
+        ({"ordering": "visits"}, {}, True),
         ({"visited_patterns_only": True}, {}, True),
         ({}, {"patterns": True}, True),
         ({"policy": "linkage"}, {"patterns": True}, False),

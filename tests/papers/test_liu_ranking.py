@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from io import StringIO
 from itertools import product
 from random import Random
+from statistics import fmean
 
 import numpy as np
 import pytest
@@ -45,6 +46,43 @@ def test_rankings_of_section_4_by_hand(ranking: object, of_list: float, of_item:
     assert score(ranking, LIST) == pytest.approx(of_list)
     assert score(ranking, ITEM) == pytest.approx(of_item)
     assert score(ranking, ABOVE) < 0
+
+
+def test_expected_visits_by_hand() -> None:
+    # Two patterns of means 40 and 10; the site's is 25. Within them the squares of deviations are 200 and 0,
+    # with 8 degrees of freedom: a variance of 25, which is no more than chance makes of a mean of 25.
+    mined = mine(of_kinds(read=(50, 30, 40, 40, 40), hardly=(10,) * 5), Growth(5), threshold=2)
+    assert mined.trusted == 0
+    assert mined.expected_visits("http://t/read/0", 50) == pytest.approx(40)
+    # The same means, but squares of 160 * 160 + 4 * 40 * 40: a variance of 4,000. Of that 25 are chance.
+    mined = mine(of_kinds(read=(200, 0, 0, 0, 0), hardly=(10,) * 5), Growth(5), threshold=2)
+    assert mined.trusted == pytest.approx(1 - 1 / 160)
+    assert mined.expected_visits("http://t/read/0", 200) == pytest.approx((159 * 200 + 40) / 160)
+    assert mined.expected_visits("http://t/read/new", 0) == pytest.approx(40 / 160)
+    assert mined.expected_visits("http://t/else/new", 0) == pytest.approx(25 / 160)
+
+
+def of_kinds(**visits: tuple[int, ...]) -> Behaviour:
+    kinds = ((kind, number, count) for kind, counts in visits.items() for number, count in enumerate(counts))
+    return Behaviour({f"http://t/{kind}/{number}": count for kind, number, count in kinds}, {}, {})
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), min_size=1, max_size=30))
+def test_visits_are_trusted_as_far_as_they_vary_more_than_chance(pages: list[tuple[str, int]]) -> None:
+    visits = {f"http://t/{kind}/{number}": count for number, (kind, count) in enumerate(pages)}
+    mined = mine(Behaviour(visits, {}, {}), Growth(2))
+    groups: dict[str, list[int]] = {}
+    for url, count in visits.items():
+        groups.setdefault(mined.pattern_of(url).name, []).append(count)
+    deviations = [count - fmean(group) for group in groups.values() for count in group]
+    freedom = len(visits) - len(groups)
+    variance = sum(each**2 for each in deviations) / freedom if freedom else 0
+    chance = sum((len(group) - 1) * fmean(group) for group in groups.values()) / freedom if freedom else 0
+    assert mined.trusted == pytest.approx(max(0, 1 - chance / variance) if variance > 1e-9 else 0, abs=1e-9)
+    for url, count in visits.items():
+        low, high = sorted((count, fmean(groups[mined.pattern_of(url).name])))
+        assert low - 1e-9 <= mined.expected_visits(url, count) <= high + 1e-9
 
 
 @settings(derandomize=True, deadline=None)
@@ -172,8 +210,9 @@ def test_where_kinds_of_pages_differ_in_traffic_the_papers_orderings_beat_those_
     assert fetch["behaviour-fetch"] < 0.5 * min(fetch["breadth-first"], fetch["pagerank"])
     assert fetch["behaviour-fetch"] < fetch["overall-visit"]
     assert discovery["behaviour-discovery"] < 0.2 * min(discovery["breadth-first"], discovery["pagerank"])
-    # Half the topics were not there when the log was taken: a single page's visits say nothing of them.
-    assert fetch["behaviour-fetch"] < 0.5 * fetch["own-visits"]
+    # Half the topics were not there when the log was taken: a single page's visits say nothing of them, unless
+    # they are shrunk to those of its pattern.
+    assert max(fetch["behaviour-fetch"], fetch["visits"]) < 0.5 * fetch["own-visits"]
     assert max(fetch, key=fetch.__getitem__) == "volume"
 
 

@@ -9,6 +9,7 @@ from agents.lab.patterns.measures import URLS, Reliability
 from agents.lab.patterns.orderings import BREADTH_FIRST, OWN_REFERRALS, OWN_VISITS, PAGERANK, Result
 from agents.lab.picture import INK, Look, canvas, frame
 from models.patterns.crawling import reached
+from models.patterns.ranking import VISITS
 
 _LOOKS = {
     URLS: Look("#85898f", 1.8),
@@ -24,6 +25,7 @@ _LOOKS = {
     "average-referral": Look("#0b4ea2", 1.8),
     "behaviour-fetch": Look("#d81e3f", 2.8),
     "behaviour-discovery": Look("#d81e3f", 2.8),
+    VISITS: Look("#12a5a0", 2.4),
     OWN_VISITS: Look("#b4b7bc", 1.6, ":"),
     OWN_REFERRALS: Look("#b4b7bc", 1.6, ":"),
 }

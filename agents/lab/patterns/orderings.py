@@ -15,7 +15,7 @@ from models.page import Page
 from models.patterns.counts import Behaviour
 from models.patterns.crawling import Curve, discovered_visits, fetched_visits, reached
 from models.patterns.mine import Patterns
-from models.patterns.ranking import DISCOVERY, FETCH, score
+from models.patterns.ranking import DISCOVERY, FETCH, VISITS, score
 from models.url import identifier
 
 #: The share of the visits that the paper asks for.
@@ -126,7 +126,11 @@ def _link_scores(pages: Mapping[str, Page]) -> dict[str, Score]:
 
 
 def _fetch_scores(patterns: Patterns, first: Behaviour) -> dict[str, Score]:
-    return {**_scores(patterns, FETCH), OWN_VISITS: lambda url: first.visits.get(url, 0)}
+    def expected(url: str) -> float:
+        return patterns.expected_visits(url, first.visits.get(url, 0))
+
+    own = {OWN_VISITS: lambda url: first.visits.get(url, 0), VISITS: expected}
+    return {**_scores(patterns, FETCH), **own}
 
 
 def _discovery_scores(patterns: Patterns, first: Behaviour) -> dict[str, Score]:
