@@ -95,7 +95,8 @@ class Markup:
         self.depth += 1
         if not self._hidden:
             if tag not in _INLINE:
-                self._add("\n")
+                self.parts.append("\n")
+                self._size += 1
             special = self._starts.get(tag)
             if special is not None:
                 special(attributes)
@@ -113,14 +114,16 @@ class Markup:
             self._close_link()
         elif tag not in _INLINE:
             self._in_title = False
-            self._add("\n")
+            self.parts.append("\n")
+            self._size += 1
 
     def data(self, text: str) -> None:
         """Take a piece of text."""
         if self._hidden:
             return
         if not self._in_title:
-            self._add(text)
+            self.parts.append(text)
+            self._size += len(text)
         elif self._titles == 1 and len(self.title) < MAX_TITLE:
             self.title += text[:MAX_TITLE]
 
@@ -132,10 +135,6 @@ class Markup:
     def full(self) -> bool:
         """Whether enough of the page is read."""
         return self._elements > MAX_ELEMENTS or self._size > MAX_TEXT
-
-    def _add(self, text: str) -> None:
-        self.parts.append(text)
-        self._size += len(text)
 
     def _close_link(self) -> None:
         if self._open is not None:
@@ -155,7 +154,8 @@ class Markup:
     def _a(self, attributes: Attributes) -> None:
         self._close_link()
         if self.anchors and self.anchors[-1].end == self._size:
-            self._add(" ")  # links side by side are not one word
+            self.parts.append(" ")  # links side by side are not one word
+            self._size += 1
         self._open = self._target(attributes.get("href"), attributes)
 
     def _area(self, attributes: Attributes) -> None:

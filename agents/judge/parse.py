@@ -1,7 +1,10 @@
 """From the bytes of a page to a Page: title, text, words, links with the words in and around them."""
 
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from itertools import chain, compress
+
+import numpy as np
+import numpy.typing as npt
 
 from agents.judge.decode import binary, decode
 from agents.judge.markup import MAX_TEXT, MAX_TITLE, Anchor, Markup, read
@@ -9,12 +12,14 @@ from agents.judge.question import Judging
 from models.page import Link, Page
 from models.traps.missing import says_missing
 from models.url import canonical
-from models.words import word_end, words
+from models.words import MAX_DIGITS, MAX_LENGTH, is_word, spaced, words
 
 MAX_ANCHOR = 32
 MAX_KIND = 60
 #: Anchors read for each link that may be kept: many lead to the same page, or nowhere.
 ANCHORS_PER_LINK = 10
+
+_SPACE, _A, _Z = b" az"
 
 # What says nothing of the bytes: they tell.
 _UNKNOWN = frozenset({"", "application/octet-stream", "application/x-unknown", "unknown/unknown", "*/*"})
@@ -51,7 +56,7 @@ def _unread(kind: str) -> str:
 
 def _plain(url: str, body: str, limits: Judging) -> Page:
     text = _collapsed(body[:MAX_TEXT])
-    sequence = tuple(words(text))
+    sequence = tuple(cut(text)[0])
     return Page(url, text=text, sequence=sequence, words=_distinct(sequence, limits.words))
 
 
@@ -92,22 +97,44 @@ class _Reading:
     """The words of a text in reading order, and where among them each anchor stands."""
 
     def __init__(self, text: str, anchors: Iterable[Anchor]) -> None:
-        self.words: list[str] = []
-        self._index: dict[int, int] = {}
-        places = {offset for anchor in anchors for offset in (anchor.start, anchor.end)}
-        done = 0
-        for offset in sorted(places):
-            if offset > done:
-                # Where a word goes on behind a link, <a>link</a>s, it belongs to the link as a whole.
-                end = word_end(text, offset)
-                self.words += words(text[done:end])
-                done = end
-            self._index[offset] = len(self.words)
-        self.words += words(text[done:])
+        places = sorted({offset for anchor in anchors for offset in (anchor.start, anchor.end)})
+        self.words, before = cut(text, places)
+        self._index = dict(zip(places, before, strict=True))
 
     def span(self, anchor: Anchor) -> tuple[int, int]:
-        """Return where the anchor's words begin and end."""
+        """Return where the anchor's words begin and end.
+
+        Where a word goes on behind a link, <a>link</a>s, it belongs to the link as a whole.
+        """
         return self._index[anchor.start], self._index[anchor.end]
+
+
+def cut(text: str, offsets: Sequence[int] = ()) -> tuple[list[str], list[int]]:
+    """Return the words of a text, and how many of them begin before each of some offsets in ascending order.
+
+    >>> cut("A broken link", [2, 5])
+    (['broken', 'link'], [0, 1])
+    """
+    line, places = spaced(text, offsets)
+    signs = _signs(line)
+    space = signs == _SPACE
+    edges = np.flatnonzero(space[1:] != space[:-1])
+    starts, runs = edges[::2], line.split()
+    sizes = edges[1::2] - starts
+    first = signs[starts + 1]
+    # All others are words by their size and first letter.
+    doubtful = (sizes == 1) | (sizes > MAX_DIGITS) & ((sizes > MAX_LENGTH) | (first < _A) | (first > _Z))
+    left_out = [place for place in np.flatnonzero(doubtful).tolist() if not is_word(runs[place])]
+    kept = np.ones(len(runs), np.bool_)
+    kept[left_out] = False
+    return list(compress(runs, kept.tobytes())), np.searchsorted(starts[kept], np.array(places) - 1).tolist()
+
+
+def _signs(text: str) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint32]:
+    """Return the code points of a text."""
+    if text.isascii():
+        return np.frombuffer(text.encode("ascii"), np.uint8)
+    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
 
 
 def _links(

@@ -73,11 +73,12 @@ def _shingles(text: str) -> _Hashes:
         return np.empty(0, dtype=np.uint64)
     before = data[:places]
     starts = np.flatnonzero((before == _SPACE) | (before >= _DENSE)) + 1
-    # The eight bytes from each place on, as one number.
-    words: _Hashes = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
+    # The bytes from each place on, as three numbers.
+    from_all = np.ndarray((places + 1,), dtype=f"V{_SHINGLE}", buffer=data, strides=(1,))
+    words: _Hashes = from_all[starts].view("<u8").reshape(-1, _SHINGLE // 8)
     mixed = np.zeros(len(starts), dtype=np.uint64)
     factor, shift = np.uint64(_FACTOR), np.uint64(_SHIFT)
-    for offset in range(0, _SHINGLE, 8):
-        mixed = (mixed + words[starts + offset]) * factor
+    for eight in words.T:
+        mixed = (mixed + eight) * factor
         mixed ^= mixed >> shift
     return mixed

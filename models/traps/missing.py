@@ -34,7 +34,7 @@ def says_missing(title: str, text: str) -> bool:
     >>> says_missing("Lost and not found: a novel", "It begins in winter.")
     False
     """
-    if text.count(" ") >= MOST_WORDS:
+    if len(text.split(" ", MOST_WORDS)) > MOST_WORDS:
         return False
     if title:
         return any(_SAYS.fullmatch(part.strip()) for part in (title, *_SEPARATORS.split(title)))

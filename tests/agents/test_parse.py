@@ -6,10 +6,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.judge.parse import MAX_ANCHOR, parse
+from agents.judge.parse import MAX_ANCHOR, cut, parse
 from models.page import Link, Page
 from models.url import canonical
-from models.words import words
+from models.words import word_end, words
 from streams.settings import JudgeSettings
 from tests.shared import shared
 
@@ -395,6 +395,19 @@ def test_any_markup_is_read(pieces: list[str]) -> None:
     page = html("".join(pieces))
     check(page)
     assert set(page.words) == set(words(page.title)) | set(words(page.text))
+
+
+SIGNS = "aB1_ \n-\u2013\u2014\xa0\xe9\xad\u0301\u0315\u200d\u0e01\u65e5\u0130\ufb01\U00011099\U000110ba"
+
+
+@settings(derandomize=True, deadline=None, max_examples=1000)
+@given(st.text(alphabet=SIGNS, max_size=120) | st.text(), st.lists(st.integers(0, 130), max_size=12))
+@example("1" * 41 + "\xe9 \u65e5\u65e5", [3, 42, 44, 60])
+@example("\ufb01\xad x\u0301", [1, 1, 2, 4, 5])
+def test_a_text_is_cut_into_its_words_and_each_place_is_among_them(text: str, places: list[int]) -> None:
+    places.sort()
+    before = [len(words(text[: word_end(text, place)])) for place in places]
+    assert cut(text, places) == (words(text), before)
 
 
 def test_mutated_real_pages_are_read() -> None:

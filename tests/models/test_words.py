@@ -104,10 +104,10 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 )
 @example("a" * 40 + "\xe9" + "b" * 16 + "\xe9 " + "c" * 17 + "\xe9 d")
 def test_words_are_those_that_the_expression_finds_in_the_whole_text(text: str) -> None:
-    assert words(text) == [run for run in WORD.findall(folded(text)) if is_word(run)]
+    assert words(text) == [run for run in WORD.findall(folded(text)) if is_one(run)]
 
 
-def is_word(run: str) -> bool:
+def is_one(run: str) -> bool:
     if run.isdigit():
         return len(run) <= MAX_DIGITS
     return len(run) <= MAX_LENGTH and not (len(run) == 1 and run.isascii())
