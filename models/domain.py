@@ -4,6 +4,8 @@ A host name costs nothing, a registered domain (one label below a public suffix,
 network do. Private suffixes count: two users of github.io are two owners.
 """
 
+import pkgutil
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
@@ -13,12 +15,28 @@ from publicsuffixlist import PublicSuffixList
 CACHED = 100_000
 #: Bits of an address that tell networks apart: what one customer is given, of either version.
 _IPV4_BITS, _IPV6_BITS = 24, 64
+# Top levels whose suffixes are kept in memory: more than there are.
+_TOPS = 2_000
+
+
+@lru_cache(_TOPS)
+def _suffixes(top: str, encoded: bool) -> PublicSuffixList:
+    """Return the suffixes in a top level; where ``encoded``, names beyond ASCII also as URLs have them.
+
+    All at once take ten times as long as the few that most crawls need.
+    """
+    try:
+        listed_as = top.encode().decode("idna")
+    except UnicodeError:
+        listed_as = top
+    below = f".{listed_as}"
+    rules = [line for line in _lines() if line == listed_as or line.endswith(below)]
+    return PublicSuffixList(rules, accept_encoded_idn=encoded)
 
 
 @cache
-def _suffixes(encoded: bool) -> PublicSuffixList:
-    """Return the list; where ``encoded``, with the names beyond ASCII as URLs have them, which takes time."""
-    return PublicSuffixList(accept_encoded_idn=encoded)
+def _lines() -> Sequence[str]:
+    return (pkgutil.get_data("publicsuffixlist", "public_suffix_list.dat") or b"").decode().splitlines()
 
 
 @lru_cache(CACHED)
@@ -36,7 +54,7 @@ def domain(host: str) -> str:
     name = _without_port(host)
     if _address(name) is not None:
         return name
-    return _suffixes("xn--" in name).privatesuffix(name) or name
+    return _suffixes(name.rpartition(".")[2], "xn--" in name).privatesuffix(name) or name
 
 
 @lru_cache(CACHED)

@@ -5,28 +5,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from rich.console import Console, Group
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
-
 from agents.crawl.engine import Engine
 from agents.crawl.run import Report
 from agents.crawl.status import Status
-from streams.logging import printable
 
 #: Seconds between two plain lines.
 LINE_SECONDS = 5.0
-#: Newest matches shown in the live view.
-MATCHES = 8
 
 
 @contextmanager
 def reporter(out: TextIO) -> Iterator[Report]:
     """Give a report function for ``out``, a terminal or not."""
     if out.isatty():
-        with Live(console=Console(file=out), transient=False, refresh_per_second=4) as live:
-            yield lambda engine, status: live.update(live_view(engine, status))
+        # Imported where it is used: it brings rich, 40 ms.
+        from agents.crawl.terminal import shown_on
+
+        with shown_on(out) as report:
+            yield report
     else:
         lines = Lines(out)
         yield lines
@@ -82,29 +77,3 @@ def news_fetched(status: Status) -> str:
 def log_read(status: Status) -> str:
     """Return how much of the log was read, while it is."""
     return "" if status.log_read is None else f", {status.log_read:.0%} of the log read"
-
-
-def live_view(engine: Engine, status: Status) -> Group:
-    """Return the live view: a head line, the predicates, the newest matches."""
-    head = Text(
-        f"{status.fetched} pages  {status.pages_per_second:.1f}/s  {status.failed} failed  "
-        f"{status.refused} refused  {status.candidates} candidates{log_read(status)}{news_fetched(status)}  "
-        f"{status.in_flight} in flight  {status.seconds:.0f} s",
-        style="bold",
-    )
-    table = Table("predicate", "hits", "judged", "harvest rate", "lately", "lift", box=None)
-    for name, predicate in status.predicates.items():
-        lift = "-" if predicate.lift is None else f"{predicate.lift:.1f}"
-        table.add_row(
-            name,
-            str(predicate.hits),
-            str(predicate.judged),
-            f"{predicate.harvest_rate:.1%}",
-            f"{predicate.recent_rate:.1%}",
-            lift,
-        )
-    matches = Text("\n", overflow="ellipsis", no_wrap=True).join(
-        Text(f"{name}  {printable(title or url)}  {printable(url)}")
-        for name, url, title in reversed(engine.harvest.matches[-MATCHES:])
-    )
-    return Group(head, table, Text(), matches)

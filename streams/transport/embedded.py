@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from faust.fixups import FIXUPS
 from faust.stores import STORES
 from faust.transport import base
 from faust.transport.drivers import TRANSPORTS
@@ -20,6 +21,8 @@ SCHEME = "embedded"
 
 def register() -> None:
     """Make Faust know the scheme, of the broker and of the tables' store."""
+    for known in (FIXUPS, STORES, TRANSPORTS):
+        known.namespaces.clear()  # it would look through all installed packages for more, once for each
     TRANSPORTS.aliases.setdefault(SCHEME, "streams.transport.embedded:Transport")
     STORES.aliases.setdefault(SCHEME, "streams.transport.one_batch:Store")
 

@@ -1,0 +1,52 @@
+"""The live view of a crawl on a terminal: where it stands, its predicates and their newest matches."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from agents.crawl.engine import Engine
+from agents.crawl.run import Report
+from agents.crawl.status import Status
+from agents.crawl.view import log_read, news_fetched
+from streams.logging import printable
+
+#: Newest matches shown.
+MATCHES = 8
+
+
+@contextmanager
+def shown_on(out: TextIO) -> Iterator[Report]:
+    """Give a report function that keeps the view on a terminal up to date."""
+    with Live(console=Console(file=out), transient=False, refresh_per_second=4) as live:
+        yield lambda engine, status: live.update(_view(engine, status))
+
+
+def _view(engine: Engine, status: Status) -> Group:
+    """Return a head line, the predicates, the newest matches."""
+    head = Text(
+        f"{status.fetched} pages  {status.pages_per_second:.1f}/s  {status.failed} failed  "
+        f"{status.refused} refused  {status.candidates} candidates{log_read(status)}{news_fetched(status)}  "
+        f"{status.in_flight} in flight  {status.seconds:.0f} s",
+        style="bold",
+    )
+    table = Table("predicate", "hits", "judged", "harvest rate", "lately", "lift", box=None)
+    for name, predicate in status.predicates.items():
+        lift = "-" if predicate.lift is None else f"{predicate.lift:.1f}"
+        table.add_row(
+            name,
+            str(predicate.hits),
+            str(predicate.judged),
+            f"{predicate.harvest_rate:.1%}",
+            f"{predicate.recent_rate:.1%}",
+            lift,
+        )
+    matches = Text("\n", overflow="ellipsis", no_wrap=True).join(
+        Text(f"{name}  {printable(title or url)}  {printable(url)}")
+        for name, url, title in reversed(engine.harvest.matches[-MATCHES:])
+    )
+    return Group(head, table, Text(), matches)

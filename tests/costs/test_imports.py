@@ -1,0 +1,65 @@
+"""What a start imports: no library that a crawl has no use for before its first page, in either process."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from agents.offline.process import ServerProcess
+from agents.offline.synthetic.web import SyntheticWeb
+from tests.agents.commands import ROOT, environment
+from tests.patience import PATIENCE
+
+WEB = (3, 1, 20, 2)  # seed, sites, pages a site, topics
+#: What people see, what other commands do, what few pages need: imported by whoever comes to use it.
+UNUSED = {
+    "charset_normalizer", "httpx._main", "matplotlib", "py3langid", "pygments", "rich", "river.naive_bayes",
+    "scipy", "agents.cli.audit", "agents.cli.evaluate", "agents.crawl.terminal", "agents.lab",
+}  # fmt: skip
+#: What else the page reader's process has no use for.
+UNUSED_BY_READER = {
+    "agents.crawl", "aiohttp", "asyncio", "faust", "httpx", "pydantic", "ssl", "streams.settings", "typer",
+}  # fmt: skip
+#: What the process that a command starts in leaves to the thread beside the page reader's start.
+BESIDE = {"aiohttp", "faust", "httpx"}
+_PRINTED = "import json, sys; print(json.dumps([name for name, module in sys.modules.items() if module]))"
+
+
+@pytest.mark.parametrize("policy", ["learned", "breadth-first"])
+def test_a_crawl_of_one_page_imports_nothing_that_it_does_not_use(tmp_path: Path, policy: str) -> None:
+    web = SyntheticWeb(*WEB)
+    with ServerProcess.synthetic(*WEB) as server:
+        arguments = [
+            "crawl", "--seed", *web.seeds(1), "--budget", "1", "--policy", policy,
+            "--data", str(tmp_path / "data"), "--predicate", 'a="page"',
+            "--set", f"fetch.proxy={server.url}", "--set", "fetch.delay_seconds=0",
+        ]  # fmt: skip
+        code = f"from agents.cli import main\ntry: main({arguments})\nfinally: {_PRINTED}"
+        assert within(imported(code), UNUSED) == []
+
+
+def test_the_page_reader_s_process_imports_what_reads_pages_only() -> None:
+    loaded = imported(f"import agents.judge.apart.serve; {_PRINTED}")
+    assert within(loaded, UNUSED | UNUSED_BY_READER) == []
+
+
+def test_what_takes_long_to_import_waits_until_the_page_reader_s_process_starts() -> None:
+    assert within(imported(f"import agents.crawl.command; {_PRINTED}"), UNUSED | BESIDE) == []
+
+
+def imported(code: str) -> list[str]:
+    """Return the modules that a process has loaded when it has run the code."""
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True,
+        timeout=PATIENCE,
+    )  # fmt: skip
+    names: list[str] = json.loads(run.stdout.splitlines()[-1])
+    return names
+
+
+def within(names: Collection[str], packages: Collection[str]) -> list[str]:
+    """Return the names that lie within the packages."""
+    return sorted(name for name in names if any(f"{name}.".startswith(f"{package}.") for package in packages))
