@@ -1,11 +1,13 @@
 """``scentline evaluate``: compare policies on an archive, offline."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agents.cli.app import INTERRUPTED, app, examples
+from agents.cli.app import INTERRUPTED, CommandError, app, examples
 from agents.cli.options import (
     Assignments,
     ConfigFile,
@@ -19,7 +21,9 @@ from agents.cli.options import (
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.lab.evaluate.results import Figures, Results
+    from agents.lab.evaluate.results import Figures
+    from agents.lab.evaluate.run import Options
+    from streams.settings import Settings
 
 
 @app.command(
@@ -28,15 +32,22 @@ if TYPE_CHECKING:
         "scentline evaluate --archive pages.warc.gz --log access.log.gz --labels topics.tsv.gz"
         " --predicate 'science=category(\"Science\")' --policy combined,linkage,breadth-first,oracle"
         " --budget 100 --starts 2 --out evaluation",
+        "scentline evaluate --webs webs.toml --policy learned,breadth-first,oracle --starts 2 --out evaluation",
     )
 )
 def evaluate(
-    archives: Annotated[
-        list[Path], typer.Option("--archive", metavar="WARC", help="Web to crawl; repeatable.")
-    ],
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Directory for the files; replaces an earlier evaluation.")
     ],
+    archives: Annotated[
+        list[Path] | None, typer.Option("--archive", metavar="WARC", help="Web to crawl; repeatable.")
+    ] = None,
+    webs: Annotated[
+        Path | None, typer.Option(metavar="TOML", help="Several webs, each with its predicates, from a file.")
+    ] = None,
+    chosen: Annotated[
+        list[str] | None, typer.Option("--web", metavar="NAME", help="Of that file only this; repeatable.")
+    ] = None,
     logs: Annotated[
         list[str] | None,
         typer.Option("--log", metavar="FILE", help="Log of visits, known from the start; repeatable."),
@@ -47,9 +58,18 @@ def evaluate(
     policies: Annotated[
         list[str] | None, typer.Option("--policy", metavar="A,B,...", help="Policies; by default all.")
     ] = None,
-    budget: Annotated[int, typer.Option(min=1, metavar="N", help="Pages to fetch in each crawl.")] = 1000,
-    starts: Annotated[int, typer.Option(min=1, metavar="K", help="Sets of seed pages.")] = 5,
-    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Seed pages in a set.")] = 10,
+    budget: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Pages to fetch in each crawl; 1000 by default.")
+    ] = None,
+    starts: Annotated[
+        int | None, typer.Option(min=1, metavar="K", help="Sets of seed pages; 5 by default.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Seed pages in a set; 10 by default.")
+    ] = None,
+    seed_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="URLs to draw seeds from instead of all pages.")
+    ] = None,
     random_seed: Annotated[int | None, typer.Option(metavar="S", help="Seed of every random choice.")] = None,
     reuse: Annotated[
         bool,
@@ -80,6 +100,9 @@ def evaluate(
     archive is a request that brings none, as a dead link is. DIR gets the order of every crawl, tables, lift
     curves, and report.html, which shows them all.
 
+    With --webs, all that is done for each web of a file, and tables have the means over them. The options
+    given here win over the file's.
+
     With --reuse, the earlier crawl has its own seeds. NAME+reuse starts with its state. "New pages only"
     removes the earlier crawl's pages from the web.
     """
@@ -87,33 +110,48 @@ def evaluate(
 
     # Set before numpy is loaded: a process for each core leaves none to threads of a library.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from agents.lab.evaluate.command import run
     from agents.lab.evaluate.run import Options
 
-    settings = load_settings(
-        config,
-        assignments,
-        {
-            "random_seed": random_seed,
-            "judge.labels": str(labels) if labels is not None else None,
-            **given_predicates(predicates or ()),
-        },
-    ).settings
-    options = Options(
-        archives=tuple(archives),
-        logs=tuple(logs or ()),
-        policies=tuple(name.strip() for text in policies or () for name in text.split(",")),
-        budget=budget,
-        starts=starts,
-        seeds=seeds,
-        reuse=reuse,
-        processes=jobs or os.cpu_count() or 1,
-        semantic=semantic,
-    )
-    results = run(of_site(settings, site, options.logs), options, out)
+    given: dict[str, Any] = {
+        "policies": tuple(name.strip() for text in policies or () for name in text.split(",")) or None,
+        "budget": budget, "starts": starts, "seeds": seeds, "seed_file": seed_file, "semantic": semantic,
+    }  # fmt: skip
+    given = {key: value for key, value in given.items() if value is not None}
+    given["processes"] = jobs or os.cpu_count() or 1
+    if webs is None:
+        if not archives:
+            raise CommandError("an evaluation needs a web: give --archive WARC, or several by --webs TOML")
+        settings = load_settings(
+            config,
+            assignments,
+            {
+                "random_seed": random_seed,
+                "judge.labels": str(labels) if labels is not None else None,
+                **given_predicates(predicates or ()),
+            },
+        ).settings
+        options = Options(archives=tuple(archives), logs=tuple(logs or ()), reuse=reuse, **given)
+        _evaluate_one(of_site(settings, site, options.logs), options, out, as_json=as_json)
+        return
+    if archives or logs or site or labels or predicates or reuse:
+        raise CommandError("--webs: archives, logs, labels and predicates are in the file; give none beside it")
+    from agents.lab.evaluate.webs import read_webs
+
+    found = {}
+    for name, spec in read_webs(webs, chosen or ()).items():
+        overrides = spec.overrides() | {"random_seed": random_seed}
+        settings = load_settings(config, assignments, overrides).settings
+        found[name] = settings, replace(spec.options(), **given)
+    _evaluate_webs(found, out, as_json=as_json)
+
+
+def _evaluate_one(settings: "Settings", options: "Options", out: Path, *, as_json: bool) -> None:
+    from agents.lab.evaluate.command import run
+
+    results = run(settings, options, out)
     if results is None:
         raise typer.Exit(INTERRUPTED)
-    _print(results)
+    _print({policy: results.figures(policy) for policy in results.policies})
     typer.echo(f"\nEverything is in {out}; look at {out / 'report.html'}")
     if as_json:
         from agents.lab.evaluate.tables import as_json as object_of
@@ -121,13 +159,29 @@ def evaluate(
         print_json(object_of(results))
 
 
-def _print(results: "Results") -> None:
-    """Print each policy's figures on the mean, the best first."""
-    figures = {policy: results.figures(policy) for policy in results.policies}
-    points = (f"@{point}" for point in results.points)
-    columns = ["policy", *points, "AUC", "/oracle", "AUC/request", "requests/page", "sites", "Brier", "ECE"]
+def _evaluate_webs(webs: Mapping[str, tuple["Settings", "Options"]], out: Path, *, as_json: bool) -> None:
+    from agents.lab.evaluate.command import run_webs
+    from agents.lab.evaluate.tables import figures_of_webs, webs_as_json
+
+    found = run_webs(webs, out)
+    if found is None:
+        raise typer.Exit(INTERRUPTED)
+    for name, results in found.items():
+        typer.echo(f"\n{name}")
+        _print({policy: results.figures(policy) for policy in results.policies})
+    typer.echo("\nmean of the webs")
+    _print(figures_of_webs(list(found.values())))
+    typer.echo(f"\nEverything is in {out}; look at {out / 'webs'}/*/report.html")
+    if as_json:
+        print_json(webs_as_json(found))
+
+
+def _print(figures: "Mapping[str, Figures]") -> None:
+    """Print each policy's figures, the best first."""
+    points = next((list(found.harvest) for found in figures.values()), [])
+    columns = ["policy", *(f"@{point}" for point in points), "AUC", "/oracle", "AUC/request", "requests/page"]
     print_table(
-        columns,
+        [*columns, "sites", "Brier", "ECE"],
         (
             (policy, *_cells(figures[policy]))
             for policy in sorted(figures, key=lambda policy: -figures[policy].auc)

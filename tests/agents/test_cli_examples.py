@@ -60,6 +60,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (directory / "links.tsv.gz").write_bytes(gzip.compress(links))
     examples = "".join(f"{text} {number}\t{name}\n" for number in range(6) for text, name in TEXTS.items())
     (directory / "examples.tsv").write_text(examples)
+    (directory / "webs.toml").write_text(
+        "budget = 30\n[webs.one]\narchives = ['pages.warc.gz']\npredicates = { tea = '\"tea\"' }\n"
+    )
     write_encoder(directory / "all-MiniLM-L6-v2")
     printed(
         directory, "crawl", "--archive", "pages.warc.gz", "--log", "access.log.gz", "--labels", "topics.tsv.gz",

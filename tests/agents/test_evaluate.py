@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import os
+import re
 import signal
 from pathlib import Path
 from statistics import fmean
@@ -15,7 +16,8 @@ from lxml import html
 
 from agents.lab.archives import Web, load_web
 from agents.lab.evaluate.crawls import FIRST, NEW_ONLY, REUSE, Evaluation
-from agents.lab.evaluate.run import halves, read_steps
+from agents.lab.evaluate.run import halves, read_seeds, read_steps
+from agents.lab.evaluate.webs import read_webs
 from agents.lab.progress import Lines
 from agents.lab.spread import WorkerError, spread
 from agents.offline.synthetic.web import SyntheticWeb
@@ -26,6 +28,7 @@ from models.evaluate.policies import POLICIES
 from models.evaluate.virtual import Terms
 from models.page import Link, Page
 from models.predicate import parse
+from streams.configuration import ConfigurationError
 from streams.settings import Settings
 from tests.agents.commands import (
     TOLD_TO_END,
@@ -334,6 +337,7 @@ def test_reuse_hands_the_state_of_a_first_crawl_to_a_second_one() -> None:
         terms=Terms(15),
         starts=1,
         seeds=5,
+        sources=urls,
         random_seed=1,
         makers={"remembering": lambda task, hits: Remembering(task)},
         heirs={"remembering": heir},
@@ -351,6 +355,118 @@ def test_reuse_hands_the_state_of_a_first_crawl_to_a_second_one() -> None:
     for policy in (name + NEW_ONLY, name + REUSE + NEW_ONLY):
         assert len(fetched[policy]) == 15
         assert set(fetched[policy]).isdisjoint(known)
+
+
+WEBS = """
+starts = 2
+budget = 40
+policies = ["breadth-first", "oracle", "linkage"]
+
+[webs.one]
+archives = ["pages.warc.gz"]
+labels = "topics.tsv"
+predicates = { sports = 'category("Sports")', hockey = 'category("Sports") and "hockey"' }
+
+[webs.two]
+archives = ["pages.warc.gz"]
+seed_file = "seeds.txt"
+seeds = 2
+budget = 30
+settings = { "frontier.host_budget" = 4 }
+predicates = { hockey = '"hockey"' }
+"""
+
+
+@pytest.fixture(scope="module")
+def webs(files: Path) -> tuple[Path, Any]:
+    """Return the directory that an evaluation of two webs made, and the object that it printed."""
+    (files / "webs.toml").write_text(WEBS)
+    (files / "seeds.txt").write_text("".join(f"{url}\n" for url in SyntheticWeb(3, 6, 30, 4).seeds(5)))
+    text = printed(files, "evaluate", "--webs", "webs.toml", "--out", "webs", "--jobs", "1", "--json")
+    return files / "webs", last_line(text)
+
+
+def test_each_web_has_its_own_evaluation_and_counts_alike_in_the_mean(webs: tuple[Path, Any]) -> None:
+    directory, found = webs
+    table = {(row["web"], row["policy"]): row for row in rows(directory / "webs.csv")}
+    assert list(found["webs"]) == ["one", "two"]
+    assert len(table) == 3 * 3
+    for policy in ("breadth-first", "oracle", "linkage"):
+        means = [found["webs"][name]["mean"][policy] for name in ("one", "two")]
+        assert found["mean"][policy]["auc"] == pytest.approx(fmean(mean["auc"] for mean in means), abs=1e-5)
+        assert set(found["mean"][policy]["harvest"]) == {"12", "30"}
+        row = table["*", policy]
+        assert float(row["auc"]) == found["mean"][policy]["auc"]
+        assert float(row["auc_low"]) <= float(row["auc"]) <= float(row["auc_high"])
+    assert (directory / "webs" / "two" / "report.html").is_file()
+    pairs = {(row["figure"], row["policy"], row["other"]) for row in rows(directory / "comparisons.csv")}
+    assert ("auc_by_request", "breadth-first", "linkage") in pairs or (
+        "auc_by_request", "linkage", "breadth-first"
+    ) in pairs  # fmt: skip
+
+
+def test_a_web_of_the_file_has_its_own_settings_and_seeds(webs: tuple[Path, Any]) -> None:
+    directory, _ = webs
+    seeds = {row["url"] for row in rows(directory / "webs" / "two" / "seeds.csv")}
+    assert seeds <= set(SyntheticWeb(3, 6, 30, 4).seeds(5))
+    crawl = order(directory / "webs" / "two", "hockey", "breadth-first", 1)
+    hosts = [urlsplit(row["url"]).netloc for row in crawl if row["page"] == "1"]
+    assert max(map(hosts.count, hosts)) == 4
+    assert len(order(directory / "webs" / "one", "hockey", "breadth-first", 1)) >= 40
+
+
+def test_the_command_line_wins_over_the_file_of_webs(files: Path, webs: tuple[Path, Any]) -> None:
+    text = printed(
+        files, "evaluate", "--webs", "webs.toml", "--web", "one", "--budget", "20", "--starts", "1",
+        "--policy", "random", "--out", "less", "--jobs", "1", "--json",
+    )  # fmt: skip
+    (results,) = last_line(text)["webs"].values()
+    assert [(run["policy"], run["start"]) for run in results["results"]] == [("random", 1)] * 2
+    assert set(results["results"][0]["harvest"]) == {"12"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("budget = 3", "expected at least one table [webs.NAME]"),
+        ("webs = 3", "expected at least one table [webs.NAME]"),
+        ("[webs.a", "expected TOML"),
+        ("[webs.a]\narchives = ['x']", "webs.a.predicates: Field required"),
+        ("[webs.a]\narchives = ['x']\npredicates = {}\nbugdet = 3", "webs.a.bugdet: Extra inputs"),
+        ("[webs]\na = 3", "webs.a.archives: Field required"),
+        ("[webs.'../a']\narchives = []\npredicates = {}", "String should match pattern"),
+    ],
+)
+def test_what_is_no_file_of_webs_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "webs.toml").write_text(text)
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        read_webs(tmp_path / "webs.toml")
+
+
+def test_a_web_that_the_file_has_not_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "webs.toml").write_text(WEBS)
+    assert list(read_webs(tmp_path / "webs.toml", ["two"])) == ["two"]
+    with pytest.raises(ConfigurationError, match=r"--web three: .* has one, two"):
+        read_webs(tmp_path / "webs.toml", ["three"])
+
+
+def test_the_webs_behind_the_documented_figures_are_webs() -> None:
+    webs = read_webs(Path(__file__).parents[2] / "docs" / "evaluation.toml")
+    assert {"wikispeedia", "webkb", "docs"} <= set(webs)
+    assert all(parse(text) for web in webs.values() for text in web.predicates.values())
+
+
+@pytest.mark.parametrize("given", [[], ["--webs", "webs.toml", "--archive", "pages.warc.gz"]])
+def test_either_an_archive_or_a_file_of_webs_is_given(files: Path, given: list[str]) -> None:
+    assert "--webs" in complaint(files, "evaluate", "--out", "neither", *given)
+
+
+def test_seeds_are_drawn_from_a_file_of_urls(tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_text("http://B.example/\nhttp://a.example/x#y\nhttp://b.example/\n")
+    assert read_seeds(tmp_path / "seeds.txt") == ("http://b.example/", "http://a.example/x")
+    (tmp_path / "seeds.txt").write_text("http://b.example/\nmailto:x\n")
+    with pytest.raises(ConfigurationError, match="URL 2"):
+        read_seeds(tmp_path / "seeds.txt")
 
 
 def test_reuse_without_a_policy_that_can_is_refused(files: Path) -> None:

@@ -14,6 +14,7 @@ from agents.lab.evaluate.report import Compared, Facts, write_report
 from agents.lab.evaluate.results import Results
 from agents.lab.evaluate.run import Options, Output, crawl, prepare
 from agents.lab.evaluate.tables import write_comparisons, write_curves, write_means, write_results
+from agents.lab.evaluate.webs import WebsOutput, write_tables
 from agents.lab.progress import Progress, progress
 from agents.observe.logfile import LogFile
 from agents.semantic.tables import read_table
@@ -56,6 +57,20 @@ def run(settings: Settings, options: Options, out: Path) -> Results | None:
         )
         return None
     return results
+
+
+def run_webs(webs: Mapping[str, tuple[Settings, Options]], out: Path) -> dict[str, Results] | None:
+    """Evaluate each web into a directory of its own, and write what they come to; None when interrupted."""
+    output = WebsOutput(out)
+    output.prepare()
+    found = {}
+    for name, (settings, options) in webs.items():
+        results = run(settings, options, output.web(name))
+        if results is None:
+            return None
+        found[name] = results
+    write_tables(output, found, next(settings.random_seed for settings, _ in webs.values()))
+    return found
 
 
 def _policies(given: Sequence[str], makers: Mapping[str, Maker]) -> tuple[str, ...]:
@@ -107,7 +122,7 @@ def _write(
 ) -> None:
     bars.phase("write the report", len(predicates) + 2)
     seed = evaluation.random_seed
-    compared = Compared(against_best(results, seed), learned_against(results, seed), reuse(results, seed))
+    compared = Compared(against_best([results], seed), learned_against([results], seed), reuse(results, seed))
     write_results(output.table("results"), results)
     write_means(output.table("table"), results, seed)
     write_curves(output.table("curves"), results)

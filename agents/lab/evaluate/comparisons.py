@@ -1,8 +1,8 @@
 """Policies against each other, run by run: is one ahead beyond chance, and what was reuse worth."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from agents.lab.evaluate.crawls import NEW_ONLY, REUSE
 from agents.lab.evaluate.results import Result, Results
@@ -11,6 +11,9 @@ from models.evaluate.policies import ORACLE
 from models.evaluate.significance import Comparison, macro, paired_bootstrap
 
 LEARNED = "learned"
+
+#: What is compared of a crawl.
+Figure: TypeAlias = Callable[[Result], float]
 
 
 class Versus(NamedTuple):
@@ -24,48 +27,56 @@ class Versus(NamedTuple):
     comparison: Comparison
 
 
-def against_best(results: Results, random_seed: int) -> list[Versus]:
-    """Return each policy against the one of the largest mean area, by area; the oracle is out of contest."""
-    contest = [policy for policy in plain(results) if policy != ORACLE]
+def area(result: Result) -> float:
+    """Return the area under the curve by pages."""
+    return result.auc
+
+
+def area_by_request(result: Result) -> float:
+    """Return the area under the curve by requests."""
+    return result.auc_by_request
+
+
+def against_best(webs: Sequence[Results], random_seed: int, figure: Figure = area) -> list[Versus]:
+    """Return each policy against the one of the largest mean; the oracle is out of contest."""
+    contest = [policy for policy in plain(webs) if policy != ORACLE]
     if not contest:
         return []
-    best = max(contest, key=lambda policy: results.figures(policy).auc)
-    return [versus(results, policy, best, random_seed) for policy in contest if policy != best]
+    best = max(contest, key=lambda policy: macro([results.groups(policy, figure) for results in webs]))
+    return [versus(webs, policy, best, random_seed, figure) for policy in contest if policy != best]
 
 
-def learned_against(results: Results, random_seed: int) -> list[Versus]:
-    """Return the learned policy against each other one, by area; nothing where it did not run."""
-    if LEARNED not in results.policies:
+def learned_against(webs: Sequence[Results], random_seed: int, figure: Figure = area) -> list[Versus]:
+    """Return the learned policy against each other one; nothing where it did not run."""
+    policies = plain(webs)
+    if LEARNED not in policies:
         return []
-    others = [policy for policy in plain(results) if policy != LEARNED]
-    return [versus(results, LEARNED, policy, random_seed) for policy in others]
+    return [versus(webs, LEARNED, policy, random_seed, figure) for policy in policies if policy != LEARNED]
 
 
 def reuse(results: Results, random_seed: int) -> list[Versus]:
     """Return each policy with an earlier crawl's state against itself without, by the early harvest rate."""
-    pairs = [(name + REUSE + end, name + end) for name in plain(results) for end in ("", NEW_ONLY)]
+    pairs = [(name + REUSE + end, name + end) for name in plain([results]) for end in ("", NEW_ONLY)]
     early = results.early - 1
     return [
-        versus(results, policy, other, random_seed, lambda result: float(result.curve[early]))
+        versus([results], policy, other, random_seed, lambda result: float(result.curve[early]))
         for policy, other in pairs
         if policy in results.policies
     ]
 
 
-def versus(
-    results: Results,
-    policy: str,
-    other: str,
-    random_seed: int,
-    figure: Callable[[Result], float] = lambda result: result.auc,
-) -> Versus:
-    """Return ``policy`` against ``other`` over the runs of all predicates and starts."""
-    one, two = ([results.groups(name, figure)] for name in (policy, other))
+def versus(webs: Sequence[Results], policy: str, other: str, random_seed: int, figure: Figure = area) -> Versus:
+    """Return ``policy`` against ``other`` over the runs of all webs, predicates and starts."""
+    one, two = ([results.groups(name, figure) for results in webs] for name in (policy, other))
     comparison = paired_bootstrap(one, two, Random(random_seed))
     first, second = macro(one), macro(two)
     return Versus(policy, other, first, second, relative(first, second), comparison)
 
 
-def plain(results: Results) -> list[str]:
-    """Return the policies that started from nothing, on the whole web."""
-    return [policy for policy in results.policies if not policy.endswith((REUSE, NEW_ONLY))]
+def plain(webs: Sequence[Results]) -> list[str]:
+    """Return the policies that started from nothing, on the whole of each web."""
+    return [
+        policy
+        for policy in webs[0].policies
+        if not policy.endswith((REUSE, NEW_ONLY)) and all(policy in results.policies for results in webs)
+    ]

@@ -42,8 +42,8 @@ class Evaluation:
 
     ``trace`` is the log, ``terms`` what each crawl is held to. ``first`` is the log of an earlier crawl, whose
     state a later one takes up (Aggarwal 2004, section 4.1), None where nothing is reused. Each start has
-    ``seeds`` pages, drawn from all; every policy and predicate has the same. ``makers`` and ``heirs`` make
-    the crawlers of a policy, anew and with an earlier one's state.
+    ``seeds`` pages, drawn from ``sources``; every policy and predicate has the same. ``makers`` and ``heirs``
+    make the crawlers of a policy, anew and with an earlier one's state.
     """
 
     web: Web
@@ -54,6 +54,7 @@ class Evaluation:
     terms: Terms
     starts: int
     seeds: int
+    sources: Sequence[str]
     random_seed: int
     makers: Mapping[str, Maker]
     heirs: Mapping[str, Heir]
@@ -70,7 +71,7 @@ class Evaluation:
 
     def seeds_of(self, start: int, kind: str = "") -> list[str]:
         """Return the seed pages of a start; ``kind`` ":first" gives those of the earlier crawl."""
-        return Random(f"{self.random_seed}:{start}{kind}").sample(list(self.web.pages), self.seeds)
+        return Random(f"{self.random_seed}:{start}{kind}").sample(self.sources, self.seeds)
 
     def run(self, job: Job) -> tuple[Job, list[Crawl]]:
         """Return a job and its crawls, which depend on the evaluation and the job alone."""

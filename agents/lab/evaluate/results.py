@@ -45,6 +45,43 @@ class Figures(NamedTuple):
     selected: float | None
     explored: float | None
 
+    def at(self, points: Sequence[int]) -> "Figures":
+        """Return the figures with rates at these points alone."""
+        harvest, by_request, sites = (
+            {point: rates[point] for point in points}
+            for rates in (self.harvest, self.harvest_by_request, self.sites)
+        )
+        return self._replace(harvest=harvest, harvest_by_request=by_request, sites=sites)
+
+
+def mean_figures(found: Sequence[Figures]) -> Figures:
+    """Return the mean of figures, of webs say; None where one of them can't be told.
+
+    Rates are told at the points that all have.
+    """
+    points = [point for point in found[0].harvest if all(point in each.harvest for each in found)]
+
+    def at(rates: Callable[[Figures], Mapping[int, float]]) -> dict[int, float]:
+        return {point: fmean(rates(each)[point] for each in found) for point in points}
+
+    def mean(figure: Callable[[Figures], float | None]) -> float | None:
+        told = [value for each in found if (value := figure(each)) is not None]
+        return fmean(told) if len(told) == len(found) else None
+
+    return Figures(
+        at(lambda each: each.harvest),
+        at(lambda each: each.harvest_by_request),
+        at(lambda each: each.sites),
+        fmean(each.auc for each in found),
+        mean(lambda each: each.auc_of_oracle),
+        fmean(each.auc_by_request for each in found),
+        mean(lambda each: each.requests),
+        mean(lambda each: each.brier),
+        mean(lambda each: each.base_brier),
+        mean(lambda each: each.selected),
+        mean(lambda each: each.explored),
+    )
+
 
 class Result(NamedTuple):
     """One crawl: the harvest rate after 1, 2, .. pages, or requests; what its probabilities came to.

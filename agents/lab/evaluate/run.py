@@ -19,6 +19,7 @@ from models.crowd.trace import Step, Trace
 from models.evaluate.policies import REUSABLE, Maker
 from models.evaluate.virtual import Terms
 from models.predicate import Predicate
+from models.url import canonical
 from streams.configuration import ConfigurationError
 from streams.settings import ObserveSettings, Settings
 
@@ -72,18 +73,19 @@ class Options:
 
     With ``reuse`` one log is cut in two at the middle of its time, or two are the first crawl's and the
     second's; otherwise all logs make one trace. ``processes`` changes the time it takes and nothing else.
-    ``semantic`` is the file of a table of word vectors.
+    ``semantic`` is the file of a table of word vectors; ``seed_file`` has the URLs that seeds are drawn from.
     """
 
     archives: tuple[Path, ...]
-    logs: tuple[str, ...]
-    policies: tuple[str, ...]
-    budget: int
-    starts: int
-    seeds: int
-    reuse: bool
-    processes: int
+    logs: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    budget: int = 1000
+    starts: int = 5
+    seeds: int = 10
+    reuse: bool = False
+    processes: int = 1
     semantic: Path | None = None
+    seed_file: Path | None = None
 
 
 def prepare(
@@ -100,7 +102,8 @@ def prepare(
     """
     labels = load_labels(Path(settings.judge.labels)) if settings.judge.labels else None
     web = load_web(options.archives, predicates, labels, settings, options.processes, progress)
-    _check(web, predicates, options.seeds)
+    seeds = tuple(web.pages) if options.seed_file is None else read_seeds(options.seed_file)
+    _check(web, predicates, seeds, options)
     first, trace = _traces(settings, options, progress)
     frontier = settings.frontier
     return Evaluation(
@@ -112,6 +115,7 @@ def prepare(
         terms=Terms(options.budget, 0, frontier.host_budget, frontier.window_share, frontier.window_max),
         starts=options.starts,
         seeds=options.seeds,
+        sources=seeds,
         random_seed=settings.random_seed,
         makers=makers,
         heirs=REUSABLE,
@@ -135,10 +139,29 @@ def crawl(evaluation: Evaluation, output: Output, processes: int, progress: Prog
     return Results.of((found for job in jobs for found in done[job]), evaluation.terms.budget)
 
 
-def _check(web: Web, predicates: Mapping[str, Predicate], seeds: int) -> None:
-    if len(web.pages) < seeds:
+def read_seeds(path: Path) -> tuple[str, ...]:
+    """Return the canonical URLs of a file that has one a line, each once.
+
+    Raises `streams.configuration.ConfigurationError` for a file that can't be read and a line that is no URL.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"--seed-file {path}: can't be read: {error}") from error
+    found: dict[str, None] = {}
+    for number, line in enumerate(lines, start=1):
+        url = canonical(line)
+        if url is None:
+            raise ConfigurationError(f"--seed-file {path}, URL {number}: expected an http or https URL")
+        found[url] = None
+    return tuple(found)
+
+
+def _check(web: Web, predicates: Mapping[str, Predicate], sources: Sequence[str], options: Options) -> None:
+    if len(sources) < options.seeds:
+        where = "the archive" if options.seed_file is None else str(options.seed_file)
         raise ConfigurationError(
-            f"--seeds {seeds}: the archive has {len(web.pages)} pages, expected at least as many"
+            f"--seeds {options.seeds}: {where} has {len(sources)} pages, expected at least as many"
         )
     for name, urls in web.hits.items():
         if not urls:

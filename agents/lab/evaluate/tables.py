@@ -5,8 +5,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from agents.lab.evaluate.comparisons import Versus
-from agents.lab.evaluate.results import Figures, Results
+from agents.lab.evaluate.comparisons import Versus, area, plain
+from agents.lab.evaluate.results import Figures, Results, mean_figures
 from agents.lab.output import rounded, write_table
 from models.evaluate.significance import interval
 from models.evaluate.virtual import Request
@@ -44,7 +44,7 @@ def write_seeds(path: Path, seeds: Mapping[int, Sequence[str]]) -> None:
 
 def write_results(path: Path, results: Results) -> None:
     """Write the figures of each crawl."""
-    columns = ("predicate", "policy", "start", *_columns(results))
+    columns = ("predicate", "policy", "start", *_columns(results.points))
     rows = (
         (found.predicate, found.policy, found.start, *_cells(results.figures_of([found])))
         for found in results.all
@@ -67,14 +67,38 @@ def write_means(path: Path, results: Results, random_seed: int) -> None:
         for predicate in (None, *results.predicates)
         for policy in results.policies
     )
-    write_table(path, ("predicate", "policy", *_columns(results), "auc_low", "auc_high"), rows)
+    write_table(path, ("predicate", "policy", *_columns(results.points), "auc_low", "auc_high"), rows)
 
 
 def _interval(results: Results, policy: str, predicate: str | None, random_seed: int) -> Sequence[float | None]:
     if predicate is not None:
         return None, None
-    found = interval([results.groups(policy, lambda result: result.auc)], Random(random_seed))
+    return _bounds([results], policy, random_seed)
+
+
+def _bounds(webs: Sequence[Results], policy: str, random_seed: int) -> Sequence[float | None]:
+    found = interval([results.groups(policy, area) for results in webs], Random(random_seed))
     return tuple(map(rounded, found))
+
+
+def write_webs(path: Path, webs: Mapping[str, Results], random_seed: int) -> None:
+    """Write the figures of each policy on the mean of all webs, each counting alike, and on each.
+
+    Behind them stands the 95 % interval of the area over predicates.
+    """
+    rows = [
+        (MEAN if name is None else name, policy, figures, _bounds(found, policy, random_seed))
+        for name, found in ((None, list(webs.values())), *((name, [results]) for name, results in webs.items()))
+        for policy, figures in figures_of_webs(found).items()
+    ]
+    points = list(rows[0][2].harvest)
+    table = ((name, policy, *_cells(figures.at(points)), *bounds) for name, policy, figures, bounds in rows)
+    write_table(path, ("web", "policy", *_columns(points), "auc_low", "auc_high"), table)
+
+
+def figures_of_webs(webs: Sequence[Results]) -> dict[str, Figures]:
+    """Return the figures of each policy that ran on all webs, on the mean of these."""
+    return {policy: mean_figures([results.figures(policy) for results in webs]) for policy in plain(webs)}
 
 
 def write_comparisons(path: Path, comparisons: Iterable[tuple[str, Iterable[Versus]]]) -> None:
@@ -126,6 +150,14 @@ def as_json(results: Results) -> dict[str, Any]:
     }
 
 
+def webs_as_json(webs: Mapping[str, Results]) -> dict[str, Any]:
+    """Return what `as_json` has of each web, and the figures of each policy on their mean."""
+    mean = {
+        policy: _object(found, tuple(_SINGLE)) for policy, found in figures_of_webs(list(webs.values())).items()
+    }
+    return {"webs": {name: as_json(results) for name, results in webs.items()}, "mean": mean}
+
+
 def _object(figures: Figures, names: Sequence[str]) -> dict[str, Any]:
     points = {
         column: {str(point): rounded(value) for point, value in getattr(figures, name).items()}
@@ -134,8 +166,8 @@ def _object(figures: Figures, names: Sequence[str]) -> dict[str, Any]:
     return {**points, **{column: rounded(getattr(figures, _SINGLE[column])) for column in names}}
 
 
-def _columns(results: Results) -> tuple[str, ...]:
-    return (*(f"{column}_{point}" for column in _AT_POINTS for point in results.points), *_SINGLE)
+def _columns(points: Iterable[int]) -> tuple[str, ...]:
+    return (*(f"{column}_{point}" for column in _AT_POINTS for point in points), *_SINGLE)
 
 
 def _cells(figures: Figures) -> tuple[float | None, ...]:
