@@ -1,6 +1,8 @@
 """How good patterns are: what they cover, and how far they blur the traffic."""
 
 from collections.abc import Iterable, Mapping
+from itertools import combinations
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +10,9 @@ import numpy.typing as npt
 
 from models.patterns.figures import Figures
 from models.patterns.tree import PatternTree, TreeCut
+
+#: The distinct tag paths of a page, from its root to an element, by number.
+Layout = frozenset[int]
 
 
 class Coverage(NamedTuple):
@@ -55,6 +60,28 @@ def traffic_approximation(
     own = np.array(list(visits.values()), np.float64)
     smoothed = figures.visits[urls] / figures.urls[urls]
     return jensen_shannon(own / own.sum(), smoothed / smoothed.sum())
+
+
+def layout_similarity(
+    layouts: Mapping[str, Layout], groups: Mapping[str, int]
+) -> tuple[float | None, float | None]:
+    """Return the mean similarity of two pages of one group, and of two groups; None where there are no two.
+
+    The paper (Liu 2011, section 5.2) names none: here it is the share of the tag paths of either page that both
+    have (as in Buttler, *A Short Survey of Document Structure Similarity Algorithms*, 2004). How often a page
+    has a path says how long its lists are, and doesn't count. A group below 0 is none.
+
+    >>> layouts = {"a": frozenset({1, 2}), "b": frozenset({1, 2, 3}), "c": frozenset({1, 4})}
+    >>> [round(each, 3) for each in layout_similarity(layouts, {"a": 0, "b": 0, "c": 5})]
+    [0.667, 0.292]
+    """
+    together: list[float] = []
+    apart: list[float] = []
+    for one, other in combinations((url for url in layouts if groups[url] >= 0), 2):
+        either = layouts[one] | layouts[other]
+        alike = len(layouts[one] & layouts[other]) / len(either) if either else 1.0
+        (together if groups[one] == groups[other] else apart).append(alike)
+    return fmean(together) if together else None, fmean(apart) if apart else None
 
 
 def _divergence(p: npt.NDArray[np.float64], q: npt.NDArray[np.float64]) -> float:

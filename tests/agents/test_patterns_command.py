@@ -13,13 +13,14 @@ import pytest
 from lxml import etree
 
 from agents.lab.patterns.command import Options, run
-from agents.lab.patterns.measures import PERIODS, reliability, split
+from agents.lab.patterns.measures import PERIODS, read_layouts, reliability, split
 from agents.lab.patterns.reading import Record, Site, records
 from agents.lab.patterns.tree import ROWS, draw_tree
 from agents.lab.progress import Lines
 from agents.observe.logfile import LogFileError
 from models.patterns.build import Growth
 from models.patterns.counts import Behaviour
+from models.patterns.measures import layout_similarity
 from models.patterns.mine import mine
 from models.patterns.transit_cut import THRESHOLD
 from streams.configuration import ConfigurationError
@@ -90,6 +91,7 @@ def test_a_log_and_its_mirror_come_to_tables_and_pictures(files: Path, tmp_path:
     trees = {(row["mined"], row["tree"]): row for row in rows(out / "trees.csv")}
     assert len(trees) == 6
     assert all(0 < float(row["mirror_coverage"]) <= 1 for row in trees.values())
+    assert all(float(row["layout_similarity"]) == 1 for row in trees.values()), "each page is of one template"
     coverage = rows(out / "coverage.csv")
     assert {row["period"] for row in coverage} == {str(number) for number in range(2, PERIODS + 1)}
     assert all(float(row["visits"]) == 1 for row in coverage if row["by"] == "transit")
@@ -208,6 +210,25 @@ def test_a_referrer_elsewhere_is_none() -> None:
     assert site.record(Access("u", "http://else.test/", 1.0, None, 200, None)) is None
     https = Access("u", "http://forum.test/a", 1.0, "https://www.forum.test/b?c=1", 200, None)
     assert site.record(https) == Record("u", "http://forum.test/a", "http://forum.test/b?c=1", 1.0)
+
+
+def test_layouts_are_the_distinct_tag_paths_of_pages() -> None:
+    deep = b"<p>" + b"<b>" * 100_000
+    pages = {
+        "list": b"<ul><li><a>one</a><li><a>two</a></ul>",
+        "longer": b"<!-- old --><ul><li><a>one</a><li>two<li>three</ul>",
+        "topic": b"<h1>T</h1><p>words",
+        "empty": b"",
+        "deep": deep,
+    }
+    found = read_layouts(pages.items())
+    assert found["list"] == found["longer"], "how long a list is does not count"
+    assert (len(found["list"]), len(found["topic"]), found["empty"]) == (5, 4, frozenset())
+    assert 4 < len(found["deep"]) < 3_000
+    # html and body are common: 2 of 5 + 4 - 2 paths.
+    groups = {"list": 1, "longer": 1, "topic": 2, "empty": -1}
+    of_three = {url: found[url] for url in groups}
+    assert list(layout_similarity(of_three, groups)) == pytest.approx([1, 2 / 7])
 
 
 def test_periods_have_as_many_accesses_each() -> None:

@@ -1,14 +1,24 @@
 """What the patterns command does: read, mine, hold against later accesses and a mirror, write."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 
 from agents.lab.archives import load_web
 from agents.lab.output import OutputDirectory
 from agents.lab.patterns.curves import draw_coverage, draw_curves
-from agents.lab.patterns.measures import ALL, FIRST, Reliability, TreeFigures, reliability, split, tree_figures
+from agents.lab.patterns.measures import (
+    ALL,
+    FIRST,
+    Reliability,
+    TreeFigures,
+    read_layouts,
+    reliability,
+    split,
+    tree_figures,
+)
 from agents.lab.patterns.orderings import Result, crawled, static
 from agents.lab.patterns.reading import Record, Site, records
 from agents.lab.patterns.tables import (
@@ -23,12 +33,17 @@ from agents.lab.patterns.tree import draw_tree
 from agents.lab.progress import Progress, progress
 from agents.observe.logfile import LogFile
 from agents.observe.site import HINT
+from agents.offline.archive import Archive
 from models.page import Page
 from models.patterns.counts import Behaviour, BehaviourCounts
+from models.patterns.measures import Layout
 from models.patterns.mine import Patterns, mine
 from streams.configuration import ConfigurationError
 from streams.logging import printable
 from streams.settings import Settings
+
+#: Pages of a mirror whose layouts are compared, each with each.
+LAYOUTS = 300
 
 
 class Output(OutputDirectory):
@@ -113,15 +128,23 @@ class _Work:
             draw_tree(self._output.tree, found.patterns, self._title())
         pages = self._mirror()
         found.mirror = len(pages)
-        found.trees = tree_figures(ALL, found.patterns, behaviour, pages)
-        self._measure(found, behaviour, pages, total)
+        layouts = self._layouts(pages)
+        found.trees = tree_figures(ALL, found.patterns, behaviour, pages, layouts)
+        self._measure(found, behaviour, pages, layouts, total)
 
-    def _measure(self, found: Found, whole: Behaviour, pages: Mapping[str, Page], total: int) -> None:
+    def _measure(
+        self,
+        found: Found,
+        whole: Behaviour,
+        pages: Mapping[str, Page],
+        layouts: Mapping[str, Layout],
+        total: int,
+    ) -> None:
         periods, counts = split(self._records("read it again in parts"), total)
         first = counts.snapshot()
         early = mine(first, threshold=self._options.threshold)
         found.reliability = reliability(early, {url: n for url, n in first.visits.items() if n}, periods)
-        found.trees += tree_figures(FIRST, early, first, pages)
+        found.trees += tree_figures(FIRST, early, first, pages, layouts)
         if self._output is not None:
             write_trees(self._output.table("trees"), found.trees)
             write_coverage(self._output.table("coverage"), found.reliability)
@@ -172,6 +195,14 @@ class _Work:
                 "expected a mirror of the site"
             )
         return pages
+
+    def _layouts(self, pages: Collection[str]) -> dict[str, Layout]:
+        """Return the layouts of some pages of the mirror, drawn by chance."""
+        if not pages:
+            return {}
+        drawn = Random(self._settings.random_seed).sample(sorted(pages), min(LAYOUTS, len(pages)))
+        with Archive(self._options.archives) as archive:
+            return read_layouts((url, archive.answer(url, {}).body) for url in drawn)
 
     def _title(self) -> str:
         return f"URL patterns of {printable(self._options.site or Path(self._options.log).name)}"

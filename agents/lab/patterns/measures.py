@@ -3,11 +3,21 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import NamedTuple
+
+from lxml import etree
 
 from agents.lab.patterns.reading import Record
 from models.patterns.counts import Behaviour, BehaviourCounts
-from models.patterns.measures import Coverage, coverage, matching, traffic_approximation
+from models.patterns.measures import (
+    Coverage,
+    Layout,
+    coverage,
+    layout_similarity,
+    matching,
+    traffic_approximation,
+)
 from models.patterns.mine import Patterns
 
 #: Parts of a log, as many accesses in each; the paper has six months of logs and mines the first.
@@ -90,7 +100,8 @@ class TreeFigures:
     """One row of the paper's Tables 3 and 4.
 
     ``approximation`` is the Jensen-Shannon divergence in bits, ``mirror`` the share of the mirror's URLs that
-    match a pattern, None where there is no mirror.
+    match a pattern, ``layout`` the mean similarity of two pages of one pattern, ``apart`` of two patterns. They
+    are None where there is no mirror, or no two such pages.
     """
 
     mined: str
@@ -99,15 +110,50 @@ class TreeFigures:
     height: int
     approximation: float
     mirror: float | None
+    layout: float | None = None
+    apart: float | None = None
 
 
 def tree_figures(
-    mined: str, patterns: Patterns, behaviour: Behaviour, mirror: Collection[str]
+    mined: str,
+    patterns: Patterns,
+    behaviour: Behaviour,
+    mirror: Collection[str],
+    layouts: Mapping[str, Layout] = MappingProxyType({}),
 ) -> list[TreeFigures]:
-    """Return the figures of the syntax tree and of both cuts; ``mirror`` has the URLs of a mirror, or none."""
+    """Return the figures of the syntax tree and of both cuts.
+
+    ``mirror`` has the URLs of a mirror, or none; ``layouts`` those of some of its pages.
+    """
     found = []
     for name, cut in patterns.cuts.items():
         covered = len(matching(patterns.tree, cut, mirror)) / len(mirror) if mirror else None
         approximation = traffic_approximation(behaviour.visits, patterns.tree, cut, patterns.figures)
-        found.append(TreeFigures(mined, name, len(cut.patterns), cut.height, approximation, covered))
+        groups = {url: int(cut.of[patterns.tree.find(url)]) for url in layouts}
+        similar = layout_similarity(layouts, groups)
+        found.append(TreeFigures(mined, name, len(cut.patterns), cut.height, approximation, covered, *similar))
     return found
+
+
+def read_layouts(pages: Iterable[tuple[str, bytes]]) -> dict[str, Layout]:
+    """Return the layout of each of some pages, given as URL and HTML."""
+    numbers: dict[tuple[int, str], int] = {}
+    return {url: _layout(html, numbers) for url, html in pages}
+
+
+def _layout(html: bytes, numbers: dict[tuple[int, str], int]) -> Layout:
+    """Return the numbers of a page's tag paths; ``numbers`` has that of a path by its parent's and its tag."""
+    parser = etree.HTMLParser(recover=True, no_network=True, huge_tree=False, remove_comments=True)
+    try:
+        root = etree.fromstring(html, parser)
+    except etree.LxmlError:
+        root = None
+    paths: set[int] = set()
+    below = [] if root is None else [(root, -1)]
+    while below:
+        element, parent = below.pop()
+        if isinstance(element.tag, str):
+            number = numbers.setdefault((parent, element.tag), len(numbers))
+            paths.add(number)
+            below += ((child, number) for child in element)
+    return frozenset(paths)

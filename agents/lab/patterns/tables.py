@@ -49,12 +49,14 @@ def write_trees(path: Path, figures: Iterable[TreeFigures]) -> None:
     """Write what each tree came to."""
     write_table(
         path,
-        ("mined", "tree", "patterns", "height", "traffic_approximation", "mirror_coverage"),
+        ("mined", "tree", "patterns", "height", "traffic_approximation", "mirror_coverage",
+         "layout_similarity", "of_different_patterns"),
         (
-            (each.mined, each.tree, each.patterns, each.height, _cell(each.approximation), _cell(each.mirror))
+            (each.mined, each.tree, each.patterns, each.height, _cell(each.approximation), _cell(each.mirror),
+             _cell(each.layout), _cell(each.apart))
             for each in figures
         ),
-    )
+    )  # fmt: skip
 
 
 def write_coverage(path: Path, found: Reliability) -> None:
