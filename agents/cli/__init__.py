@@ -15,6 +15,7 @@ COMMANDS = (
     "demo",
     "crawl",
     "evaluate",
+    "synthetic",
     "order",
     "patterns",
     "depth",

@@ -1,20 +1,25 @@
 """The synthetic web: the same for a seed, as rich and as topical as it claims, and served like any other."""
 
 import asyncio
+import gzip
 import heapq
 import re
 import statistics
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from itertools import count, pairwise
+from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 import pytest
 from lxml import etree
 
+from agents.offline.archive import Archive
 from agents.offline.server import OfflineServer
+from agents.offline.synthetic.export import export
 from agents.offline.synthetic.log import START
 from agents.offline.synthetic.web import SyntheticWeb
 from models.accesslog.entry import Entry, LogLineError
@@ -288,3 +293,54 @@ def test_it_is_fetched_over_loopback_like_any_web() -> None:
     assert re.search(r"<title>Welcome to \S+</title>", home.text)
     assert spelled.content == home.content
     assert nowhere.status_code == 404
+
+
+def worse() -> SyntheticWeb:
+    return SyntheticWeb(3, 4, 30, 5, dead=0.3, days=40)
+
+
+def test_dead_links_lead_into_archives_that_are_gone() -> None:
+    links = [link for url, _ in worse().labels() if worse().planned(url) for link in worse().links(url)]
+    gone = [link for link in links if "/archive/" in link.target]
+    articles = [link for link in links if link.page is not None and link.page.kind == "article"]
+    assert 0.25 < len(gone) / (len(gone) + len(articles)) < 0.35
+    assert all(worse().answer(link.target, {}).status == 404 for link in gone)
+    assert sum(link.anchor.count(" ") > 0 for link in gone) > len(gone) / 2
+
+
+def test_a_calendar_is_linked_and_leads_to_its_last_day() -> None:
+    made = worse()
+    home = made.seeds(1)[0]
+    (first,) = [link.target for link in made.links(home) if link.anchor == "calendar"]
+    days, todo = set(), [first]
+    while todo:
+        url = todo.pop()
+        if url not in days:
+            days.add(url)
+            todo += [urljoin(url, link.get("href", "")) for link in html(made, url).iterfind(".//li/a")]
+    assert len(days) == 40
+    for name in ("40", "007", "-1", "", "x"):
+        assert made.answer(urljoin(first, name or "."), {}).status == 404
+
+
+def test_a_web_without_dead_links_and_calendars_is_as_it_was() -> None:
+    plain, same = SyntheticWeb(3, 4, 30, 5), SyntheticWeb(3, 4, 30, 5, dead=0.0, days=0)
+    assert [plain.answer(url, {}) for url in plain.urls()] == [same.answer(url, {}) for url in plain.urls()]
+
+
+def test_an_exported_web_answers_as_it_does(tmp_path: Path) -> None:
+    made = worse()
+    files = export(made, tmp_path, users=5, accesses=100)
+    again = export(worse(), Path(tempfile.mkdtemp(dir=tmp_path)), users=5, accesses=100)
+    assert [path.read_bytes() for path in files.values()] == [path.read_bytes() for path in again.values()]
+    with Archive([files["archive"]]) as archive:
+        assert len(archive) == len(set(made.urls()))
+        for url in made.urls():
+            found, answer = archive.answer(url, {}), made.answer(url, {})
+            assert (found.status, found.body) == (answer.status, answer.body)
+        assert archive.answer(next(iter(made.facts().forbidden)), {}).status == 404
+    lines = gzip.decompress(files["log"].read_bytes()).decode().splitlines()
+    assert lines == list(made.access_log(5, 100))
+    assert files["seeds"].read_text().split() == made.seeds(200)
+    labels = gzip.decompress(files["labels"].read_bytes()).decode().splitlines()
+    assert [tuple(line.split("\t")) for line in labels] == list(made.labels())

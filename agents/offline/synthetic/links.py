@@ -22,6 +22,8 @@ _ACROSS_SAME_TOPIC, _ACROSS_SAME_SUBTOPIC = 0.55, 0.6
 _TO_OLD, _TO_MISSING = 0.3, 0.02
 _TO_PRIVATE, _TO_FILE = 0.08, 0.04
 _FEATURED, _NEIGHBOURS = 6, 3
+#: Where a site's calendar begins; the number of the day follows.
+CALENDAR = "/calendar/day/"
 _GENERIC = ("read more", "here", "this page", "more about it", "continue")
 
 
@@ -40,11 +42,18 @@ class Hyperlink:
 
 
 class Linker:
-    """Chooses each page's links; equal seeds and plans give equal links."""
+    """Chooses each page's links; equal seeds and plans give equal links.
 
-    def __init__(self, seed: int, plan: Plan) -> None:
+    A share ``dead`` of the links to articles, wherever they stand, lead into an archive of the article's site
+    that is gone, with the anchor that the article would have. Home pages and hubs of a web with ``calendars``
+    lead to that of their site.
+    """
+
+    def __init__(self, seed: int, plan: Plan, dead: float = 0.0, *, calendars: bool = False) -> None:
         self._seed = seed
         self._plan = plan
+        self._dead = dead
+        self._calendars = calendars
         self._nearby: dict[tuple[int, int, str], list[PlannedPage]] = {}
         self._popularity: dict[str, list[float]] = {}
 
@@ -52,10 +61,28 @@ class Linker:
         """Return the links of ``page`` in the order in which it has them."""
         rng = random.Random(f"{self._seed}/links/{page.number}")
         if page.kind == "home":
-            return self._of_home(rng, page)
-        if page.kind == "hub":
-            return self._of_hub(rng, page)
-        return self._of_article(rng, page)
+            found = self._of_home(rng, page)
+        elif page.kind == "hub":
+            found = self._of_hub(rng, page)
+        else:
+            found = self._of_article(rng, page)
+        if self._dead:
+            chance = random.Random(f"{self._seed}/dead/{page.number}")
+            found = [self._gone(link) if chance.random() < self._dead else link for link in found]
+        if self._calendars and page.kind in ("home", "hub"):
+            found.append(self._calendar(page))
+        return found
+
+    def _gone(self, link: Hyperlink) -> Hyperlink:
+        to = link.page
+        if to is None or to.kind != "article":
+            return link
+        target = f"http://{self._plan.sites[to.site].host}/archive/{_path(to.url).rpartition('/')[2]}"
+        return Hyperlink(target, target, link.anchor, link.place, None)
+
+    def _calendar(self, page: PlannedPage) -> Hyperlink:
+        target = f"http://{self._plan.sites[page.site].host}{CALENDAR}0"
+        return Hyperlink(_path(target), target, "calendar", "nav", None)
 
     def _of_home(self, rng: random.Random, page: PlannedPage) -> list[Hyperlink]:
         plan, site = self._plan, self._plan.sites[page.site]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from agents.offline.answer import Answer, plain
-from agents.offline.synthetic.links import Hyperlink, Linker
+from agents.offline.synthetic.links import CALENDAR, Hyperlink, Linker
 from agents.offline.synthetic.log import write_log
 from agents.offline.synthetic.pages import Writer
 from agents.offline.synthetic.plan import Plan, PlannedPage, make_plan
@@ -66,15 +66,29 @@ class SyntheticWeb:
     and on topic), pages that moved (301, 302), exact copies under ``/print/``, dead links, a PDF, sites
     in ISO-8859-1 and Windows-1252, hosts without robots.txt, relative and oddly written links.
 
+    A web may be worse: ``dead`` is the share of the links to articles that lead into archives that are gone,
+    with the anchors of the articles; and each site may have a calendar of so many ``days``, a page each that
+    links to others and holds nothing.
+
     Equal parameters give the same web, byte for byte.
     """
 
-    def __init__(self, seed: int, sites: int = 12, pages_per_site: int = 200, topics: int = 12) -> None:
+    def __init__(
+        self,
+        seed: int,
+        sites: int = 12,
+        pages_per_site: int = 200,
+        topics: int = 12,
+        *,
+        dead: float = 0.0,
+        days: int = 0,
+    ) -> None:
         self._seed = seed
+        self._days = days
         self._topics = TOPICS[:topics]
         self._plan: Plan = make_plan(seed, sites, pages_per_site, topics)
         self._hosts = {site.host: number for number, site in enumerate(self._plan.sites)}
-        self._linker = Linker(seed, self._plan)
+        self._linker = Linker(seed, self._plan, dead, calendars=days > 0)
         self._writer = Writer(seed, self._topics)
 
     def answer(self, url: str, headers: Mapping[str, str]) -> Answer:
@@ -93,7 +107,36 @@ class SyntheticWeb:
             status, to = self._plan.moved[asked]
             answer = plain(status, "moved")
             return Answer(status, (*answer.headers, ("Location", to.url)), answer.body)
+        if parts.path.startswith(CALENDAR):
+            return self._day(parts.path.removeprefix(CALENDAR), site)
         return _file(parts.path, site)
+
+    def _day(self, name: str, site: Site) -> Answer:
+        """Return the page of a day of a site's calendar: it links to the days after it, and the home page."""
+        if not name.isdecimal() or str(int(name)) != name or int(name) >= self._days:
+            return plain(404, "no such day")
+        day = int(name)
+        later = (number for number in (day + 1, day + 7, day + 30) if number < self._days)
+        links = "".join(f'<li><a href="{CALENDAR}{number}">day {number}</a></li>' for number in later)
+        text = (
+            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="{site.encoding}">'
+            f'<title>Calendar, day {day}</title></head>\n<body><a href="/">home</a>'
+            f"<p>Nothing happens on day {day}.</p><ul>{links}</ul></body></html>\n"
+        )
+        headers = (("Content-Type", f"text/html; charset={site.encoding}"),)
+        return Answer(200, headers, text.encode(site.encoding))
+
+    def urls(self) -> Iterator[str]:
+        """Yield every URL that a crawler may fetch: pages, days, redirects, files and robots.txt."""
+        yield from (page.url for page in self._plan.pages if page.kind != "private")
+        yield from self._plan.copies
+        yield from self._plan.moved
+        for site in self._plan.sites:
+            root = f"http://{site.host}"
+            yield from (f"{root}{CALENDAR}{day}" for day in range(self._days))
+            yield from (f"{root}{path}" for path in _FILES)
+            if site.robots:
+                yield f"{root}/robots.txt"
 
     def planned(self, url: str) -> PlannedPage | None:
         """Return what is planned at a canonical URL; None where there is no page or a copy of one."""
