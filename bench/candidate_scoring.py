@@ -6,6 +6,7 @@ at once, a few, and one. The yardstick is a lookup of a word in a dictionary of 
 
 import random
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -34,9 +35,12 @@ def a_page(table: LinkTable, vocabulary: Vocabulary, rng: random.Random) -> Link
     words = tuple({f"w{rng.randrange(WORDS)}" for _ in range(PAGE_WORDS)})
     links = [((f"w{rng.randrange(WORDS)}",), tuple(rng.sample(words, 16))) for _ in range(LINKS)]
     satisfies = np.array([rng.random() < 0.3], float)
-    page = table.add(range(LINKS), vocabulary.linking(words, links), satisfies)
+    page = table.add(range(LINKS), vocabulary.words(words), satisfies)
+    said = vocabulary.words(chain.from_iterable(chain.from_iterable(links)))
+    sizes = [(len(inside), len(around)) for inside, around in links]
+    table.say(range(page.first, page.first + LINKS), said, sizes)
     judged = range(0, LINKS, 2)
-    table.judged(page, judged, np.array([[(1.0, rng.random() < 0.3) for _ in judged]]))
+    table.judged([page] * len(judged), judged, np.array([[(1.0, rng.random() < 0.3) for _ in judged]]))
     return page
 
 

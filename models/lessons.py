@@ -13,7 +13,7 @@ from models.crowd.signature import signature
 from models.interest.content import union
 from models.interest.contribution import correction
 from models.interest.features import BASE, token, user, word
-from models.learner.lessons import IN_LINKS, LinkWords, link_lessons, own_lessons
+from models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
 from models.url import tokens
 
 NOTHING: frozenset[str] = frozenset()
@@ -76,10 +76,10 @@ class Lessons(NamedTuple):
         self, before: Sequence[LinkFrom], after: Sequence[LinkFrom]
     ) -> tuple[frozenset[str], frozenset[str]]:
         """Return what a change of the kept in-links adds, and takes back."""
-        if self.links:
-            return correction([link.page_words for link in before], [link.page_words for link in after])
-        old, new = self.of_links(before), self.of_links(after)
-        return new - old, old - new
+        old, new = before[: self.in_links], after[: self.in_links]
+        if self.learned:
+            return change_of_links([link.words for link in old], [link.words for link in new])
+        return correction([link.page_words for link in old], [link.page_words for link in new])
 
     def of_crowd(
         self, visitors: Iterable[str], signers: Iterable[Sequence[str]], regions: Iterable[str]

@@ -13,6 +13,8 @@ from models.traps.sessions import without_session
 MAX_LENGTH = 2000
 #: URLs that are remembered in their canonical form, and those whose identifier is: pages link to the same ones.
 REMEMBERED = 5_000
+#: Bytes that stand for a URL where the URL itself would be too long.
+IDENTIFIER_BYTES = 12
 
 #: What a message must give as a URL to be read: as much of the canonical form as its readers rely on.
 URL_PATTERN = r"^https?://[^/?#@\x00-\x20]+/"
@@ -110,12 +112,12 @@ def host(url: str) -> str:
 
 @lru_cache(REMEMBERED)
 def identifier(url: str) -> bytes:
-    """Return the 12 bytes that stand for a canonical URL where the URL itself would be too long.
+    """Return the bytes that stand for a canonical URL where the URL itself would be too long.
 
     >>> identifier("http://example.org/").hex()
     'dccb11ce7b25f43a7ce8f7d0'
     """
-    return blake2b(url.encode(), digest_size=12).digest()
+    return blake2b(url.encode(), digest_size=IDENTIFIER_BYTES).digest()
 
 
 def tokens(url: str) -> frozenset[str]:

@@ -150,6 +150,7 @@ class FrontierAgent(Handler[FrontierRow]):
     def closed(self, shard: FrontierShard) -> None:
         """Forget a partition's candidates; what it counted and did not commit is counted by its next owner."""
         self.book.evidence.take(shard)
+        self.candidates.scorer.forget_links()
         self._counted.pop(shard.partition, None)
         self.candidates.close(shard)
         self.book.promises.close(self.candidates.shards.values())
@@ -163,6 +164,7 @@ class FrontierAgent(Handler[FrontierRow]):
         """Take up again what is kept beside the rows; orders that were not sent yet are none."""
         now = self.runtime.clock()
         self.book.evidence.take(shard)
+        self.candidates.scorer.forget_links()
         self._estimates.close(shard)
         self._estimates.open(shard)
         if self.instant is not None:
@@ -192,6 +194,7 @@ class FrontierAgent(Handler[FrontierRow]):
     def _settle(self, shard: FrontierShard) -> None:
         now = self.runtime.clock()
         touched = self.book.touched.pop(shard.partition, set())
+        self.candidates.scorer.bring_up(shard, self.book.noted.pop(shard.partition, set()))
         ended, self.book.ended = self.book.ended, []
         for sighting in ended:
             self._landing.land(sighting, now)

@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.frontier.keys import PAGE_PREFIX, depth_key, depth_of, page_key, parent_of
 from agents.frontier.pages import Pages
-from agents.frontier.rows import DepthRow, FrontierShard, PageRow, ParentRow
+from agents.frontier.rows import DepthRow, FrontierShard, PageRow, ParentRow, identifiers_in
 from models.depth.growth import Growth
 from models.depth.place import FAR, Place
 from models.depth.site import ENOUGH, ENOUGH_PAGES, stop, why
@@ -217,7 +217,7 @@ def prefixes_of(site: str) -> tuple[str, str]:
 
 
 def _targets(shard: FrontierShard, parent: ParentRow) -> Iterator[tuple[bytes, PageRow]]:
-    for target in parent.targets:
+    for target in identifiers_in(parent.targets):
         key = PAGE_PREFIX + target
         row = shard.get(key)
         if isinstance(row, PageRow):

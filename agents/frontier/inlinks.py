@@ -1,101 +1,153 @@
-"""The links to candidates, as places in a table of links that is brought up to the rows of linking pages."""
+"""The links to candidates, as places in a table of links that is kept up to the rows of linking pages."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 
 from agents.frontier.keys import children_of, parent_of
-from agents.frontier.rows import ChildrenRow, FrontierShard, ParentRow
+from agents.frontier.rows import ChildrenRow, FrontierShard, ParentRow, place_in
 from models.learner.combiner import Vector
 from models.learner.lessons import IN_LINKS
 from models.learner.linking import LinkingPage, LinkTable
 from models.learner.words import Vocabulary
 from models.verdict import Verdict
 
-#: Linking pages whose links are kept in memory, and bytes that these take for all predicates. Where there are
-#: more all are dropped, and taken from the rows again.
-CACHED_PAGES, CACHED_BYTES = 5_000, 200_000_000
-#: Verdicts on a page's link targets that are told at once: each is held against all links of the page.
+#: Bytes that linking pages and their links take in memory. Where there are more, half of the pages are dropped,
+#: and taken from the rows again when they are asked for.
+CACHED_BYTES = 64_000_000
+#: What a linking page takes beside the table.
+PAGE_BYTES = 400
+#: Candidates whose links are kept together.
+CACHED_TARGETS = 20_000
+#: Verdicts on link targets that are told at once: each is held against all links of its page.
 TOLD = 200
 
 
 class _Linking:
-    """A linking page's links into one partition, by their targets, and how far it was brought up to its rows.
+    """A linking page's links into one partition, by their ``targets``, and how far it was told of verdicts.
 
-    ``told`` are the positions of the link targets whose verdicts it was told, ``revised`` how often they grew.
+    Of its row of judged targets it was told so many as ``told`` says, as they were when ``revised``.
     """
 
-    __slots__ = ("noted", "page", "places", "revised", "told")
+    __slots__ = ("page", "revised", "targets", "told")
 
-    def __init__(self, page: LinkingPage, row: ParentRow) -> None:
+    def __init__(self, page: LinkingPage, targets: bytes) -> None:
         self.page = page
-        self.places = {target: page.first + number for number, target in enumerate(row.targets)}
-        self.told: set[int] = set()
-        self.noted = self.revised = 0
+        self.targets = targets
+        self.told = self.revised = 0
 
 
 class InLinks:
-    """The links that scores of candidates are made of, for some ``predicates``, in a ``table``."""
+    """The links that scores of candidates are made of, for some ``predicates``, in a ``table``.
 
-    def __init__(self, vocabulary: Vocabulary, predicates: Iterable[str] = ()) -> None:
+    Whoever changes rows of linking pages says so by `bring_up`.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, predicates: Iterable[str] = (), most: int = CACHED_BYTES
+    ) -> None:
         self._vocabulary = vocabulary
         self._predicates = tuple(predicates)
-        self._drop()
+        self._most = most
+        self.forget()
 
-    def _drop(self) -> None:
+    def forget(self) -> None:
+        """Forget all links: the rows may be others now."""
         self.table = LinkTable(len(self._predicates))
         self._pages: dict[tuple[int, bytes], _Linking] = {}
+        # By candidate its linking pages that count, and the places of their links to it.
+        self._places: dict[bytes, tuple[Sequence[bytes], list[int]]] = {}
 
     def of(self, shard: FrontierShard, targets: Iterable[tuple[bytes, Sequence[bytes]]]) -> list[list[int]]:
         """Return the places of the in-links that count, of each target by its identifier and linking pages."""
-        if len(self._pages) >= CACHED_PAGES or self.table.bytes > CACHED_BYTES:
-            self._drop()
-        known: dict[bytes, dict[bytes, int]] = {}
-        found = []
-        for target, parents in targets:
-            links = []
-            for name in parents[:IN_LINKS]:
-                places = known.get(name)
-                if places is None:
-                    places = known[name] = self._brought_up(shard, name).places
-                links.append(places[target])
-            found.append(links)
-        return found
+        if self.table.bytes + PAGE_BYTES * len(self._pages) > self._most:
+            self._let_go()
+        if len(self._places) > CACHED_TARGETS:
+            self._places = {}
+        asked = [(target, parents[:IN_LINKS]) for target, parents in targets]
+        unknown = {
+            target: parents
+            for target, parents in asked
+            if (known := self._places.get(target)) is None or known[0] != parents
+        }
+        if unknown:
+            self._take_up(shard, unknown)
+        return [self._places[target][1] for target, _ in asked]
 
-    def _brought_up(self, shard: FrontierShard, name: bytes) -> _Linking:
-        """Return a linking page as its rows are now."""
-        children = children_of(shard, name)
-        linking = self._pages.get((shard.partition, name))
-        if linking is None:
-            linking = self._pages[shard.partition, name] = self._numbered(parent_of(shard, name))
-        if linking.noted < children.noted:
-            linking.noted = children.noted
-            self._tell(linking, shard, name, children)
-        return linking
+    def _take_up(self, shard: FrontierShard, unknown: dict[bytes, Sequence[bytes]]) -> None:
+        """Take up the links to some targets: their pages, where these are new, and what the links say."""
+        pages = dict.fromkeys(chain.from_iterable(unknown.values()))
+        new = [name for name in pages if (shard.partition, name) not in self._pages]
+        for name in new:
+            self._pages[shard.partition, name] = self._numbered(parent_of(shard, name))
+        self.bring_up(shard, new)
+        found: dict[bytes, tuple[Sequence[bytes], list[int]]] = {}
+        links: list[int] = []
+        said: list[list[str]] = []
+        for target, parents in unknown.items():
+            places = []
+            for name in parents:
+                linking = self._pages[shard.partition, name]
+                number = place_in(linking.targets, target)
+                if number is None:
+                    raise KeyError(target)
+                place = linking.page.first + number
+                places.append(place)
+                if self.table.silent(place):
+                    links.append(place)
+                    said += parent_of(shard, name).words_at(number)
+            found[target] = parents, places
+        sizes = [len(words) for words in said]
+        words = self._vocabulary.words(chain.from_iterable(said))
+        self.table.say(links, words, list(zip(sizes[::2], sizes[1::2], strict=True)))
+        self._places |= found
 
     def _numbered(self, row: ParentRow) -> _Linking:
-        anchors = row.targets.values()
-        words = self._vocabulary.linking(
-            row.text.split(), [(anchor.inside, anchor.around) for anchor in anchors]
-        )
-        page = self.table.add([anchor.position for anchor in anchors], words, self._satisfied(row.verdict))
-        return _Linking(page, row)
+        words = self._vocabulary.words(row.text.split())
+        page = self.table.add(row.positions, words, self._satisfied(row.verdict))
+        return _Linking(page, row.targets)
 
-    def _tell(self, linking: _Linking, shard: FrontierShard, name: bytes, children: ChildrenRow) -> None:
-        """Tell the verdicts on a page's link targets that are new; where one grew, or the page's own, all."""
+    def bring_up(self, shard: FrontierShard, names: Iterable[bytes]) -> None:
+        """Bring linking pages that are known up to their rows: verdicts, theirs or of targets, came or grew."""
+        pages: list[LinkingPage] = []
+        positions: list[int] = []
+        verdicts: list[Verdict] = []
+        for name in names:
+            linking = self._pages.get((shard.partition, name))
+            if linking is None:
+                continue
+            children = children_of(shard, name)
+            self._revise(linking, shard, name, children)
+            fresh = children.positions[linking.told :]
+            pages += [linking.page] * len(fresh)
+            positions += fresh
+            verdicts += [children.verdicts[kind] for kind in children.kinds[linking.told :]]
+            linking.told += len(fresh)
+        for begin in range(0, len(pages), TOLD):
+            some = slice(begin, begin + TOLD)
+            self.table.judged(pages[some], positions[some], self._cells(verdicts[some]))
+
+    def _revise(self, linking: _Linking, shard: FrontierShard, name: bytes, children: ChildrenRow) -> None:
+        """Where a verdict grew, or the page's own, have all told anew."""
         if children.revised != linking.revised:
-            linking.revised = children.revised
-            linking.told.clear()
+            linking.revised, linking.told = children.revised, 0
             self.table.forget_judged(linking.page)
             self.table.set_verdict(linking.page, self._satisfied(parent_of(shard, name).verdict))
-        fresh = [found for found in children.judged.values() if found[1] not in linking.told]
-        for begin in range(0, len(fresh), TOLD):
-            some = fresh[begin : begin + TOLD]
-            positions = [position for _, position in some]
-            linking.told.update(positions)
-            names = self._predicates
-            cells = [[(name in verdict, verdict.get(name, False)) for verdict, _ in some] for name in names]
-            self.table.judged(linking.page, positions, np.array(cells, float))
+
+    def _cells(self, verdicts: Sequence[Verdict]) -> Vector:
+        names = self._predicates
+        return np.array(
+            [[(name in verdict, verdict.get(name, False)) for verdict in verdicts] for name in names], float
+        )
 
     def _satisfied(self, verdict: Verdict) -> Vector:
         return np.array([verdict.get(name, False) for name in self._predicates], float)
+
+    def _let_go(self) -> None:
+        """Drop the half of the linking pages that were taken up first."""
+        kept = dict(list(self._pages.items())[len(self._pages) // 2 :])
+        pages = self.table.keep(linking.page for linking in kept.values())
+        for linking, page in zip(kept.values(), pages, strict=True):
+            linking.page = page
+        self._pages, self._places = kept, {}

@@ -16,10 +16,10 @@ from models.url import identifier
 from streams.configuration import ConfigurationError
 
 PAGE_PREFIX = b"p"
-PARENT_PREFIX = b"i"
+PARENT_PREFIX = b"g"
 #: Rows of linking pages as earlier releases wrote them.
-EARLIER_PREFIX = b"l"
-CHILDREN_PREFIX = b"c"
+EARLIER_PREFIXES = (b"i", b"l")
+CHILDREN_PREFIX = b"e"
 BESIDE_PREFIX = b"n"
 HOST_PREFIX = b"h"
 OWNER_PREFIX = b"o"
@@ -36,10 +36,10 @@ START_KEY = b"b"
 
 def check_release(shard: FrontierShard) -> None:
     """Raise `ConfigurationError` where an earlier release wrote the partition."""
-    if any(True for _ in shard.store.scan(EARLIER_PREFIX)):
+    if any(True for prefix in EARLIER_PREFIXES for _ in shard.store.scan(prefix)):
         raise ConfigurationError(
-            "table frontier: an earlier release wrote it, with a string a word; expected one of this release: "
-            "finish the crawl with that release, or begin another in a data directory of its own"
+            "table frontier: an earlier release wrote it, with links in another form; expected one of this "
+            "release: finish the crawl with that release, or begin another in a data directory of its own"
         )
 
 

@@ -126,6 +126,14 @@ class LearnedScorer:
         if self._known.pop(name, None) is not None:
             self._set_predicates()
 
+    def bring_up(self, shard: FrontierShard, linking: Iterable[bytes]) -> None:
+        """Take in that verdicts of some linking pages, or of their targets, came or grew."""
+        self._in_links.bring_up(shard, linking)
+
+    def forget_links(self) -> None:
+        """Keep nothing in memory of what rows say of links."""
+        self._in_links.forget()
+
     def judged(self, predicate: str) -> int:
         """Return the pages that were judged by a predicate, as far as it is known here."""
         return self.ledger.get(BASE, predicate)[0]

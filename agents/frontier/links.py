@@ -4,20 +4,20 @@ Counts are functions of the set of judged pages: when a page is judged after one
 target's evidence is corrected.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
-from itertools import islice
 
 from agents.frontier.depth import Depths
 from agents.frontier.evidence import EvidenceEmitter
 from agents.frontier.keys import PAGE_PREFIX, children_key, children_of, parent_key, parent_of
 from agents.frontier.pages import Pages
-from agents.frontier.rows import Anchor, FrontierShard, PageRow, ParentRow
+from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in, place_in
 from models.interest.contribution import link_features
 from models.interest.features import link
 from models.interest.parents import joined
 from models.lessons import NOTHING, Lessons, LinkFrom
 from models.page import Link
-from models.url import identifier
+from models.url import IDENTIFIER_BYTES, identifier
 from models.verdict import Verdict, unknown
 from streams.records import Linked, Near, Relinked
 from streams.topics import SIGHTINGS
@@ -50,6 +50,8 @@ class Links:
         self._bound = bound
         self._depths = depths
         self._wordy = wordy
+        #: By partition, the linking pages whose link targets' verdicts, or own, came or grew.
+        self.noted: defaultdict[int, set[bytes]] = defaultdict(set)
 
     # links of a judged page
 
@@ -78,7 +80,7 @@ class Links:
         if page == sighting.page:
             return None
         key, row = self._pages.find(shard, found.url, sighting.depth + 1)
-        parent.targets[page] = self._anchor(found)
+        parent.add(page, found.position, self._said(found))
         _count_link(row, sighting.verdict)
         before = row.parents
         row.parents = joined(before, sighting.page, page, self._bound)
@@ -90,10 +92,8 @@ class Links:
             self._register(shard, sighting.page, parent, page, row.verdict)
         return row
 
-    def _anchor(self, found: Link) -> Anchor:
-        if not self._wordy:
-            return Anchor(found.position)
-        return Anchor(found.position, _joined(found.anchor), _joined(found.context))
+    def _said(self, found: Link) -> str:
+        return f"{_joined(found.anchor)}\t{_joined(found.context)}" if self._wordy else ""
 
     def relinked(self, shard: FrontierShard, sighting: Relinked) -> None:
         """Take in what predicates that came later say of a linking page as it was judged."""
@@ -106,7 +106,8 @@ class Links:
         children = children_of(shard, sighting.page)
         children.revised += 1
         shard.put(children_key(sighting.page), children)
-        for page in parent.targets:
+        self.noted[shard.partition].add(sighting.page)
+        for page in identifiers_in(parent.targets):
             row = shard.get(PAGE_PREFIX + page)
             if isinstance(row, PageRow):
                 _count_link(row, verdict)
@@ -129,8 +130,8 @@ class Links:
     def _link_from(self, shard: FrontierShard, name: bytes, page: bytes) -> LinkFrom:
         """Return what a page is counted under by a linking page."""
         parent = parent_of(shard, name)
-        anchor = parent.targets[page]
-        return LinkFrom(parent.words if self._lessons.links else NOTHING, (anchor.inside, anchor.around))
+        words = parent.words if self._lessons.links else NOTHING
+        return LinkFrom(words, parent.words_at(parent.place(page)))
 
     # the verdict on a link target
 
@@ -156,15 +157,16 @@ class Links:
         for name in row.parents:
             parent = parent_of(shard, name)
             self._register(shard, name, parent, page, verdict)
-            near.update(_near(parent, page, parent.targets[page].position, NEAR_AT_MOST - len(near)))
+            position = parent.positions[parent.place(page)]
+            near.update(_near(parent, page, position, NEAR_AT_MOST - len(near)))
         self._pages.touch(shard, near)
 
     def _register(
         self, shard: FrontierShard, name: bytes, parent: ParentRow, child: bytes, verdict: Verdict
     ) -> None:
         """Note a judged link target with its linking page, here and wherever that page has targets."""
-        position = parent.targets[child].position
-        if not _note_child(shard, name, child, verdict, position):
+        position = parent.positions[parent.place(child)]
+        if not self._note(shard, name, child, verdict, position):
             return
         for partition in parent.partitions:
             if partition != shard.partition:
@@ -172,9 +174,18 @@ class Links:
 
     def near(self, shard: FrontierShard, sighting: Near) -> None:
         """Take in the verdict on a link target in another partition."""
-        _note_child(shard, sighting.parent, sighting.child, sighting.verdict, sighting.position)
+        self._note(shard, sighting.parent, sighting.child, sighting.verdict, sighting.position)
         parent = parent_of(shard, sighting.parent)
         self._pages.touch(shard, _near(parent, sighting.child, sighting.position, NEAR_AT_MOST))
+
+    def _note(self, shard: FrontierShard, name: bytes, child: bytes, verdict: Verdict, position: int) -> bool:
+        """Note the verdict on a link target, or what a later one adds; return whether it said anything new."""
+        children = children_of(shard, name)
+        if not children.note(child, verdict, position):
+            return False
+        shard.put(children_key(name), children)
+        self.noted[shard.partition].add(name)
+        return True
 
 
 def _count_link(row: PageRow, verdict: Verdict) -> None:
@@ -184,28 +195,12 @@ def _count_link(row: PageRow, verdict: Verdict) -> None:
         counts[1] += satisfied
 
 
-def _note_child(shard: FrontierShard, name: bytes, child: bytes, verdict: Verdict, position: int) -> bool:
-    """Note the verdict on a link target, or what a later one adds; return whether it said anything new."""
-    children = children_of(shard, name)
-    known, position = children.judged.get(child, ({}, position))
-    more = unknown(verdict, known)
-    if child in children.judged:
-        if not more:
-            return False
-        children.revised += 1
-    children.judged[child] = (known | more, position)
-    shard.put(children_key(name), children)
-    return True
-
-
 def _near(parent: ParentRow, page: bytes, position: int, most: int) -> list[bytes]:
     """Return link targets near another one, at most so many."""
-    found = (
-        target
-        for target, anchor in parent.targets.items()
-        if target != page and abs(anchor.position - position) <= NEAR
-    )
-    return list(islice(found, most))
+    own = place_in(parent.targets, page)
+    positions = enumerate(parent.positions)
+    near = [place for place, other in positions if abs(other - position) <= NEAR and place != own]
+    return [parent.targets[IDENTIFIER_BYTES * place :][:IDENTIFIER_BYTES] for place in near[:most]]
 
 
 def _joined(words: Iterable[str]) -> str:

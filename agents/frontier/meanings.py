@@ -72,4 +72,5 @@ class HeardMeaning:
 
 def _anchors(shard: FrontierShard, row: PageRow, parents: Iterable[bytes]) -> list[str]:
     page = identifier(row.url)
-    return [" ".join(parent_of(shard, name).targets[page].inside) for name in parents]
+    linking = (parent_of(shard, name) for name in parents)
+    return [" ".join(row.words_at(row.place(page))[0]) for row in linking]

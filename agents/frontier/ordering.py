@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from agents.frontier.keys import PARENT_PREFIX, parent_of
-from agents.frontier.rows import FrontierShard, PageRow, ParentRow
+from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in
 from models.learner.address import url_words
 from models.ordering.estimate import Crawled
 from models.ordering.location import Location
@@ -113,7 +113,7 @@ class Ranks:
         rank = self._ranks[shard.partition] = Rank[bytes](every=EVERY, growth=GROWTH, tolerance=TOLERANCE)
         for key, row in shard.scan(PARENT_PREFIX):
             if isinstance(row, ParentRow) and row.linked:
-                rank.crawled(Crawled(key[len(PARENT_PREFIX) :], tuple(row.targets)))
+                rank.crawled(Crawled(key[len(PARENT_PREFIX) :], tuple(identifiers_in(row.targets))))
         rank.sweep()
 
     def close(self, shard: FrontierShard) -> None:
@@ -184,5 +184,6 @@ class SimilarityOrder:
         page = identifier(row.url)
         found = Counter(url_words(row.url))
         for parent in row.parents:
-            found.update(parent_of(shard, parent).targets[page].inside)
+            linking = parent_of(shard, parent)
+            found.update(linking.words_at(linking.place(page))[0])
         return Similarity(self._query or topic, self._idf[shard.partition]).of(found)

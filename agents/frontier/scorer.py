@@ -1,6 +1,6 @@
 """What scores candidates: by the paper's rules, by the learned policy, by an ordering, or not at all."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -42,6 +42,12 @@ class Scorer(Protocol):
 
     def take(self, predicate: str, weighting: Weighting) -> None:
         """Take in a predicate's combiner, where the policy has one."""
+
+    def bring_up(self, shard: FrontierShard, linking: Iterable[bytes]) -> None:
+        """Take in that verdicts of linking pages, by their identifiers, or of their targets came or grew."""
+
+    def forget_links(self) -> None:
+        """Keep nothing in memory of what rows say of links: they may be others now."""
 
     def judged(self, predicate: str) -> int:
         """Return the pages that were judged by a predicate, as far as it is known here."""

@@ -60,7 +60,7 @@ class Known:
     def siblings(self, shard: FrontierShard, parents: Iterable[bytes]) -> tuple[int, int]:
         """Return the distinct visited siblings of a candidate, and how many of them satisfy the predicate."""
         rows = [(page, children_of(shard, page)) for page in parents]
-        found = [self._judged((shard.partition, page), row) for page, row in rows if row.judged]
+        found = [self._judged((shard.partition, page), row) for page, row in rows if row.positions]
         if len(found) == 1:
             return len(found[0].visited), len(found[0].satisfying)
         visited = frozenset().union(*(children.visited for children in found))
@@ -72,7 +72,7 @@ class Known:
         children = self._children.get(place)
         if children is None or children.verdicts != row.noted:
             name = self.weights.predicate
-            verdicts = {child: verdict[name] for child, (verdict, _) in row.judged.items() if name in verdict}
+            verdicts = {child: verdict[name] for child, verdict in row.judged.items() if name in verdict}
             satisfying = frozenset(child for child, holds in verdicts.items() if holds)
             children = Children(row.noted, frozenset(verdicts), satisfying)
             if len(self._children) > len(self._parents) + 1000:
@@ -146,6 +146,12 @@ class PaperScorer:
     def remove_predicate(self, name: str) -> None:
         """Forget a predicate."""
         self._known.pop(name, None)
+
+    def bring_up(self, shard: FrontierShard, linking: Iterable[bytes]) -> None:
+        """Do nothing: rows are looked at when a candidate is scored."""
+
+    def forget_links(self) -> None:
+        """Do nothing: what is kept of linking pages are their words, and siblings as rows number them."""
 
     def judged(self, predicate: str) -> int:
         """Return the pages that were judged by a predicate, as far as it is known here."""

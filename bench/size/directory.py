@@ -12,7 +12,6 @@ from agents.crawl.connect import open_journal
 from agents.frontier.candidates import STARTED
 from agents.frontier.keys import START_KEY, TOTALS_KEY, children_key, owner_key, page_key, parent_key
 from agents.frontier.rows import (
-    Anchor,
     ChildrenRow,
     FrontierRow,
     OwnerRow,
@@ -120,18 +119,17 @@ class Web:
 
     def _linking_rows(self, page: int) -> Iterator[Row]:
         url, verdict = self.linking_url(page), self.verdict(page)
-        anchors = {
-            identifier(self.url(target)): Anchor(
-                place, self.text(ANCHOR, target), self.text(AROUND, target + page)
-            )
-            for place, target in enumerate(self.targets(page))
-        }
-        text = self.text(PAGE_WORDS, page)
-        beside = (page + place for place in (1, 2, 3))
-        judged = {identifier(self.linking_url(other)): (self.verdict(other), other - page) for other in beside}
+        linking = ParentRow(url, True, verdict, self.text(PAGE_WORDS, page), partitions=(0,), time=1.0)
+        for place, target in enumerate(self.targets(page)):
+            said = f"{self.text(ANCHOR, target)}\t{self.text(AROUND, target + page)}"
+            linking.add(identifier(self.url(target)), place, said)
+        children = ChildrenRow()
+        for place in (1, 2, 3):
+            other = page + place
+            children.note(identifier(self.linking_url(other)), self.verdict(other), place)
         name = identifier(url)
-        yield parent_key(name), ParentRow(url, True, verdict, text, anchors, (0,), 1.0)
-        yield children_key(name), ChildrenRow(judged)
+        yield parent_key(name), linking
+        yield children_key(name), children
         yield page_key(url), PageRow(url, 2, page, "judged", verdict=verdict, judged_at=1.0)
         yield owner_key(owner(host(url))), OwnerRow()
 

@@ -186,7 +186,7 @@ class LearnedCrawler:
             self._rank.sweep()
         touched: dict[_Known, None] = {}
         for link in known.links:
-            self._links.judged(link.source, [link.position], np.array([[[1.0, holds]]]))
+            self._links.judged([link.source], [link.position], np.array([[[1.0, holds]]]))
             for position, target in self._targets[link.source]:
                 if abs(position - link.position) <= NEAR:
                     touched[target] = None
@@ -214,8 +214,11 @@ class LearnedCrawler:
     def _follow(self, source: _Known, page: Page, holds: bool, touched: dict[_Known, None]) -> None:
         links = [link for link in page.links if link.url != page.url]
         words = [(tuple(dict.fromkeys(link.anchor)), tuple(dict.fromkeys(link.context))) for link in links]
-        numbered = self._vocabulary.linking(page.words, words)
+        numbered = self._vocabulary.words(page.words)
         linking = self._links.add([link.position for link in links], numbered, np.array([float(holds)]))
+        said = self._vocabulary.words(chain.from_iterable(chain.from_iterable(words)))
+        sizes = [(len(inside), len(around)) for inside, around in words]
+        self._links.say(range(linking.first, linking.first + linking.links), said, sizes)
         targets = self._targets[linking] = []
         for place, link, found in zip(count(linking.first), links, words, strict=False):
             target = self._page(link.url)
@@ -231,7 +234,7 @@ class LearnedCrawler:
                 touched[target] = None
             else:
                 self._correct(target, before, holds)
-                self._links.judged(linking, [link.position], np.array([[[1.0, target.satisfies]]]))
+                self._links.judged([linking], [link.position], np.array([[[1.0, target.satisfies]]]))
 
     def _correct(self, target: _Known, before: frozenset[str], source: bool) -> None:
         """Count what an in-link that was found late changes for a page that is judged already."""

@@ -34,6 +34,34 @@ def own_lessons(url: str, words: Iterable[str], subject: str = "", pattern: str 
     return frozenset(found)
 
 
+def change_of_links(
+    before: Iterable[LinkWords], after: Iterable[LinkWords]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the features (added, removed) of a page whose kept in-links changed.
+
+    It equals the difference of the two `link_lessons`, without naming the features that stay: mostly one
+    in-link of eight has come.
+
+    >>> added, removed = change_of_links([(("ski",), ("the",))], [(("ski",), ("alps",))])
+    >>> sorted(added), sorted(removed)
+    (['c:alps'], ['c:the'])
+    """
+    old, new = list(before), list(after)
+    come, gone = [words for words in new if words not in old], [words for words in old if words not in new]
+    return _beyond(come, old), _beyond(gone, new)
+
+
+def _beyond(parts: Iterable[LinkWords], others: Sequence[LinkWords]) -> frozenset[str]:
+    """Return the features of the words in and around some links that none of ``others`` has."""
+    found: set[str] = set()
+    for kind, place in ((ANCHOR, 0), (CONTEXT, 1)):
+        left = set(chain.from_iterable(words[place] for words in parts))
+        if left:
+            left.difference_update(*(words[place] for words in others))
+        found.update([kind + word for word in left])
+    return frozenset(found)
+
+
 def link_lessons(links: Iterable[LinkWords]) -> frozenset[str]:
     """Return the features that a page's kept in-links give it: each word in and around them, once.
 

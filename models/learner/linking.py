@@ -1,7 +1,7 @@
 """The links of fetched pages in arrays: what each is worth to its target, as several predicates see it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,47 +9,51 @@ import numpy.typing as npt
 from models.arrays import longer
 from models.learner.combiner import Vector
 from models.learner.knowledge import Knowledge
-from models.learner.words import LinkingWords, joined
+from models.learner.words import ANCHOR, CONTEXT, PAGE, Numbers, joined
 
 Places = npt.NDArray[np.intp]
-#: Places of groups and words, kept in half the memory.
-Numbers = npt.NDArray[np.int32]
 
 #: Link positions within which siblings are near.
 NEAR = 4
 #: What a link target counts for another one, by the difference of their positions.
-_NEARNESS = np.array((0.0, *(1 / step for step in range(1, NEAR + 1)), 0.0))
+_NEARNESS = np.array((0.0, *(1 / step for step in range(1, NEAR + 1))))
 
 #: The columns of a link for a predicate, the first eight in the order of the inputs that are summed over links:
 #: whether its page satisfies the predicate; the hits among its page's judged link targets, all and near ones by
 #: their nearness; the four sums of its words; the mean of its page's; whether its page does not satisfy it; the
-#: judged link targets, all and near; the pages that had been judged when the words were weighed.
+#: judged link targets, all and near.
 SUMMED = slice(0, 8)
 SATISFIES, NOT = 0, 8
 HITS, PAGES = slice(1, 3), slice(9, 11)
-LINK_WORDS, PAGE_WORDS = slice(3, 7), 7
-WEIGHED = 11
-COLUMNS = 12
-#: Pages and hits of all judged link targets, of near ones.
-_ALL, _NEAR = slice(9, 0, -8), slice(10, 1, -8)
+COLUMNS = 11
 
-#: Links that there is room for at first.
+# Most of them are the page's, the same for all its links. So pages and links have columns of their own, in an
+# order in which they are put together by few copies.
+_PAGE_COLUMNS = 6
+_SATISFIES, _HITS, _MEAN, _NOT, _PAGES, _PAGE_WEIGHED = range(_PAGE_COLUMNS)
+_LINK_COLUMNS = 7
+_NEAR_HITS, _NEAR_PAGES, _WEIGHED = 0, 5, 6
+_LINK_WORDS = slice(1, 5)
+
+#: Links, and words, that there is room for at first.
 _LEAST = 1024
-#: The place that stands for no link: it is worth nothing.
+#: Where the words of a link start that were not told.
+_SILENT = -1
+#: The place that stands for no link, and its page: they are worth nothing.
 NO_LINK = 0
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class LinkingPage:
-    """A fetched page: its links lie one after the other from place ``first`` on; ``positions`` are theirs."""
+class LinkingPage(NamedTuple):
+    """A fetched page: its ``number``, and its ``links``, which lie one after the other from ``first`` on."""
 
+    number: int
     first: int
-    positions: Places
+    links: int
 
     @property
     def all(self) -> slice:
         """The places of all its links."""
-        return slice(self.first, self.first + len(self.positions))
+        return slice(self.first, self.first + self.links)
 
 
 class LinkTable:
@@ -60,105 +64,168 @@ class LinkTable:
     """
 
     def __init__(self, predicates: int) -> None:
-        self._cells: Vector = np.zeros((predicates, _LEAST, COLUMNS))
-        self._cells[:, NO_LINK, WEIGHED] = np.inf
-        self._end = NO_LINK + 1
-        self._page_of: Numbers = np.zeros(_LEAST, np.int32)
-        # Of pages the mean weight of their words, and the pages that had been judged when it was taken.
-        self._means: Vector = np.zeros((predicates, _LEAST, 2))
-        self._pages = 0
-        # Words lie in groups (`LinkingWords`): by page the first one, by link the first of its own.
-        self._page_group: Numbers = np.zeros(_LEAST, np.int32)
-        self._group: Numbers = np.zeros(_LEAST, np.int32)
-        self._starts: Numbers = np.zeros(_LEAST, np.int32)
-        self._sizes: Numbers = np.zeros(_LEAST, np.int32)
-        self._groups = 0
+        self._of_links: Vector = np.zeros((predicates, _LEAST, _LINK_COLUMNS))
+        self._of_links[:, NO_LINK, _WEIGHED] = np.inf
+        # By link: its page, its position there; its words from a place on, those in it before those around it.
+        self._page_of, self._positions, self._starts, self._inside, self._around = (
+            np.zeros(_LEAST, np.int32) for _ in range(5)
+        )
+        self._links = NO_LINK + 1
+        self._of_pages: Vector = np.zeros((predicates, _LEAST, _PAGE_COLUMNS))
+        self._of_pages[:, NO_LINK, _PAGE_WEIGHED] = np.inf
+        self._page_starts, self._page_sizes = (np.zeros(_LEAST, np.int32) for _ in range(2))
+        self._pages = NO_LINK + 1
         self._words: Numbers = np.zeros(_LEAST, np.int32)
         self._said = 0
 
     @property
     def bytes(self) -> int:
-        """Bytes that links and their words take, about."""
-        return self._cells.nbytes + self._words.nbytes + self._starts.nbytes + self._sizes.nbytes
+        """Bytes that links, pages and their words take."""
+        arrays = (each for each in vars(self).values() if isinstance(each, np.ndarray))
+        return sum(array.nbytes for array in arrays)
 
-    def add(self, positions: Sequence[int], words: LinkingWords, satisfies: Vector) -> LinkingPage:
-        """Take in a page and the distinct positions of its links; ``satisfies``: 1 or 0 a predicate."""
-        page = LinkingPage(self._end, np.array(positions, np.intp))
-        self._end += len(positions)
-        self._cells = longer(self._cells, self._end)
-        self._page_of, self._group = (longer(each, self._end) for each in (self._page_of, self._group))
-        self._page_of[page.all] = self._pages
-        self._group[page.all] = self._groups + 1 + 4 * np.arange(len(positions))
-        self._add_page()
-        self._add_words(words)
-        self._cells[:, page.all, WEIGHED] = -1.0
+    def add(self, positions: Sequence[int], words: Numbers, satisfies: Vector) -> LinkingPage:
+        """Take in a page: the distinct positions of its links, its words; ``satisfies``: 1 or 0 a predicate.
+
+        What its links say is told by `say`.
+        """
+        page = LinkingPage(self._pages, self._links, len(positions))
+        self._pages += 1
+        self._links += len(positions)
+        self._make_room()
+        self._page_of[page.all] = page.number
+        self._positions[page.all] = positions
+        self._starts[page.all] = _SILENT
+        self._of_links[:, page.all, _WEIGHED] = -1.0
+        self._of_pages[:, page.number, _PAGE_WEIGHED] = -1.0
+        self._page_starts[page.number], self._page_sizes[page.number] = self._add_words(words), len(words)
         self.set_verdict(page, satisfies)
         return page
 
-    def _add_page(self) -> None:
-        self._pages += 1
-        self._means = longer(self._means, self._pages)
-        self._page_group = longer(self._page_group, self._pages)
-        self._page_group[self._pages - 1] = self._groups
-        self._means[:, self._pages - 1] = 0.0, -1.0
+    def _make_room(self) -> None:
+        self._of_links, self._of_pages = (
+            longer(self._of_links, self._links),
+            longer(self._of_pages, self._pages),
+        )
+        self._page_of, self._positions, self._starts, self._inside, self._around = (
+            longer(each, self._links)
+            for each in (self._page_of, self._positions, self._starts, self._inside, self._around)
+        )
+        self._page_starts, self._page_sizes = (
+            longer(each, self._pages) for each in (self._page_starts, self._page_sizes)
+        )
 
-    def _add_words(self, words: LinkingWords) -> None:
-        groups, said = self._groups, self._said
-        self._groups += len(words.sizes)
-        self._said += len(words.places)
-        self._starts, self._sizes = (longer(each, self._groups) for each in (self._starts, self._sizes))
+    def _add_words(self, words: Numbers) -> int:
+        """Add words behind all others; return where they start."""
+        start, self._said = self._said, self._said + len(words)
         self._words = longer(self._words, self._said)
-        self._sizes[groups : self._groups] = words.sizes
-        self._starts[groups : self._groups] = said + np.cumsum(words.sizes) - words.sizes
-        self._words[said : self._said] = words.places
+        self._words[start : self._said] = words
+        return start
+
+    def silent(self, link: int) -> bool:
+        """Tell whether it is unknown what a link says."""
+        return bool(self._starts[link] == _SILENT)
+
+    def say(self, links: Sequence[int], words: Numbers, sizes: Sequence[tuple[int, int]]) -> None:
+        """Take in what silent links say: ``words`` in and around each, one after the other, so many of these.
+
+        They are not looked for before somebody asks: most links lead to pages that are never scored by them.
+        """
+        inside, around = np.array(sizes, np.int32).reshape(-1, 2).T
+        places, both = np.array(links, np.intp), inside + around
+        self._inside[places], self._around[places] = inside, around
+        self._starts[places] = self._add_words(words) + np.cumsum(both) - both
+        self._of_links[:, places, _WEIGHED] = -1.0
+
+    # verdicts
 
     def set_verdict(self, page: LinkingPage, satisfies: Vector) -> None:
         """Say of which predicates a page holds, where a verdict came later."""
-        self._cells[:, page.all, SATISFIES] = satisfies[:, None]
-        self._cells[:, page.all, NOT] = 1.0 - satisfies[:, None]
+        self._of_pages[:, page.number, _SATISFIES] = satisfies
+        self._of_pages[:, page.number, _NOT] = 1.0 - satisfies
 
     def forget_judged(self, page: LinkingPage) -> None:
         """Forget the verdicts on a page's link targets: they are told anew."""
-        self._cells[:, page.all, HITS] = self._cells[:, page.all, PAGES] = 0.0
+        self._of_pages[:, page.number, [_HITS, _PAGES]] = 0.0
+        self._of_links[:, page.all, _NEAR_HITS] = self._of_links[:, page.all, _NEAR_PAGES] = 0.0
 
-    def judged(self, page: LinkingPage, positions: Sequence[int], verdicts: Vector) -> None:
-        """Take in verdicts on the link targets at some positions.
+    def judged(self, pages: Sequence[LinkingPage], positions: Sequence[int], verdicts: Vector) -> None:
+        """Take in verdicts on link targets: of each page that on the one at a position.
 
-        ``verdicts``: 1 or 0 pages, 1 or 0 hits, shape (predicates, positions, 2).
+        ``verdicts``: 1 or 0 pages, 1 or 0 hits, shape (predicates, pages, 2).
         """
-        steps = np.abs(page.positions[:, None] - np.array(positions))
-        nearness = _NEARNESS.take(np.minimum(steps, NEAR + 1))
-        self._cells[:, page.all, _ALL] += verdicts.sum(axis=1)[:, None, :]
-        self._cells[:, page.all, _NEAR] += np.matmul(nearness, verdicts)
+        numbers, firsts, sizes = np.array(pages, np.intp).reshape(-1, 3).T
+        links, told = joined(firsts, sizes), np.repeat(np.arange(len(pages)), sizes)
+        steps = np.abs(self._positions[links] - np.array(positions)[told])
+        near = np.flatnonzero((steps > 0) & (steps <= NEAR))
+        links, told, nearness = links[near], told[near], _NEARNESS[steps[near]]
+        each = np.arange(len(verdicts))[:, None]
+        for count, of_page, of_link in ((0, _PAGES, _NEAR_PAGES), (1, _HITS, _NEAR_HITS)):
+            found = verdicts[:, :, count]
+            np.add.at(self._of_pages[:, :, of_page], (each, numbers), found)
+            np.add.at(self._of_links[:, :, of_link], (each, links), nearness * found[:, told])
+
+    # what links are worth
 
     def take(self, places: Places, knowledge: Sequence[Knowledge]) -> Vector:
-        """Return the columns of some links for the predicates known, shape (predicates, links, 12)."""
-        found = self._cells.take(places, axis=1)
+        """Return the columns of some links for the predicates known, shape (predicates, links, `COLUMNS`)."""
+        pages = self._page_of.take(places)
         fresh = np.array([[known.fresh] for known in knowledge])
-        stale = (found[:, :, WEIGHED] < fresh).any(axis=0)
-        if not stale.any():
-            return found
-        links = places[stale]
-        pages = self._page_of.take(links)
-        behind = (self._means[:, pages, 1] < fresh).any(axis=0)
-        self._weigh(links, np.unique(pages[behind]), knowledge)
-        self._cells[:, links, PAGE_WORDS] = self._means[:, pages, 0]
-        return self._cells.take(places, axis=1)
+        stale = (self._of_links[:, places, _WEIGHED] < fresh).any(axis=0)
+        behind = (self._of_pages[:, pages, _PAGE_WEIGHED] < fresh).any(axis=0)
+        if stale.any() or behind.any():
+            self._weigh(places[stale], np.unique(pages[behind]), knowledge)
+        of_pages, of_links = self._of_pages.take(pages, axis=1), self._of_links.take(places, axis=1)
+        found = np.empty((len(knowledge), len(places), COLUMNS))
+        found[:, :, 0:2] = of_pages[:, :, _SATISFIES : _HITS + 1]
+        found[:, :, 2:7] = of_links[:, :, _NEAR_HITS:_NEAR_PAGES]
+        found[:, :, 7:10] = of_pages[:, :, _MEAN : _PAGES + 1]
+        found[:, :, 10] = of_links[:, :, _NEAR_PAGES]
+        return found
 
     def _weigh(self, links: Places, pages: Places, knowledge: Sequence[Knowledge]) -> None:
-        """Sum the words of some links, over the root of their number, and take the mean of some pages'."""
-        of_links = (self._group.take(links)[:, None] + np.arange(4)).ravel()
-        groups = np.concatenate((self._page_group.take(pages), of_links))
-        sizes = self._sizes.take(groups)
-        words = self._words.take(joined(self._starts.take(groups), sizes))
-        # One weight more, so that an empty last group has one to start at; an empty one weighs nothing.
-        weights = np.zeros((len(knowledge), len(words) + 1))
-        for row, known in zip(weights, knowledge, strict=True):
-            row[:-1] = known.words.weights.take(words)
+        """Take the mean of some pages' words, and sum those of some links over the root of their number.
+
+        Words in a link are weighed as anchors and as words of pages, those around it as such and as these.
+        """
+        starts, inside = self._starts[links], self._inside[links]
+        sizes = np.concatenate((self._page_sizes[pages], inside, self._around[links]))
+        words = self._words[joined(np.concatenate((self._page_starts[pages], starts, starts + inside)), sizes)]
         scale = np.maximum(sizes, 1).astype(float)
         scale[len(pages) :] **= 0.5
-        sums = np.add.reduceat(weights, np.cumsum(sizes) - sizes, axis=1) * ((sizes > 0) / scale)
-        judged = np.array([[known.pages] for known in knowledge])
-        self._means[:, pages, 0], self._means[:, pages, 1] = sums[:, : len(pages)], judged
-        self._cells[:, links, LINK_WORDS] = sums[:, len(pages) :].reshape(len(sums), -1, 4)
-        self._cells[:, links, WEIGHED] = judged
+        scale = (sizes > 0) / scale
+        groups = np.cumsum(sizes) - sizes
+        # One weight more, so that an empty last group has one to start at; an empty one weighs nothing.
+        weights = np.zeros((len(words) + 1, 4))
+        for of_links, of_pages, known in zip(self._of_links, self._of_pages, knowledge, strict=True):
+            weights[:-1] = known.words.by_word[words]
+            sums = np.add.reduceat(weights, groups, axis=0) * scale[:, None]
+            of_pages[pages, _MEAN], of_pages[pages, _PAGE_WEIGHED] = sums[: len(pages), PAGE], known.pages
+            anchors, contexts = sums[len(pages) :].reshape(2, -1, 4)
+            of_links[links, _LINK_WORDS] = np.concatenate(
+                (anchors[:, [ANCHOR, PAGE]], contexts[:, [CONTEXT, PAGE]]), axis=1
+            )
+            of_links[links, _WEIGHED] = known.pages
+
+    # letting go
+
+    def keep(self, pages: Iterable[LinkingPage]) -> list[LinkingPage]:
+        """Drop all pages but these; return them as they lie then, from the first place on."""
+        numbers, firsts, sizes = np.array([(NO_LINK, NO_LINK, 1), *pages], np.intp).T
+        links = joined(firsts, sizes)
+        ends = np.cumsum(sizes)
+        self._of_links, self._of_pages = self._of_links[:, links], self._of_pages[:, numbers]
+        self._positions, self._inside, self._around = (
+            each[links] for each in (self._positions, self._inside, self._around)
+        )
+        self._page_of = np.repeat(np.arange(len(numbers), dtype=np.int32), sizes)
+        self._page_sizes = self._page_sizes[numbers]
+        starts = np.concatenate((self._page_starts[numbers], self._starts[links]))
+        silent = starts == _SILENT
+        of_words = np.concatenate((self._page_sizes, self._inside + self._around))
+        self._words = self._words[joined(starts, of_words)]
+        starts = np.where(silent, _SILENT, np.cumsum(of_words) - of_words).astype(np.int32)
+        self._page_starts, self._starts = starts[: len(numbers)], starts[len(numbers) :]
+        self._pages, self._links, self._said = len(numbers), len(links), len(self._words)
+        found = zip(range(len(numbers)), (ends - sizes).tolist(), sizes.tolist(), strict=True)
+        return [LinkingPage(*each) for each in found][1:]

@@ -1,8 +1,7 @@
 """What words weigh, in arrays: words of pages, of anchors, around links and of URLs, many at a time."""
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,17 +29,6 @@ DRIFT = 0.02
 _NONE, _UNSEEN = -1, -2
 #: Words that there is room for at first.
 _LEAST = 1024
-
-
-class LinkingWords(NamedTuple):
-    """The words of a page and of its links: places of words, group by group.
-
-    The first group are the page's words. Each link has four: anchor words as anchors, the same as page words,
-    words around the link as such, the same as page words. ``sizes`` are those of the groups.
-    """
-
-    places: Numbers
-    sizes: Numbers
 
 
 class _Known(dict[str, int]):
@@ -116,20 +104,9 @@ class Vocabulary:
         kind = WORDS.get(feature[:2])
         return _NONE if kind is None else self.numbers((feature[2:],), kind)[0]
 
-    def linking(
-        self, words: Sequence[str], links: Iterable[tuple[Sequence[str], Sequence[str]]]
-    ) -> LinkingWords:
-        """Number the distinct words of a page, and those in and around each of its links."""
-        once = [words, *chain.from_iterable(links)]
-        numbers = np.fromiter(map(self._known.__getitem__, chain.from_iterable(once)), np.int32) * KINDS
-        sizes = np.fromiter(map(len, once), np.intp)
-        # The page's once, those of a link twice in a row: as what they are, and as words of pages.
-        groups = np.repeat(np.arange(len(once)), [1, *(len(once) - 1) * (2,)])
-        starts = (np.cumsum(sizes) - sizes)[groups]
-        kinds = np.array([PAGE, *(len(once) // 2) * (ANCHOR, PAGE, CONTEXT, PAGE)], np.int32)
-        twice = sizes[groups]
-        places = numbers[joined(starts, twice)] + np.repeat(kinds, twice)
-        return LinkingWords(places.astype(np.int32, copy=False), twice)
+    def words(self, words: Iterable[str]) -> Numbers:
+        """Return the numbers of words, whatever their kind: places in `WordLifts.by_word`."""
+        return np.fromiter(map(self._known.__getitem__, words), np.int32)
 
 
 def joined(starts: npt.NDArray[np.integer[Any]], sizes: npt.NDArray[np.integer[Any]]) -> Numbers:
@@ -179,6 +156,11 @@ class WordLifts:
         """The weights of all words, by place."""
         self._weights = self._for_all(self._weights)
         return self._weights
+
+    @property
+    def by_word(self) -> Weights:
+        """The weights of all words, a row a word, a column a kind."""
+        return self.weights[: self.vocabulary.places].reshape(-1, KINDS)
 
     def start(self, word: str, hits: float) -> None:
         """Take a word to have ``hits`` pages of every kind behind it, all hits, beside what is counted."""

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from agents.frontier.book import Book
-from agents.frontier.keys import page_key, parent_key
-from agents.frontier.rows import FrontierShard, PageRow, ParentRow
+from agents.frontier.keys import children_of, page_key, parent_key
+from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in
 from models.page import Link
 from models.url import identifier
 from models.verdict import Verdict
@@ -41,6 +41,18 @@ def parent(shard: FrontierShard, url: str) -> ParentRow:
     row = shard.get(parent_key(identifier(url)))
     assert isinstance(row, ParentRow)
     return row
+
+
+def links_of(row: ParentRow) -> dict[bytes, tuple[int, str]]:
+    """Return the position of each target's link, and what it says."""
+    return dict(zip(identifiers_in(row.targets), zip(row.positions, row.said, strict=True), strict=True))
+
+
+def judged_of(shard: FrontierShard, url: str) -> dict[bytes, tuple[Verdict, int]]:
+    """Return the verdicts on a linking page's targets, and the positions of the links."""
+    row = children_of(shard, identifier(url))
+    found = zip(row.judged.items(), row.positions, strict=True)
+    return {target: (verdict, position) for (target, verdict), position in found}
 
 
 def url(number: int) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.frontier.keys import children_of, host_key, page_key, totals_of
-from agents.frontier.rows import Anchor, HostRow
+from agents.frontier.keys import host_key, page_key, totals_of
+from agents.frontier.rows import HostRow
 from models.url import host, identifier
 from streams.records import (
     Failed,
@@ -20,7 +20,7 @@ from streams.records import (
     Visited,
 )
 from streams.topics import EVIDENCE, SIGHTINGS
-from tests.agents.books import NO, YES, a_book, counted, lease, linked, page, parent, url
+from tests.agents.books import NO, YES, a_book, counted, judged_of, lease, linked, links_of, page, parent, url
 from tests.agents.pipeline import a_shard
 from tests.agents.shards import Disk, disk, emitted, take_in
 
@@ -90,7 +90,7 @@ def test_a_page_that_links_to_itself_says_nothing_of_itself(rows: Disk) -> None:
     shard, book = a_shard(rows), a_book()
     take_in(shard, book, linked(url(1), [url(1), url(2)], YES, ["w"]))
     assert shard.get(page_key(url(1))) is None
-    assert parent(shard, url(1)).targets == {identifier(url(2)): Anchor(1, "anchor to1")}
+    assert links_of(parent(shard, url(1))) == {identifier(url(2)): (1, "anchor to1\t")}
 
 
 def test_a_page_whose_links_come_twice_counts_once(rows: Disk) -> None:
@@ -146,8 +146,7 @@ def test_a_judged_page_is_registered_with_each_page_that_links_to_it(rows: Disk)
     take_in(shard, book, linked(url(1), [url(3)], YES), Judged(url(3), NO, 1.0))
     take_in(shard, book, linked(url(2), [url(3)], YES))
     child = {identifier(url(3)): (NO, 0)}
-    assert children_of(shard, identifier(url(1))).judged == child
-    assert children_of(shard, identifier(url(2))).judged == child
+    assert judged_of(shard, url(1)) == judged_of(shard, url(2)) == child
 
 
 def test_a_policy_that_goes_by_no_links_keeps_neither_their_words_nor_their_siblings(rows: Disk) -> None:
@@ -156,9 +155,9 @@ def test_a_policy_that_goes_by_no_links_keeps_neither_their_words_nor_their_sibl
     fact = msgspec.structs.replace(fact, partitions=(0, 1))
     messages = take_in(shard, book, fact, Judged(url(3), NO, 1.0), linked(url(2), [url(3)], NO))
     assert not emitted(messages, SIGHTINGS)
-    assert not children_of(shard, identifier(url(1))).judged
-    targets = {identifier(url(number)): Anchor(place) for place, number in enumerate((2, 3))}
-    assert (parent(shard, url(1)).words, parent(shard, url(1)).targets) == (frozenset(), targets)
+    assert not judged_of(shard, url(1))
+    links = {identifier(url(number)): (place, "") for place, number in enumerate((2, 3))}
+    assert (parent(shard, url(1)).words, links_of(parent(shard, url(1)))) == (frozenset(), links)
     assert page(shard, url(3)).links == {"p": [2, 1]}
 
 
@@ -170,7 +169,7 @@ def test_other_partitions_hear_of_a_judged_sibling_once_before_or_after_the_link
     near = Near(identifier(url(1)), identifier(url(3)), NO, 0)
     assert emitted(messages, SIGHTINGS) == [(2, near)]
     take_in(other, book, near, near, linked(url(1), [url(4)], YES))
-    assert children_of(other, identifier(url(1))).judged == {identifier(url(3)): (NO, 0)}
+    assert judged_of(other, url(1)) == {identifier(url(3)): (NO, 0)}
     assert parent(other, url(1)).linked
 
 

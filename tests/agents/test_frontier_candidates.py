@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from agents.frontier.agent import FrontierAgent
 from agents.frontier.book import Book
 from agents.frontier.candidates import STARTED, Candidates
-from agents.frontier.keys import EARLIER_PREFIX, LEASED_KEY, START_KEY, host_key, leased_of, page_key, start_of
+from agents.frontier.keys import (
+    EARLIER_PREFIXES,
+    LEASED_KEY,
+    START_KEY,
+    host_key,
+    leased_of,
+    page_key,
+    start_of,
+)
 from agents.frontier.opening import FIRST
 from agents.frontier.rows import (
     Choice,
@@ -602,9 +610,12 @@ def test_a_sweep_ends_when_each_shard_was_gone_through_once(rows: Disk) -> None:
     assert front.sweep(steps=1000) <= len(found) // SWEPT + 1
 
 
-def test_rows_of_an_earlier_release_are_refused_with_a_sentence(rows: Disk, tmp_path: Path) -> None:
+@pytest.mark.parametrize("prefix", EARLIER_PREFIXES)
+def test_rows_of_an_earlier_release_are_refused_with_a_sentence(
+    rows: Disk, tmp_path: Path, prefix: bytes
+) -> None:
     shard: FrontierShard = rows.shard(FrontierRow, SIGHTINGS)
-    put(shard.store, {EARLIER_PREFIX + b"page": b"row"})
+    put(shard.store, {prefix + b"page": b"row"})
     refused = pytest.raises(ConfigurationError, match="table frontier: an earlier release wrote it")
     with a_runtime(Settings(data=tmp_path / "data")) as runtime, refused:
         FrontierAgent(runtime).opened(shard)

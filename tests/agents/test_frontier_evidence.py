@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.keys import beside_of, children_of
+from agents.frontier.keys import beside_of
 from models.crowd.trace import Step
 from models.evaluate.recount import JudgedPage, recount
 from models.page import Link
 from models.url import host, identifier
 from streams.topics import partition_of
+from tests.agents.books import judged_of
 from tests.agents.pipeline import TIGHT, WIDE, Bounds, Crawl, Pipeline, Place, a_place, links_of
 from tests.models.webs import SOME_SILENT, STEPS
 from tests.reference.counts import plain
@@ -61,7 +62,7 @@ def test_every_partition_ends_with_the_verdicts_that_scoring_in_it_needs(
             identifier(url): (verdicts[url], position) for url, position in targets.items() if url in verdicts
         }
         for partition in {partition_of(host(url), partitions) for url in targets}:
-            assert children_of(pipeline.shards[partition], identifier(page.url)).judged == expected
+            assert judged_of(pipeline.shards[partition], page.url) == expected
     names = {identifier(url): verdict for url, verdict in verdicts.items()}
     for shard, row in pipeline.candidates():
         for other in row.together:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.keys import children_of, page_key, parent_of, totals_of
+from agents.frontier.keys import page_key, parent_of, totals_of
 from agents.frontier.rows import PageRow
 from models.crowd.trace import Step
 from models.evaluate.recount import JudgedPage, recount
@@ -16,6 +16,7 @@ from models.url import host, identifier
 from models.verdict import Verdict
 from streams.records import Rejudged, Relinked
 from streams.topics import partition_of
+from tests.agents.books import judged_of
 from tests.agents.pipeline import (
     TIGHT,
     TIME,
@@ -93,8 +94,7 @@ def test_every_partition_ends_with_all_verdicts(
             identifier(url): (verdicts[url], position) for url, position in targets.items() if url in verdicts
         }
         for partition in {partition_of(host(url), partitions) for url in targets}:
-            children = children_of(pipeline.shards[partition], identifier(page.url))
-            assert children.judged == expected
+            assert judged_of(pipeline.shards[partition], page.url) == expected
             assert parent_of(pipeline.shards[partition], identifier(page.url)).verdict == page.verdict
         for name in page.verdict:
             counted[name] = counted.get(name, 0) + 1

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.frontier.inlinks import InLinks
 from agents.frontier.learned import LearnedScorer
 from agents.frontier.meanings import HeardMeaning
 from agents.frontier.scoring import PaperScorer
@@ -119,11 +120,14 @@ class Facts:
         words = [(tuple(dict.fromkeys(link.anchor)), tuple(dict.fromkeys(link.context))) for link in links]
         satisfies = np.array([page.verdict.get(predicate, False)], float)
         positions = [link.position for link in links]
-        linking = table.add(positions, self._vocabulary.linking(page.words, words), satisfies)
+        linking = table.add(positions, self._vocabulary.words(page.words), satisfies)
+        said = self._vocabulary.words(word for link in words for part in link for word in part)
+        sizes = [(len(inside), len(around)) for inside, around in words]
+        table.say(range(linking.first, linking.first + linking.links), said, sizes)
         for link in links:
             target = self._pages.get(link.url)
             if target is not None and target is not page and predicate in target.verdict:
-                table.judged(linking, [link.position], np.array([[[1.0, target.verdict[predicate]]]]))
+                table.judged([linking], [link.position], np.array([[[1.0, target.verdict[predicate]]]]))
         (place,) = (link.position for link in links if link.url == url)
         return linking.first + place
 
@@ -197,6 +201,7 @@ def test_inputs_of_the_learned_policy_are_those_of_a_candidate_made_of_the_same_
         so_far = so_far[0] + part[0], so_far[1] + part[1]
         counts = news.take()
         teach(scorer, a_cells(counts))
+        bring_up(pipeline, scorer)
         for name, knowledge in by_hand.items():
             found = {feature: cells[name] for feature, cells in counts.items() if name in cells}
             teach_one(knowledge, found, name)
@@ -205,6 +210,37 @@ def test_inputs_of_the_learned_policy_are_those_of_a_candidate_made_of_the_same_
             for name in PREDICATES:
                 expected = facts.inputs(by_hand[name], row.url, name)
                 assert scorer.inputs(shard, row, name) == pytest.approx(expected)
+
+
+def bring_up(pipeline: Pipeline, *scorers: LearnedScorer | InLinks) -> None:
+    """Have what changed in rows of linking pages taken in, as it is at the end of a group."""
+    for shard in pipeline.shards:
+        noted = pipeline.book.noted.pop(shard.partition, set())
+        for scorer in scorers:
+            scorer.bring_up(shard, noted)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(PAGES, STEPS, PARTITIONS, SEEDS)
+def test_links_that_were_dropped_and_taken_up_again_are_worth_the_same(
+    place: Place, pages: list[JudgedPage], steps: list[Step], partitions: int, seed: int
+) -> None:
+    pipeline = Pipeline(place, Crawl("learned", partitions))
+    vocabulary = Vocabulary(Ledger())
+    knowledge = [Knowledge(name, vocabulary) for name in PREDICATES]
+    every, few = InLinks(vocabulary, PREDICATES), InLinks(vocabulary, PREDICATES, most=1)
+    for part in halves(pages, steps):
+        pipeline.run(*part, Random(seed))
+        bring_up(pipeline, every, few)
+        for shard, row in pipeline.candidates():
+            target = [(identifier(row.url), row.parents)]
+            found = []
+            for links in (every, few, InLinks(vocabulary, PREDICATES)):
+                (places,) = links.of(shard, target)
+                candidate = Candidate((), (), places, [(0, 0)] * 2)
+                found.append(inputs_of(knowledge, links.table, [candidate]).ravel().tolist())
+            assert found[0] == pytest.approx(found[1])
+            assert found[0] == pytest.approx(found[2])
 
 
 def a_table() -> SemanticTable:
@@ -236,6 +272,7 @@ def test_what_words_mean_is_that_of_the_same_subjects_whatever_came_in_between(
         counts = a_cells(news.take())
         teach(scorer, counts)
         teach(plain, counts)
+        bring_up(pipeline, scorer, plain)
         for name, meaning in by_hand.items():
             for page in sorted(part[0], key=lambda page: (page.subject, not page.verdict[name])):
                 meaning.learn(table.vector(page.subject), page.verdict[name])

@@ -121,19 +121,16 @@ def test_the_sum_is_that_of_the_clipped_lifts_of_the_names_that_were_counted(
             assert lifts.sum(asked) == pytest.approx(expected, abs=NEARLY)
 
 
-@PLAIN
-@given(page=SOME_WORDS, links=st.lists(st.tuples(SOME_WORDS, SOME_WORDS), max_size=4))
-def test_the_words_of_a_page_and_its_links_are_numbered_group_by_group(
-    page: list[str], links: list[tuple[list[str], list[str]]]
-) -> None:
-    vocabulary = Vocabulary(Ledger())
-    found = vocabulary.linking(page, links)
-    expected = [vocabulary.numbers(page, words.PAGE)]
-    for inside, around in links:
-        expected += [vocabulary.numbers(inside, kind) for kind in (words.ANCHOR, words.PAGE)]
-        expected += [vocabulary.numbers(around, kind) for kind in (words.CONTEXT, words.PAGE)]
-    ends = np.cumsum(found.sizes)[:-1]
-    assert [group.tolist() for group in np.split(found.places, ends)] == expected
+@given(SOME_WORDS, st.sampled_from([words.PAGE, words.ANCHOR, words.CONTEXT, words.URL]))
+def test_the_weights_of_a_word_lie_side_by_side(some: list[str], kind: int) -> None:
+    ledger = Ledger()
+    lifts = words.WordLifts(Vocabulary(ledger), "p")
+    for word, feature in zip(some, (PAGE_WORD, ANCHOR, CONTEXT, URL_WORD), strict=False):
+        slots = ledger.slots_of([feature + word])
+        ledger.add(slots, {"p": True}, 5)
+        lifts.take(lifts.vocabulary.places_in(slots))
+    numbers, places = lifts.vocabulary.words(some), lifts.vocabulary.numbers(some, kind)
+    assert lifts.by_word[numbers, kind].tolist() == lifts.weights[places].tolist()
 
 
 # inputs
@@ -254,13 +251,28 @@ class PlainPage(NamedTuple):
         return PlainLink(self.verdict[predicate], self.words, *self.links[position], children, position)
 
     def added(self, table: LinkTable, vocabulary: Vocabulary) -> LinkingPage:
-        words = vocabulary.linking(self.words, self.links)
-        return table.add(range(len(self.links)), words, np.array(self.verdict, float))
+        return added(table, vocabulary, self.words, self.links, self.verdict)
 
     def tell(self, table: LinkTable, page: LinkingPage, places: list[int]) -> None:
         if places:
             told = [[(holds is not None, bool(holds)) for holds in self.judged[place]] for place in places]
-            table.judged(page, places, np.array(told, float).transpose(1, 0, 2))
+            table.judged([page] * len(places), places, np.array(told, float).transpose(1, 0, 2))
+
+
+def added(
+    table: LinkTable,
+    vocabulary: Vocabulary,
+    words: Sequence[str],
+    links: Sequence[tuple[Sequence[str], Sequence[str]]],
+    verdict: Sequence[bool] = (False,),
+    positions: Sequence[int] | None = None,
+) -> LinkingPage:
+    """Add a linking page, and what its links say."""
+    places = range(len(links)) if positions is None else positions
+    page = table.add(places, vocabulary.words(words), np.array(verdict, float))
+    said = vocabulary.words(word for link in links for part in link for word in part)
+    table.say(range(page.first, page.first + page.links), said, [(len(one), len(two)) for one, two in links])
+    return page
 
 
 class PlainCandidate(NamedTuple):
@@ -363,6 +375,52 @@ def test_the_inputs_are_those_that_are_described(
 
 
 @PLAIN
+@given(
+    learnt=st.lists(LEARNT, min_size=PREDICATES, max_size=PREDICATES),
+    pages=st.lists(A_PAGE, min_size=PAGES, max_size=PAGES),
+    kept=st.lists(st.booleans(), min_size=PAGES, max_size=PAGES),
+    weighed=st.booleans(),
+)
+def test_pages_that_are_kept_are_worth_what_they_were(
+    learnt: list[Learnt], pages: list[PlainPage], kept: list[bool], weighed: bool
+) -> None:
+    vocabulary, table, whole = Vocabulary(Ledger()), LinkTable(PREDICATES), LinkTable(PREDICATES)
+    knowledge = [each.knowledge(vocabulary, f"p{number}") for number, each in enumerate(learnt)]
+
+    def inputs(of: LinkTable, linking: list[LinkingPage]) -> list[float]:
+        places = [page.first + number for page in linking for number in range(page.links)]
+        told = [Candidate((), (), [place], [(0, 0)] * PREDICATES) for place in places]
+        found: list[float] = inputs_of(knowledge, of, told).ravel().tolist() if told else []
+        return found
+
+    there = [page.added(table, vocabulary) for page in pages]
+    for number, page in enumerate(pages):
+        page.tell(table, there[number], list(page.judged))
+    if weighed:
+        inputs(table, there)
+    left = table.keep(page for page, stays in zip(there, kept, strict=True) if stays)
+    expected = []
+    for page, stays in zip(pages, kept, strict=True):
+        if stays:
+            expected.append(page.added(whole, vocabulary))
+            page.tell(whole, expected[-1], list(page.judged))
+    assert inputs(table, left) == pytest.approx(inputs(whole, expected), abs=NEARLY)
+    # What comes later lies behind them.
+    for of, linking in ((table, left), (whole, expected)):
+        linking.append(pages[0].added(of, vocabulary))
+    assert inputs(table, left) == pytest.approx(inputs(whole, expected), abs=NEARLY)
+
+
+def test_a_link_is_silent_until_it_is_told_what_it_says() -> None:
+    vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
+    page = table.add([0, 1], vocabulary.words(["ski"]), np.ones(1))
+    table.say([page.first], vocabulary.words(["alps"]), [(1, 0)])
+    assert [table.silent(page.first + number) for number in (0, 1)] == [False, True]
+    (page,) = table.keep([page])
+    assert [table.silent(page.first + number) for number in (0, 1)] == [False, True]
+
+
+@PLAIN
 @given(LEARNT)
 def test_what_was_counted_is_there(learnt: Learnt) -> None:
     assert dict(counts_of(learnt.knowledge(Vocabulary(Ledger())))) == {
@@ -374,14 +432,14 @@ def test_verdicts_that_grew_are_told_anew() -> None:
     vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
     knowledge = Knowledge("p", vocabulary)
     teach(knowledge, {link("p", True): (5, 5), BASE: (100, 10)})
-    page = table.add([0, 1], vocabulary.linking([], [((), ())] * 2), np.zeros(1))
+    page = added(table, vocabulary, [], [((), ())] * 2)
     candidate = Candidate((), (), [page.first], [(1, 0)])
-    table.judged(page, [1], np.array([[[1.0, 0.0]]]))
+    table.judged([page], [1], np.array([[[1.0, 0.0]]]))
     before = inputs_of([knowledge], table, [candidate])[0, 0, :3].tolist()
     assert before == pytest.approx([0, lift(1, 0, 0.1), lift(1, 0, 0.1, 1.0)])
     table.set_verdict(page, np.ones(1))
     table.forget_judged(page)
-    table.judged(page, [1], np.array([[[1.0, 1.0]]]))
+    table.judged([page], [1], np.array([[[1.0, 1.0]]]))
     after = inputs_of([knowledge], table, [candidate])[0, 0, :3].tolist()
     assert after == pytest.approx([lift(5, 5, 0.1), lift(1, 1, 0.1), lift(1, 1, 0.1, 1.0)])
 
@@ -390,9 +448,8 @@ def test_a_table_grows_beyond_the_room_that_it_has_at_first() -> None:
     vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
     knowledge = Knowledge("p", vocabulary)
     teach(knowledge, {ANCHOR + "ski": (8, 8), BASE: (100, 10)})
-    words = vocabulary.linking([], [(["ski"], ())] * 700)
-    pages = [table.add(range(700), words, np.zeros(1)) for _ in range(4)]
-    assert table.bytes >= 2_800 * 12 * 8
+    pages = [added(table, vocabulary, [], [(["ski"], ())] * 700) for _ in range(4)]
+    assert table.bytes >= 2_800 * 7 * 8
     told = [Candidate((), (), [page.first + 699], [(1, 0)]) for page in pages]
     anchors = inputs_of([knowledge], table, told)[0, :, NAMES.index("anchor words as anchors")]
     assert anchors.tolist() == pytest.approx([lift(8, 8, 0.1)] * 4)
@@ -414,9 +471,8 @@ def test_inputs_worked_by_hand() -> None:
     knowledge.count([USER + "u"], False, 2)
     teach(knowledge, {BASE: (100, 10)})  # p = .1
     table = LinkTable(1)
-    linking = vocabulary.linking(["ski", "x", "y", "z"], [(["alps"], ["the", "ski"])])
-    page = table.add([2], linking, np.ones(1))
-    table.judged(page, [1, 4], np.array([[[1.0, 1.0], [1.0, 0.0]]]))
+    page = added(table, vocabulary, ["ski", "x", "y", "z"], [(["alps"], ["the", "ski"])], [True], [2])
+    table.judged([page] * 2, [1, 4], np.array([[[1.0, 1.0], [1.0, 0.0]]]))
     crowd = Crowd(accesses=1, visitors=("u",), covisits=1.0, covisit_hits=1.0, near=3, near_hits=0)
     numbers = vocabulary.numbers(["ski"])
     candidate = Candidate(numbers, ("example.org",), [page.first], [(1, 1)], [crowd])
@@ -460,7 +516,7 @@ def test_the_words_of_a_linking_page_are_weighed_anew_after_a_few_pages() -> Non
     vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
     knowledge = Knowledge("p", vocabulary)
     teach(knowledge, {BASE: (1000, 100)})
-    linking = table.add([0], vocabulary.linking(["ski"], [((), ())]), np.ones(1))
+    linking = added(table, vocabulary, ["ski"], [((), ())], [True])
     candidate = Candidate((), (), [linking.first], [(1, 1)])
 
     def page() -> float:

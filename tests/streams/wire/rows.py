@@ -4,7 +4,6 @@ from typing import Any
 
 from agents.browse.agent import UserRow
 from agents.frontier.rows import (
-    Anchor,
     BesideRow,
     ChildrenRow,
     Choice,
@@ -88,10 +87,10 @@ ROWS: dict[str, tuple[Any, ...]] = {
         ),
         ParentRow(
             url=URL, linked=True, verdict=VERDICT, text="wort worte",
-            targets={CHILD: Anchor(position=3, text="näher dran", context="und weiter")},
+            targets=CHILD, positions=[3], said=["näher dran\tund weiter"],
             partitions=(0, 3), time=1_700_000_000.5,
         ),
-        ChildrenRow(judged={CHILD: (VERDICT, 3)}, revised=2),
+        ChildrenRow(targets=CHILD, positions=[3], kinds=[0], verdicts=[VERDICT], revised=2),
         BesideRow(verdict=VERDICT, words=("erste", "zweite"), pages={CHILD: None}),
         LeasedRow(pages=[CHILD]),
         StartRow(best=[CHILD, PAGE], vouched={"a.test": 0.75}, discovered=17),
