@@ -190,6 +190,11 @@ class FrontierSettings(Section):
     depth_share: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.9, description="With depth auto: share of a host's page views within its depth."
     )
+    depth_by: Literal["views", "model"] = Field(
+        "views",
+        description="With depth auto, what tells the depth of a host with 100 sessions: its page views, or the "
+        "random surfer A, B or C that is fitted to them.",
+    )
     threshold: float = Field(
         -1000.0, description="Priority (sum of log interest ratios) below which a candidate is set aside."
     )

@@ -54,7 +54,7 @@ def depth(
     a random surfer: A goes back one level, B to the start, C to any earlier level. Without a log it crawls the
     sites of an archive or graph breadth-first, offline, and compares new and seen URLs level by level.
 
-    DIR gets sites.csv, levels.csv, moves.csv, and a picture of each site.
+    DIR gets sites.csv, levels.csv, moves.csv, directories.csv, and a picture of each site.
     """
     from agents.lab.depth.command import Options, run
     from agents.lab.depth.figures import as_object

@@ -77,7 +77,7 @@ class Book:
         self.spaces = Spaces(settings)
         self.evidence = EvidenceEmitter(evidence_partitions)
         self.promises = LinkPromises()
-        self._depths = Depths(self._pages, settings.depth_share) if settings.depth == "auto" else None
+        self._depths = Depths(self._pages, settings) if settings.depth == "auto" else None
         self.stops = self._depths.stops if self._depths is not None else None
         wordy = self._lessons.counts_links or settings.rule == "similarity"
         self._links = Links(

@@ -14,10 +14,11 @@ from agents.frontier.pages import Pages
 from agents.frontier.rows import DepthRow, FrontierShard, PageRow, ParentRow, identifiers_in
 from models.depth.growth import Growth
 from models.depth.place import FAR, Place
-from models.depth.site import ENOUGH, ENOUGH_PAGES, stop, why
+from models.depth.site import ENOUGH, ENOUGH_PAGES, DepthBy, stop, why
 from models.depth.visits import Visits
 from models.url import host
 from streams.records import Browsed, Failed, Inherited, Judged, Linked, Listed, Redirected, Seeded
+from streams.settings import FrontierSettings
 
 #: States of a URL that came to no page of its own.
 _NO_PAGE = ("gone", "refused", "given up", "trapped")
@@ -30,9 +31,9 @@ GROWN = 0.1
 class Depths:
     """Keeps the levels of pages and the counts of sites; `Book` has made the rest of a fact before."""
 
-    def __init__(self, pages: Pages, share: float) -> None:
+    def __init__(self, pages: Pages, settings: FrontierSettings) -> None:
         self._levels = Levels(pages)
-        self.stops = Stops(share)
+        self.stops = Stops(settings.depth_share, settings.depth_by)
         self._absorbers: dict[type, Callable[[FrontierShard, Any], None]] = {
             Seeded: lambda shard, sighting: self._entered(shard, sighting.url, 0),
             Listed: lambda shard, sighting: self._entered(shard, sighting.url, 1),
@@ -235,10 +236,11 @@ class _Stop:
 
 
 class Stops:
-    """Says which pages lie too deep; ``share`` is that of the page views to be kept."""
+    """Says which pages lie too deep; ``share`` is that of the page views to be kept, ``by`` what tells it."""
 
-    def __init__(self, share: float) -> None:
+    def __init__(self, share: float, by: DepthBy = "views") -> None:
         self._share = share
+        self._by: DepthBy = by
         self._known: dict[str, _Stop] = {}
 
     def beyond(self, shard: FrontierShard, row: PageRow) -> bool:
@@ -274,7 +276,7 @@ class Stops:
 
     def _worked_out(self, shard: FrontierShard, site: str) -> _Stop:
         row = depth_of(shard, site)
-        pages, depth = sum(row.growth.pages), stop(_visits(row), row.growth, self._share)
+        pages, depth = sum(row.growth.pages), stop(_visits(row), row.growth, self._share, self._by)
         if depth is None:
             return _Stop(shard, None, min(ENOUGH - row.sessions, ENOUGH_PAGES - pages))
         return _Stop(shard, depth, max(1, int(GROWN * (pages + sum(row.views)))))
@@ -285,9 +287,9 @@ def level_of(row: PageRow) -> int:
     return row.depth if row.place is None else row.place.level
 
 
-def why_beyond(row: PageRow, counts: DepthRow, share: float) -> str:
+def why_beyond(row: PageRow, counts: DepthRow, settings: FrontierSettings) -> str:
     """Return why a page lies deeper than its site is worth crawling; empty where it does not."""
-    found = why(_visits(counts), counts.growth, share)
+    found = why(_visits(counts), counts.growth, settings.depth_share, settings.depth_by)
     if found.depth is None or level_of(row) <= found.depth:
         return ""
     return (

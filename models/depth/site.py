@@ -1,11 +1,13 @@
 """How deep to crawl one site, learned while its users browse it and its pages are fetched."""
 
-from typing import Final, NamedTuple
+from collections import Counter
+from typing import Final, Literal, NamedTuple
 
 from models.depth.fit import best
 from models.depth.growth import Growth
 from models.depth.sessions import Sessions
 from models.depth.visits import Visits
+from models.depth.walk import Session
 
 #: Sessions from which on the views of a site are taken as they are.
 ENOUGH: Final = 100
@@ -13,6 +15,10 @@ ENOUGH: Final = 100
 SHARE: Final = 0.9
 #: Fetched pages of a site from which on its links tell where to stop.
 ENOUGH_PAGES: Final = 50
+
+
+#: What tells the depth that keeps a share of the page views: those seen, or the random surfer fitted to them.
+DepthBy = Literal["views", "model"]
 
 
 class Advice(NamedTuple):
@@ -27,12 +33,54 @@ class Advice(NamedTuple):
     why: str
 
 
+#: Pages of a site whose directories are counted; further ones are not.
+MOST_PAGES: Final = 100_000
+
+
+class Directories:
+    """How deep in the directories of its site lie the pages seen, and those where users enter.
+
+    Baeza-Yates and Castillo 2004, section 5, "considering only the directory structure". A page is known by
+    host and path; "/a.html" lies in no directory, "/a/" and "/a/b.html" in one.
+
+    >>> directories = Directories()
+    >>> for page in ("t/", "t/a/b?c=/d", "t/a/", "t/a/"):
+    ...     directories.see(page)
+    >>> directories.enter("t/")
+    >>> directories.counts()
+    [(1, 1), (2, 0)]
+    """
+
+    def __init__(self) -> None:
+        self._entered: dict[str, bool] = {}
+
+    def see(self, page: str) -> None:
+        """Take in a page that was viewed."""
+        if page not in self._entered and len(self._entered) < MOST_PAGES:
+            self._entered[page] = False
+
+    def enter(self, page: str) -> None:
+        """Take in a page that a session began with."""
+        if page in self._entered or len(self._entered) < MOST_PAGES:
+            self._entered[page] = True
+
+    def counts(self) -> list[tuple[int, int]]:
+        """Return the distinct pages, and the entry pages among them, by the number of their directories."""
+        found: Counter[int] = Counter()
+        entries: Counter[int] = Counter()
+        for page, entered in self._entered.items():
+            depth = page.partition("?")[0].count("/") - 1
+            found[depth] += 1
+            entries[depth] += entered
+        return [(found[depth], entries[depth]) for depth in range(max(found, default=-1) + 1)]
+
+
 class Site:
     """What is known of a site: its users' sessions, and how many of its links lead to new URLs.
 
     Both are taken in one at a time, as accesses arrive and as pages are fetched, and `advice` may be asked for
     at any time. Memory is bounded: see `Sessions`, `Visits` and `Growth`. ``visits`` and ``growth`` are all
-    that is worth keeping; sessions that are open are at most half an hour old.
+    that is worth keeping for a crawl; sessions that are open are at most half an hour old.
 
     >>> site = Site(home="/")
     >>> for level in range(3):
@@ -44,18 +92,26 @@ class Site:
     def __init__(self, home: str) -> None:
         self.visits = Visits()
         self.growth = Growth()
+        self.directories = Directories()
+        #: The share of the site's PageRank on each level, where it was fetched whole.
+        self.ranks: list[float] = []
         self._home = home
         self._sessions = Sessions()
 
     def view(self, visitor: str, time: float, page: str, referrer: str | None) -> None:
         """Take in a page view: see `Sessions.view`."""
+        self.directories.see(page)
         for session in self._sessions.view(visitor, time, page, referrer):
-            self.visits.add(session, session.start == self._home)
+            self._add(session)
 
     def finish(self) -> None:
         """Count the sessions that are still open: no more views come."""
         for session in self._sessions.finish():
-            self.visits.add(session, session.start == self._home)
+            self._add(session)
+
+    def _add(self, session: Session) -> None:
+        self.visits.add(session, session.start == self._home)
+        self.directories.enter(session.start)
 
     def advice(self, share: float = SHARE) -> Advice:
         """Return the depth that keeps a share of the page views, from 0 up to below 1, and why.
@@ -83,6 +139,20 @@ def by_views(visits: Visits, share: float) -> Advice:
     return Advice(depth, "views", f"{kept} in {visits.sessions:,} sessions")
 
 
+def by_model(visits: Visits, share: float) -> Advice:
+    """Return the depth that keeps the share for the surfer that fits best; raises ValueError without views.
+
+    A and B differ in how users return, and not in the depths that they reach (`models.depth.surfers`).
+
+    >>> by_model(Visits(views=[60, 24, 16], sessions=100), 0.8)
+    Advice(depth=1, source='model', why='model C with q = 0.22, fitted to 100 page views in 100 sessions')
+    """
+    found = best(visits)
+    fitted = f"fitted to {visits.total:,} page views in {visits.sessions:,} sessions"
+    why = f"model {found.surfer} with q = {found.q:.2f}, {fitted}"
+    return Advice(found.surfer.depth(found.q, share), "model", why)
+
+
 def by_links(growth: Growth, share: float) -> Advice:
     """Return the depth that keeps a random surfer the share of his time, by what links lead to."""
     depth = growth.depth(share)
@@ -92,10 +162,11 @@ def by_links(growth: Growth, share: float) -> Advice:
     return Advice(depth, "links", f"{kept}, when {led}")
 
 
-def stop(visits: Visits, growth: Growth, share: float) -> int | None:
+def stop(visits: Visits, growth: Growth, share: float, by: DepthBy = "views") -> int | None:
     """Return the deepest level of a site to fetch, None for all.
 
-    By the users' page views from 100 sessions on, else by new links against seen ones from 50 fetched pages on.
+    By the users' page views from 100 sessions on, or the model fitted to them; else by new links against seen
+    ones from 50 fetched pages on.
     The links of fewer pages make a site out to be shallower than it is, now and then. Those of more make it
     deeper at most, and that mends itself as it is fetched (docs/papers/2004-baeza-yates.md, "In the crawl").
 
@@ -103,18 +174,18 @@ def stop(visits: Visits, growth: Growth, share: float) -> int | None:
     1
     """
     if visits.sessions >= ENOUGH:
-        return visits.depth(share)
+        return visits.depth(share) if by == "views" else by_model(visits, share).depth
     return growth.depth(share) if sum(growth.pages) >= ENOUGH_PAGES else None
 
 
-def why(visits: Visits, growth: Growth, share: float) -> Advice:
+def why(visits: Visits, growth: Growth, share: float, by: DepthBy = "views") -> Advice:
     """Return the same with its reason.
 
     >>> why(Visits(views=[20, 5], sessions=20), Growth(), 0.9).why
     'too little is known: 20 sessions, expected 100, and 0 fetched pages, expected 50'
     """
     if visits.sessions >= ENOUGH:
-        return by_views(visits, share)
+        return by_views(visits, share) if by == "views" else by_model(visits, share)
     pages = sum(growth.pages)
     if pages >= ENOUGH_PAGES:
         return by_links(growth, share)

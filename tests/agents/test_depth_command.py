@@ -90,6 +90,8 @@ def test_the_tables_have_levels_and_moves(done: Path) -> None:
     assert float(levels[1]["reached"]) == pytest.approx(180 / 210, abs=1e-6)
     assert float(levels[1]["reached_B"]) == pytest.approx(1 - (120 / 330) ** 2, abs=1e-6)
     assert levels[0]["pages"] == ""
+    directories = rows(done / "depths" / "directories.csv")
+    assert [(row["pages"], row["entry_pages"]) for row in directories] == [("2", "1"), ("1", "0")]
     moves = rows(done / "depths" / "moves.csv")
     assert [(row["next"], row["jump"]) for row in moves] == [("0.5", "0.5"), ("0.5", "0.5"), ("0.0", "1.0")]
     (site,) = rows(done / "depths" / "sites.csv")
@@ -176,6 +178,9 @@ def test_an_archive_gives_a_depth_without_a_log_and_names_copies(tmp_path: Path)
     assert [(row["pages"], row["links_to_new"]) for row in levels] == [("1", "1"), ("1", "1"), ("1", "0")]
     # The user's way over /copy is one back from /b to /a.
     assert [row["views"] for row in levels] == ["1", "2", "1"]
+    # The three pages are in a row, each linked to the next and back: the middle one has the most PageRank.
+    assert float(levels[1]["pagerank"]) > float(levels[0]["pagerank"])
+    assert float(levels[2]["pagerank_reached"]) == pytest.approx(1)
 
 
 def test_a_graph_with_urls_has_sites_and_one_without_is_one(tmp_path: Path) -> None:

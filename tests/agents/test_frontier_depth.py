@@ -22,7 +22,7 @@ from models.depth.site import ENOUGH
 from models.page import Link
 from models.url import host, identifier
 from streams.records import Browsed, Failed, Inherited, Judged, Outcome, Redirected, Seeded, Visited
-from streams.settings import Settings
+from streams.settings import FrontierSettings, Settings
 from streams.topics import SIGHTINGS
 from tests.agents.books import NO, a_book, lease, linked, page
 from tests.agents.pipeline import a_shard
@@ -114,7 +114,7 @@ def test_in_any_order_of_fetching_links_count_as_in_a_breadth_first_crawl(
         fetched.append(url)
         fetch(shard, book, url, links[url])
         known += [target for target in links[url] if target not in known and target not in fetched]
-    assert growth(shard) == breadth_first(at(0), links.get)
+    assert growth(shard) == breadth_first(at(0), links.get).growth
     recounted(shard, {url: links[url] for url in fetched})
 
 
@@ -190,8 +190,8 @@ def calendar(front: Front, months: int) -> None:
         front.sight(*(fact for day in days for fact in (linked(day, [at(0)], NO), judged(day))))
 
 
-def a_front(rows: Disk, share: float = 0.9) -> Front:
-    front = Front(rows, depth="auto", depth_share=share, traps=False)
+def a_front(rows: Disk, share: float = 0.9, by: str = "views") -> Front:
+    front = Front(rows, depth="auto", depth_share=share, depth_by=by, traps=False)
     front.candidates.scope.stops = front.book.stops
     front.follow("p")
     return front
@@ -222,6 +222,20 @@ def test_what_lies_too_deep_is_taken_up_when_users_go_deeper(rows: Disk) -> None
     assert front.choices() == [at(13)]
 
 
+@pytest.mark.parametrize(("by", "deepest"), [("views", 3), ("model", 2)])
+def test_users_stop_a_site_by_their_views_or_by_the_model_of_them(rows: Disk, by: str, deepest: int) -> None:
+    front = a_front(rows, share=0.95, by=by)
+    calendar(front, 13)
+    for depth, views in enumerate((84, 4, 4, 4, 4)):
+        facts = (viewed(at(depth), depth, begun=True) for _ in range(views))
+        take_in(front.shards[0], front.book, *(fact for view in facts for fact in view))
+    stops = front.book.stops
+    assert stops is not None
+    stops.catch_up()
+    beyond = [number for number in range(6) if stops.beyond(front.shards[0], front.page(at(number)))]
+    assert beyond == list(range(deepest + 1, 6))
+
+
 def test_a_larger_share_of_the_views_goes_deeper(rows: Disk) -> None:
     front = a_front(rows, share=0.9999999)
     calendar(front, 13)
@@ -238,13 +252,14 @@ def test_what_is_said_of_a_page_that_lies_too_deep_tells_why(rows: Disk) -> None
     front = a_front(rows)
     calendar(front, 13)
     row = front.page(at(13))
-    beyond = why_beyond(row, depth_of(front.shards[0], "a.org"), 0.9)
+    settings = FrontierSettings(depth="auto")
+    beyond = why_beyond(row, depth_of(front.shards[0], "a.org"), settings)
     told = describe(Explanation(row, beyond=beyond), threshold=-1000.0)
     assert told[-1].startswith(
         "not fetched: it is on level 13 of a.org, which is crawled to level 3 (frontier.depth)"
     )
     assert "links on 52 fetched pages are new" in told[-1]
-    assert why_beyond(front.page(at(2)), depth_of(front.shards[0], "a.org"), 0.9) == ""
+    assert why_beyond(front.page(at(2)), depth_of(front.shards[0], "a.org"), settings) == ""
 
 
 def test_without_the_setting_nothing_is_kept(rows: Disk) -> None:

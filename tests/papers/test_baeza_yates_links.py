@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.depth.applications import unbrowsed
-from models.depth.breadth import breadth_first
+from models.depth.breadth import breadth_first, ranks_by_level
 from models.depth.growth import FOLLOWED, MAX_LEVEL, Growth
-from models.depth.site import ENOUGH, Advice, Site
+from models.depth.site import ENOUGH, Advice, Directories, Site, by_model, stop, why
+from models.depth.visits import Visits
 
 #: Days of a calendar that is fetched to some depth only.
 FETCHED = 30
@@ -71,13 +73,15 @@ def test_the_surfer_is_the_stationary_distribution_of_his_chain(links: Callable[
 
 def test_a_duplicate_and_a_missing_page_lead_back() -> None:
     web = {"/": ["/a", "/b", "/gone"], "/a": ["/c"], "/b": ["/d"]}
-    growth = breadth_first("/", web.get, lambda page: page == "/b")
+    growth, levels = breadth_first("/", web.get, lambda page: page == "/b")
+    assert levels == {"/": 0, "/a": 1}
     # /b is like a page before, /gone is none; so only /a was new, and /c and /d are not: /c is no page either.
     assert (growth.pages, growth.new, growth.seen) == ([1, 1], [1, 0], [2, 1])
 
 
 def test_a_start_page_that_is_missing_leaves_nothing() -> None:
-    growth = breadth_first("/", lambda page: None)
+    growth, levels = breadth_first("/", lambda page: None)
+    assert (levels, ranks_by_level(levels, lambda page: None)) == ({}, [])
     assert growth == Growth()
     assert growth.deeper(0) == 0
 
@@ -111,7 +115,14 @@ def test_the_counts_are_those_of_every_path(graph: dict[int, list[int]]) -> None
             for target in targets:
                 if page in levels and target in graph:
                     levels[target] = min(levels.get(target, 99), levels[page] + 1)
-    growth = breadth_first(0, graph.get)
+    growth, found = breadth_first(0, graph.get)
+    assert found == levels
+    web = nx.DiGraph((page, target) for page in levels for target in graph[page] if target in levels)
+    web.remove_edges_from(list(nx.selfloop_edges(web)))
+    web.add_nodes_from(levels)
+    ranks = nx.pagerank(web, alpha=0.9, tol=1e-12, max_iter=10_000) if levels else {}
+    shares = [sum(ranks[page] for page in levels if levels[page] == level) for level in set(levels.values())]
+    assert ranks_by_level(found, graph.get) == pytest.approx(shares)
     assert growth.pages == [list(levels.values()).count(level) for level in sorted(set(levels.values()))]
     assert sum(growth.new) == max(len(levels) - 1, 0)
     assert sum(growth.new) + sum(growth.seen) == sum(len(graph[page]) for page in levels)
@@ -140,6 +151,34 @@ def test_the_depth_by_users_is_the_one_that_kept_the_share() -> None:
     assert site.advice(0.6) == Advice(1, "views", "67% of 300 page views in 100 sessions")
     assert site.advice(0.9).depth == 2
     assert site.visits.homes == ENOUGH
+
+
+def test_the_depth_by_the_models_is_that_of_the_fitted_surfer() -> None:
+    # The levels sum up to 40 over 100 views: q_B = 40 / 140, and 1 - q^3 = .977 is the first above .95. The
+    # views themselves have .92 on levels 0 to 2.
+    visits = Visits(views=[84, 4, 4, 4, 4], sessions=ENOUGH)
+    assert (stop(visits, Growth(), 0.95), stop(visits, Growth(), 0.95, "model")) == (3, 2)
+    told = by_model(visits, 0.95)
+    assert told.why == "model B with q = 0.29, fitted to 100 page views in 100 sessions"
+    assert why(visits, Growth(), 0.95, "model") == told
+    few = Visits(views=[84, 4, 4, 4, 4], sessions=ENOUGH - 1)
+    assert stop(few, Growth(), 0.95, "model") is None
+
+
+@settings(derandomize=True, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(["/", "/a", "/a/", "/a/b", "/a/b/c/?d=/e"]), st.booleans()), max_size=9)
+)
+def test_entry_pages_are_counted_by_their_directories(views: list[tuple[str, bool]]) -> None:
+    directories, depths = Directories(), {"/": 0, "/a": 0, "/a/": 1, "/a/b": 1, "/a/b/c/?d=/e": 3}
+    for path, entered in views:
+        (directories.enter if entered else directories.see)(f"t.org{path}")
+    pages = {path for path, _ in views}
+    entries = {path for path, entered in views if entered}
+    assert directories.counts() == [
+        (sum(depths[path] == depth for path in pages), sum(depths[path] == depth for path in entries))
+        for depth in range(max((depths[path] for path in pages), default=-1) + 1)
+    ]
 
 
 def test_few_sessions_alone_give_the_depth_of_the_highest_q_they_allow() -> None:

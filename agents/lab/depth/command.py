@@ -48,11 +48,12 @@ class Outcome:
 class Output(OutputDirectory):
     """The output directory of ``scentline depth``.
 
-    The tables have a row for each site, for each level of a site, and for the moves from each level.
+    The tables have a row for each site, for each level of a site, for the moves from each level, and for the
+    pages in so many directories.
     """
 
     command = "depth"
-    files = ("sites.csv", "levels.csv", "moves.csv")
+    files = ("sites.csv", "levels.csv", "moves.csv", "directories.csv")
     directories = ("sites",)
 
     def picture(self, name: str) -> Path:

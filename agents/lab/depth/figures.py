@@ -59,16 +59,18 @@ _SITE = (
 )  # fmt: skip
 _LEVEL = (
     "site", "level", "views", "share", "reached", *(f"reached_{surfer}" for surfer in Surfer), "pages", "links",
-    "links_to_new", "surfer", "surfer_reached",
+    "links_to_new", "surfer", "surfer_reached", "pagerank", "pagerank_reached",
 )  # fmt: skip
 
 
 def write_tables(output: OutputDirectory, results: Sequence[Result]) -> None:
-    """Write the three tables, a row for each site, level, and level with its moves."""
+    """Write the tables: a row for each site, level, level with its moves, and number of directories."""
     _write(output.table("sites"), _SITE, (tuple(as_object(found).values()) for found in results))
     _write(output.table("levels"), _LEVEL, (row for found in results for row in _levels(found)))
     columns = ("site", "level", "views", *Move)
     _write(output.table("moves"), columns, (row for found in results for row in _moves(found)))
+    columns = ("site", "directories", "pages", "pages_share", "entry_pages", "entry_share")
+    _write(output.table("directories"), columns, (row for found in results for row in _directories(found)))
 
 
 def as_object(found: Result) -> dict[str, Any]:
@@ -94,6 +96,8 @@ def _levels(found: Result) -> Iterator[tuple[object, ...]]:
     reached = visits.reached()
     surfer = growth.surfer(levels) if growth.pages else []
     surfed = list(accumulate(surfer))
+    ranks = found.site.ranks
+    ranked = list(accumulate(ranks))
     for level in range(levels):
         views = visits.views[level] if level < len(visits.views) else 0
         fitted = {fit.surfer: rounded(fit.surfer.reached(fit.q, level)) for fit in found.fits}
@@ -102,7 +106,8 @@ def _levels(found: Result) -> Iterator[tuple[object, ...]]:
             seen = (growth.pages[level], growth.new[level] + growth.seen[level], growth.new[level])
         yield (
             found.name, level, views, _share(views, visits.total), _at(reached, level),
-            *map(fitted.get, Surfer), *seen, _at(surfer, level), _at(surfed, level),
+            *map(fitted.get, Surfer), *seen, _at(surfer, level), _at(surfed, level), _at(ranks, level),
+            _at(ranked, level),
         )  # fmt: skip
 
 
@@ -110,6 +115,13 @@ def _moves(found: Result) -> Iterator[tuple[object, ...]]:
     visits = found.site.visits
     for level, (views, made) in enumerate(zip(visits.views, visits.moves, strict=True)):
         yield found.name, level, views, *(_share(made.get(move, 0), views) for move in Move)
+
+
+def _directories(found: Result) -> Iterator[tuple[object, ...]]:
+    counts = found.site.directories.counts()
+    pages, entries = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
+    for depth, (seen, entered) in enumerate(counts):
+        yield found.name, depth, seen, _share(seen, pages), entered, _share(entered, entries)
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LEAST, _MOST, _SHOWN = 6, 16, 0.995
 #: Characters of a title's line above one panel.
 _TITLE = 60
-_OBSERVED, _NEW, _SURFER, _LIMIT = "#b9cde6", "#bfe0dd", "#12a5a0", "#d81e3f"
+_OBSERVED, _NEW, _SURFER, _RANKED, _LIMIT = "#b9cde6", "#bfe0dd", "#12a5a0", "#7f8f2a", "#d81e3f"
 _FITTED = {Surfer.B: "#0b4ea2", Surfer.C: "#e08a00"}
 
 
@@ -85,6 +85,8 @@ def _draw_links(panel: "Axes", found: Result, levels: range) -> None:
     panel.bar(levels, _first(ratios, levels), color=_NEW, label="links to new URLs")
     reached = list(accumulate(growth.surfer(len(levels))))
     panel.plot(levels, reached, color=_SURFER, marker="o", label="surfer at random, up to the level")
+    ranked = _first(list(accumulate(found.site.ranks)), levels, 1.0)
+    panel.plot(levels, ranked, color=_RANKED, marker=".", label="PageRank, up to the level")
     _limit(panel, found)
     panel.set_title("new URLs against seen ones", loc="left", color=INK, fontsize=10.5)
 

@@ -1,8 +1,10 @@
 """From logs to the page views of sites, and from archives and graphs to sites fetched breadth-first."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +17,13 @@ from agents.lab.progress import Progress
 from agents.offline.archive import Archive
 from agents.offline.linkgraph import read_graph
 from models.depth.applications import unbrowsed
-from models.depth.breadth import breadth_first
-from models.depth.growth import Growth
+from models.depth.breadth import breadth_first, ranks_by_level
 from models.depth.sessions import ELSEWHERE
+from models.depth.site import Site
 from models.duplicates.sketch import Sketch, bands, likeness, sketch
 from streams.settings import Settings
+
+_Page = TypeVar("_Page", bound=Hashable)
 
 
 def read_log(source: str, reader: LogReader, places: Places, sites: Sites) -> None:
@@ -93,7 +97,7 @@ def fetch_archives(
         site = sites.site(name)
         if site is not None:
             copies = Copies(settings.judge.likeness, settings.judge.least_words, sites.originals)
-            site.growth = _fetched(home(name, pages), pages, texts, copies)
+            _fetch(site, home(name, pages), pages.get, partial(_copied, copies, texts))
 
 
 def fetch_graph(path: Path, places: Places, sites: Sites, progress: Progress) -> None:
@@ -107,7 +111,7 @@ def fetch_graph(path: Path, places: Places, sites: Sites, progress: Progress) ->
     if not graph.urls:
         site = sites.site(path.name.partition(".")[0])
         if site is not None:
-            site.growth = _numbered(graph.links)
+            _fetch_numbered(site, graph.links)
         return
     links: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
     targets: defaultdict[int, list[str]] = defaultdict(list)
@@ -120,7 +124,7 @@ def fetch_graph(path: Path, places: Places, sites: Sites, progress: Progress) ->
     for name, pages in links.items():
         site = sites.site(name)
         if site is not None:
-            site.growth = breadth_first(home(name, pages), pages.get)
+            _fetch(site, home(name, pages), pages.get)
 
 
 def home(site: str, pages: Mapping[str, Collection[str]]) -> str:
@@ -133,13 +137,22 @@ def home(site: str, pages: Mapping[str, Collection[str]]) -> str:
     return root if root in pages else max(pages, key=lambda page: (len(pages[page]), page))
 
 
-def _fetched(
-    start: str, links: Mapping[str, Collection[str]], texts: Mapping[str, str], copies: Copies
-) -> Growth:
-    return breadth_first(start, links.get, lambda page: copies.take(page, texts[page]))
+def _copied(copies: Copies, texts: Mapping[str, str], page: str) -> bool:
+    return copies.take(page, texts[page])
 
 
-def _numbered(links: NDArray[np.int64]) -> Growth:
+def _fetch(
+    site: Site,
+    start: _Page,
+    links: Callable[[_Page], Collection[_Page] | None],
+    copy: Callable[[_Page], bool] = lambda _: False,
+) -> None:
+    """Fetch a site from its start page on, and note what that tells of it."""
+    site.growth, levels = breadth_first(start, links, copy)
+    site.ranks = ranks_by_level(levels, links)
+
+
+def _fetch_numbered(site: Site, links: NDArray[np.int64]) -> None:
     """Fetch a graph of numbered pages, from the page with the most links."""
     ordered = links[np.argsort(links[:, 0], kind="stable")]
     first = np.searchsorted(ordered[:, 0], np.arange(links.max() + 2))
@@ -149,4 +162,4 @@ def _numbered(links: NDArray[np.int64]) -> Growth:
         found: list[int] = targets[first[page] : first[page + 1]].tolist()
         return found
 
-    return breadth_first(int(np.diff(first).argmax()), of)
+    _fetch(site, int(np.diff(first).argmax()), of)

@@ -83,7 +83,7 @@ def _explained(journal: Journal, settings: Settings, url: str) -> Explanation | 
         return None
     found = Explanation(row, hub_of(shard, url), spent=_spent(settings, shard, url))
     if settings.frontier.depth:
-        found.beyond = why_beyond(row, depth_of(shard, host(url)), settings.frontier.depth_share)
+        found.beyond = why_beyond(row, depth_of(shard, host(url)), settings.frontier)
     topics = {each.name: parse(each.expression).topic for each in definitions(journal)}
     found.standing_back = why_standing_back(journal, url, settings.frontier)
     patterns = _patterns(settings, shard, url)
