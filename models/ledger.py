@@ -154,6 +154,10 @@ class Ledger:
         row = self._rows[predicate]
         return self._pages[row], self._hits[row]
 
+    def counts_in(self, slots: Slots) -> tuple[Counts, Counts]:
+        """Return the pages and hits in some slots, a row a predicate."""
+        return self._pages[:, slots], self._hits[:, slots]
+
     def names(self, slots: Slots) -> list[str | None]:
         """Return the names of the features in some slots, None of a free one."""
         names = self._names
@@ -172,12 +176,7 @@ class Ledger:
 
     def take(self, slots: Slots) -> Cells:
         """Return the counts in some slots."""
-        return Cells(
-            self.predicates,
-            tuple(self.names(slots)),
-            self._pages[:, slots],
-            self._hits[:, slots],
-        )
+        return Cells(self.predicates, tuple(self.names(slots)), *self.counts_in(slots))
 
     def items(self) -> Iterator[tuple[str, str, int, int]]:
         """Yield (feature, predicate, pages, hits) of every count that is not zero."""

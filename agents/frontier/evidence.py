@@ -61,8 +61,7 @@ class EvidenceEmitter:
         """Emit what was gathered."""
         gathered, self._gathered = self._gathered, {}
         for verdict, found in gathered.items():
-            # Sorted, so that a repeated emission is the same one.
-            for partition, features in self._split(sorted([name for name, times in found.items() if times])):
+            for partition, features in self._split([name for name, times in found.items() if times]):
                 change = Change(features, dict(verdict), np.array([found[name] for name in features], INT32))
                 fact = Count(tuple(features), change.verdict, change.times.tobytes())
                 origin = shard.outbox.emit(EVIDENCE.name, partition, fact)

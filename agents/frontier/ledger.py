@@ -93,12 +93,11 @@ class FrontierLedger:
         self._own[partition] = deque(left, maxlen=MOST_OWN)
         self._ledger.add_predicates(told.predicates)
         slots = self._ledger.slots_of(told.names)
-        before = self._ledger.take(slots)
+        before = self._ledger.counts_in(slots)
         self._ledger.put(slots, cells)
         self._count_again(left, slots)
-        after = self._ledger.take(slots)
         # What a worker alone has counted is told as it knows it.
-        moved = ((before.pages != after.pages) | (before.hits != after.hits)).any(axis=0)
+        moved = np.not_equal(before, self._ledger.counts_in(slots)).any(axis=(0, 1))
         self._changed(slots[moved])
 
     def _count_again(self, own: Sequence[_Own], slots: Slots) -> None:

@@ -80,7 +80,7 @@ class FeatureStore:
         Of more than ``most`` slots the next calls return the others. How many pages were judged is never among
         those: the budget of a crawl with several frontiers waits for it.
         """
-        changed = np.unique(np.concatenate([np.zeros(0, np.intp), *self._changed]))
+        changed = self._changed[0] if len(self._changed) == 1 else _united(self._changed)
         if most is not None and len(changed) > most:
             # On from where the last call ended, so that each has its turn.
             changed = np.roll(changed, -int(changed.searchsorted(self._turn)))
@@ -113,7 +113,8 @@ class FeatureStore:
             return
         self.ledger.floor(changed)
         free, gone = self._forget()
-        changed = np.union1d(changed, free)
+        if len(free):
+            changed = np.union1d(changed, free)
         self._changed.append(changed)
         self._gone += gone
         step = self._rounds.step(len(changed), self.ledger.size)
@@ -144,6 +145,11 @@ class FeatureStore:
         totals, features = learn_totals(self._shard), len(self.ledger)
         if gone or features != totals.features:
             self._shard.put(TOTALS_KEY, LearnTotals(features, totals.forgotten + gone))
+
+
+def _united(slots: Sequence[Slots]) -> Slots:
+    """Return slots in their order, each once."""
+    return np.unique(np.concatenate([np.zeros(0, np.intp), *slots]))
 
 
 def _rounds(

@@ -40,6 +40,8 @@ class Knowledge:
             USER: self.users,
             PATTERN: self.patterns,
         }
+        # Until anything is learned, scores ask for the same directories again and again.
+        self._prefixed: dict[tuple[str, ...], float] = {}
         self._sources = {link(predicate, holds): holds for holds in (True, False)}
         for word in topic:
             self.words.start(word, TOPIC_PAGES)
@@ -67,6 +69,7 @@ class Knowledge:
 
     def _rebase(self) -> None:
         rate, earlier = self.rate, self._earlier
+        self._prefixed.clear()
         self.words.rebase(rate, earlier)
         for lifts in self._lifts.values():
             lifts.rebase(rate, earlier)
@@ -86,6 +89,7 @@ class Knowledge:
         Until it is, nothing inherited counts.
         """
         found: dict[str, list[tuple[str, float, float]]] = {}
+        self._prefixed.clear()
         moved = False
         for feature, pages, hits in counts:
             kind, name = feature[:2], feature[2:]
@@ -109,8 +113,14 @@ class Knowledge:
         """Yield (feature, pages, hits) of everything that was counted, the base included."""
         yield from self._ledger.items_of(self._predicate)
 
-    def prefix(self, prefixes: Iterable[str]) -> float:
+    def prefix(self, prefixes: tuple[str, ...]) -> float:
         """Return ln(r / p) of the deepest prefix, each level's rate drawn towards that of the level above."""
+        found = self._prefixed.get(prefixes)
+        if found is None:
+            found = self._prefixed[prefixes] = self._prefix(prefixes)
+        return found
+
+    def _prefix(self, prefixes: Iterable[str]) -> float:
         rate = self.rate
         cell = self.prefixes.cell
         for prefix in prefixes:

@@ -198,7 +198,8 @@ class LinkTable:
         # One weight more, so that an empty last group has one to start at; an empty one weighs nothing.
         weights = np.zeros((len(words) + 1, 4))
         for of_links, of_pages, known in zip(self._of_links, self._of_pages, knowledge, strict=True):
-            weights[:-1] = known.words.by_word[words]
+            # All that is asked for is there: `clip` keeps numpy from working in a copy of the weights.
+            known.words.by_word.take(words, axis=0, out=weights[:-1], mode="clip")
             sums = np.add.reduceat(weights, groups, axis=0) * scale[:, None]
             of_pages[pages, _MEAN], of_pages[pages, _PAGE_WEIGHED] = sums[: len(pages), PAGE], known.pages
             anchors, contexts = sums[len(pages) :].reshape(2, -1, 4)
