@@ -11,19 +11,21 @@ from contextlib import contextmanager
 #: New objects of the kinds that can form cycles, less those freed, before the youngest are collected; Python's
 #: default is 700. Its older generations follow after as many collections as ever.
 YOUNG = 50_000
+#: The same for who reads pages: lxml's parser leaves a cycle with all that a page holds, and little else lives.
+YOUNG_OF_PAGES = 2_000
 
 
-def collect_seldom() -> None:
-    """Collect seldom from now on."""
-    gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
+def collect_seldom(young: int = YOUNG) -> None:
+    """Collect seldom from now on: when there are so many ``young`` objects."""
+    gc.set_threshold(young, *gc.get_threshold()[1:])
 
 
 @contextmanager
-def collected_seldom() -> Iterator[None]:
+def collected_seldom(young: int = YOUNG) -> Iterator[None]:
     """Leave whatever lives now out of collections, and collect the rest seldom, until the end of the block."""
     before = gc.get_threshold()
     gc.freeze()
-    collect_seldom()
+    collect_seldom(young)
     try:
         yield
     finally:

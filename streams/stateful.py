@@ -17,13 +17,17 @@ from streams.runtime import Runtime
 from streams.topics import Topic
 from streams.transport.publisher import FencedError
 
+#: Bytes of rows that are kept decoded of a table most of whose rows are written once and never read again.
+WRITTEN_ONCE = 1024 * 1024
+
 
 class Stateful(Generic[Row]):
     """Runs a handler over an inbox topic, one shard a partition.
 
     ``decode`` reads an inbox message's (value, partition, offset) as a pack of facts; what it can't read
-    goes to the dead letters. ``group_seconds`` overrides how long a group gathers. ``prepare`` is awaited
-    with a message right before it is read and absorbed: for what takes time that a stranger decides.
+    goes to the dead letters. ``group_seconds`` overrides how long a group gathers, ``cached_bytes`` how many
+    bytes of rows are kept decoded. ``prepare`` is awaited with a message right before it is read and absorbed:
+    for what takes time that a stranger decides.
     """
 
     def __init__(
@@ -35,6 +39,7 @@ class Stateful(Generic[Row]):
         decode: Callable[[bytes], Pack[Any]],
         handler: Handler[Row],
         group_seconds: float | None = None,
+        cached_bytes: int | None = None,
         prepare: Callable[[bytes], Awaitable[None]] | None = None,
     ) -> None:
         self.runtime = runtime
@@ -47,6 +52,7 @@ class Stateful(Generic[Row]):
         self._name = table
         self._limits = runtime.settings.streams
         self._group_seconds = group_seconds or self._limits.group_seconds
+        self._cached_bytes = cached_bytes or self._limits.cached_bytes
         self._timers: dict[int, asyncio.TimerHandle] = {}
         app = runtime.app
         self._committer = runtime.publisher.committer(app, table, topic.name)
@@ -80,7 +86,7 @@ class Stateful(Generic[Row]):
             if generation == app.consumer_generation_id:
                 self._generation = generation
                 for partition, store in zip(owned, stores, strict=True):
-                    self._open(partition, store, self._limits.cached_bytes // len(owned))
+                    self._open(partition, store, self._cached_bytes // len(owned))
 
     def _open(self, partition: int, store: Store, cached: int) -> Shard[Row]:
         source = f"{self.topic.name}/{partition}"

@@ -26,7 +26,7 @@ from streams.records import (
     reason_of,
 )
 from streams.runtime import Runtime
-from streams.stateful import Stateful
+from streams.stateful import WRITTEN_ONCE, Stateful
 from streams.topics import OUTCOMES
 from streams.transport.log import LogReader
 
@@ -83,7 +83,7 @@ class HarvestAgent(Handler[HarvestTableRow]):
         self._metrics = HarvestMetrics(runtime, self._owned)
         self.matches: list[tuple[str, str, str]] = []
         self.inbox: Stateful[HarvestTableRow] = Stateful(
-            runtime, OUTCOMES, "harvest", HarvestTableRow, read_outcome, self, GROUP_SECONDS
+            runtime, OUTCOMES, "harvest", HarvestTableRow, read_outcome, self, GROUP_SECONDS, WRITTEN_ONCE
         )
         self.stream = HarvestStream(runtime, reader, self.inbox, committed_parts)
 

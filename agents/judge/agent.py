@@ -34,7 +34,7 @@ from streams.metrics.registry import Outcomes
 from streams.outbox import Outbox
 from streams.records import Decoder, Failed, FetchedPage, Judged, Linked, Pack, RecordError
 from streams.runtime import Runtime
-from streams.stateful import Stateful
+from streams.stateful import WRITTEN_ONCE, Stateful
 from streams.topics import OUTCOMES, PAGES, SIGHTINGS
 
 log = EventLog("judge")
@@ -68,8 +68,9 @@ class JudgeAgent(Handler[DuplicateRow]):
         self._duplicates = Duplicates(runtime.settings.judge)
         self._examined: tuple[bytes, Examined | Exception] = b"", RecordError("not a FetchedPage: no message")
         self.inbox: Stateful[DuplicateRow] = Stateful(
-            runtime, PAGES, "duplicates", DuplicateRow, self.read, self, prepare=self.examine
-        )
+            runtime, PAGES, "duplicates", DuplicateRow, self.read, self,
+            cached_bytes=WRITTEN_ONCE, prepare=self.examine,
+        )  # fmt: skip
 
     async def examine(self, value: bytes) -> None:
         """Find out about the page that is to be absorbed next, by the predicates as they are now."""

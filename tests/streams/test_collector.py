@@ -6,8 +6,9 @@ import weakref
 from pathlib import Path
 
 from agents.crawl.engine import Engine
+from agents.judge.markup import Markup, read
 from agents.observe.observer import Observer
-from streams.collector import YOUNG, collected_seldom
+from streams.collector import YOUNG, YOUNG_OF_PAGES, collected_seldom
 from streams.settings import Settings
 from tests.patience import PATIENCE
 
@@ -47,3 +48,12 @@ def test_a_crawl_collects_seldom_and_leaves_the_collector_as_it_was(tmp_path: Pa
     assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
     gc.collect()
     assert left() is None
+
+
+def test_of_the_pages_that_were_read_few_stay_in_memory() -> None:
+    html = "<title>page</title>" + '<p>some <a href="/other">words</a>' * 30
+    with collected_seldom(YOUNG_OF_PAGES):
+        for _ in range(500):
+            read(html, 100, "agent")
+        kept = [each for each in gc.get_objects() if isinstance(each, Markup)]
+    assert len(kept) < 100

@@ -22,7 +22,7 @@ from agents.judge.apart.messages import (
 from agents.judge.categories import load_judges
 from agents.judge.examiner import Examiner
 from agents.judge.question import Question, Work
-from streams.collector import collected_seldom
+from streams.collector import YOUNG_OF_PAGES, collected_seldom
 from streams.logging import printable
 from streams.records import RecordError
 
@@ -45,7 +45,7 @@ def serve() -> None:
         return
     bound_memory(work.memory_bytes)
     _write(out, Ready())
-    with collected_seldom():
+    with collected_seldom(YOUNG_OF_PAGES):
         _answer_all(examiner, source, out)
 
 
