@@ -15,6 +15,7 @@ from models.interest.contribution import correction
 from models.interest.features import BASE, token, user, word
 from models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
 from models.url import tokens
+from models.verdict import FAILED, Verdict
 
 NOTHING: frozenset[str] = frozenset()
 
@@ -48,6 +49,21 @@ class Lessons(NamedTuple):
     def counts_crowd(self) -> bool:
         """Whether anything is counted by what users did."""
         return self.users or self.learned
+
+    def answer(self, verdict: Verdict | None, *, failed: bool) -> Verdict | None:
+        """Return what a URL's request is counted under: the page's verdict, and that a page came.
+
+        One that ``failed`` for good brought none, which the learned policy alone learns from. None where it
+        teaches nothing.
+
+        >>> lessons("learned").answer({"sports": True}, failed=False)
+        {'sports': True, '!': False}
+        >>> lessons("learned").answer(None, failed=True), lessons("linkage").answer(None, failed=True)
+        ({'!': True}, None)
+        """
+        if verdict is not None:
+            return {**verdict, FAILED: False}
+        return {FAILED: True} if failed and self.learned else None
 
     @property
     def in_links(self) -> int | None:

@@ -217,8 +217,9 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
     ``kind`` is "retry" (worth another attempt, not before ``retry_after`` seconds from ``time``), "gone"
     (the server says there is no such page) or "refused" (robots.txt, an address or a limit forbids it).
     ``overloaded`` says that the whole host asked to be left alone for a while. ``crawl_delay``, ``elapsed``
-    and ``server`` are those of `FetchedPage`. ``barren`` says that a page came, but none of its own: a
-    near-duplicate or a soft 404.
+    and ``server`` are those of `FetchedPage`; ``elapsed`` is 0 where the page was not asked for. ``barren``
+    says that a page came, but none of its own: a near-duplicate or a soft 404. ``silent`` is that of
+    `FetchOrder`.
     """
 
     url: Url
@@ -232,10 +233,19 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
     elapsed: Seconds = 0.0
     server: str = ""
     barren: bool = False
+    silent: bool = False
+
+    @property
+    def asked(self) -> bool:
+        """Whether the site was asked for the page."""
+        return self.elapsed > 0
 
 
 class Redirected(msgspec.Struct, array_like=True, frozen=True, tag="redirected"):
-    """A fetch that was answered with another URL; the last three fields are those of `FetchedPage`."""
+    """A fetch that was answered with another URL.
+
+    ``crawl_delay``, ``elapsed`` and ``server`` are those of `FetchedPage`, ``silent`` is that of `FetchOrder`.
+    """
 
     url: Url
     order: Natural
@@ -244,6 +254,7 @@ class Redirected(msgspec.Struct, array_like=True, frozen=True, tag="redirected")
     crawl_delay: Seconds | None = None
     elapsed: Seconds = 0.0
     server: str = ""
+    silent: bool = False
 
 
 class Postponed(msgspec.Struct, array_like=True, frozen=True, tag="postponed"):
@@ -378,7 +389,8 @@ class Label(msgspec.Struct, array_like=True, frozen=True, tag="label"):
     """The verdict on a page for one predicate, with the inputs it had when it was chosen.
 
     ``chosen`` is "selected" where it was fetched for this predicate, "explored" where chance alone chose it
-    for this predicate, and "other" where it was fetched for another.
+    for this predicate, and "other" where it was fetched for another. The predicate may be that of requests
+    (`models.verdict.FAILED`): it concerns every choice.
     """
 
     predicate: str
@@ -437,7 +449,8 @@ class FetchOrder(Record, kw_only=True):
     """A page to fetch: why, for whom, and until when the frontier waits for the answer.
 
     ``order`` is the attempt's number, ``priority`` what it was chosen with, ``probability`` how probable its
-    choice was, ``expected`` how probable a hit is, where the policy says so; ``explored`` tells whether chance
+    choice was, ``comes`` how probable it is that a page comes, ``expected`` how probable a hit is where one
+    does, where the policy says so; ``explored`` tells whether chance
     alone chose it, ``lease`` is the end of the wait in seconds since the epoch. With ``revisit`` the page is
     fetched again for its links, and not judged; ``order`` counts its revisits then. ``pattern`` is that of the
     URL at the time of the order, where the policy has a use for it. ``vouched`` is the part of all
@@ -459,6 +472,7 @@ class FetchOrder(Record, kw_only=True):
     pattern: str = ""
     vouched: float | None = None
     silent: bool = False
+    comes: Finite | None = None
 
 
 class FetchedPage(Record, kw_only=True):

@@ -164,10 +164,12 @@ class FetchAgent:
         if isinstance(result, Early):
             return Postponed(url, number, now, result.wait, crawl_delay, server)
         if isinstance(result, Moved):
-            return Redirected(url, number, result.target, now, crawl_delay, result.elapsed, server)
+            return Redirected(
+                url, number, result.target, now, crawl_delay, result.elapsed, server, order.silent
+            )
         return Failed(
             url, number, result.kind, result.reason, now, result.retry_after, overloaded,
-            crawl_delay=crawl_delay, elapsed=result.elapsed, server=server,
+            crawl_delay=crawl_delay, elapsed=result.elapsed, server=server, silent=order.silent,
         )  # fmt: skip
 
     async def _tell_listed(self, urls: list[str]) -> None:

@@ -7,6 +7,7 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from agents.frontier.answers import Answers
 from agents.frontier.crowd import Crowd
 from agents.frontier.depth import Depths, handed_on
 from agents.frontier.evidence import EvidenceEmitter
@@ -21,7 +22,7 @@ from models.interest.features import BASE
 from models.lessons import lessons
 from models.traps.spaces import Bounds
 from models.url import host
-from models.verdict import Verdict, unknown
+from models.verdict import FAILED, Verdict, unknown
 from streams.records import (
     Brought,
     Browsed,
@@ -84,6 +85,7 @@ class Book:
             self._pages, self.evidence, self._lessons, settings.parents, self._depths, wordy=wordy
         )
         self._crowd = Crowd(self._pages, self.evidence, self._lessons, settings)
+        self._answers = Answers(self._pages, self.evidence, self._lessons, self._links, self._crowd)
         self._news = news or NewsSettings()
         self.prefixes = Prefixes(self._news.prefixes_given)
         self.hubs = Hubs(self._pages, sighting_partitions, settings.retry_seconds, self.prefixes.match)
@@ -145,8 +147,10 @@ class Book:
         key, row = self._pages.find(shard, sighting.url)
         if row.verdict is not None:
             return
+        self._answers.came(shard, row)
         row.silent = sighting.silent
-        self.evidence.label(shard, row, sighting.verdict)
+        answer = sighting.verdict | {FAILED: False}
+        self.evidence.label(shard, row, answer)
         row.inputs = {}
         row.verdict = sighting.verdict
         row.judged_at = sighting.time
@@ -157,7 +161,7 @@ class Book:
             self.hubs.judged(shard, row, sighting)
         hit = any(sighting.verdict.values())
         self.spaces.judged(shard, row.url, hit=hit, repeated=sighting.repeated)
-        self._teach(shard, row, sighting.verdict, sighting)
+        self._teach(shard, row, answer, sighting)
 
     def _rejudged(self, shard: FrontierShard, sighting: Rejudged) -> None:
         """Take in what predicates that came later say of a page as it was judged: it teaches as if before.
@@ -176,12 +180,13 @@ class Book:
 
     def _teach(self, shard: FrontierShard, row: PageRow, verdict: Verdict, page: Judged | Rejudged) -> None:
         """Count a verdict on a page, and tell it to whom it concerns."""
-        self._pages.count_verdict(shard, verdict)
+        judged = {name: holds for name, holds in verdict.items() if name != FAILED}
+        self._pages.count_verdict(shard, judged)
         features = self._lessons.own(row.url, page.words, page.subject, page.pattern)
         features |= self._links.features(shard, row) | self._crowd.features(shard, row)
         self.evidence.count({BASE} if row.silent else features, verdict)
         self._links.judged(shard, row, verdict)
-        self._crowd.judged(shard, row, verdict, page.words)
+        self._crowd.judged(shard, row, judged, page.words)
 
     def _failed(self, shard: FrontierShard, sighting: Failed) -> None:
         key, row = self._pages.find(shard, sighting.url)
@@ -189,6 +194,8 @@ class Book:
             return  # the order was taken back, and perhaps given again
         self.ended.append(sighting)
         row.reason = sighting.reason
+        if sighting.asked:
+            self._answers.failed(shard, row)
         if sighting.barren:
             self.spaces.barren(shard, row.url)
         attempts = row.attempts - row.postponed
@@ -199,6 +206,9 @@ class Book:
             self._pages.keep(shard, key, row)
         else:
             self.promises.ended(shard, row, hit=False)
+            if sighting.asked:
+                self._answers.ended(shard, row, silent=sighting.silent)
+            row.inputs = {}
             kind: State = "gone" if sighting.kind == "gone" else "refused"
             self._pages.close(shard, key, row, "given up" if sighting.kind == "retry" else kind)
 
@@ -207,6 +217,8 @@ class Book:
         if row.state != "leased" or row.attempts != sighting.order:
             return  # the order was taken back, and perhaps given again
         self.ended.append(sighting)
+        self._answers.failed(shard, row)
+        self._answers.ended(shard, row, silent=sighting.silent)
         if row.hops >= self._redirects:
             row.reason = f"more than {self._redirects} redirects"
             self.promises.ended(shard, row, hit=False)

@@ -36,8 +36,8 @@ class Crowd:
         self._settings = settings
 
     def features(self, shard: FrontierShard, row: PageRow) -> frozenset[str]:
-        """Return what the crowd has a page counted under; nothing before it is judged."""
-        if row.verdict is None:
+        """Return what the crowd has a page counted under; nothing before there is an answer that teaches."""
+        if self._lessons.answer(row.verdict, failed=row.failed) is None:
             return NOTHING
         words: list[tuple[str, ...]] = []
         regions: set[str] = set()
@@ -49,10 +49,11 @@ class Crowd:
         return self._lessons.of_crowd(row.visitors, words, regions)
 
     def _recount(self, shard: FrontierShard, row: PageRow, before: frozenset[str]) -> None:
-        """Count what changed in what the crowd says of a judged page."""
-        if row.verdict is not None and not row.silent:
+        """Count what changed in what the crowd says of a page whose request was answered."""
+        answer = self._lessons.answer(row.verdict, failed=row.failed)
+        if answer is not None and not row.silent:
             after = self.features(shard, row)
-            self._evidence.change(row.verdict, after - before, before - after)
+            self._evidence.change(answer, after - before, before - after)
 
     # accesses
 

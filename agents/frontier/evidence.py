@@ -11,7 +11,7 @@ import numpy as np
 
 from agents.frontier.rows import Choice, FrontierShard, PageRow
 from models.ledger import INT32, Change
-from models.verdict import Verdict
+from models.verdict import FAILED, Verdict
 from streams.records import Count, Label
 from streams.topics import EVIDENCE, partition_of
 
@@ -93,6 +93,8 @@ class EvidenceEmitter:
 
 def _chosen(choice: Choice, predicate: str) -> str:
     """Return how a page came to be chosen, as a predicate sees it (`streams.records.Label`)."""
+    if predicate == FAILED:
+        return "selected"  # every choice goes by it
     if choice.predicate != predicate:
         return "other"
     return "explored" if choice.explored else "selected"

@@ -20,6 +20,7 @@ from models.learner.calibration import calibrated
 from models.learner.candidate import Candidate, Crowd
 from models.learner.combiner import Vector, logits, probability
 from models.learner.inputs import log_rank
+from models.learner.requests import Chances, a_request, chance_of_page, chances_of_pages, failing
 from models.learner.semantic import inputs_with
 from models.learner.words import Numbers, Vocabulary
 from models.ledger import Ledger, Slots
@@ -27,7 +28,7 @@ from models.patterns.ranking import Pattern
 from models.reuse.learned import Cell
 from models.semantic.table import SemanticTable
 from models.url import identifier
-from models.verdict import Verdict
+from models.verdict import FAILED, Verdict
 from streams.records import Weighting
 
 #: URLs whose words are kept in memory.
@@ -48,8 +49,9 @@ class _Address(NamedTuple):
 
 
 class LearnedScorer:
-    """Scores rows by the upper bound of the combiner's logit; see `docs/learning.md`.
+    """Scores rows by the hits that are expected of a request; see `docs/learning.md`.
 
+    That is the upper bound of the combiner's probability of a hit, times the probability that a page comes.
     With a ``table`` of word vectors there are the inputs of `models.learner.semantic` as well, with ``ranks``
     the log of PageRank, with ``patterns`` the weight of the URL's; ``names`` are those of all inputs.
     """
@@ -68,7 +70,8 @@ class LearnedScorer:
         self._ranks = ranks
         self._patterns = patterns
         self._texts = None if table is None else Texts(table)
-        self._known: dict[str, Known] = {}
+        #: What is known of requests, and of each predicate behind it.
+        self._known = {FAILED: Known(FAILED, self._vocabulary, (), None, failing(self._inputs))}
         self._addresses: dict[str, _Address] = {}
         self._set_predicates()
 
@@ -141,18 +144,24 @@ class LearnedScorer:
     def priorities(
         self, shard: FrontierShard, rows: Sequence[PageRow], predicates: Collection[str]
     ) -> list[dict[str, float]]:
-        """Return m'x + sqrt(x'Px) of each page's inputs x, for all predicates, whichever are asked for."""
-        if not rows or not self._known:
+        """Return what each page's inputs x come to, for all predicates, whichever are asked for.
+
+        That is the logit of the hits that are expected of a request: of a page those of m'x + sqrt(x'Px).
+        """
+        if not rows or len(self._known) == 1:
             return [{} for _ in rows]
         inputs = self._inputs_of(shard, rows)
         means, deviations = logits(inputs, *self._combiners())
         if len(self._scored) + len(rows) > CACHED_INPUTS:
             self._scored.clear()
         self._scored.update(zip((row.url for row in rows), inputs.transpose(1, 0, 2), strict=True))
-        return [dict(zip(self._known, bounds, strict=True)) for bounds in (means + deviations).T.tolist()]
+        pages = chances_of_pages(means[0], deviations[0], self._known[FAILED].shifts[0])
+        names = tuple(self._known)[1:]
+        bounds = a_request(means[1:] + deviations[1:], pages).T.tolist()
+        return [dict(zip(names, each, strict=True)) for each in bounds]
 
-    def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> float | None:
-        """Note the inputs of a page that is chosen, for each predicate; return how probable a hit is.
+    def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> Chances:
+        """Note the inputs of a page that is chosen, for each predicate; return what is expected of it.
 
         They are those that it was scored by, unless something was learned since. A page that is chosen for what
         a URL that redirects to it promised keeps the inputs of that one.
@@ -161,11 +170,19 @@ class LearnedScorer:
         if scored is None:
             scored = self._inputs_of(shard, [row])[:, 0]
         inputs = {name: tuple(found) for name, found in zip(self._known, scored.tolist(), strict=True)}
+        comes = self.comes(inputs[FAILED])
         inherited = row.inherited.get(predicate)
-        if inherited is None or sum(self._known[predicate].logit(inputs[predicate])) >= inherited:
+        bound = np.array(sum(self._known[predicate].logit(inputs[predicate])))
+        if inherited is None or a_request(bound, np.array(comes)) >= inherited:
             row.inputs = inputs
+        row.inputs[FAILED] = inputs[FAILED]
         handed = row.inputs.get(predicate)
-        return None if handed is None else self.expected(handed, predicate, explored)
+        return Chances(None if handed is None else self.expected(handed, predicate, explored), comes)
+
+    def comes(self, inputs: Sequence[float]) -> float:
+        """Return how probable it is that a request with these inputs brings a page."""
+        known = self._known[FAILED]
+        return chance_of_page(probability(*known.logit(inputs)), known.shifts[0])
 
     def expected(self, inputs: Sequence[float], predicate: str, explored: bool = False) -> float:
         """Return how probable a hit is of a page with these inputs, which is selected or explored."""
@@ -198,7 +215,7 @@ class LearnedScorer:
                 address.words,
                 address.prefixes,
                 places,
-                [row.links.get(name, _NO_LINKS) for name in names],
+                [_links_of_all(row), *(row.links.get(name, _NO_LINKS) for name in names[1:])],
                 _crowds(shard, row, names) if row.visits else (),
             )
             for address, places, row in zip(addresses, links, rows, strict=True)
@@ -214,7 +231,9 @@ class LearnedScorer:
         if self._texts is not None:
             texts = [(row.url, self._texts.vector(shard, row)) for row in rows]
             meanings = [(each.meaning, each.knowledge.rate) for each in known]
-            found.append(np.array([meaning.inputs(texts, rate) for meaning, rate in meanings if meaning]))
+            of_predicates = np.array([meaning.inputs(texts, rate) for meaning, rate in meanings if meaning])
+            of_requests = np.zeros_like(of_predicates[:1])
+            found.append(np.concatenate((of_requests, of_predicates)))
         if self._ranks is not None:
             ranks = np.array([[log_rank(self._ranks.value(shard, row))] for row in rows])
             found.append(np.broadcast_to(ranks, (len(known), *ranks.shape)))
@@ -231,6 +250,11 @@ class LearnedScorer:
             words = self._vocabulary.numbers(url_words(url))
             found = self._addresses[url] = _Address(identifier(url), words, prefixes(url))
         return found
+
+
+def _links_of_all(row: PageRow) -> list[int]:
+    """Return the links to a page from those that came: of each predicate there may be fewer."""
+    return [max((links for links, _ in row.links.values()), default=0), 0]
 
 
 def _pattern_weights(known: Known, patterns: Iterable[Pattern | None]) -> list[list[float]]:

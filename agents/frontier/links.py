@@ -85,11 +85,12 @@ class Links:
         before = row.parents
         row.parents = joined(before, sighting.page, page, self._bound)
         self._pages.keep(shard, key, row)
-        if row.verdict is not None and self._lessons.counts_links:
+        answer = self._lessons.answer(row.verdict, failed=row.failed)
+        if answer is not None and self._lessons.counts_links:
             if not row.silent:
-                self._evidence.count(link_features(sighting.verdict), row.verdict)
-            self._correct(shard, before, row, page, row.verdict)
-            self._register(shard, sighting.page, parent, page, row.verdict)
+                self._evidence.count(link_features(sighting.verdict), answer)
+            self._correct(shard, before, row, page, answer)
+            self._register(shard, sighting.page, parent, page, answer)
         return row
 
     def _said(self, found: Link) -> str:
@@ -112,8 +113,9 @@ class Links:
             if isinstance(row, PageRow):
                 _count_link(row, verdict)
                 self._pages.keep(shard, PAGE_PREFIX + page, row)
-                if row.verdict is not None and not row.silent and self._lessons.counts_links:
-                    self._evidence.count(link_features(verdict), row.verdict)
+                answer = self._lessons.answer(row.verdict, failed=row.failed)
+                if answer is not None and not row.silent and self._lessons.counts_links:
+                    self._evidence.count(link_features(verdict), answer)
 
     def _correct(
         self, shard: FrontierShard, before: list[bytes], row: PageRow, page: bytes, verdict: Verdict
@@ -149,9 +151,7 @@ class Links:
         if not self._lessons.counts_links:
             return
         if not row.silent:
-            for predicate, (links, satisfying) in row.links.items():
-                self._evidence.count((link(predicate, True),), verdict, satisfying)
-                self._evidence.count((link(predicate, False),), verdict, links - satisfying)
+            self.count(row, verdict)
         page = identifier(row.url)
         near: set[bytes] = set()
         for name in row.parents:
@@ -160,6 +160,12 @@ class Links:
             position = parent.positions[parent.place(page)]
             near.update(_near(parent, page, position, NEAR_AT_MOST - len(near)))
         self._pages.touch(shard, near)
+
+    def count(self, row: PageRow, verdict: Verdict, times: int = 1) -> None:
+        """Count the links to a page by the verdicts at both ends, or take them back."""
+        for predicate, (links, satisfying) in row.links.items():
+            self._evidence.count((link(predicate, True),), verdict, times * satisfying)
+            self._evidence.count((link(predicate, False),), verdict, times * (links - satisfying))
 
     def _register(
         self, shard: FrontierShard, name: bytes, parent: ParentRow, child: bytes, verdict: Verdict

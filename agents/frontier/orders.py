@@ -38,6 +38,7 @@ def order_of(
         depth=depth,
         lease=lease,
         expected=choice.expected,
+        comes=choice.comes,
         revisit=revisit,
         pattern=pattern,
         vouched=vouched,
@@ -48,8 +49,9 @@ def order_of(
 def choice_of(order: FetchOrder, time: float) -> Choice:
     """Return the choice that an order tells of, as if it was made at ``time``: that is not told."""
     return Choice(
-        order.predicate, order.policy, order.explored, order.probability, order.priority, time, order.expected
-    )
+        order.predicate, order.policy, order.explored, order.probability, order.priority, time, order.expected,
+        order.comes,
+    )  # fmt: skip
 
 
 def send(runtime: Runtime, shard: FrontierShard, order: FetchOrder) -> None:

@@ -79,6 +79,13 @@ class Pages:
         totals.count_verdict(verdict)
         shard.put(TOTALS_KEY, totals)
 
+    def count_request(self, shard: FrontierShard, row: PageRow) -> None:
+        """Count a request for a page that was answered."""
+        row.requests += 1
+        totals = totals_of(shard)
+        totals.requests += 1
+        shard.put(TOTALS_KEY, totals)
+
     def count_for_host(self, shard: FrontierShard, url: str) -> None:
         """Count a judged page for its host."""
         key = host_key(host(url))

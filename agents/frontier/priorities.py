@@ -7,6 +7,7 @@ from agents.frontier.promises import LinkPromises
 from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.scorer import Scorer
 from models.frontier.promises import MOST_LOGIT, believed
+from models.learner.requests import Chances
 from streams.logging import EventLog
 from streams.quarantine import cause, quarantinable
 from streams.settings import FrontierSettings
@@ -79,13 +80,13 @@ class Priorities:
             return [self._scores(shard, [row], predicates)[0] for row in rows]
         return found
 
-    def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> float | None:
-        """Note in the row what a choice was made by; return the probability of a hit, if there is one."""
+    def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> Chances:
+        """Note in the row what a choice was made by; return what is expected of it, if anything is."""
         try:
             return self._scorer.choose(shard, row, predicate, explored)
         except Exception as error:
             self._failed(row, error)
-            return None
+            return Chances()
 
     def _failed(self, row: PageRow, error: Exception) -> float:
         """Count a candidate that can't be scored: what its rows hold is its own failure, and not the end."""

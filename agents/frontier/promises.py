@@ -39,9 +39,9 @@ class LinkPromises:
     def ended(self, shard: FrontierShard, row: PageRow, hit: bool, part: float = 1.0) -> None:
         """Count what came of a page that the policy chose: a ``hit`` or not, and a ``part`` of its promise."""
         choice = row.choice
-        if choice is None or choice.expected is None or row.seed:
+        if choice is None or choice.promised is None or row.seed:
             return
-        expected = part * choice.expected
+        expected = part * choice.promised
         for name in sorted(set(self._sources(shard, row))):
             found = shard.get(owner_key(name))
             kept = found if isinstance(found, OwnerRow) else OwnerRow()

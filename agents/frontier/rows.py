@@ -35,7 +35,8 @@ INSTANT = "instant"
 class Choice(msgspec.Struct, array_like=True, frozen=True):
     """Why a URL was fetched when it was: for which predicate, by which policy, with what priority.
 
-    ``probability`` is that of the choice, ``expected`` that of a hit, where the policy says so.
+    ``probability`` is that of the choice, ``comes`` that of a page to come and ``expected`` that of a hit where
+    one does, where the policy says so.
     """
 
     predicate: str
@@ -45,6 +46,12 @@ class Choice(msgspec.Struct, array_like=True, frozen=True):
     priority: float
     time: float
     expected: float | None = None
+    comes: float | None = None
+
+    @property
+    def promised(self) -> float | None:
+        """How many hits were expected of the request."""
+        return None if self.expected is None else self.expected * (1.0 if self.comes is None else self.comes)
 
 
 class Found(msgspec.Struct, array_like=True, frozen=True):
@@ -68,6 +75,8 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
     came to nothing because their time had not come. ``found`` tells that a revisit brought the first link to
     it. ``place`` is where it lies in its site, where sites are stopped at a depth of their own. A ``silent``
     page teaches nothing but that it was judged: its owner had more of the latest fetches than may teach.
+    ``requests`` is how many requests for it were answered; it ``failed`` where the last of them ended it
+    without a page.
     """
 
     url: str
@@ -96,6 +105,8 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
     found: Found | None = None
     place: Place | None = None
     silent: bool = False
+    requests: int = 0
+    failed: bool = False
 
 
 class ParentRow(msgspec.Struct, array_like=True, tag="linking"):
@@ -295,7 +306,10 @@ class SpaceRow(msgspec.Struct, array_like=True, tag="space"):
 
 
 class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
-    """Totals of a partition: URLs discovered, what became of them, and the pages each predicate judged."""
+    """Totals of a partition: URLs discovered, what became of them, and the pages each predicate judged.
+
+    ``requests`` are those for pages that were answered (`agents.frontier.answers`).
+    """
 
     discovered: int = 0
     judged: int = 0
@@ -305,6 +319,7 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
     given_up: int = 0
     verdicts: dict[str, int] = {}
     trapped: int = 0
+    requests: int = 0
 
     def count(self, state: State, number: int) -> None:
         """Count URLs that came to a state that is an end."""

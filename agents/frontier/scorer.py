@@ -10,6 +10,7 @@ from agents.frontier.ordering import Ordering, Ranks
 from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.scoring import PaperScorer
 from agents.semantic.tables import read_table
+from models.learner.requests import Chances
 from models.ledger import Ledger, Slots
 from models.lessons import Lessons, lessons
 from models.reuse.learned import Cell
@@ -57,8 +58,8 @@ class Scorer(Protocol):
     ) -> Sequence[Mapping[str, float]]:
         """Return each candidate's priorities, for these predicates at least; higher comes first."""
 
-    def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> float | None:
-        """Note in the row what a choice was made by; return the probability of a hit, if the policy has one."""
+    def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> Chances:
+        """Note in the row what a choice was made by; return what is expected of it, if the policy says so."""
 
 
 class OrderedScorer(PaperScorer):

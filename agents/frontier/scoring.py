@@ -14,6 +14,7 @@ from models.interest.linkage import Evidence
 from models.interest.masks import UNSEEN, Mask, WordMasks
 from models.interest.parents import kept
 from models.interest.weights import Weights
+from models.learner.requests import Chances
 from models.ledger import Ledger, Slots
 from models.lessons import Lessons
 from models.reuse.learned import Cell
@@ -168,9 +169,9 @@ class PaperScorer:
         total = self._by_links(shard, row, predicate) if self._lessons.links else 0.0
         return total + (self._by_users(shard, row, predicate) if self._lessons.users else 0.0)
 
-    def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> float | None:
-        """Return the probability of a hit of a page that is chosen: the paper's ratios give none."""
-        return None
+    def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> Chances:
+        """Return what is expected of a page that is chosen: the paper's ratios tell no probability."""
+        return Chances()
 
     def _by_links(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
         """Return PriorityValue (section 3)."""

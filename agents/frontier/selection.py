@@ -103,9 +103,9 @@ class Selection:
             return None
         shard, row, explored, probability = picked
         priority = self._candidates.priorities_of(row.url)[predicate]
-        expected = self._candidates.priorities.choose(shard, row, predicate, explored)
+        chances = self._candidates.priorities.choose(shard, row, predicate, explored)
         policy = self._settings.rule
-        choice = Choice(predicate, policy, explored, probability, priority, now, expected)
+        choice = Choice(predicate, policy, explored, probability, priority, now, *chances)
         self._leases.order(shard, row, choice, now)
         return shard
 

@@ -206,7 +206,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         order = fetched.order
         refusal = Failed(
             order.url, order.order, kind, reason, fetched.time, crawl_delay=fetched.crawl_delay,
-            elapsed=fetched.elapsed, server=fetched.server, barren=barren,
+            elapsed=fetched.elapsed, server=fetched.server, barren=barren, silent=order.silent,
         )  # fmt: skip
         outbox.emit(SIGHTINGS.name, self._sightings(order.url), refusal)
 

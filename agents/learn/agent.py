@@ -15,6 +15,7 @@ from agents.learn.rows import MODEL_PREFIX, LearnRow, LearnTotals, PriorRow, nam
 from agents.learn.store import FeatureStore, LearnShard, learn_totals
 from agents.learn.telling import Telling
 from models.interest.features import BASE
+from models.verdict import FAILED
 from streams.handler import Handler
 from streams.inbox import Shard
 from streams.logging import EventLog
@@ -82,7 +83,7 @@ class LearnAgent(Handler[LearnRow]):
     def absorb(self, shard: LearnShard, fact: Evidence) -> None:
         """Count features under a verdict, or learn from a label."""
         if isinstance(fact, Label):
-            if self._models.learn(shard, fact):
+            if self._models.learn(shard, fact) and fact.predicate != FAILED:
                 self._metrics.drifted(fact.predicate)
             self._learned[fact.predicate] = shard
             self._wake.set()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from agents.learn.rows import LearnTotals
+from models.verdict import FAILED
 from streams.metrics.catalogue import DRIFTS, FEATURES, FORGOTTEN, LABELS, PUBLISHED
 from streams.metrics.reading import Reading
 from streams.metrics.registry import ByPredicate
@@ -41,4 +42,5 @@ class LearnMetrics:
         reading.add(FEATURES, totals.features)
         reading.add(FORGOTTEN, totals.forgotten)
         for predicate, labels in self._labels().items():
-            reading.add(LABELS, labels, self._label(predicate))
+            if predicate != FAILED:  # no predicate of the crawl's
+                reading.add(LABELS, labels, self._label(predicate))

@@ -7,9 +7,11 @@ import msgspec
 from agents.learn.rows import ModelRow, model_key
 from agents.learn.store import LearnShard
 from models.learner.inputs import Input
+from models.learner.requests import failing
 from models.learner.semantic import inputs_with
 from models.learner.state import Learner, State
 from models.reuse.learned import Combining
+from models.verdict import FAILED
 from streams.logging import EventLog
 from streams.records import Label, Start, Weighting
 from streams.settings import LearnSettings, Settings
@@ -73,7 +75,8 @@ class ModelStore:
             row = shard.get(model_key(predicate))
             state = State(*msgspec.structs.astuple(row)) if isinstance(row, ModelRow) else None
             combiner, fade = self._settings.combiner, self._settings.fade
-            learner = known[predicate] = Learner(combiner, fade, state, self._inputs)
+            inputs = failing(self._inputs) if predicate == FAILED else self._inputs
+            learner = known[predicate] = Learner(combiner, fade, state, inputs)
         return learner
 
 

@@ -1,4 +1,4 @@
-"""All counts, worked out at once from the judged pages and a log: what the incremental counts must equal."""
+"""All counts, worked out at once from answers and a log: what the incremental counts must equal."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -15,7 +15,7 @@ from models.ledger import Ledger
 from models.lessons import LinkFrom, lessons
 from models.page import Link
 from models.url import identifier
-from models.verdict import Verdict
+from models.verdict import FAILED, Verdict
 
 
 class JudgedPage(msgspec.Struct, frozen=True):
@@ -32,6 +32,18 @@ class JudgedPage(msgspec.Struct, frozen=True):
     links: tuple[Link, ...] = ()
     subject: str = ""
     pattern: str = ""
+    silent: bool = False
+
+
+class FailedRequests(NamedTuple):
+    """The requests for a URL that brought no page; it ``ended`` by the last where it is a candidate no more.
+
+    A page may have come all the same, later. A ``silent`` URL is counted as requested, and under nothing else.
+    """
+
+    url: str
+    requests: int = 1
+    ended: bool = True
     silent: bool = False
 
 
@@ -68,9 +80,11 @@ def recount(
     trace: Trace | None,
     parents: int,
     linking: Iterable[JudgedPage] = (),
+    failures: Iterable[FailedRequests] = (),
 ) -> Ledger:
     """Return all that ``policy`` counts over ``pages``, the first of each URL; their order is of no account.
 
+    ``failures`` are the requests that brought none, those of a URL once.
     ``trace`` is the log, None where there is none. ``parents`` bounds the in-linking pages that count for a
     page. Link features count without bound, each distinct target once, and not to the page itself. Pages that
     are ``linking`` alone count as sources of links, and for nothing themselves.
@@ -79,25 +93,32 @@ def recount(
     for page in pages:
         judged.setdefault(page.url, page)
     found, log = lessons(policy), trace or Trace(())
-    inlinks = _in_links(judged, [*judged.values(), *linking])
     counts = Ledger()
-    for url, page in judged.items():
-        if page.silent:
-            _count(counts, frozenset({BASE}), page.verdict)
+    answered = dict(judged)
+    for failed in failures:
+        _count(counts, frozenset({BASE}), {FAILED: True}, failed.requests)
+        if failed.ended and failed.url not in judged:
+            answered[failed.url] = JudgedPage(failed.url, {}, silent=failed.silent)
+    inlinks = _in_links(answered, [*judged.values(), *linking])
+    for url, page in answered.items():
+        answer = found.answer(page.verdict if url in judged else None, failed=url not in judged)
+        if url in judged:
+            _count(counts, frozenset({BASE}), page.verdict | {FAILED: False})
+        if answer is None or page.silent:
             continue
         sources = inlinks[url]
         nearest = [sources[name].found for name in kept(sources, identifier(url), parents)]
-        _count(counts, found.own(url, page.words, page.subject, page.pattern), page.verdict)
-        _count(counts, found.of_links(nearest), page.verdict)
-        _count(counts, found.of_crowd(*crowd_of(url, judged, log)), page.verdict)
+        _count(counts, found.own(url, page.words, page.subject, page.pattern) - {BASE}, answer)
+        _count(counts, found.of_links(nearest), answer)
+        _count(counts, found.of_crowd(*crowd_of(url, judged, log)), answer)
         if found.counts_links:
             for source, _ in sources.values():
-                _count(counts, link_features(source.verdict), page.verdict)
+                _count(counts, link_features(source.verdict), answer)
     return counts
 
 
-def _count(counts: Ledger, features: frozenset[str], verdict: Verdict) -> None:
-    counts.add(counts.slots_of(features), verdict, 1)
+def _count(counts: Ledger, features: frozenset[str], verdict: Verdict, times: int = 1) -> None:
+    counts.add(counts.slots_of(features), verdict, times)
 
 
 def links_of(page: JudgedPage) -> dict[str, InLink]:

@@ -8,7 +8,7 @@ from agents.frontier.keys import children_of, page_key, parent_key
 from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in
 from models.page import Link
 from models.url import identifier
-from models.verdict import Verdict
+from models.verdict import FAILED, Verdict
 from streams.outbox import Message
 from streams.records import (
     Count,
@@ -23,6 +23,9 @@ from tests.reference.counts import Counts
 
 YES: Verdict = {"p": True}
 NO: Verdict = {"p": False}
+#: What a page's request is counted under beside its verdict, and a request without one.
+CAME: Verdict = {FAILED: False}
+GONE: Verdict = {FAILED: True}
 
 
 def a_book(

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 from agents.browse.agent import BrowseAgent, UserRow
 from agents.frontier.book import Book
-from agents.frontier.keys import PAGE_PREFIX
+from agents.frontier.keys import PAGE_PREFIX, page_key
 from agents.frontier.rows import FrontierRow, FrontierShard, PageRow
 from models.crowd.trace import Step, Trace
-from models.evaluate.recount import JudgedPage
+from models.evaluate.recount import FailedRequests, JudgedPage
 from models.page import Link
 from models.url import host, identifier
 from models.verdict import Verdict
 from streams.inbox import Shard
-from streams.records import Access, Count, Judged, Label, Linked, Rejudged, Relinked
+from streams.records import Access, Count, Failed, Judged, Label, Linked, Rejudged, Relinked, Seeded
 from streams.settings import Settings
 from streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, partition_of
 from tests.agents.cells import add
@@ -107,9 +107,20 @@ class Pipeline:
         self.labels: list[Label] = []
         self.waiting: list[tuple[int, Any]] = []
 
-    def run(self, pages: Sequence[JudgedPage], steps: Sequence[Step], random: Random) -> None:
-        """Take in pages and accesses, those of each user in their order, and all that they give rise to."""
-        queues: list[list[Any]] = [[page] for page in pages]
+    def run(
+        self,
+        pages: Sequence[JudgedPage],
+        steps: Sequence[Step],
+        random: Random,
+        failures: Sequence[FailedRequests] = (),
+    ) -> None:
+        """Take in pages and accesses, those of each user in their order, and all that they give rise to.
+
+        Requests for a page that brought none come before it.
+        """
+        before = {failed.url: failed for failed in failures}
+        queues: list[list[Any]] = [[*filter(None, [before.pop(page.url, None)]), page] for page in pages]
+        queues += [[failed] for failed in before.values()]
         queues += [
             [step for step in steps if step.user == user] for user in {step.user: None for step in steps}
         ]
@@ -121,13 +132,30 @@ class Pipeline:
             self.report(queue.pop(0))
             queues = [queue for queue in queues if queue]
 
-    def report(self, fact: JudgedPage | Step) -> None:
+    def report(self, fact: JudgedPage | FailedRequests | Step) -> None:
         """Have what the judge says of a page, or what the browse agent says of an access, wait."""
-        if isinstance(fact, JudgedPage):
+        if isinstance(fact, FailedRequests):
+            self.fail(fact)
+        elif isinstance(fact, JudgedPage):
             self.waiting += sightings_of(fact, len(self.shards))
         else:
             shard = self.users[partition_of(fact.user, len(self.users))]
             self.waiting += emitted(take_in(shard, self.browse, access_of(fact)), SIGHTINGS)
+
+    def fail(self, failed: FailedRequests) -> None:
+        """Order a page as often as its requests failed, and take in that they did."""
+        partition = partition_of(host(failed.url), len(self.shards))
+        shard = self.shards[partition]
+        self.absorb(partition, Seeded(failed.url))
+        for number in range(1, failed.requests + 1):
+            key = page_key(failed.url)
+            row = shard.get(key)
+            assert isinstance(row, PageRow)
+            row.state, row.attempts = "leased", number
+            shard.put(key, row)
+            kind = "gone" if failed.ended and number == failed.requests else "retry"
+            answer = Failed(failed.url, number, kind, "status", TIME, elapsed=0.1, silent=failed.silent)
+            self.absorb(partition, answer)
 
     def absorb(self, partition: int, fact: Any, *, ends: bool = False) -> None:
         """Absorb a sighting; its shard's group ``ends`` with it."""

@@ -20,7 +20,20 @@ from streams.records import (
     Visited,
 )
 from streams.topics import EVIDENCE, SIGHTINGS
-from tests.agents.books import NO, YES, a_book, counted, judged_of, lease, linked, links_of, page, parent, url
+from tests.agents.books import (
+    CAME,
+    NO,
+    YES,
+    a_book,
+    counted,
+    judged_of,
+    lease,
+    linked,
+    links_of,
+    page,
+    parent,
+    url,
+)
 from tests.agents.pipeline import a_shard
 from tests.agents.shards import Disk, disk, emitted, take_in
 
@@ -145,7 +158,7 @@ def test_a_judged_page_is_registered_with_each_page_that_links_to_it(rows: Disk)
     shard, book = a_shard(rows), a_book()
     take_in(shard, book, linked(url(1), [url(3)], YES), Judged(url(3), NO, 1.0))
     take_in(shard, book, linked(url(2), [url(3)], YES))
-    child = {identifier(url(3)): (NO, 0)}
+    child = {identifier(url(3)): (NO | CAME, 0)}
     assert judged_of(shard, url(1)) == judged_of(shard, url(2)) == child
 
 
@@ -166,10 +179,10 @@ def test_other_partitions_hear_of_a_judged_sibling_once_before_or_after_the_link
     fact = linked(url(1), [url(3)], YES)
     fact = Linked(fact.page, fact.url, 0, YES, (), fact.links, partitions=(0, 2))
     messages = take_in(shard, book, fact, Judged(url(3), NO, 1.0), Judged(url(3), NO, 1.0))
-    near = Near(identifier(url(1)), identifier(url(3)), NO, 0)
+    near = Near(identifier(url(1)), identifier(url(3)), NO | CAME, 0)
     assert emitted(messages, SIGHTINGS) == [(2, near)]
     take_in(other, book, near, near, linked(url(1), [url(4)], YES))
-    assert judged_of(other, url(1)) == {identifier(url(3)): (NO, 0)}
+    assert judged_of(other, url(1)) == {identifier(url(3)): (NO | CAME, 0)}
     assert parent(other, url(1)).linked
 
 

@@ -7,15 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.keys import beside_of
+from agents.frontier.keys import PAGE_PREFIX, beside_of, totals_of
+from agents.frontier.rows import PageRow
 from models.crowd.trace import Step
-from models.evaluate.recount import JudgedPage, recount
+from models.evaluate.recount import FailedRequests, JudgedPage, recount
 from models.page import Link
 from models.url import host, identifier
+from models.verdict import FAILED
 from streams.topics import partition_of
 from tests.agents.books import judged_of
 from tests.agents.pipeline import TIGHT, WIDE, Bounds, Crawl, Pipeline, Place, a_place, links_of
-from tests.models.webs import SOME_SILENT, STEPS
+from tests.agents.shards import write
+from tests.models.webs import FAILURES, SOME_SILENT, STEPS
 from tests.reference.counts import plain
 
 POLICIES = ["linkage", "collaborative", "combined", "learned", "breadth-first", "random"]
@@ -48,6 +51,30 @@ def test_the_evidence_of_any_order_of_sightings_adds_up_to_the_recount(
     assert pipeline.counts == plain(recount(pages, policy, bounds.trace(steps), bounds.parents))
 
 
+@pytest.mark.parametrize("policy", ["linkage", "learned"])
+@settings(derandomize=True, deadline=None, max_examples=120)
+@given(SOME_SILENT, FAILURES, STEPS, PARTITIONS, BOUNDS, SEEDS)
+def test_requests_that_failed_count_until_a_page_comes_all_the_same(
+    place: Place,
+    policy: str,
+    pages: list[JudgedPage],
+    failures: list[FailedRequests],
+    steps: list[Step],
+    partitions: int,
+    bounds: Bounds,
+    seed: int,
+) -> None:
+    pipeline = Pipeline(place, Crawl(policy, partitions, bounds))
+    pipeline.run(pages, steps, Random(seed), failures)
+    assert pipeline.counts == plain(
+        recount(pages, policy, bounds.trace(steps), bounds.parents, failures=failures)
+    )
+    for shard in pipeline.shards:
+        write(shard)
+        rows = [row for _, row in shard.scan(PAGE_PREFIX) if isinstance(row, PageRow)]
+        assert totals_of(shard).requests == sum(row.requests for row in rows)
+
+
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(SOME_SILENT, STEPS, PARTITIONS, SEEDS)
 def test_every_partition_ends_with_the_verdicts_that_scoring_in_it_needs(
@@ -59,7 +86,9 @@ def test_every_partition_ends_with_the_verdicts_that_scoring_in_it_needs(
     for page in pages:
         targets = {link.url: link.position for link in links_of(page) if link.url != page.url}
         expected = {
-            identifier(url): (verdicts[url], position) for url, position in targets.items() if url in verdicts
+            identifier(url): (verdicts[url] | {FAILED: False}, position)
+            for url, position in targets.items()
+            if url in verdicts
         }
         for partition in {partition_of(host(url), partitions) for url in targets}:
             assert judged_of(pipeline.shards[partition], page.url) == expected

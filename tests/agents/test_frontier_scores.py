@@ -1,5 +1,6 @@
 """The frontier scores candidates as the models do that are shown the same pages and accesses at once."""
 
+import math
 from collections.abc import Iterator
 from random import Random
 from typing import Literal
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from agents.frontier.inlinks import InLinks
 from agents.frontier.learned import LearnedScorer
 from agents.frontier.meanings import HeardMeaning
+from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.scoring import PaperScorer
 from models.crowd.together import SIXTHS
 from models.crowd.trace import Step, Trace
@@ -33,6 +35,7 @@ from models.ledger import Ledger
 from models.lessons import lessons
 from models.semantic.table import SemanticTable
 from models.url import identifier
+from models.verdict import FAILED
 from streams.records import Weighting
 from streams.settings import LearnSettings
 from tests.agents.cells import a_cells, teach
@@ -74,6 +77,15 @@ def halves(pages: list[JudgedPage], steps: list[Step]) -> Iterator[tuple[list[Ju
     one, two = len(pages) // 2, len(steps) // 2
     yield pages[:one], steps[:two]
     yield pages[one:], steps[two:]
+
+
+def of_request(
+    scorer: LearnedScorer, shard: FrontierShard, row: PageRow, predicate: str, inputs: list[float]
+) -> float:
+    """Return the logit of the hits expected of a request, by the inputs of a predicate."""
+    hits = 1 / (1 + math.exp(-sum(scorer.known(predicate).logit(inputs))))
+    hits *= scorer.comes(scorer.inputs(shard, row, FAILED))
+    return math.log(hits / (1 - hits))
 
 
 class Facts:
@@ -284,7 +296,7 @@ def test_what_words_mean_is_that_of_the_same_subjects_whatever_came_in_between(
                 meant = by_hand[name].inputs([Sense(vector)], rate)[0].tolist()
                 expected = plain.inputs(shard, row, name) + meant
                 assert scorer.inputs(shard, row, name) == pytest.approx(expected)
-                bound = sum(scorer.known(name).logit(expected))
+                bound = of_request(scorer, shard, row, name, expected)
                 assert scorer.priorities(shard, [row], (name,))[0][name] == pytest.approx(bound)
 
 

@@ -1,15 +1,16 @@
+from collections.abc import Sequence
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.crowd.trace import Step, Trace
-from models.evaluate.recount import JudgedPage, recount
+from models.evaluate.recount import FailedRequests, JudgedPage, recount
 from models.interest.features import split
 from models.page import Link
-from tests.models.webs import PAGES, STEPS
+from tests.models.webs import FAILURES, PAGES, STEPS
 from tests.reference.counting import Counting, GrowingTrace
 from tests.reference.counts import Counts, plain
 
@@ -36,17 +37,29 @@ BOUNDS = st.builds(
 )
 
 
-def mixed(pages: list[JudgedPage], steps: list[Step], random: Random) -> list[JudgedPage | Step]:
-    """Return verdicts in any order and accesses in any order that is that of the log for each user."""
-    queues: list[list[JudgedPage] | list[Step]] = [[page] for page in pages]
+Fact = JudgedPage | FailedRequests | Step
+
+
+def mixed(
+    pages: list[JudgedPage], steps: list[Step], random: Random, failures: Sequence[FailedRequests] = ()
+) -> list[Fact]:
+    """Return verdicts in any order and accesses in any order that is that of the log for each user.
+
+    Failed requests for a page come before it.
+    """
+    before = {failed.url: failed for failed in failures}
+    queues: list[Any] = [[*filter(None, [before.pop(page.url, None)]), page] for page in pages]
+    queues += [[failed] for failed in before.values()]
     queues += [[step for step in steps if step.user == user] for user in sorted({step.user for step in steps})]
-    facts: list[JudgedPage | Step] = []
+    facts: list[Fact] = []
     while queues := [queue for queue in queues if queue]:
         facts.append(random.choice(queues).pop(0))
     return facts
 
 
-def take_in(counting: Counting, fact: JudgedPage | Step) -> set[str]:
+def take_in(counting: Counting, fact: Fact) -> set[str]:
+    if isinstance(fact, FailedRequests):
+        return counting.failed(fact)
     return counting.judged(fact) if isinstance(fact, JudgedPage) else counting.visit(fact)
 
 
@@ -56,26 +69,37 @@ def cells(counts: Counts) -> dict[tuple[str, str], tuple[int, int]]:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @EXACT
-@given(PAGES, STEPS, BOUNDS, st.randoms(use_true_random=False))
-def test_counts_equal_the_recount_at_any_time_in_whatever_order_verdicts_and_accesses_come(
-    policy: str, pages: list[JudgedPage], steps: list[Step], bounds: Bounds, random: Random
+@given(PAGES, FAILURES, STEPS, BOUNDS, st.randoms(use_true_random=False))
+def test_counts_equal_the_recount_at_any_time_in_whatever_order_answers_and_accesses_come(
+    policy: str,
+    pages: list[JudgedPage],
+    failures: list[FailedRequests],
+    steps: list[Step],
+    bounds: Bounds,
+    random: Random,
 ) -> None:
+    failures = [failed._replace(silent=False) for failed in failures]
     counting = Counting(policy, **bounds._asdict())
     known_pages: list[JudgedPage] = []
+    known_failures: list[FailedRequests] = []
     known_steps: list[Step] = []
-    for fact in mixed(pages, steps, random):
+    for fact in mixed(pages, steps, random, failures):
         before = cells(counting.counts)
         changed = take_in(counting, fact)
         if isinstance(fact, JudgedPage):
             known_pages.append(fact)
+        elif isinstance(fact, FailedRequests):
+            known_failures.append(fact)
         else:
             known_steps.append(fact)
         now = cells(counting.counts)
         assert {feature for (feature, _), _ in before.items() ^ now.items()} <= changed
         if random.random() < 0.2:
             trace = bounds.trace(known_steps)
-            assert counting.counts == plain(recount(known_pages, policy, trace, bounds.parents))
-    assert counting.counts == plain(recount(pages, policy, bounds.trace(steps), bounds.parents))
+            known = recount(known_pages, policy, trace, bounds.parents, failures=known_failures)
+            assert counting.counts == plain(known)
+    every = recount(pages, policy, bounds.trace(steps), bounds.parents, failures=failures)
+    assert counting.counts == plain(every)
 
 
 @EXACT

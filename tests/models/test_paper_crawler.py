@@ -20,7 +20,7 @@ from models.interest.features import split
 from models.interest.ratio import Base, Denominator, Sample, significant_log
 from models.page import Link, Page
 from models.url import identifier
-from tests.reference.counts import Counts, plain
+from tests.reference.counts import Counts, of_pages, plain
 from tests.reference.crawler import ReferenceCrawler
 
 EXACT = settings(derandomize=True, deadline=None)
@@ -69,7 +69,7 @@ def counts_of(crawler: PaperCrawler) -> Counts:
 
 def expected(judged: Judged, trace: Trace, policy: PaperPolicy, parents: int) -> Counts:
     pages = [JudgedPage(page.url, {"p": holds}, page.words, page.links) for page, holds in judged]
-    return plain(recount(pages, policy, trace, parents))
+    return of_pages(plain(recount(pages, policy, trace, parents)))
 
 
 def crawler_of(
@@ -244,7 +244,7 @@ def test_with_everything_rescored_it_chooses_as_the_reference_does(web: Web, pol
         page = web.pages[choice.url]
         crawler.judged(page, web.holds(page.url))
         reference.judged(page.url, {"p": web.holds(page.url)}, page.words, page.links)
-    assert counts_of(crawler) == reference.counts
+    assert counts_of(crawler) == of_pages(reference.counts)
 
 
 def test_lazy_rescoring_finds_nearly_as_much(web: Web) -> None:

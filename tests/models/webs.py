@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from models.crowd.trace import Step
-from models.evaluate.recount import JudgedPage
+from models.evaluate.recount import FailedRequests, JudgedPage
 from models.page import Link
 
 URLS = [f"http://host{number % 3}.example/{number}" for number in range(9)]
@@ -31,6 +31,13 @@ def _pages(silent: st.SearchStrategy[bool]) -> st.SearchStrategy[list[JudgedPage
 PAGES = _pages(st.just(False))
 #: The same, of which some teach nothing but that they were judged.
 SOME_SILENT = _pages(st.booleans())
+
+#: Requests for some URLs that brought no page: tried again, or not any more.
+FAILURES = st.lists(
+    st.builds(FailedRequests, st.sampled_from(URLS), st.integers(1, 3), st.booleans(), st.booleans()),
+    unique_by=lambda failed: failed.url,
+    max_size=5,
+)
 
 #: Accesses in the order of their lines: some late, some repeated.
 STEPS = st.lists(

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from models.crowd.together import Pair, arrive
 from models.crowd.trace import Step
 from models.crowd.window import Visit
-from models.evaluate.recount import CrowdOf, InLink, JudgedPage, crowd_of, links_of
+from models.evaluate.recount import CrowdOf, FailedRequests, InLink, JudgedPage, crowd_of, links_of
 from models.evaluate.unions import Places
 from models.interest.contribution import link_features
+from models.interest.features import BASE
 from models.interest.parents import kept
 from models.lessons import LinkFrom, lessons
 from models.url import identifier
-from models.verdict import Verdict
+from models.verdict import FAILED, Verdict
 from tests.reference.counts import Counts
 
 
@@ -64,11 +65,11 @@ class GrowingTrace:
 
 
 class Counting:
-    """Counts what ``policy`` learns of pages and accesses, in whatever order they come.
+    """Counts what ``policy`` learns of pages, failed requests and accesses, in whatever order they come.
 
-    ``counts`` are at any time what `models.evaluate.recount.recount` makes of the ``pages`` judged so far and
-    the ``log`` so far. ``parents`` bounds the in-linking pages that count for a page; ``reach``, ``visitors``,
-    ``together`` and ``window`` bound the log as in `models.crowd.trace.Trace`.
+    ``counts`` are at any time what `models.evaluate.recount.recount` makes of the ``pages`` judged so far, the
+    requests that failed and the ``log`` so far. ``parents`` bounds the in-linking pages that count for a page;
+    ``reach``, ``visitors``, ``together`` and ``window`` bound the log as in `models.crowd.trace.Trace`.
 
     >>> counting = Counting("combined")
     >>> counting.judged(JudgedPage("http://a.test/", {"ski": True})) == {"", "t:a", "t:test"}
@@ -91,6 +92,7 @@ class Counting:
     ) -> None:
         self.counts = Counts()
         self.pages: dict[str, JudgedPage] = {}
+        self._answers: dict[str, Verdict] = {}
         self.log = GrowingTrace(reach=reach, users=visitors, others=together, window=window)
         self._lessons = lessons(policy)
         self._bound = parents
@@ -103,15 +105,36 @@ class Counting:
         url = page.url
         if url in self.pages:
             return set()
+        if url in self._answers:
+            self._teach(JudgedPage(url, {}), self._answers[url], -1)
         self.pages[url] = page
-        self._count(self._lessons.own(url, page.words, page.subject, page.pattern), page.verdict)
-        self._count(self._lessons.of_links(self._found(url)), page.verdict)
-        for source in self.sources(url):
-            self._count_link(source, page)
+        answer = self._answers[url] = page.verdict | {FAILED: False}
+        self._count(frozenset({BASE}), answer)
+        self._of_crowd[url] = self._lessons.of_crowd(*self.crowd(url))
+        self._teach(page, answer)
         for target, link in links_of(page).items():
             self._link(target, link)
-        self._bring_up(other for other in self.pages if other == url or url in self.log.together.get(other, {}))
+        self._bring_up(other for other in self._answers if url in self.log.together.get(other, {}))
         return self._take_changed()
+
+    def failed(self, requests: FailedRequests) -> set[str]:
+        """Take in requests for a URL that brought no page, before one that did; return what is counted anew."""
+        url = requests.url
+        self._count(frozenset({BASE}), {FAILED: True}, requests.requests)
+        answer = self._lessons.answer(None, failed=True)
+        if requests.ended and answer is not None and url not in self._answers:
+            self._answers[url] = answer
+            self._of_crowd[url] = self._lessons.of_crowd(*self.crowd(url))
+            self._teach(JudgedPage(url, {}), answer)
+        return self._take_changed()
+
+    def _teach(self, page: JudgedPage, answer: Verdict, times: int = 1) -> None:
+        """Count an answer under all that its URL is, or take it back."""
+        url = page.url
+        features = self._lessons.own(url, page.words, page.subject, page.pattern) - {BASE}
+        self._count(features | self._lessons.of_links(self._found(url)) | self._of_crowd[url], answer, times)
+        for source in self.sources(url):
+            self._count_link(source, answer, times)
 
     def visit(self, step: Step) -> set[str]:
         """Take in an access, those of a user in the order of the log; return the features counted anew."""
@@ -138,26 +161,26 @@ class Counting:
         """Take in a link to ``url`` and correct what that page is counted under, if it is judged."""
         before = self._found(url)
         self._inlinks.setdefault(url, {})[identifier(link.source.url)] = link
-        target = self.pages.get(url)
-        if target is not None:
+        answer = self._answers.get(url)
+        if answer is not None:
             added, removed = self._lessons.change_of_links(before, self._found(url))
-            self._count(added, target.verdict)
-            self._count(removed, target.verdict, times=-1)
-            self._count_link(link.source, target)
+            self._count(added, answer)
+            self._count(removed, answer, times=-1)
+            self._count_link(link.source, answer)
 
-    def _count_link(self, source: JudgedPage, target: JudgedPage) -> None:
+    def _count_link(self, source: JudgedPage, answer: Verdict, times: int = 1) -> None:
         if self._lessons.counts_links:
-            self._count(link_features(source.verdict), target.verdict)
+            self._count(link_features(source.verdict), answer, times)
 
     def _bring_up(self, urls: Iterable[str]) -> None:
-        """Correct what the crowd says of pages, where they are judged."""
+        """Correct what the crowd says of URLs, where there is an answer."""
         for url in urls:
-            page = self.pages.get(url)
-            if page is not None:
-                before = self._of_crowd.get(url, frozenset())
+            answer = self._answers.get(url)
+            if answer is not None:
+                before = self._of_crowd[url]
                 after = self._of_crowd[url] = self._lessons.of_crowd(*self.crowd(url))
-                self._count(after - before, page.verdict)
-                self._count(before - after, page.verdict, times=-1)
+                self._count(after - before, answer)
+                self._count(before - after, answer, times=-1)
 
     def _count(self, features: frozenset[str], verdict: Verdict, times: int = 1) -> None:
         self.counts.add(features, verdict, times)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from models.ledger import Ledger
-from models.verdict import Verdict
+from models.verdict import FAILED, Verdict
 
 
 class Counts:
@@ -75,6 +75,17 @@ class Counts:
 
     def __repr__(self) -> str:
         return f"Counts({len(self._features)} features)"
+
+
+def of_pages(found: Counts) -> Counts:
+    """Return what was counted of pages that came, without what was of requests."""
+    counts = Counts()
+    counts.merge(found)
+    for feature, predicate, pages, hits in found.items():
+        if predicate == FAILED:
+            counts.add([feature], {predicate: True}, -hits)
+            counts.add([feature], {predicate: False}, hits - pages)
+    return counts
 
 
 def plain(ledger: Ledger) -> Counts:

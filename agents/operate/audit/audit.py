@@ -1,4 +1,7 @@
-"""Recounting a crawl: every statistic in the tables against `outcomes` and `accesses`. It reads only."""
+"""Recounting a crawl: every statistic in the tables against `outcomes` and `accesses`. It reads only.
+
+What became of requests that brought no page is in the rows of their URLs: the counts are held against these.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -11,7 +14,8 @@ import msgspec
 from agents.browse.agent import USER_PREFIX, UserRow
 from agents.crawl.fixed import of_crawl
 from agents.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, WAYS_PREFIX
-from agents.frontier.rows import FrontierRow, HostRow, PageRow, WaysRow
+from agents.frontier.keys import TOTALS_KEY as FRONTIER_TOTALS
+from agents.frontier.rows import FrontierRow, HostRow, PageRow, TotalsRow, WaysRow
 from agents.harvest.agent import PREDICATE_PREFIX, HarvestRow, HarvestTableRow
 from agents.learn.rows import TOTALS_KEY, LearnRow, always_kept
 from agents.operate.audit.depths import RecountedDepths
@@ -20,13 +24,14 @@ from agents.operate.audit.report import AuditReport
 from agents.operate.inspect.learned import read_ledger
 from agents.operate.inspect.record import judged_pages, users, ways
 from models.crowd.trace import Step, Trace
-from models.evaluate.recount import JudgedPage, recount
+from models.evaluate.recount import FailedRequests, JudgedPage, recount
 from models.interest.features import BASE
 from models.learner.semantic import page_subject
 from models.ledger import Change, Ledger
 from models.lessons import lessons
 from models.patterns.ways import Ways
 from models.url import host
+from models.verdict import FAILED
 from streams.inbox import MARK, Mark
 from streams.records import Access, Count, Outcome
 from streams.settings import Settings
@@ -53,7 +58,7 @@ def audit(settings: Settings) -> AuditReport:
         quarantined = Quarantined(journal)
         seen = seen_of(judged_pages(journal), quarantined)
         report.judged, report.uncounted = len(seen.linking), seen.uncounted
-        counts = _recounted(seen, quarantined, settings)
+        counts = _recounted(seen, quarantined, settings, failed_requests(tables["frontier"]))
         _compare_features(report, counts, _uncertain(quarantined), tables["interests"])
         _check_harvest(report, quarantined.harvested().values(), tables["harvest"])
         has_depths = settings.frontier.depth == "auto"
@@ -90,15 +95,26 @@ def _rows(parts: dict[int, TablePartition], prefix: bytes, row_type: Any) -> Ite
             yield key, decode(raw)
 
 
-def _recounted(seen: Seen, quarantined: Quarantined, settings: Settings) -> Ledger:
-    """Return what the crawl's policy counts of the outcomes and accesses."""
+def failed_requests(parts: dict[int, TablePartition]) -> Iterator[FailedRequests]:
+    """Yield the requests that brought no page, as the rows of their URLs tell."""
+    for _, row in _rows(parts, PAGE_PREFIX, FrontierRow):
+        assert isinstance(row, PageRow)
+        failed = row.requests - (row.verdict is not None)
+        if failed:
+            yield FailedRequests(row.url, failed, row.failed, row.silent)
+
+
+def _recounted(
+    seen: Seen, quarantined: Quarantined, settings: Settings, failures: Iterable[FailedRequests]
+) -> Ledger:
+    """Return what the crawl's policy counts of the outcomes, failed requests and accesses."""
     policy = settings.frontier.rule
     linking = {
         url: judged_page(outcome, settings.semantic is not None) for url, outcome in seen.linking.items()
     }
     pages = [linking.pop(url) for url in seen.judged]
     trace = trace_of(quarantined.accesses(), settings) if lessons(policy).counts_crowd else None
-    counts = recount(pages, policy, trace, settings.frontier.parents, linking.values())
+    counts = recount(pages, policy, trace, settings.frontier.parents, linking.values(), failures)
     for change in _uncounted(quarantined):
         counts.add(counts.slots_of(change.features), change.verdict, -change.times)
     return counts
@@ -164,7 +180,8 @@ def _compare_features(
         if uncertain[feature] and _within(uncertain[feature], state, counted):
             counted = state
         report.compare(f"feature {feature!r}", state, counted)
-    base = max((pages for pages, _ in found.get(BASE, {}).values()), default=0)
+    bases = found.get(BASE, {}).items()
+    base = max((pages for name, (pages, _) in bases if name != FAILED), default=0)
     report.judged_twice = max(0, base - report.judged)
 
 
@@ -226,6 +243,9 @@ def _check_pages(
         outcome = judged.get(url)
         expected = (outcome.verdict if outcome else None, visits.get(url, 0), links.get(url, {}))
         report.compare(f"page {url}", (row.verdict, row.visits, row.links), expected)
+    requests = sum(row.requests for row in pages.values())
+    totals = [row for _, row in _rows(parts, FRONTIER_TOTALS, FrontierRow) if isinstance(row, TotalsRow)]
+    report.compare("requests", sum(row.requests for row in totals), requests)
     hosts = Counter(host(url) for url in judged)
     for key, row in _rows(parts, HOST_PREFIX, FrontierRow):
         assert isinstance(row, HostRow)

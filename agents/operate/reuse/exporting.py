@@ -23,6 +23,7 @@ from models.learner.shrinkage import base_rate
 from models.reuse.checks import LearnedStateError
 from models.reuse.learned import Cell, Combining, Learned, effect
 from models.reuse.stored import State, pack
+from models.verdict import FAILED
 from streams.settings import Settings
 from streams.transport.database import TablePartition
 from streams.transport.journal import Journal
@@ -80,6 +81,7 @@ def _state(journal: Journal, settings: Settings, users: bool, most: int) -> Stat
     bases = next((found[BASE] for found in counts if BASE in found), {})
     if not bases:
         raise LearnedStateError(f"{settings.data}: the crawl there has judged no pages, expected at least one")
+    bases = {name: cell for name, cell in bases.items() if name != FAILED}
     found: dict[str, list[Entry]] = {name: [] for name in bases}
     for name, entry in _entries(chain.from_iterable(map(dict.items, counts)), bases, users):
         if len(found[name]) < most:
@@ -123,16 +125,14 @@ def _entries(
         # Verdicts of all predicates are counted under each one's links, of which it alone has a use.
         owner = split(feature).name if feature.startswith((LINK, REGION)) else None
         for name, cell in cells.items():
-            if owner not in (None, name):
+            if name not in bases or owner not in (None, name):
                 continue
-            matters = _matters(feature, cell, bases.get(name))
+            matters = _matters(feature, cell, bases[name])
             if matters >= LEAST_EFFECT:
                 yield name, (matters, feature, cell)
 
 
-def _matters(feature: str, cell: Cell, base: Cell | None) -> float:
-    if base is None:
-        return 0.0
+def _matters(feature: str, cell: Cell, base: Cell) -> float:
     return float("inf") if always_kept(feature) else effect(*cell, base_rate(*base))
 
 

@@ -76,7 +76,7 @@ ORDER = FetchOrder(
     url=URL, order=2, predicate="news", policy="learned", explored=True, probability=0.125, priority=-1.5,
     depth=4, lease=1_700_000_120.0, expected=0.75,
     revisit=Revisit(version=VERSION_HAD, since=1_700_000_000.5), pattern="http://a.test/**",
-    vouched=0.25, silent=True,
+    vouched=0.25, silent=True, comes=0.875,
 )  # fmt: skip
 
 SIGHTED = (
@@ -107,10 +107,11 @@ SIGHTED = (
     Failed(
         url=URL, order=2, kind="retry", reason="status 503", time=1_700_000_000.5, retry_after=60.0,
         overloaded=True, crawl_delay=5.0, elapsed=0.25, server="192.0.2.1", barren=True,
+        silent=True,
     ),
     Redirected(
         url=URL, order=2, target="http://b.test/", time=1_700_000_000.5, crawl_delay=5.0, elapsed=0.25,
-        server="192.0.2.1",
+        server="192.0.2.1", silent=True,
     ),
     Postponed(
         url=URL, order=2, time=1_700_000_000.5, wait=1.5, crawl_delay=5.0, server="192.0.2.1"

@@ -53,7 +53,7 @@ ROW_TYPES: dict[str, Any] = {
 
 CHOICE = Choice(
     predicate="news", policy="learned", explored=True, probability=0.125, priority=-1.5,
-    time=1_700_000_000.5, expected=0.75,
+    time=1_700_000_000.5, expected=0.75, comes=0.875,
 )  # fmt: skip
 
 BROWSING = Browsing(
@@ -83,7 +83,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
             choice=CHOICE, verdict=VERDICT, reason="status 503", together={CHILD: [3, 2, -6]}, told=[0, 3],
             inputs={"news": (0.5, -2.0)}, judged_at=1_700_000_000.5, hops=3, postponed=1,
             found=Found(hub="http://b.test/", time=1_700_000_060.5, since=1_700_000_000.5),
-            place=Place(entered=2, led=3, back=True, counted=True), silent=True,
+            place=Place(entered=2, led=3, back=True, counted=True), silent=True, requests=3, failed=True,
         ),
         ParentRow(
             url=URL, linked=True, verdict=VERDICT, text="wort worte",
@@ -113,7 +113,8 @@ ROWS: dict[str, tuple[Any, ...]] = {
         ),
         WaysRow(url=URL, ways=Ways(users={"": ["0123456789abcdef"], URL: ["fedcba9876543210"]}, bound=2**62)),
         TotalsRow(
-            discovered=17, judged=12, gone=1, refused=2, moved=3, given_up=4, verdicts={"news": 11}, trapped=5
+            discovered=17, judged=12, gone=1, refused=2, moved=3, given_up=4, verdicts={"news": 11}, trapped=5,
+            requests=25,
         ),
     ),
     "interests": (
