@@ -33,6 +33,9 @@ from streams.records import Weighting
 
 #: URLs whose words are kept in memory.
 CACHED_ADDRESSES = 100_000
+#: Words that are kept in memory, at 180 bytes each, before those are forgotten that nothing is counted of. Then
+#: as many more may come as are left.
+MOST_WORDS = 250_000
 #: Candidates whose inputs are kept in memory, until anything is learned.
 CACHED_INPUTS = 200
 
@@ -53,7 +56,8 @@ class LearnedScorer:
 
     That is the upper bound of the combiner's probability of a hit, times the probability that a page comes.
     With a ``table`` of word vectors there are the inputs of `models.learner.semantic` as well, with ``ranks``
-    the log of PageRank, with ``patterns`` the weight of the URL's; ``names`` are those of all inputs.
+    the log of PageRank, with ``patterns`` the weight of the URL's; ``names`` are those of all inputs. ``words``
+    is `MOST_WORDS`.
     """
 
     def __init__(
@@ -61,8 +65,10 @@ class LearnedScorer:
         table: SemanticTable | None = None,
         ranks: Ranks | None = None,
         patterns: SitePatterns | None = None,
+        words: int = MOST_WORDS,
     ) -> None:
         self.ledger = Ledger()
+        self._least_words = self._most_words = words
         self._vocabulary = Vocabulary(self.ledger)
         self._inputs = inputs_with(table is not None, ranks is not None, patterns is not None)
         self.names = tuple(entry.name for entry in self._inputs)
@@ -150,6 +156,8 @@ class LearnedScorer:
         """
         if not rows or len(self._known) == 1:
             return [{} for _ in rows]
+        if len(self._vocabulary) > self._most_words:
+            self._forget_words()
         inputs = self._inputs_of(shard, rows)
         means, deviations = logits(inputs, *self._combiners())
         if len(self._scored) + len(rows) > CACHED_INPUTS:
@@ -159,6 +167,16 @@ class LearnedScorer:
         names = tuple(self._known)[1:]
         bounds = a_request(means[1:] + deviations[1:], pages).T.tolist()
         return [dict(zip(names, each, strict=True)) for each in bounds]
+
+    def _forget_words(self) -> None:
+        """Forget the words that nothing is counted of, and all that words were numbered for."""
+        lifts = [known.knowledge.words for known in self._known.values()]
+        before = self._vocabulary.compact(np.concatenate([each.beside for each in lifts]))
+        for each in lifts:
+            each.renumber(before)
+        self._addresses.clear()
+        self.forget_links()
+        self._most_words = max(self._least_words, 2 * len(self._vocabulary))
 
     def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> Chances:
         """Note the inputs of a page that is chosen, for each predicate; return what is expected of it.

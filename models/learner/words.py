@@ -57,6 +57,10 @@ class Vocabulary:
         """Places that arrays over all words need."""
         return KINDS * len(self._known)
 
+    def __len__(self) -> int:
+        """Return the words that were met."""
+        return len(self._known)
+
     def numbers(self, words: Iterable[str], kind: int = PAGE) -> list[int]:
         """Return the places of words of a kind, new ones for words not met before."""
         return [number * KINDS + kind for number in map(self._known.__getitem__, words)]
@@ -90,6 +94,20 @@ class Vocabulary:
         self._slots[places] = _NONE
         self._places[slots] = _UNSEEN
         return places
+
+    def compact(self, kept: Numbers) -> Numbers:
+        """Forget the words that are neither counted nor in ``kept`` places: the others are numbered anew.
+
+        Returns the earlier places of all that is left, in the order of their places now.
+        """
+        left = np.unique(np.concatenate((self.counted(), kept)) // KINDS)
+        words = list(self._known)
+        self._known = _Known((words[number], place) for place, number in enumerate(left.tolist()))
+        before = (left[:, None] * KINDS + np.arange(KINDS)).ravel()
+        self._slots = longer(self._slots, KINDS * len(words), _NONE)[before]
+        counted = np.flatnonzero(self._slots >= 0)
+        self._places[self._slots[counted]] = counted
+        return before
 
     def _look_at(self, slots: Numbers) -> None:
         """Note the places of what is counted in slots that were not looked at yet."""
@@ -207,6 +225,19 @@ class WordLifts:
             hits = hits + np.minimum(more, self._earlier_hits[places] * (rate / self._earlier))
         lifts = np.log((hits + PRIOR_PAGES * rate) / (pages + PRIOR_PAGES) / rate)
         self.weights[places] = np.minimum(MOST, np.maximum(-MOST, lifts))
+
+    @property
+    def beside(self) -> Numbers:
+        """The places of words that something counts for beside what is counted."""
+        return self._beside
+
+    def renumber(self, before: Numbers) -> None:
+        """Take in that words have other places: what lay in these now lies in the first, in their order."""
+        self._weights, self._started, self._earlier_pages, self._earlier_hits = (
+            longer(each, int(before.max(initial=-1)) + 1)[before] if len(each) else each
+            for each in (self._weights, self._started, self._earlier_pages, self._earlier_hits)
+        )
+        self._beside = np.searchsorted(before, self._beside)
 
     def _note_beside(self, places: Numbers) -> None:
         self._beside = np.union1d(self._beside, places)

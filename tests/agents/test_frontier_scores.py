@@ -203,17 +203,20 @@ def test_inputs_of_the_learned_policy_are_those_of_a_candidate_made_of_the_same_
     pages = [msgspec.structs.replace(page, verdict={"p": False, "q": False} | page.verdict) for page in pages]
     pipeline = Pipeline(place, Crawl("learned", partitions, bounds))
     scorer, vocabulary = LearnedScorer(), Vocabulary(Ledger())
+    forgetful = LearnedScorer(words=1)
     by_hand = {name: Knowledge(name, vocabulary, ("a",)) for name in PREDICATES}
     so_far: tuple[list[JudgedPage], list[Step]] = ([], [])
     for name in PREDICATES:
-        scorer.add_predicate(name, ("a",))
+        for each in (scorer, forgetful):
+            each.add_predicate(name, ("a",))
     news = News(pipeline)
     for part in halves(pages, steps):
         pipeline.run(*part, Random(seed))
         so_far = so_far[0] + part[0], so_far[1] + part[1]
         counts = news.take()
-        teach(scorer, a_cells(counts))
-        bring_up(pipeline, scorer)
+        for each in (scorer, forgetful):
+            teach(each, a_cells(counts))
+        bring_up(pipeline, scorer, forgetful)
         for name, knowledge in by_hand.items():
             found = {feature: cells[name] for feature, cells in counts.items() if name in cells}
             teach_one(knowledge, found, name)
@@ -222,6 +225,8 @@ def test_inputs_of_the_learned_policy_are_those_of_a_candidate_made_of_the_same_
             for name in PREDICATES:
                 expected = facts.inputs(by_hand[name], row.url, name)
                 assert scorer.inputs(shard, row, name) == pytest.approx(expected)
+                forgetful.priorities(shard, [row], PREDICATES)  # words that are not counted are forgotten first
+                assert forgetful.inputs(shard, row, name) == pytest.approx(expected)
 
 
 def bring_up(pipeline: Pipeline, *scorers: LearnedScorer | InLinks) -> None:

@@ -133,6 +133,56 @@ def test_the_weights_of_a_word_lie_side_by_side(some: list[str], kind: int) -> N
     assert lifts.by_word[numbers, kind].tolist() == lifts.weights[places].tolist()
 
 
+@PLAIN
+@given(
+    counted=st.dictionaries(
+        st.sampled_from([k + w for k in (PAGE_WORD, ANCHOR, URL_WORD) for w in WORDS]), CELLS
+    ),
+    met=SOME_WORDS,
+    topic=st.lists(st.sampled_from(WORDS), unique=True, max_size=2),
+    gone=st.lists(st.sampled_from([PAGE_WORD + word for word in WORDS]), unique=True),
+    earlier=st.dictionaries(st.sampled_from(WORDS), CELLS, max_size=2),
+    later=st.dictionaries(st.sampled_from([PAGE_WORD + word for word in WORDS]), CELLS),
+)
+def test_words_that_are_left_weigh_what_they_did_when_others_are_forgotten(
+    counted: dict[str, Cell],
+    met: list[str],
+    topic: list[str],
+    gone: list[str],
+    earlier: dict[str, Cell],
+    later: dict[str, Cell],
+) -> None:
+    ledger = Ledger()
+    vocabulary = Vocabulary(ledger)
+    vocabulary.words(met)
+    knowledge = Knowledge("p", vocabulary, topic)
+    knowledge.inherit([(PAGE_WORD + word, *cell) for word, cell in earlier.items()] + [(BASE, 100, 10)])
+    teach(knowledge, {**counted, BASE: (50, 20)}, "p")
+    slots = ledger.slots_of([name for name in gone if name in ledger])
+    places = vocabulary.forget(slots)
+    ledger.forget(slots)
+    knowledge.learn(places)
+
+    def weights() -> dict[str, list[float]]:
+        found = ((word, [vocabulary.numbers([word], kind)[0] for kind in range(4)]) for word in WORDS)
+        return {word: knowledge.words.weights[places].tolist() for word, places in found}
+
+    lifts, expected = knowledge.words, weights()
+    lifts.renumber(vocabulary.compact(lifts.beside))
+    assert len(vocabulary) <= len({*topic, *earlier, *(name[2:] for name in counted if name not in gone)})
+    assert weights() == expected
+    # What changes later is found under its new place.
+    teach(knowledge, {**later, BASE: (50, 20)}, "p")
+    fresh = Knowledge("p", Vocabulary(Ledger()), topic)
+    fresh.inherit([(PAGE_WORD + word, *cell) for word, cell in earlier.items()] + [(BASE, 100, 10)])
+    kept = {name: cell for name, cell in counted.items() if name not in gone}
+    teach(fresh, {**kept, **later, BASE: (50, 20)}, "p")
+    for word in WORDS:
+        for kind in range(4):
+            (one,), (other,) = vocabulary.numbers([word], kind), fresh.words.vocabulary.numbers([word], kind)
+            assert knowledge.words.weights[one] == pytest.approx(fresh.words.weights[other], abs=DRIFT * 2)
+
+
 # inputs
 
 
