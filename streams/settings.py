@@ -34,6 +34,7 @@ Ordering = Literal[
     "pagerank",
     "similarity",
     "location",
+    "weighted",
     "behaviour-fetch",
     "behaviour-discovery",
     "volume",
@@ -158,6 +159,18 @@ class FrontierSettings(Section):
     query: str = Field(
         "", description="Words that the ordering similarity looks for; empty: each predicate's words."
     )
+    hot: bool = Field(
+        False,
+        description="With an ordering by importance: candidates that mention the query in URL or anchor, or "
+        "that a page satisfying a predicate links to, come first.",
+    )
+    wanted: tuple[str, ...] = Field(
+        (), description="Parts of a URL each of which the ordering location takes for one slash less."
+    )
+    weights: tuple[float, float, float, float] = Field(
+        (1.0, 1.0, 1.0, 1.0),
+        description="Weights of backlink, pagerank, similarity and location in the ordering weighted.",
+    )
     mode: Literal["crawl", "instant"] = Field(
         "crawl", description="instant also revisits news hubs and fetches new links to news at once."
     )
@@ -245,6 +258,12 @@ class FrontierSettings(Section):
     def rule(self) -> str:
         """What orders the candidates by name: the ordering, or the policy where there is none."""
         return self.policy if self.ordering == "predicates" else self.ordering
+
+    @property
+    def wordy(self) -> bool:
+        """Whether the ordering goes by the words of links."""
+        importance = self.ordering not in ("predicates", "breadth-first")
+        return self.ordering in ("similarity", "weighted") or (self.hot and importance)
 
     def under(self, rule: str) -> Self:
         """Return the settings of a crawl with this rule; raises `ValidationError` where there is none such."""

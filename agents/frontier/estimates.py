@@ -3,7 +3,16 @@
 from collections.abc import Callable
 
 from agents.frontier.behaviour import BehaviourOrder, SitePatterns, VisitsOrder
-from agents.frontier.ordering import BacklinkOrder, Informed, LocationOrder, Ordering, Ranks, SimilarityOrder
+from agents.frontier.ordering import (
+    BacklinkOrder,
+    HotOrder,
+    Informed,
+    LocationOrder,
+    Ordering,
+    Ranks,
+    SimilarityOrder,
+    WeightedOrder,
+)
 from agents.frontier.rows import FrontierShard
 from agents.frontier.scorer import Scorer, scorer
 from models.patterns.ranking import RANKINGS, VISITS
@@ -11,6 +20,8 @@ from streams.settings import FrontierSettings, Settings
 
 #: The orderings that the depth of a page is enough for.
 BY_DEPTH = ("predicates", "breadth-first")
+#: The importances that `FrontierSettings.weights` weigh.
+PARTS = ("backlink", "pagerank", "similarity", "location")
 
 
 class Estimates:
@@ -52,9 +63,13 @@ class Estimates:
 
 def ordering(settings: FrontierSettings, patterns: SitePatterns | None) -> Ordering | None:
     """Return what orders the candidates, None where their depth does or a policy."""
-    name = settings.ordering
-    if name in BY_DEPTH:
+    if settings.ordering in BY_DEPTH:
         return None
+    found = _importance(settings.ordering, settings, patterns)
+    return HotOrder(settings.query, found) if settings.hot else found
+
+
+def _importance(name: str, settings: FrontierSettings, patterns: SitePatterns | None) -> Ordering:
     if patterns is not None and name in RANKINGS:
         return BehaviourOrder(name, patterns)
     if patterns is not None and name == VISITS:
@@ -62,5 +77,8 @@ def ordering(settings: FrontierSettings, patterns: SitePatterns | None) -> Order
     if name == "backlink":
         return BacklinkOrder()
     if name == "location":
-        return LocationOrder()
+        return LocationOrder(settings.wanted)
+    if name == "weighted":
+        parts = [(weight, part) for weight, part in zip(settings.weights, PARTS, strict=True) if weight]
+        return WeightedOrder([(weight, _importance(part, settings, patterns)) for weight, part in parts])
     return SimilarityOrder(settings.query) if name == "similarity" else Ranks()

@@ -5,11 +5,12 @@ from the rows when a partition is opened.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from agents.frontier.keys import PARENT_PREFIX, parent_of
 from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in
+from agents.judge.predicates import EVERY_PAGE
 from models.learner.address import url_words
 from models.ordering.estimate import Crawled
 from models.ordering.location import Location
@@ -73,13 +74,13 @@ class BacklinkOrder(OfRows):
 
 
 class LocationOrder(OfRows):
-    """IL(P): the fewer slashes the better (Cho 1998, section 2, 5)."""
+    """IL(P): the fewer slashes the better, and the more of what is ``wanted`` (Cho 1998, section 2, 5)."""
 
-    def __init__(self) -> None:
-        self._location = Location[str](str)
+    def __init__(self, wanted: Iterable[str] = ()) -> None:
+        self._location = Location[str](str, dict.fromkeys(wanted, 1.0))
 
     def value(self, shard: FrontierShard, row: PageRow, topic: tuple[str, ...]) -> float:
-        """Return the negated number of slashes in the path."""
+        """Return how many of the parts wanted the URL has, less the slashes of its path."""
         return self._location.value(row.url)
 
 
@@ -184,6 +185,72 @@ class SimilarityOrder:
         page = identifier(row.url)
         found = Counter(url_words(row.url))
         for parent in row.parents:
-            linking = parent_of(shard, parent)
-            found.update(linking.words_at(linking.place(page))[0])
+            found.update(_anchor(shard, parent, page))
         return Similarity(self._query or topic, self._idf[shard.partition]).of(found)
+
+
+def _anchor(shard: FrontierShard, parent: bytes, page: bytes) -> list[str]:
+    """Return the words in the link of one page to another, by their identifiers."""
+    linking = parent_of(shard, parent)
+    return linking.words_at(linking.place(page))[0]
+
+
+class WeightedOrder:
+    """IC(P) = k1 I1(P) + k2 I2(P) + ... (Cho 1998, section 2): ``parts`` are pairs of weight and importance."""
+
+    def __init__(self, parts: Sequence[tuple[float, Ordering]]) -> None:
+        self._parts = tuple(parts)
+
+    def open(self, shard: FrontierShard) -> None:
+        """Take up a partition."""
+        for _, part in self._parts:
+            part.open(shard)
+
+    def close(self, shard: FrontierShard) -> None:
+        """Forget a partition that another worker has now."""
+        for _, part in self._parts:
+            part.close(shard)
+
+    def absorb(self, shard: FrontierShard, sighting: object) -> None:
+        """Take in a sighting, before the rows do."""
+        for _, part in self._parts:
+            part.absorb(shard, sighting)
+
+    def sweep(self, shard: FrontierShard) -> bool:
+        """Let each part do what is due; return whether any value may have changed."""
+        swept = [part.sweep(shard) for _, part in self._parts]  # each is asked, whatever the others say
+        return any(swept)
+
+    def value(self, shard: FrontierShard, row: PageRow, topic: tuple[str, ...]) -> float:
+        """Return the weighted sum."""
+        return sum(weight * part.value(shard, row, topic) for weight, part in self._parts)
+
+
+#: What puts a candidate before all that are not hot: no importance comes near it.
+HOT = 1e6
+
+
+class HotOrder(WeightedOrder):
+    """The hot queue before the others, both in the order of an importance (Cho 1998, Figures 4 and 5).
+
+    Hot is a candidate whose URL or an anchor of whose kept in-links has a word of ``query``, or else of its
+    predicate's topic, or that a page satisfying a predicate links to. Figure 5 goes two links further: what
+    links to a linking page is in another partition. A candidate may become hot at any time.
+    """
+
+    def __init__(self, query: str, importance: Ordering) -> None:
+        super().__init__([(1.0, importance)])
+        self._query = frozenset(words(query))
+
+    def value(self, shard: FrontierShard, row: PageRow, topic: tuple[str, ...]) -> float:
+        """Return the importance, and `HOT` more for a hot candidate."""
+        hot = self._hot(shard, row, self._query or frozenset(topic))
+        return super().value(shard, row, topic) + HOT * hot
+
+    def _hot(self, shard: FrontierShard, row: PageRow, query: frozenset[str]) -> bool:
+        if any(hits for name, (_, hits) in row.links.items() if name != EVERY_PAGE):
+            return True
+        page, url = identifier(row.url), row.url.lower()
+        return any(word in url for word in query) or any(
+            not query.isdisjoint(_anchor(shard, parent, page)) for parent in row.parents
+        )

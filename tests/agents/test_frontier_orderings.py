@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+import msgspec
 import networkx as nx
 import pytest
 from hypothesis import given, settings
@@ -12,11 +13,13 @@ from hypothesis import strategies as st
 
 from agents.crawl.fixed import keep_fixed, of_crawl
 from agents.frontier.behaviour import SitePatterns
-from agents.frontier.estimates import ordering
-from agents.frontier.ordering import EVERY, GROWTH, TOLERANCE, Informed, Ranks
+from agents.frontier.estimates import PARTS, ordering
+from agents.frontier.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ranks
 from agents.frontier.rows import FrontierRow, FrontierShard
+from agents.judge.predicates import EVERY_PAGE
 from models.ordering.estimate import Crawled
 from models.ordering.rank import Rank
+from models.page import Link
 from models.patterns.counts import BehaviourCounts
 from models.patterns.mine import mine
 from models.patterns.ranking import RANKINGS, score
@@ -124,6 +127,61 @@ def test_similarity_goes_by_the_words_of_url_and_links_and_by_how_rare_they_are(
     again.open(shard)
     known = {name: again.value(shard, page(shard, f"http://h.test/{name}"), ("ski", "alps")) for name in names}
     assert known == value
+
+
+def test_location_prefers_few_slashes_and_what_is_wanted(rows: Disk) -> None:
+    shard = a_shard(rows)
+    addresses = ["http://a.com/home", "http://a.com/x", "http://a.org/home/x", "http://a.org/x/y"]
+    take_in(shard, Telling(), linked(url(1), addresses, YES))
+    found = ordering(FrontierSettings(ordering="location", wanted=(".com", "home")), None)
+    assert found is not None
+    assert [found.value(shard, page(shard, address), ()) for address in addresses] == [1, 0, -1, -2]
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(WEBS, st.tuples(*[st.sampled_from((0.0, 0.001, 1.0, -2.0))] * 4))
+def test_the_weighted_ordering_is_the_weighted_sum_of_the_others(
+    rows: Disk, web: dict[int, set[int]], weights: tuple[float, float, float, float]
+) -> None:
+    shard = a_shard(rows)
+    both = [
+        ordering(FrontierSettings.model_validate({"ordering": name, "query": "ski", "weights": weights}), None)
+        for name in ("weighted", *PARTS)
+    ]
+    weighted, *parts = [each for each in both if each is not None]
+    for each in (weighted, *parts):
+        each.open(shard)
+    for number, targets in web.items():
+        found = linked(url(number), map(url, sorted(targets)), YES, ("ski",) if number % 2 else ("sea",))
+        take_in(shard, Telling(weighted, *parts), found)
+    for target in {target for number, targets in web.items() for target in targets if target != number}:
+        row = page(shard, url(target))
+        values = [weight * part.value(shard, row, ()) for weight, part in zip(weights, parts, strict=True)]
+        assert weighted.value(shard, row, ()) == pytest.approx(sum(values))
+
+
+def test_hot_candidates_come_before_all_others_and_in_order(rows: Disk) -> None:
+    shard = a_shard(rows)
+    hot = ordering(FrontierSettings(ordering="backlink", query="Ski", hot=True), None)
+    plain = ordering(FrontierSettings(ordering="backlink"), None)
+    assert hot is not None
+    assert plain is not None
+    named, said, near, cold = (f"http://h.test/{name}" for name in ("skiing", "said", "near", "cold"))
+    teller = Telling(hot)
+    take_in(shard, teller, *(linked(url(number), [cold, named], NO) for number in range(3)))
+    mention = linked(url(8), [], NO)
+    take_in(shard, teller, msgspec.structs.replace(mention, links=(Link(said, anchor=("to", "ski")),)))
+    take_in(shard, teller, linked(url(9), [near], YES))
+    value = {address: hot.value(shard, page(shard, address), ()) for address in (named, said, near, cold)}
+    assert value == {named: HOT + 3, said: HOT + 1, near: HOT + 1, cold: 3}
+    assert plain.value(shard, page(shard, named), ()) == 3
+    # A predicate's own words count where there is no query; that every page satisfies makes none hot.
+    topical = ordering(FrontierSettings(ordering="backlink", hot=True), None)
+    assert topical is not None
+    assert topical.value(shard, page(shard, said), ("ski",)) == HOT + 1
+    assert topical.value(shard, page(shard, said), ()) == 1
+    take_in(shard, teller, linked(url(7), ["http://h.test/every"], {EVERY_PAGE: True}))
+    assert topical.value(shard, page(shard, "http://h.test/every"), ()) == 1
 
 
 VISITS = [
