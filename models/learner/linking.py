@@ -159,11 +159,11 @@ class LinkTable:
         steps = np.abs(self._positions[links] - np.array(positions)[told])
         near = np.flatnonzero((steps > 0) & (steps <= NEAR))
         links, told, nearness = links[near], told[near], _NEARNESS[steps[near]]
-        each = np.arange(len(verdicts))[:, None]
-        for count, of_page, of_link in ((0, _PAGES, _NEAR_PAGES), (1, _HITS, _NEAR_HITS)):
-            found = verdicts[:, :, count]
-            np.add.at(self._of_pages[:, :, of_page], (each, numbers), found)
-            np.add.at(self._of_links[:, :, of_link], (each, links), nearness * found[:, told])
+        # Predicate by predicate: numpy adds at places of one axis in half the time.
+        for of_pages, of_links, found in zip(self._of_pages, self._of_links, verdicts, strict=True):
+            for count, of_page, of_link in ((0, _PAGES, _NEAR_PAGES), (1, _HITS, _NEAR_HITS)):
+                np.add.at(of_pages[:, of_page], numbers, found[:, count])
+                np.add.at(of_links[:, of_link], links, nearness * found[told, count])
 
     # what links are worth
 
