@@ -399,7 +399,12 @@ class KeepSettings(Section):
         "matches", description="Pages to keep: matches of a predicate, all, or none."
     )
     max_bytes: Count = Field(
-        1_000_000_000, description="Total bytes; above that, the oldest pages are dropped."
+        1_000_000_000, description="Total bytes; above that, pages are dropped, a sixteenth of it at once."
+    )
+    by: Literal["age", "priority", "links"] = Field(
+        "age",
+        description="Pages dropped first: the oldest, those chosen with the lowest priority, or those with the "
+        "fewest links.",
     )
 
 

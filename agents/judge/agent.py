@@ -128,7 +128,13 @@ class JudgeAgent(Handler[DuplicateRow]):
         self._read.count("judged")
         if examined.failure is not None:
             self._bury(shard, arrival, examined.failure, "judge")
-        self._kept.keep(fetched.order.url, examined.record, examined.unkept)
+        self._kept.keep(
+            fetched.order.url,
+            examined.record,
+            examined.unkept,
+            priority=fetched.order.priority,
+            links=len(page.links),
+        )
         origin = f"{PAGES.name}/{shard.partition}@{shard.mark.offset}"
         repeated = self._duplicates.repeated(shard, page.url, examined.fingerprint)
         self._report(shard.outbox, fetched, page, examined.verdict, origin, repeated=repeated)

@@ -157,7 +157,13 @@ class Rejudge:
             self._runtime.bury(outbox, place, value, examined.failure, "judge")
         if examined.verdict:
             self._tell(outbox, fetched, examined, f"{PAGES.name}/{partition}@{offset}")
-            self._kept.keep(fetched.order.url, examined.record, examined.unkept)
+            self._kept.keep(
+                fetched.order.url,
+                examined.record,
+                examined.unkept,
+                priority=fetched.order.priority,
+                links=len(examined.page.links),
+            )
         return bool(examined.verdict)
 
     def _tell(self, outbox: Outbox, fetched: FetchedPage, examined: Examined, origin: str) -> None:

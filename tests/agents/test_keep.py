@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -71,13 +72,20 @@ def a_store() -> Iterator[Stores]:
         yield make
 
 
-def keep(store: Store, page: FetchedPage, verdict: Verdict = YES, title: str = "Tea") -> None:
+def keep(
+    store: Store,
+    page: FetchedPage,
+    verdict: Verdict = YES,
+    title: str = "Tea",
+    priority: float = 0.0,
+    links: int = 0,
+) -> None:
     record, unkept = b"", ""
     try:
         record = store.packing.record(page, page.body, Page(page.order.url, title), verdict)
     except UnkeptError as error:
         unkept = str(error)
-    store.kept.keep(page.order.url, record, unkept)
+    store.kept.keep(page.order.url, record, unkept, priority=priority, links=links)
 
 
 def exported(data: Path, wanted: dict[str, float]) -> tuple[int, bytes]:
@@ -161,6 +169,54 @@ def test_the_oldest_pages_are_dropped_beyond_the_bound(a_store: Stores, tmp_path
     kept = [number for number in range(100) if exported(tmp_path, {fetched(number).order.url: 5.5})[0]]
     assert kept == list(range(kept[0], 100))
     assert kept[0] > 0
+
+
+@pytest.mark.parametrize("by", ["priority", "links"])
+def test_the_least_important_pages_are_dropped_beyond_the_bound(
+    a_store: Stores, tmp_path: Path, by: str
+) -> None:
+    most, worth = 40_000, Random(1).sample(range(100), 100)
+    store = a_store(tmp_path, max_bytes=most)
+    keep(
+        store, fetched(1000), priority=1000, links=1000
+    )  # by a run that had no use for an index: worth nothing
+    size = files(tmp_path / DIRECTORY)[0].stat().st_size
+    expected = [(-1, size, 1000)]
+    for number in range(100):
+        if number % 30 == 0:  # as after a restart
+            store.kept.close()
+            store = a_store(tmp_path, max_bytes=most, by=by)
+        page, other = fetched(number), 100 - worth[number]
+        priority, links = (worth[number], other) if by == "priority" else (other, worth[number])
+        keep(store, page, priority=priority, links=links)
+        record = store.packing.record(page, page.body, Page(page.order.url, "Tea"), YES)
+        expected.append((worth[number], len(record), number))
+        if sum(size for _, size, _ in expected) > most:
+            expected.sort(reverse=True)
+            while sum(size for _, size, _ in expected) > most * (PARTS - 1) // PARTS:
+                expected.pop()
+    found = records(b"".join(path.read_bytes() for path in files(tmp_path / DIRECTORY)))
+    bodies = sorted(body for kind, _, body in found if kind == "response")
+    assert bodies == sorted(fetched(number).body for _, _, number in expected)
+    assert sum(path.stat().st_size for path in files(tmp_path / DIRECTORY)) <= most
+    assert all(exported(tmp_path, {fetched(number).order.url: 5.5})[0] for _, _, number in expected)
+
+
+def test_a_page_that_a_crash_left_out_of_the_index_goes_with_its_file(a_store: Stores, tmp_path: Path) -> None:
+    store = a_store(tmp_path, max_bytes=40_000, by="priority")
+    keep(store, fetched(1), priority=9.0)
+    keep(store, fetched(2), priority=9.0)
+    store.kept.close()
+    (index,) = (tmp_path / DIRECTORY).glob("*.index")
+    index.write_bytes(index.read_bytes()[:-5])
+    store = a_store(tmp_path, max_bytes=40_000, by="priority")
+    for number in range(3, 90):
+        keep(store, fetched(number), priority=float(number))
+    kept = [number for number in range(90) if exported(tmp_path, {fetched(number).order.url: 5.5})[0]]
+    assert kept == list(range(kept[0], 90))
+    assert kept[0] > 9
+    indexes = {path.stem for path in (tmp_path / DIRECTORY).glob("*.index")}
+    assert indexes == {path.name.partition(".")[0] for path in files(tmp_path / DIRECTORY)}
 
 
 def test_the_bound_holds_over_restarts_and_for_a_page_that_is_larger_than_it(
