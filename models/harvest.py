@@ -26,7 +26,7 @@ class Harvest(msgspec.Struct, array_like=True):
     last verdicts are a ring of bits; time is cut into parts of a sixtieth of the window, with totals a part.
     ``newest`` is when the last page came, in milliseconds, and ``gaps`` how long after the page before each of
     the ring's pages came, as far as that is known. They say how the windows of several shards go together
-    (`merged`), and nothing of one alone.
+    (`merged`), and nothing of one alone. ``requests`` is how many the crawl had made for its newest page.
 
     >>> harvest = Harvest(window_pages=2, window_seconds=60)
     >>> for time, hit in enumerate([True, False, False]):
@@ -46,18 +46,20 @@ class Harvest(msgspec.Struct, array_like=True):
     latest: int | None = None
     newest: int = 0
     gaps: list[int] = []
+    requests: int = 0
 
     def __post_init__(self) -> None:
         """Raise `ValueError` where the figures can't be those of pages: they may come from another process."""
         cells = ((self.pages, self.hits), *self.policies.values(), *self.parts.values())
         counts = all(0 <= hits <= pages for pages, hits in cells)
         windows = self.window_pages > 0 and _SHORTEST <= self.window_seconds < math.inf
-        if not counts or not windows:
+        if not counts or not windows or self.requests < 0:
             raise ValueError("its windows or counts can't be those of any pages")
 
-    def add(self, hit: bool, time: float, policy: str, explored: bool = False) -> None:
+    def add(self, hit: bool, time: float, policy: str, explored: bool = False, requests: int = 0) -> None:
         """Count a judged page: whether it is a hit, when it was judged (seconds), and what chose it.
 
+        ``requests`` is how many the crawl had made with this one, whatever came of them.
         A page that chance alone chose (``explored``) counts as of the policy "random". Times may come out of
         order: one too late for the window of time is left out of it and counts everywhere else. In the window
         of pages a page comes no earlier than the one before it.
@@ -66,6 +68,7 @@ class Harvest(msgspec.Struct, array_like=True):
         self._add_to_gaps(time)
         self.pages += 1
         self.hits += hit
+        self.requests = max(self.requests, requests)
         name = RANDOM if explored else policy
         self.policies[name] = _plus(self.policies.get(name), hit)
         self._add_to_parts(hit, math.floor(time / self._part_seconds))
@@ -74,6 +77,11 @@ class Harvest(msgspec.Struct, array_like=True):
     def rate(self) -> float:
         """Hits over pages, of all pages; 0 before the first."""
         return self.hits / self.pages if self.pages else 0.0
+
+    @property
+    def hits_per_request(self) -> float:
+        """Hits over requests, of all that the crawl has made; 0 where these are not known."""
+        return self.hits / self.requests if self.requests else 0.0
 
     @property
     def rate_by_pages(self) -> float:
@@ -177,6 +185,7 @@ def merged(states: Sequence[Harvest]) -> Harvest:
 def _merge_pages(whole: Harvest, states: Sequence[Harvest]) -> None:
     whole.pages = sum(state.pages for state in states)
     whole.hits = sum(state.hits for state in states)
+    whole.requests = max(state.requests for state in states)
     newest_first = merge(*(state._last() for state in states), key=lambda page: -page[0])
     last = list(islice(newest_first, whole._kept))
     whole.ring = bytearray(math.ceil(len(last) / 8))

@@ -450,12 +450,13 @@ class FetchOrder(Record, kw_only=True):
 
     ``order`` is the attempt's number, ``priority`` what it was chosen with, ``probability`` how probable its
     choice was, ``comes`` how probable it is that a page comes, ``expected`` how probable a hit is where one
-    does, where the policy says so; ``explored`` tells whether chance
-    alone chose it, ``lease`` is the end of the wait in seconds since the epoch. With ``revisit`` the page is
-    fetched again for its links, and not judged; ``order`` counts its revisits then. ``pattern`` is that of the
-    URL at the time of the order, where the policy has a use for it. ``vouched`` is the part of all
-    trust that the host's owner had (`models.frontier.trust`); older orders do not tell. A ``silent`` page is to
-    teach nothing but that it was judged: its owner had more of the latest fetches than may teach.
+    does, where the policy says so; ``explored`` tells whether chance alone chose it, ``lease`` is the end of
+    the wait in seconds since the epoch. With ``revisit`` the page is fetched again for its links, and not
+    judged; ``order`` counts its revisits then. ``pattern`` is that of the URL at the time of the order, where
+    the policy has a use for it. ``vouched`` is the part of all trust that the host's owner had
+    (`models.frontier.trust`); older orders do not tell. A ``silent`` page is to teach nothing but that it was
+    judged: its owner had more of the latest fetches than may teach. ``requests`` is how many the crawl has made
+    with this one, as far as who ordered it knows; older orders say 0.
     """
 
     url: Url
@@ -473,6 +474,7 @@ class FetchOrder(Record, kw_only=True):
     vouched: float | None = None
     silent: bool = False
     comes: Finite | None = None
+    requests: Natural = 0
 
 
 class FetchedPage(Record, kw_only=True):
@@ -563,7 +565,7 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     ``origin`` is the place of the fetched page, "topic/partition@offset": equal origins are one page.
     ``later`` says that the verdict is of predicates that came after the page was judged: it is added to the
     verdict of the outcome with the same URL and time, which has the words and links.
-    ``pattern`` and ``silent`` are those of `FetchOrder`; the latter is left out where it is false.
+    ``pattern``, ``requests`` and ``silent`` are those of `FetchOrder`; the last is left out where it is false.
     """
 
     version: int = VERSION
@@ -584,6 +586,7 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     later: bool = False
     pattern: str = ""
     silent: bool | msgspec.UnsetType = msgspec.UNSET
+    requests: Natural = 0
 
 
 class HarvestPart(Record, kw_only=True):
@@ -613,7 +616,8 @@ class HarvestPoint(msgspec.Struct, kw_only=True):
     ``rate_by_pages`` is the rate of the last pages, ``rate_by_time`` that of the last seconds: as many as
     `HarvestSettings` says.
     ``lift`` is the harvest rate over that of randomly explored pages, null until one was explored.
-    ``policies`` maps a policy ("random" for explored pages) to its pages and hits.
+    ``policies`` maps a policy ("random" for explored pages) to its pages and hits. ``requests`` is how many the
+    crawl had made for its newest page, those that failed included; ``hits_per_request`` are the hits over them.
     """
 
     version: int = POINT_VERSION
@@ -628,6 +632,8 @@ class HarvestPoint(msgspec.Struct, kw_only=True):
     lift: float | None
     policies: dict[str, tuple[Natural, Natural]]
     covers: dict[Natural, int] = {}
+    requests: Natural = 0
+    hits_per_request: float = 0.0
 
 
 #: States of a predicate: it judges and has turns; it judges only; it does neither, and its name stays taken.

@@ -182,6 +182,11 @@ class FrontierSettings(Section):
         description="Pages to judge in all, without failures and redirects; 0 is no limit. One worker never "
         "exceeds it; several may, by what the others have in flight or have not reported yet.",
     )
+    requests: Annotated[int, Field(ge=0)] = Field(
+        0,
+        description="Requests for pages to have answered in all, with failures, redirects and further "
+        "attempts; 0 is no limit. Several workers may exceed it as they may the budget of pages.",
+    )
     host_budget: Annotated[int, Field(ge=0)] = Field(0, description="Pages to judge per host; 0 is no limit.")
     domain_share: Annotated[float, Field(gt=0, le=1)] = Field(
         0.03,

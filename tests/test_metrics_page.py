@@ -32,7 +32,7 @@ def test_every_label_is_on_the_page_and_no_other() -> None:
 def test_the_values_of_the_labels_are_those_of_the_code() -> None:
     assert set(values("outcome", FETCHED.name)) == {*OUTCOMES, EXPIRED}
     assert values("reason", DEAD_LETTERS.name) == list(get_args(Why))
-    ended = set(TotalsRow.__struct_fields__) - {"discovered", "verdicts"}
+    ended = set(TotalsRow.__struct_fields__) - {"discovered", "verdicts", "requests"}
     assert set(values("state", FOUND.name)) == ended | {"open"}
     assert values("table", "all") == list(TABLES)
     read = [topic.name for topic in TOPICS if topic not in (HARVEST, BURIED, LOG_POSITIONS)]

@@ -10,6 +10,7 @@ from agents.cli.options import (
     Assignments,
     BrokerAddress,
     BudgetPages,
+    BudgetRequests,
     ConfigFile,
     DataDirectory,
     Labels,
@@ -51,6 +52,7 @@ def crawl(
     policy: PolicyName = None,
     ordering: OrderingName = None,
     budget: BudgetPages = None,
+    requests: BudgetRequests = None,
     random_seed: RandomSeed = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Wait for new log lines, through rotation, until Ctrl-C.")
@@ -69,7 +71,7 @@ def crawl(
     from agents.crawl.command import CrawlOptions, run
 
     options = crawl_settings(
-        predicates, labels, policy, ordering, budget, random_seed, data=data, broker=broker
+        predicates, labels, policy, ordering, budget, requests, random_seed, data=data, broker=broker
     )
     if archives and not any(text.startswith("fetch.delay_seconds") for text in assignments or ()):
         options["fetch.delay_seconds"] = 0.0

@@ -68,7 +68,7 @@ def _print_contributions(found: "Explanation", features: int) -> None:
 
 def _print_inputs(found: "Explanation", features: int) -> None:
     for predicate, parts in found.inputs.items():
-        typer.echo(f"\n{predicate}: a hit with probability {found.expected[predicate]:.3f}")
+        typer.echo(f"\n{_promise(found, predicate)}")
         print_table(
             ("input", "value", "weight", "+-", "adds"),
             (
@@ -79,6 +79,13 @@ def _print_inputs(found: "Explanation", features: int) -> None:
                 for part in parts[:features]
             ),
         )  # fmt: skip
+
+
+def _promise(found: "Explanation", predicate: str) -> str:
+    """Return what is expected of a request, by the inputs of a predicate, that of requests among them."""
+    if predicate in found.expected:
+        return f"{predicate}: a hit with probability {found.expected[predicate]:.3f}, where a page comes"
+    return f"a page comes with probability {found.comes:.3f}; what makes it fail:"
 
 
 def describe(found: "Explanation", threshold: float) -> list[str]:
@@ -188,6 +195,7 @@ def _print_as_json(found: "Explanation", features: int) -> None:
             for name, entries in found.contributions.items()
         },
         "expected": found.expected,
+        "comes": found.comes,
         "inputs": {
             name: [msgspec.structs.asdict(part) for part in parts[:features]]
             for name, parts in found.inputs.items()

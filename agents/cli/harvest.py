@@ -70,9 +70,10 @@ async def _all(data: Path, follow: bool, form: str) -> None:
 
 
 FIELDS = (
-    "time", "predicate", "pages", "hits", "harvest_rate", "rate_by_pages", "rate_by_time", "lift",
+    "time", "predicate", "pages", "hits", "harvest_rate", "rate_by_pages", "rate_by_time", "lift", "requests",
+    "hits_per_request",
 )  # fmt: skip
-COLUMNS = ("predicate", "pages", "hits", "harvest rate", "lately", "lift")
+COLUMNS = ("predicate", "pages", "hits", "harvest rate", "lately", "lift", "requests", "a request")
 
 
 def _cells(point: "HarvestPoint") -> tuple[str, ...]:
@@ -83,4 +84,6 @@ def _cells(point: "HarvestPoint") -> tuple[str, ...]:
         f"{point.harvest_rate:.3f}",
         f"{point.rate_by_pages:.3f}",
         "-" if point.lift is None else f"{point.lift:.2f}",
+        str(point.requests),
+        f"{point.hits_per_request:.3f}",
     )

@@ -61,6 +61,9 @@ OrderingName = Annotated[
     ),
 ]
 BudgetPages = Annotated[int | None, typer.Option("--budget", metavar="N", help="Pages to judge in all.")]
+BudgetRequests = Annotated[
+    int | None, typer.Option("--requests", metavar="N", help="Requests to have answered in all.")
+]
 RandomSeed = Annotated[
     int | None, typer.Option("--random-seed", metavar="N", help="Seed of every random choice.")
 ]
@@ -84,6 +87,7 @@ def crawl_settings(
     policy: str | None,
     ordering: str | None,
     budget: int | None,
+    requests: int | None,
     random_seed: int | None,
     **others: object,
 ) -> dict[str, object]:
@@ -97,6 +101,7 @@ def crawl_settings(
         "frontier.policy": policy,
         "frontier.ordering": ordering,
         "frontier.budget": budget,
+        "frontier.requests": requests,
         "judge.labels": str(labels) if labels is not None else None,
         **given_predicates(predicates or ()),
     }

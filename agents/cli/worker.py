@@ -9,6 +9,7 @@ from agents.cli.options import (
     Assignments,
     BrokerAddress,
     BudgetPages,
+    BudgetRequests,
     ConfigFile,
     DataDirectory,
     Labels,
@@ -40,6 +41,7 @@ def worker(
     policy: PolicyName = None,
     ordering: OrderingName = None,
     budget: BudgetPages = None,
+    requests: BudgetRequests = None,
     random_seed: RandomSeed = None,
     broker: BrokerAddress = None,
     data: DataDirectory = None,
@@ -55,7 +57,7 @@ def worker(
     from agents.worker.command import played, run
 
     options = crawl_settings(
-        predicates, labels, policy, ordering, budget, random_seed, data=data, broker=broker
+        predicates, labels, policy, ordering, budget, requests, random_seed, data=data, broker=broker
     )
     settings = kafka_settings(config, assignments, options)
     run(settings, played(roles))

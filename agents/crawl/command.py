@@ -135,6 +135,7 @@ def summary(status: "Status", policy: str) -> dict[str, object]:
     """Return the summary that ``--json`` prints; ``news`` is in it in the mode "instant"."""
     return {
         "fetched": status.fetched,
+        "requests": status.requests,
         "failed": status.failed,
         "refused": status.refused,
         "seconds": round(status.seconds, 3),
@@ -146,6 +147,7 @@ def summary(status: "Status", policy: str) -> dict[str, object]:
                 "hits": predicate.hits,
                 "judged": predicate.judged,
                 "harvest_rate": round(predicate.harvest_rate, 4),
+                "hits_per_request": round(predicate.hits_per_request, 4),
                 "lift": None if predicate.lift is None else round(predicate.lift, 3),
             }
             for name, predicate in status.predicates.items()

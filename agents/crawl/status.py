@@ -10,11 +10,15 @@ from models.harvest import Harvest
 
 @dataclass(frozen=True)
 class PredicateStatus:
-    """A predicate's figures: ``lift`` is None until a page was explored by chance."""
+    """A predicate's figures: ``lift`` is None until a page was explored by chance.
+
+    ``hits_per_request`` are those of the pages that it judged, over all requests of the crawl.
+    """
 
     hits: int
     judged: int
     harvest_rate: float
+    hits_per_request: float
     recent_rate: float
     lift: float | None
 
@@ -23,7 +27,8 @@ class PredicateStatus:
 class Status:
     """A crawl's figures; ``fetched`` counts over all runs of the crawl, ``run_fetched`` in this one.
 
-    ``refused`` are URLs that are no business of the crawl: files that are no pages, what robots.txt forbids.
+    ``requests`` are those for pages that were answered, ``failed`` URLs that brought none. ``refused`` are URLs
+    that are no business of the crawl: files that are no pages, what robots.txt forbids.
 
     ``log_read`` is the part of the log that was read, None while no log is being fed or its size is not known.
     ``news`` is None but in the mode "instant".
@@ -31,6 +36,7 @@ class Status:
 
     fetched: int
     run_fetched: int
+    requests: int
     failed: int
     refused: int
     seconds: float
@@ -62,6 +68,7 @@ class Meter:
         return Status(
             fetched=totals.judged,
             run_fetched=totals.judged - self._before,
+            requests=totals.requests,
             failed=totals.failed,
             refused=totals.refused,
             seconds=time.monotonic() - self._started,
@@ -69,18 +76,20 @@ class Meter:
             in_flight=len(engine.frontier.candidates.flights),
             log_read=engine.log_read if engine.feeding else None,
             predicates={
-                name: predicate_status(engine.harvest.whole(name)) for name in engine.predicates.active
+                name: predicate_status(engine.harvest.whole(name), totals.requests)
+                for name in engine.predicates.active
             },
             news=engine.frontier.instant.standing() if engine.frontier.instant is not None else None,
         )
 
 
-def predicate_status(state: Harvest) -> PredicateStatus:
-    """Return a predicate's figures."""
+def predicate_status(state: Harvest, requests: int) -> PredicateStatus:
+    """Return a predicate's figures, after so many requests."""
     return PredicateStatus(
         hits=state.hits,
         judged=state.pages,
         harvest_rate=state.rate,
+        hits_per_request=state.hits / requests if requests else 0.0,
         recent_rate=state.rate_by_pages,
         lift=state.lift,
     )

@@ -29,12 +29,13 @@ def shown_on(out: TextIO) -> Iterator[Report]:
 def _view(engine: Engine, status: Status) -> Group:
     """Return a head line, the predicates, the newest matches."""
     head = Text(
-        f"{status.fetched} pages  {status.pages_per_second:.1f}/s  {status.failed} failed  "
+        f"{status.fetched} pages  {status.pages_per_second:.1f}/s  {status.requests} requests  "
+        f"{status.failed} failed  "
         f"{status.refused} refused  {status.candidates} candidates{log_read(status)}{news_fetched(status)}  "
         f"{status.in_flight} in flight  {status.seconds:.0f} s",
         style="bold",
     )
-    table = Table("predicate", "hits", "judged", "harvest rate", "lately", "lift", box=None)
+    table = Table("predicate", "hits", "judged", "harvest rate", "a request", "lately", "lift", box=None)
     for name, predicate in status.predicates.items():
         lift = "-" if predicate.lift is None else f"{predicate.lift:.1f}"
         table.add_row(
@@ -42,6 +43,7 @@ def _view(engine: Engine, status: Status) -> Group:
             str(predicate.hits),
             str(predicate.judged),
             f"{predicate.harvest_rate:.1%}",
+            f"{predicate.hits_per_request:.1%}",
             f"{predicate.recent_rate:.1%}",
             lift,
         )

@@ -55,13 +55,14 @@ class Lines:
 def line(status: Status) -> str:
     """Return where the crawl stands, in one line."""
     rates = ", ".join(
-        f"{name} {predicate.hits}/{predicate.judged} ({predicate.harvest_rate:.0%})"
+        f"{name} {predicate.hits}/{predicate.judged} ({predicate.harvest_rate:.0%}, "
+        f"{predicate.hits_per_request:.0%} of requests)"
         for name, predicate in status.predicates.items()
     )
     return (
-        f"{status.seconds:6.1f} s  {status.fetched} pages ({status.pages_per_second:.1f}/s), "
-        f"{status.failed} failed, {status.refused} refused, {status.candidates} candidates"
-        f"{log_read(status)}{news_fetched(status)}; {rates}"
+        f"{status.seconds:6.1f} s  {status.fetched} pages ({status.pages_per_second:.1f}/s) of "
+        f"{status.requests} requests, {status.failed} failed, {status.refused} refused, "
+        f"{status.candidates} candidates{log_read(status)}{news_fetched(status)}; {rates}"
     )
 
 

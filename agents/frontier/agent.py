@@ -306,7 +306,7 @@ class FrontierAgent(Handler[FrontierRow]):
 
     @property
     def spent(self) -> bool:
-        """Whether the budget of pages is spent."""
+        """Whether the budget of pages, or of requests, is spent."""
         return self._budget.spent
 
     @property

@@ -23,6 +23,7 @@ from models.domain import owner
 from models.frontier.politeness import HostClocks
 from models.frontier.queue import CandidateQueue
 from models.url import host, identifier
+from models.verdict import FAILED
 from streams.settings import FrontierSettings
 
 #: Candidates looked at together at a choice: those of them that are not fresh are scored anew.
@@ -68,6 +69,17 @@ class Candidates:
         """Whether there is a candidate in the queue of a predicate that has turns, or of any if none has."""
         turns = self.queues.keys() - self.paused or self.queues.keys()
         return any(len(self.queues[name]) for name in turns)
+
+    @property
+    def judged(self) -> int:
+        """How many pages were judged, those of other workers too as far as the learner has told."""
+        told = (self.scorer.judged(name) for name in self.queues)
+        return max([self.shards.totals().judged, *told])
+
+    @property
+    def answered(self) -> int:
+        """How many requests were answered, those of other workers too as far as the learner has told."""
+        return max(self.shards.totals().requests, self.scorer.judged(FAILED))
 
     # predicates
 

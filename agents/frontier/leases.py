@@ -53,8 +53,10 @@ class Leases:
         pattern, vouched = self._pattern(row.url), self._candidates.fairness.shares.vouched(name)
         silent = not row.seed and self._candidates.taught_enough(name)
         order = order_of(
-            choice, row.url, row.attempts, row.depth, row.lease, pattern=pattern, vouched=vouched, silent=silent
-        )
+            choice, row.url, row.attempts, row.depth, row.lease,
+            pattern=pattern, vouched=vouched, silent=silent,
+            requests=self._candidates.answered + self._candidates.flights.pages,
+        )  # fmt: skip
         send(self._runtime, shard, order)
         by = INSTANT if choice.policy == INSTANT else "chance" if choice.explored else "policy"
         self._metrics.ordered(choice.predicate, by)

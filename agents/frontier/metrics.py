@@ -19,6 +19,7 @@ from streams.metrics.catalogue import (
     ORDERS,
     QUEUE_LIMIT,
     QUEUED,
+    REQUESTS,
     RETRYING,
     REVISITS,
     UNSCORED,
@@ -89,6 +90,7 @@ class FrontierMetrics:
         for state, number in ended.items():
             reading.add(FOUND, number, state)
         reading.add(FOUND, totals.discovered - sum(ended.values()), "open")
+        reading.add(REQUESTS, totals.requests)
 
 
 class Figures(Protocol):

@@ -24,6 +24,7 @@ def order_of(
     pattern: str = "",
     vouched: float | None = None,
     silent: bool = False,
+    requests: int = 0,
     revisit: Revisit | None = None,
 ) -> FetchOrder:
     """Return the order for a choice: the fetch of a URL by this ``number``, whose answer is waited for."""
@@ -39,6 +40,7 @@ def order_of(
         lease=lease,
         expected=choice.expected,
         comes=choice.comes,
+        requests=requests,
         revisit=revisit,
         pattern=pattern,
         vouched=vouched,

@@ -51,7 +51,7 @@ class Scorer(Protocol):
         """Keep nothing in memory of what rows say of links: they may be others now."""
 
     def judged(self, predicate: str) -> int:
-        """Return the pages that were judged by a predicate, as far as it is known here."""
+        """Return the pages that were judged by a predicate, or the requests, as far as it is known here."""
 
     def priorities(
         self, shard: FrontierShard, rows: Sequence[PageRow], predicates: Collection[str]

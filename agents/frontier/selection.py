@@ -9,38 +9,43 @@ from models.frontier.window import window
 
 
 class Budget:
-    """Counts the pages judged, those of other workers too as far as the learner has told of them.
+    """Counts the pages judged and the requests answered, of other workers too as far as the learner has told.
 
-    One worker that holds every partition does not pass the budget: it has no more in flight than is left.
-    Of several each knows what the others have judged as far as the learner has told, and nothing of what they
-    have in flight. So each takes of what is left the share that its partitions are of all, and one page at
-    least: the last page would wait for ever. Where the workers' pages come alike, the budget is passed by less
-    than a page for each of them, and by what the learner has not told yet; at the very worst by all that the
-    others have in flight, which is `frontier.window_max` each, or `fetch.connections` where hosts are slow.
+    One worker that holds every partition passes neither budget: it has no more in flight than is left, and each
+    that is in flight is one request and at most one page. Of several each knows what the others have had
+    answered as far as the learner has told, and nothing of what they have in flight. So each takes of what is
+    left the share that its partitions are of all, and one at least: the last one would wait for ever. Where the
+    workers' answers come alike, a budget is passed by less than one for each of them, and by what the learner
+    has not told yet; at the very worst by all that the others have in flight, which is `frontier.window_max`
+    each, or `fetch.connections` where hosts are slow.
     """
 
     def __init__(self, candidates: Candidates) -> None:
         self._candidates = candidates
         self._pages = candidates.settings.budget
+        self._requests = candidates.settings.requests
 
     @property
     def spent(self) -> bool:
-        """Whether as many pages are judged as may be."""
-        return bool(self._pages) and self._judged() >= self._pages
+        """Whether as many pages are judged, or requests answered, as may be."""
+        return self._left() == 0
 
     @property
     def left(self) -> bool:
-        """Whether a page more may be fetched: less is in flight than this worker's share of what is left."""
-        if not self._pages:
+        """Whether a page more may be asked for: less is in flight than this worker's share of what is left."""
+        left = self._left()
+        if left is None:
             return True
         shards = self._candidates.shards
-        left = max(0, self._pages - self._judged())
         return self._candidates.flights.pages * shards.partitions < left * len(shards)
 
-    def _judged(self) -> int:
-        candidates = self._candidates
-        told = (candidates.scorer.judged(name) for name in candidates.queues)
-        return max([candidates.shards.totals().judged, *told])
+    def _left(self) -> int | None:
+        """Return how many more may be asked for; None where there is no limit."""
+        if not self._pages and not self._requests:
+            return None
+        left = [self._pages - self._candidates.judged] if self._pages else []
+        left += [self._requests - self._candidates.answered] if self._requests else []
+        return max(0, min(left))
 
 
 class Selection:

@@ -107,7 +107,7 @@ class HarvestAgent(Handler[HarvestTableRow]):
         shard.put(key, seen)
         for predicate, hit in new.items():
             row = self._row(shard, predicate)
-            row.state.add(hit, outcome.time, outcome.policy, outcome.explored)
+            row.state.add(hit, outcome.time, outcome.policy, outcome.explored, outcome.requests)
             self._metrics.counted(predicate, hit)
             row.time = max(row.time, outcome.time)
             shard.put(PREDICATE_PREFIX + predicate.encode(), row)

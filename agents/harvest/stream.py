@@ -162,6 +162,8 @@ class HarvestStream(Generic[Row]):
             rate_by_time=state.rate_by_time(self._runtime.clock()),
             lift=state.lift,
             policies=state.policies,
+            requests=state.requests,
+            hits_per_request=state.hits_per_request,
             covers={partition: part.offset for partition, part in parts.items()},
         )
 

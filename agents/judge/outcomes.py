@@ -30,4 +30,5 @@ def outcome_of(
         later=later,
         pattern=order.pattern,
         silent=order.silent or msgspec.UNSET,
+        requests=order.requests,
     )

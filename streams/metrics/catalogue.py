@@ -91,6 +91,7 @@ KEPT_LEFT = _gauge("kept_pages_left", "kept pages that a later predicate has yet
 # frontier
 
 FOUND = _gauge("frontier_urls", "URLs known, by what became of them", "state")
+REQUESTS = _gauge("frontier_requests", "requests for pages that were answered, since the crawl began")
 QUEUED = _gauge(
     "frontier_queued", "candidates in memory, best first, from which the next is chosen", "predicate"
 )

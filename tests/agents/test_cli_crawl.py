@@ -16,6 +16,7 @@ from agents.frontier.rows import FrontierRow, HostRow, PageRow
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.operate.inspect.record import outcomes
+from models.verdict import FAILED
 from streams.records import Outcome
 from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal, UnknownTopicError
@@ -114,14 +115,16 @@ def test_a_crawl_ends_with_its_figures_as_json(crawl: Crawl) -> None:
     assert crawl.out.count("\n") == 1
     summary = last_line(crawl.out)
     assert list(summary) == [
-        "fetched", "failed", "refused", "seconds", "pages_per_second", "policy", "candidates", "predicates",
+        "fetched", "requests", "failed", "refused", "seconds", "pages_per_second", "policy", "candidates",
+        "predicates",
     ]  # fmt: skip
     assert summary["fetched"] == len(crawl.outcomes()) >= BUDGET
+    assert summary["requests"] == sum(row.requests for row in crawl.pages()) >= summary["fetched"]
     assert summary["policy"] == "learned"
     assert summary["candidates"] == sum(row.state in ("candidate", "leased") for row in crawl.pages())
     assert set(summary["predicates"]) == {"sports", "hockey"}
     for name, figures in summary["predicates"].items():
-        assert list(figures) == ["hits", "judged", "harvest_rate", "lift"]
+        assert list(figures) == ["hits", "judged", "harvest_rate", "hits_per_request", "lift"]
         assert figures["hits"] == sum(outcome.verdict[name] for outcome in crawl.outcomes())
         assert figures["judged"] == summary["fetched"]
         assert figures["harvest_rate"] == pytest.approx(figures["hits"] / figures["judged"], abs=1e-4)
@@ -156,7 +159,10 @@ def test_another_policy_asks_for_data_of_its_own(crawl: Crawl, tmp_path: Path) -
 
 def test_harvest_prints_the_newest_point_of_each_predicate(crawl: Crawl) -> None:
     lines = [line.split("\t") for line in crawl.read("harvest").splitlines()]
-    assert lines[0] == ["predicate", "pages", "hits", "harvest rate", "lately", "lift"]
+    head = ["predicate", "pages", "hits", "harvest rate", "lately", "lift", "requests", "a request"]
+    assert lines[0] == head
+    made = last_line(crawl.out)["requests"]
+    assert all(BUDGET <= int(line[head.index("requests")]) <= made for line in lines[1:])
     summary = last_line(crawl.out)["predicates"]
     found = {name: (int(pages), int(hits)) for name, pages, hits, *_ in lines[1:]}
     assert found == {name: (figures["judged"], figures["hits"]) for name, figures in summary.items()}
@@ -189,12 +195,15 @@ def test_explain_says_why_a_page_was_fetched(crawl: Crawl) -> None:
     text = crawl.read("explain", page.url)
     assert text.startswith(f"{page.url}\nstate: judged\n")
     assert f"fetched for {page.predicate} by policy learned" in text
+    assert "\na page comes with probability 0." in text
     assert f"\n{page.predicate}: a hit with probability 0." in text
     known: dict[str, Any] = json.loads(crawl.read("explain", page.url, "--json"))
     assert (known["url"], known["state"], known["verdict"]) == (page.url, "judged", page.verdict)
     assert known["choice"]["predicate"] == page.predicate
     assert known["choice"]["expected"] == page.expected
-    assert set(known["inputs"]) == {"sports", "hockey"}
+    assert 0 < known["choice"]["comes"] < 1
+    assert 0 < known["comes"] < 1
+    assert set(known["inputs"]) == {"sports", "hockey", FAILED}
     effects = [abs(part["value"] * part["weight"]) for part in known["inputs"]["sports"]]
     assert effects == sorted(effects, reverse=True)
 

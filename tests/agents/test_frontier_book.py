@@ -8,7 +8,9 @@ import pytest
 
 from agents.frontier.keys import host_key, page_key, totals_of
 from agents.frontier.rows import HostRow
+from models.interest.features import BASE
 from models.url import host, identifier
+from models.verdict import FAILED
 from streams.records import (
     Failed,
     Inherited,
@@ -22,6 +24,7 @@ from streams.records import (
 from streams.topics import EVIDENCE, SIGHTINGS
 from tests.agents.books import (
     CAME,
+    GONE,
     NO,
     YES,
     a_book,
@@ -220,6 +223,65 @@ def test_a_failed_fetch_is_tried_again_later_and_later_and_then_given_up(rows: D
     assert page(shard, url(1)).state == "given up"
     assert totals_of(shard).given_up == 1
     assert totals_of(shard).failed == 1
+
+
+def test_a_request_that_failed_counts_under_its_url_and_links_until_a_page_comes(rows: Disk) -> None:
+    shard, book = a_shard(rows), a_book(policy="learned")
+    take_in(shard, book, linked(url(1), [url(2)], YES))
+    lease(shard, url(2))
+    gone = counted(take_in(shard, book, Failed(url(2), 1, "gone", "status 404", 2.0, elapsed=0.1)))
+    under = {BASE, "k:2", "x:h2.org", "a:anchor", "a:to0", "l:p:1"}
+    assert {(feature, name, *cell) for feature, name, *cell in gone.items()} == {
+        (feature, FAILED, 1, 1) for feature in under
+    }
+    assert judged_of(shard, url(1)) == {identifier(url(2)): (GONE, 0)}
+    late = counted(take_in(shard, book, linked(url(3), [url(2)], NO)))
+    assert late.get("l:p:0", FAILED) == (1, 1)
+
+    came = counted(take_in(shard, book, Judged(url(2), YES, 3.0)))
+    gone.merge(late)
+    gone.merge(came)
+    assert gone.get(BASE, FAILED) == (2, 1)  # the request that failed was one
+    for feature in (under - {BASE}) | {"l:p:0"}:
+        assert gone.get(feature, FAILED) == (1, 0)
+        assert gone.get(feature, "p") == (1, 1)
+    assert judged_of(shard, url(1)) == judged_of(shard, url(3)) == {identifier(url(2)): (YES | CAME, 0)}
+    assert (page(shard, url(2)).requests, totals_of(shard).requests) == (2, 2)
+
+
+def test_what_was_not_asked_for_is_no_request_and_an_attempt_worth_another_counts_under_the_base(
+    rows: Disk,
+) -> None:
+    shard, book = a_shard(rows), a_book(policy="learned")
+    take_in(shard, book, Seeded(url(1)), Seeded(url(2)))
+    lease(shard, url(1))
+    lease(shard, url(2))
+    barred = Failed(url(1), 1, "refused", "robots.txt", 2.0)
+    busy = Failed(url(2), 1, "retry", "status 503", 2.0, elapsed=0.1)
+    counts = counted(take_in(shard, book, barred, busy))
+    assert {(feature, name, *cell) for feature, name, *cell in counts.items()} == {(BASE, FAILED, 1, 1)}
+    assert totals_of(shard).requests == 1
+
+
+def test_a_redirect_and_a_page_that_is_none_are_requests_that_failed(rows: Disk) -> None:
+    shard, book = a_shard(rows), a_book(policy="learned")
+    take_in(shard, book, Seeded(url(1)), Seeded(url(2)))
+    lease(shard, url(1))
+    lease(shard, url(2))
+    moved = Redirected(url(1), 1, url(3), 2.0, elapsed=0.1)
+    copy = Failed(url(2), 1, "refused", "near-duplicate", 2.0, elapsed=0.1, barren=True)
+    counts = counted(take_in(shard, book, moved, copy))
+    assert counts.get(BASE, FAILED) == (2, 2)
+    assert counts.get("x:h1.org", FAILED) == counts.get("x:h2.org", FAILED) == (1, 1)
+
+
+def test_a_silent_request_that_failed_is_counted_and_teaches_nothing(rows: Disk) -> None:
+    shard, book = a_shard(rows), a_book(policy="learned")
+    take_in(shard, book, linked(url(1), [url(2)], YES))
+    lease(shard, url(2))
+    gone = Failed(url(2), 1, "gone", "status 404", 2.0, elapsed=0.1, silent=True)
+    messages = take_in(shard, book, gone, linked(url(3), [url(2)], NO))
+    assert [*counted(messages).items()] == [(BASE, FAILED, 1, 1)]
 
 
 def test_a_host_may_ask_for_a_longer_wait(rows: Disk) -> None:

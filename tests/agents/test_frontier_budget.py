@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.frontier.candidates import Candidates
 from agents.frontier.selection import Budget
+from models.verdict import FAILED
 
 BUDGET = 60
 WINDOW = 16
@@ -21,17 +23,30 @@ class Held(dict[int, Any]):
 
     partitions = PARTITIONS
     judged = 0
+    requests = 0
 
     def totals(self) -> Any:
-        return SimpleNamespace(judged=self.judged)
+        return SimpleNamespace(judged=self.judged, requests=self.requests)
+
+
+class Known(SimpleNamespace):
+    """What candidates know of the crawl, and nothing else."""
+
+    judged = Candidates.judged
+    answered = Candidates.answered
 
 
 @dataclass
 class Crawl:
-    """Frontier workers, what each has in flight, and how many of the judged pages the learner has told."""
+    """Frontier workers, what each has in flight, and how many judged pages and requests the learner has told.
+
+    Their budget is one of pages, or of ``requests``.
+    """
 
     held: list[int]
     told: int = 0
+    told_requests: int = 0
+    requests: bool = False
     shards: list[Held] = field(default_factory=list)
     flights: list[Any] = field(default_factory=list)
     budgets: list[Budget] = field(default_factory=list)
@@ -39,10 +54,12 @@ class Crawl:
     def __post_init__(self) -> None:
         for partitions in self.held:
             shards, flights = Held(dict.fromkeys(range(partitions))), SimpleNamespace(pages=0)
-            candidates: Any = SimpleNamespace(
-                settings=SimpleNamespace(budget=BUDGET),
+            candidates: Any = Known(
+                settings=SimpleNamespace(
+                    budget=0 if self.requests else BUDGET, requests=BUDGET if self.requests else 0
+                ),
                 queues=("p",),
-                scorer=SimpleNamespace(judged=lambda _: self.told),
+                scorer=SimpleNamespace(judged=lambda name: self.told_requests if name == FAILED else self.told),
                 shards=shards,
                 flights=flights,
             )
@@ -53,6 +70,10 @@ class Crawl:
     @property
     def judged(self) -> int:
         return sum(shards.judged for shards in self.shards)
+
+    @property
+    def answered(self) -> int:
+        return sum(shards.requests for shards in self.shards)
 
     @property
     def in_flight(self) -> int:
@@ -69,9 +90,11 @@ class Crawl:
         if self.flights[worker].pages:
             self.flights[worker].pages -= 1
             self.shards[worker].judged += 1
+            self.shards[worker].requests += 1
 
     def fail(self, worker: int) -> None:
         """Have one of a worker's fetches fail, if one is in flight."""
+        self.shards[worker].requests += bool(self.flights[worker].pages)
         self.flights[worker].pages -= bool(self.flights[worker].pages)
 
     def end(self) -> None:
@@ -79,7 +102,7 @@ class Crawl:
         while self.in_flight or any(self.order(worker) for worker in range(len(self.held))):
             for worker in range(len(self.held)):
                 self.land(worker)
-            self.told = self.judged
+            self.told, self.told_requests = self.judged, self.answered
 
 
 @settings(derandomize=True, deadline=None)
@@ -93,6 +116,33 @@ def test_one_worker_judges_as_many_pages_as_it_may_and_no_more(seed: int, steps:
     crawl.end()
     assert crawl.judged == BUDGET
     assert crawl.budgets[0].spent
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.integers(0, 10_000), st.integers(0, 600))
+def test_one_worker_makes_as_many_requests_as_it_may_and_no_more(seed: int, steps: int) -> None:
+    random, crawl = Random(seed), Crawl([PARTITIONS], requests=True)
+    for _ in range(steps):
+        random.choice([crawl.order, crawl.land, crawl.fail])(0)
+        crawl.told_requests = random.randint(crawl.told_requests, crawl.answered)
+        assert crawl.answered + crawl.in_flight <= BUDGET
+    crawl.end()
+    assert crawl.answered == BUDGET
+    assert crawl.budgets[0].spent
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.sampled_from([[2, 2], [3, 1], [2, 1, 1], [1, 1, 1, 1]]), st.integers(0, 10_000), st.integers(0, 20))
+def test_several_pass_requests_by_the_windows_of_the_others_and_what_was_not_told_at_most(
+    held: list[int], seed: int, untold: int
+) -> None:
+    random, crawl = Random(seed), Crawl(held, requests=True)
+    for _ in range(600):
+        random.choice([crawl.order, crawl.order, crawl.land, crawl.fail])(random.randrange(len(held)))
+        least = max(crawl.told_requests, crawl.answered - untold)
+        crawl.told_requests = random.randint(least, crawl.answered)
+    crawl.end()
+    assert BUDGET <= crawl.answered <= BUDGET + (len(held) - 1) * WINDOW + untold
 
 
 @settings(derandomize=True, deadline=None)

@@ -135,6 +135,7 @@ def test_an_outcome_says_what_was_found_and_why_the_page_was_fetched(judge: Judg
         "origin": "pages/1@7",
         "later": False,
         "pattern": "",
+        "requests": 0,
     }
     assert {name: read[name] for name in expected} == expected
     assert read.keys() == expected.keys() | {"words", "links"}

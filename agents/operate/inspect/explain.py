@@ -25,6 +25,7 @@ from models.lessons import lessons
 from models.predicate import parse
 from models.traps.barren import space
 from models.url import host
+from models.verdict import FAILED
 from streams.inbox import Codec, Shard
 from streams.records import Decoder, FetchOrder, RecordError
 from streams.settings import FrontierSettings, Settings
@@ -46,8 +47,9 @@ class Part(msgspec.Struct, frozen=True):
 class Explanation:
     """A URL's row, and for each predicate its priority now and what makes it, the largest effect first.
 
-    ``contributions`` are features by the paper's policies, ``inputs`` and the ``expected`` probability of a
-    hit those of the learned one. ``spent`` is why URLs that differ in numbers only are not asked for any more,
+    ``contributions`` are features by the paper's policies. ``inputs`` and the ``expected`` probability of a
+    hit, where a page comes, are those of the learned one; so is how probable it is that one ``comes``, whose
+    inputs stand under `FAILED`. ``spent`` is why URLs that differ in numbers only are not asked for any more,
     ``unvisited`` the URL's pattern where that has no visits and such are left out, ``beyond`` why the URL lies
     deeper than its site is worth crawling, ``standing_back`` why its owner waits for others.
     """
@@ -58,6 +60,7 @@ class Explanation:
     contributions: dict[str, list[Contribution]] = field(default_factory=dict)
     inputs: dict[str, list[Part]] = field(default_factory=dict)
     expected: dict[str, float] = field(default_factory=dict)
+    comes: float | None = None
     spent: str = ""
     unvisited: str = ""
     beyond: str = ""
@@ -162,13 +165,16 @@ def _by_learned(
         ranks.open(shard)
     scorer = learned_scorer(settings.learn, ranks, patterns)
     _taught(scorer, journal, topics)
-    for predicate in sorted(topics):
+    for predicate in (FAILED, *sorted(topics)):
         known = scorer.known(predicate)
         values = found.row.inputs.get(predicate) or scorer.inputs(shard, found.row, predicate)
         weights, deviations = known.mean.tolist(), known.covariance.diagonal() ** 0.5
         rows = zip(scorer.names, values, weights, deviations.tolist(), strict=True)
         parts = [Part(*row, adds=row[1] * row[2]) for row in rows]
         found.inputs[predicate] = sorted(parts, key=lambda part: -abs(part.adds))
+        if predicate == FAILED:
+            found.comes = scorer.comes(values)
+            continue
         found.priorities[predicate] = scorer.priorities(shard, [found.row], (predicate,))[0][predicate]
         found.expected[predicate] = scorer.expected(values, predicate)
 

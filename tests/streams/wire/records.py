@@ -71,12 +71,13 @@ STATE = Harvest(
     window_pages=500, window_seconds=60.0, pages=12, hits=5, policies={"learned": (8, 4)},
     ring=bytearray(b"\x1f\x00"), ring_hits=5, parts={28_333: (3, 1)}, latest=28_334,
     newest=1_700_000_000_500, gaps=[1_700_000_000_000, 500],
+    requests=17,
 )  # fmt: skip
 ORDER = FetchOrder(
     url=URL, order=2, predicate="news", policy="learned", explored=True, probability=0.125, priority=-1.5,
     depth=4, lease=1_700_000_120.0, expected=0.75,
     revisit=Revisit(version=VERSION_HAD, since=1_700_000_000.5), pattern="http://a.test/**",
-    vouched=0.25, silent=True, comes=0.875,
+    vouched=0.25, silent=True, comes=0.875, requests=17,
 )  # fmt: skip
 
 SIGHTED = (
@@ -169,7 +170,7 @@ RECORDS: dict[str, tuple[Any, ...]] = {
             url=URL, time=1_700_000_000.5, title="Titel", verdict=VERDICT, predicate="news", policy="learned",
             explored=True, probability=0.125, priority=-1.5, expected=0.75, depth=4,
             words=("erste", "zweite"), links=(LINK,), origin="pages/3@7", later=True,
-            pattern="http://a.test/**", silent=True,
+            pattern="http://a.test/**", silent=True, requests=17,
         ),
     ),
     EVIDENCE.name: tuple(Pack(source="sightings/3", facts=[(7, 1, fact)]) for fact in TAUGHT),
@@ -187,7 +188,7 @@ RECORDS: dict[str, tuple[Any, ...]] = {
         HarvestPoint(
             predicate="news", partition=3, time=1_700_000_000.5, pages=12, hits=5, harvest_rate=0.375,
             rate_by_pages=0.5, rate_by_time=0.625, lift=2.5, policies={"learned": (8, 4), "random": (4, 1)},
-            covers={0: 7, 3: 11},
+            covers={0: 7, 3: 11}, requests=17, hits_per_request=0.25,
         ),
     ),
     HARVEST_PARTS.name: (
