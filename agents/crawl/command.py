@@ -28,6 +28,7 @@ from models.semantic.stored import SemanticTableError
 from models.url import canonical
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
+from streams.sparing import import_aiohttp
 
 if TYPE_CHECKING:
     from agents.crawl.status import Status
@@ -83,7 +84,7 @@ async def _crawl(
     """Import what a crawl is made of, while the judge's process starts, and crawl."""
     examiner = ExaminerProcess(Work.of(settings))
     try:
-        await asyncio.gather(examiner.start(), asyncio.to_thread(import_module, "agents.crawl.view"))
+        await asyncio.gather(examiner.start(), asyncio.to_thread(_import))
         from agents.crawl.run import run_crawl
         from agents.crawl.view import reporter
 
@@ -91,6 +92,11 @@ async def _crawl(
             return await run_crawl(settings, observer, seeds, options.logs, report, options.follow, examiner)
     finally:
         await examiner.close()
+
+
+def _import() -> None:
+    import_aiohttp()
+    import_module("agents.crawl.view")
 
 
 def _check_files(options: CrawlOptions) -> None:

@@ -41,6 +41,15 @@ def test_a_crawl_of_one_page_imports_nothing_that_it_does_not_use(tmp_path: Path
         assert within(imported(code), UNUSED) == []
 
 
+def test_the_context_that_aiohttp_makes_holds_no_certificates_and_trusts_nobody() -> None:
+    held = (
+        "from aiohttp.connector import _SSL_CONTEXT_VERIFIED as made; print(*made.cert_store_stats().values())"
+    )
+    trusts = "print(made.verify_mode.name, made.check_hostname)"
+    lines = printed(f"from streams.sparing import import_aiohttp; import_aiohttp(); {held}; {trusts}")
+    assert lines == ["0 0 0", "CERT_REQUIRED True"]
+
+
 def test_the_page_reader_s_process_imports_what_reads_pages_only() -> None:
     loaded = imported(f"import agents.judge.apart.serve; {_PRINTED}")
     assert within(loaded, UNUSED | UNUSED_BY_READER) == []
@@ -51,13 +60,18 @@ def test_what_takes_long_to_import_waits_until_the_page_reader_s_process_starts(
 
 
 def imported(code: str) -> list[str]:
-    """Return the modules that a process has loaded when it has run the code."""
+    """Return the modules that a process has loaded when it has run the code, which prints them."""
+    names: list[str] = json.loads(printed(code)[-1])
+    return names
+
+
+def printed(code: str) -> list[str]:
+    """Return the lines that a process prints which runs the code."""
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True,
         timeout=PATIENCE,
     )  # fmt: skip
-    names: list[str] = json.loads(run.stdout.splitlines()[-1])
-    return names
+    return run.stdout.splitlines()
 
 
 def within(names: Collection[str], packages: Collection[str]) -> list[str]:
