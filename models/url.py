@@ -123,7 +123,7 @@ def identifier(url: str) -> bytes:
 def tokens(url: str) -> frozenset[str]:
     """Return the distinct tokens of a URL: what stands between "." and "/" after the scheme, in lower case.
 
-    Aggarwal (2004), section 3.2.
+    Aggarwal (2004), section 3.
 
     >>> sorted(tokens("http://www.example.org/Sports/hockey.html"))
     ['example', 'hockey', 'html', 'org', 'sports', 'www']

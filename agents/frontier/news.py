@@ -4,6 +4,7 @@ Clicks are rows, and so is what was told of them last; a look goes through the r
 prefixes above it and the pages it is told from are of one host, and so of one partition; a hub may be of any.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from itertools import islice
 
@@ -13,14 +14,12 @@ from agents.frontier.rows import ClicksRow, FrontierShard, PageRow
 from models.frontier.queue import CandidateQueue
 from models.news.clicks import DAY, History, day_of
 from models.news.concentration import Criterion, standing
-from models.news.outlinks import Outlinks
+from models.news.outlinks import Outlinks, remember
 from models.news.prefixes import NewsPrefixes, PrefixTree
 from models.url import host
 from streams.records import Clicked, Hub
 from streams.settings import NewsSettings
 
-#: Pages that a page's clicks come from, of which more are not told apart.
-REFERRERS = 16
 #: Rows that one step of a look goes through.
 STEP = 200
 #: Clicks that are worth a look, however little time went by: as many again as there were at the last.
@@ -62,8 +61,8 @@ def clicked(shard: FrontierShard, sighting: Clicked, window: int) -> None:
         if not history.clicks:
             history.first = day
     history.count(day)
-    if sighting.referrer is not None and (sighting.referrer in row.referrers or len(row.referrers) < REFERRERS):
-        row.referrers[sighting.referrer] = row.referrers.get(sighting.referrer, 0) + 1
+    if sighting.referrer is not None:
+        remember(row.referrers, sighting.referrer, sighting.url)
     shard.put(key, row)
     news = news_of(shard)
     news.clicks += 1
@@ -183,7 +182,7 @@ class NewsLooks:
         shard.put(NEWS_KEY, news)
         self._prefixes.tell(shard.partition, news.prefixes)
         until = now + _LOOKS * max(DAY, settings.refresh_seconds)
-        for hub in look.hubs(until, max(1, settings.hubs // partitions)):
+        for hub in look.hubs(until, math.ceil(settings.hubs / partitions)):
             name_hub(shard.outbox, hub, partitions)
         self._committing(shard)
 

@@ -4,6 +4,37 @@ from collections.abc import Container
 from heapq import nsmallest
 from typing import Literal, NamedTuple
 
+from models.domain import owner
+from models.url import host
+
+#: Pages that a page's clicks come from, of which more are not told apart.
+REFERRERS = 16
+
+
+def remember(referrers: dict[str, int], referrer: str, url: str) -> None:
+    """Count a click on ``url`` from a page, among the `REFERRERS` that are kept.
+
+    Where there is no room, it takes the place of one that is less likely a hub: pages of the same owner come
+    before others, and URLs without a query before those with one, as the answers of a search are. Of equals the
+    first stay.
+
+    >>> referrers = {f"http://search.test/?q={number}": 1 for number in range(REFERRERS)}
+    >>> for page in ("http://a.org/new", "http://search.test/?q=a"):
+    ...     remember(referrers, page, "http://a.org/1")
+    >>> len(referrers), "http://a.org/new" in referrers, "http://search.test/?q=a" in referrers
+    (16, True, False)
+    """
+
+    def likely(page: str) -> tuple[bool, bool]:
+        return owner(host(page)) == owner(host(url)), "?" not in page
+
+    if referrer not in referrers and len(referrers) >= REFERRERS:
+        least = min(reversed(referrers), key=likely)
+        if likely(referrer) <= likely(least):
+            return
+        del referrers[least]
+    referrers[referrer] = referrers.get(referrer, 0) + 1
+
 
 class Hub(NamedTuple):
     """A page that leads to news: to how many news pages, by how many clicks, and to how many pages in all."""

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from agents.browse.agent import BrowseAgent, UserRow
 from agents.frontier.keys import clicks_key, news_of
-from agents.frontier.news import REFERRERS, NewsLooks, Prefixes, clicked
+from agents.frontier.news import NewsLooks, Prefixes, clicked
 from agents.frontier.rows import ClicksRow, FrontierRow, FrontierShard
 from models.news.clicks import DAY, DailyClicks, day_of
+from models.news.outlinks import REFERRERS
 from streams.records import Access, Clicked, Hub
 from streams.settings import NewsSettings, Settings
 from streams.topics import ACCESSES, SIGHTINGS
@@ -68,6 +69,16 @@ def test_pages_that_clicks_come_from_are_bounded(shard: FrontierShard) -> None:
         for _ in range(2):
             clicked(shard, Clicked(ROOT, 3, f"{ROOT}{number}"), WINDOW)
     assert clicks_of(shard, ROOT).referrers == {f"{ROOT}{number}": 2 for number in range(REFERRERS)}
+
+
+def test_answers_of_a_search_do_not_keep_a_hub_out(shard: FrontierShard) -> None:
+    searches = [f"http://search.test/?q={number}" for number in range(2 * REFERRERS)]
+    hub, front, elsewhere = f"{ROOT}news", f"{ROOT}?page=1", "http://else.test/list"
+    for referrer in (*searches, elsewhere, front, hub, hub, f"{ROOT}?page=1", searches[-1]):
+        clicked(shard, Clicked(ROOT, 3, referrer), WINDOW)
+    found = clicks_of(shard, ROOT).referrers
+    assert (found[hub], found[front], found[elsewhere], len(found)) == (2, 2, 1, REFERRERS)
+    assert set(found) - {hub, front, elsewhere} == set(searches[: REFERRERS - 3])
 
 
 def test_a_user_clicks_a_page_once_a_day(tmp_path: Path) -> None:

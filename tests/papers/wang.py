@@ -1,21 +1,26 @@
 """What the figures of docs/papers/2007-wang.md are measured on, as ``python -m tests.papers.wang`` shows.
 
 ``log DIR`` writes ``access.log.gz``, the log of a synthetic web of news, and ``labels.tsv``, what its pages
-are; ``revisits`` prints how long links wait on simulated hubs.
+are; ``revisits`` prints how long links wait on simulated hubs; ``hubs`` prints what the crawl's bounds on
+referrers and hubs leave of the news that hubs lead to.
 """
 
 import argparse
 import gzip
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from models.news.outlinks import REFERRERS, Hub, Outlinks, remember
 from models.news.revisits import Revisits
+from models.url import host
+from streams.topics import partition_of
 from tests.webs.news import NewsWeb
 
 _HUBS, _VISITS_AN_HOUR, _WEEKS = 50, 100, 4
+_BEST = 10
 _HOUR, _WEEK = 3_600.0, 604_800.0
 
 
@@ -72,11 +77,14 @@ def main() -> None:
     parts = parser.add_subparsers(dest="part", required=True)
     parts.add_parser("log").add_argument("directory", type=Path, metavar="DIR")
     parts.add_parser("revisits")
+    parts.add_parser("hubs")
     given = parser.parse_args()
     if given.part == "log":
         _write_log(given.directory, NewsWeb(given.seed))
-    else:
+    elif given.part == "revisits":
         _print_revisits(Random(given.seed))
+    else:
+        _print_hubs(NewsWeb(given.seed), Random(given.seed))
 
 
 def _write_log(directory: Path, web: NewsWeb) -> None:
@@ -100,6 +108,67 @@ def _print_revisits(rng: Random) -> None:
     for week in range(_WEEKS):
         found = simulate(revisits, rates, week * _WEEK, (week + 1) * _WEEK, rng)
         print(f"learned, week {week + 1}          {found.wait / 60:6.2f}   ({found.visits} visits)")
+
+
+def _print_hubs(web: NewsWeb, rng: Random) -> None:
+    """Print the news that the best ten hubs lead to: as all clicks tell, and within the bounds of the crawl."""
+    news = {page.url for page in web.pages if page.news}
+    print(f"{len(news)} news pages; those that the best {_BEST} hubs are known to lead to")
+    for searched in (0.0, 0.5, 0.9, 0.97):
+        clicks = list(_clicks(web, searched, rng))
+        every, first, likely = Outlinks(), Outlinks(), Outlinks()
+        kept: dict[str, dict[str, int]] = {}
+        before: dict[str, dict[str, None]] = {}
+        for referrer, url in clicks:
+            every.add(referrer, url, 1)
+            remember(kept.setdefault(url, {}), referrer, url)
+            early = before.setdefault(url, {})
+            if len(early) < REFERRERS:
+                early[referrer] = None
+        for url, referrers in kept.items():
+            for referrer, count in referrers.items():
+                likely.add(referrer, url, count)
+            for referrer in before[url]:
+                first.add(referrer, url, 1)
+        told = [sum(hub.news for hub in links.hubs(news, _BEST)) for links in (every, first, likely)]
+        print(
+            f"{searched:.0%} of the clicks from searches: all {told[0]}, the first 16 {told[1]}, kept {told[2]}"
+        )
+    clicks = list(_clicks(web, 0.0, rng))
+    every = _of_partition(clicks, news, 0, 1)
+    for partitions in (1, 2, 4, 8):
+        named = [
+            hub
+            for held in range(partitions)
+            for hub in _of_partition(clicks, news, held, partitions).hubs(news, math.ceil(_BEST / partitions))
+        ]
+        print(f"{partitions} partitions: {len(named)} hubs lead to {_led(every, named, news)}")
+
+
+def _clicks(web: NewsWeb, searched: float, rng: Random) -> Iterator[tuple[str, str]]:
+    """Yield referrer and page of the log's lines that have one; a part of all come from searches instead."""
+    for number, line in enumerate(web.access_log()):
+        fields = line.split('"')
+        referrer, url = fields[3], fields[1].split()[1]
+        if rng.random() < searched:
+            referrer = f"http://search.test/?q={number}"
+        if referrer != "-":
+            yield referrer, url
+
+
+def _of_partition(
+    clicks: Iterable[tuple[str, str]], news: Collection[str], held: int, partitions: int
+) -> Outlinks:
+    """Return the clicks on the news of one partition."""
+    found = Outlinks()
+    for source, target in clicks:
+        if target in news and partition_of(host(target), partitions) == held:
+            found.add(source, target, 1)
+    return found
+
+
+def _led(links: Outlinks, hubs: Iterable[Hub], news: Collection[str]) -> int:
+    return links.reached({hub.url for hub in hubs}, news)
 
 
 if __name__ == "__main__":
