@@ -126,9 +126,11 @@ def _why_fetched(row: "PageRow") -> str:
     if choice.policy == INSTANT:
         return f"fetched at once (frontier.mode): {instantly(row)}, attempt {row.attempts}"
     by = "chance" if choice.explored else f"policy {choice.policy}"
+    parts = sorted(choice.parts.items(), key=lambda entry: -entry[1])
+    worth = f"; worth for {', '.join(f'{name} {part:.0%}' for name, part in parts)}" if parts else ""
     return (
         f"fetched for {choice.predicate} by {by}, priority {choice.priority:.2f}, "
-        f"probability {choice.probability:.3g}, attempt {row.attempts}"
+        f"probability {choice.probability:.3g}, attempt {row.attempts}{worth}"
     )
 
 

@@ -23,12 +23,14 @@ from agents.frontier.metrics import FrontierMetrics, InstantMetrics
 from agents.frontier.rows import FrontierRow, FrontierShard, TotalsRow
 from agents.frontier.selection import Budget, Selection
 from models.frontier.politeness import HostClocks
-from models.frontier.turns import Turns
+from models.frontier.proportional import ProportionalTurns
+from models.frontier.turns import Turns, YieldTurns
 from models.predicate import parse
 from streams.handler import Handler
 from streams.inbox import Shard
 from streams.records import PAUSED, REMOVED, Decoder, FetchOrder, Interests, PredicateDefinition, SightingPack
 from streams.runtime import Runtime
+from streams.settings import FrontierSettings
 from streams.stateful import Stateful
 from streams.topics import EVIDENCE, SIGHTINGS
 
@@ -59,7 +61,7 @@ class FrontierAgent(Handler[FrontierRow]):
         self._partitions = runtime.publisher.partitions(SIGHTINGS.name)
         self.book = self._a_book()
         self.candidates = self._the_candidates()
-        self.turns = Turns(settings.even)
+        self.turns: Turns = _turns(settings)
         self._metrics = FrontierMetrics(runtime, self.candidates, self.totals)
         decode = Decoder[SightingPack](SightingPack)
         self.inbox: Stateful[FrontierRow] = Stateful(runtime, SIGHTINGS, "frontier", FrontierRow, decode, self)
@@ -321,3 +323,10 @@ class FrontierAgent(Handler[FrontierRow]):
             return False
         hubs = self.instant is not None and self.instant.hubs > 0
         return self.spent or (self._dry and not self.candidates.retries and not hubs)
+
+
+def _turns(settings: FrontierSettings) -> Turns:
+    """Return the rule by which predicates have turns."""
+    if settings.turns == "proportional":
+        return ProportionalTurns(settings.even)
+    return YieldTurns(1.0 if settings.turns == "shares" else settings.even)

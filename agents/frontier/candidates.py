@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice, zip_longest
 from random import Random
 
@@ -53,8 +53,8 @@ class Candidates:
         self.retries = Retries()
         self.scope = Scope(settings, self.flights)
         self.sweep = Sweep(self.shards, self.queues, settings.queue, self.offer)
-        #: By predicate, those scored since anything was learned.
-        self._fresh: defaultdict[str, set[str]] = defaultdict(set)
+        #: Those scored since anything was learned.
+        self._fresh: set[str] = set()
         #: New links to news, in the mode "instant" (`agents.frontier.instant`).
         self.fresh: Fresh | None = None
         self.priorities = Priorities(settings, scorer)
@@ -90,13 +90,13 @@ class Candidates:
         """
         self.scorer.add_predicate(name, topic)
         self.queues.setdefault(name, CandidateQueue(self.settings.queue))
+        self._fresh.clear()
         self.sweep.begin()
 
     def remove_predicate(self, name: str) -> None:
         """Forget a predicate and its queue; what is in flight for it lands as anything else."""
         self.scorer.remove_predicate(name)
         self.queues.pop(name, None)
-        self._fresh.pop(name, None)
         self.paused.discard(name)
 
     # shards
@@ -215,9 +215,8 @@ class Candidates:
 
     def offer(self, shard: FrontierShard, rows: Iterable[PageRow], now: float) -> None:
         """Put distinct open URLs in the queues, or where they wait; set those below the threshold aside."""
-        for fresh in self._fresh.values():
-            if len(fresh) > self.settings.queue:
-                fresh.clear()
+        if len(self._fresh) > self.settings.queue:
+            self._fresh.clear()
         found = [row for row in rows if self._may_queue(shard, row, now)]
         for row, priorities in zip(found, self.priorities.of(shard, found, self.queues), strict=True):
             if not self.priorities.keeps(row, highest(priorities.values())):
@@ -226,7 +225,7 @@ class Candidates:
             name = host(row.url)
             for predicate, priority in priorities.items():
                 self.queues[predicate].put(row.url, name, priority, row.discovered)
-                self._fresh[predicate].add(row.url)
+            self._fresh.add(row.url)
             if self.fresh is not None:
                 self.fresh.offer(row)
 
@@ -280,12 +279,10 @@ class Candidates:
         explore = self._explore()
         explored = self._random.random() < explore
 
-        def ready(name: str) -> bool:
-            return self.clocks.ready(name, now)
-
+        ready = self._ready(now)
         while True:
             drawn_from = queue.count(ready) if explored else 1
-            url = queue.sample(self._random, ready) if explored else self._best(queue, predicate, ready, now)
+            url = queue.sample(self._random, ready) if explored else self.best(predicate, now)
             if url is None:
                 return None
             found = self.choosable(url)
@@ -307,51 +304,64 @@ class Candidates:
         own = owner(name)
         return any(owner(other) != own for queue in self.queues.values() for other in queue.hosts())
 
-    def _best(
-        self, queue: CandidateQueue, predicate: str, ready: Callable[[str], bool], now: float
-    ) -> str | None:
+    def _ready(self, now: float) -> Callable[[str], bool]:
+        def ready(name: str) -> bool:
+            return self.clocks.ready(name, now)
+
+        return ready
+
+    def glance(self, predicate: str, now: float) -> str | None:
+        """Return a predicate's best candidate whose host may be asked, as candidates were last scored."""
+        return next(iter(self.queues[predicate].best(1, self._ready(now))), None)
+
+    def best(self, predicate: str, now: float) -> str | None:
         """Return the best candidate, scored since anything was learned, that is fair to choose.
 
         The best few are scored anew, until one that is fresh is the best, or as many as may be have been. Those
         that scoring sets aside are not counted: worse ones wait behind them.
         """
-        fresh, scored = self._fresh[predicate], 0
+        queue, ready, scored = self.queues[predicate], self._ready(now), 0
         while top := queue.best(1 if self.priorities.fixed else FEW, ready):
-            if top[0] in fresh or scored >= self.settings.rescored:
-                return self._fairest(queue, predicate, top[0], now)
-            stale = [url for url in top if url not in fresh]
-            self._reprice(stale, predicate)
+            if top[0] in self._fresh or scored >= self.settings.rescored:
+                return self._fairest(queue, top[0], now)
+            stale = [url for url in top if url not in self._fresh]
+            self._reprice(stale)
             scored += sum(url in queue for url in stale)
         return None
 
-    def _fairest(self, queue: CandidateQueue, predicate: str, best: str, now: float) -> str | None:
+    def _fairest(self, queue: CandidateQueue, best: str, now: float) -> str | None:
         """Return the best candidate that is fair to choose, scored anew; None while one is waited for."""
         for _ in range(FAIR_TRIES):
             url = self.fairness.choose(queue, best, now)
             if url is None or url == best:
                 return url
             before = queue.priority(url)
-            self._reprice([url], predicate)
+            self._reprice([url])
             if url in queue and queue.priority(url) >= before:
                 return url
         return best if best in queue else None
 
-    def _reprice(self, urls: Iterable[str], predicate: str) -> None:
-        """Score queued candidates anew for one predicate: they are fresh then."""
+    def _reprice(self, urls: Iterable[str]) -> None:
+        """Score queued candidates anew, where they are queued: they are fresh then."""
         rows: dict[int, list[PageRow]] = {}
         for url in urls:
-            self._fresh[predicate].add(url)
+            self._fresh.add(url)
             found = self.shards.find(url)
             if found is not None:
                 rows.setdefault(found[0].partition, []).append(found[1])
-        queue = self.queues[predicate]
         for partition, stale in rows.items():
-            scored = self.priorities.of(self.shards[partition], stale, (predicate,))
+            scored = self.priorities.of(self.shards[partition], stale, self.queues)
             for row, priorities in zip(stale, scored, strict=True):
-                if self.priorities.keeps(row, priorities[predicate]):
-                    queue.put(row.url, host(row.url), priorities[predicate], row.discovered)
-                else:
-                    queue.discard(row.url)
+                self._put_again(row, priorities)
+
+    def _put_again(self, row: PageRow, priorities: Mapping[str, float]) -> None:
+        name = host(row.url)
+        for predicate, priority in priorities.items():
+            queue = self.queues[predicate]
+            if not self.priorities.keeps(row, priority):
+                queue.discard(row.url)
+            elif row.url in queue:
+                queue.put(row.url, name, priority, row.discovered)
 
     def take(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
         """Take a URL out of the queues, and note it among the leased: its fetch is ordered."""

@@ -128,8 +128,8 @@ class Landing:
         self._candidates.fairness.shares.serves(sighting.server, host(sighting.url))
         if isinstance(sighting, Judged):
             self._candidates.withdraw(sighting.url)
-            if flight is not None and not flight.explored and not flight.instant:
-                self._turns.brought(flight.predicate, sighting.verdict.get(flight.predicate, False))
+            chosen = flight is not None and not flight.explored and not flight.instant
+            self._turns.brought(sighting.verdict, flight.predicate if flight is not None and chosen else None)
         elif isinstance(sighting, Failed):
             self._tell_of_seeds(sighting)
         elif isinstance(sighting, Revisited) and self._instant is not None:

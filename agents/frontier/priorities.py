@@ -106,6 +106,10 @@ class Priorities:
             return -math.log1p(math.exp(-priority)) if priority > -MOST_LOGIT else priority
         return min(0.0, priority) if self._rule in LEARNED else 0.0
 
+    def chance(self, priority: float) -> float:
+        """Return the probability of a hit that a priority stands for: an upper bound, or 1 where it is none."""
+        return math.exp(self.worth(priority))
+
     def keeps(self, row: PageRow, priority: float) -> bool:
         """Return whether a candidate is worth keeping (ExpandList in Aggarwal 2004, Figure 1)."""
         return row.seed or self._threshold is None or priority >= self._threshold

@@ -36,7 +36,8 @@ class Choice(msgspec.Struct, array_like=True, frozen=True):
     """Why a URL was fetched when it was: for which predicate, by which policy, with what priority.
 
     ``probability`` is that of the choice, ``comes`` that of a page to come and ``expected`` that of a hit where
-    one does, where the policy says so.
+    one does, where the policy says so. ``parts`` are predicates' parts of what the page was worth, where turns
+    are proportional (`models.frontier.proportional`).
     """
 
     predicate: str
@@ -47,6 +48,7 @@ class Choice(msgspec.Struct, array_like=True, frozen=True):
     time: float
     expected: float | None = None
     comes: float | None = None
+    parts: dict[str, float] = {}
 
     @property
     def promised(self) -> float | None:

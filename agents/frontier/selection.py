@@ -4,7 +4,7 @@ from agents.frontier.candidates import Candidates
 from agents.frontier.instant import Instant
 from agents.frontier.leases import Leases
 from agents.frontier.rows import INSTANT, Choice, FrontierShard, HubRow
-from models.frontier.turns import Turns
+from models.frontier.turns import Prospects, Turns
 from models.frontier.window import window
 
 
@@ -48,6 +48,27 @@ class Budget:
         return max(0, min(left))
 
 
+class _Heads:
+    """The best candidates of predicates whose hosts may be asked now."""
+
+    def __init__(self, candidates: Candidates, now: float) -> None:
+        self._candidates = candidates
+        self._now = now
+
+    def glance(self, name: str) -> Prospects | None:
+        url = self._candidates.glance(name, self._now)
+        return None if url is None else self.of(url)
+
+    def best(self, name: str) -> Prospects | None:
+        url = self._candidates.best(name, self._now)
+        return None if url is None else self.of(url)
+
+    def of(self, url: str) -> Prospects:
+        """Return the probability that a request for a URL brings a hit, for each predicate."""
+        chance = self._candidates.priorities.chance
+        return {name: chance(priority) for name, priority in self._candidates.priorities_of(url).items()}
+
+
 class Selection:
     """Picks URLs, those of the predicates in turn and instant ones within their share, and orders them.
 
@@ -85,12 +106,13 @@ class Selection:
     def _by_turns(self, now: float, room: int, changed: dict[int, FrontierShard]) -> int:
         """Order what the predicates pick in turn; return how many fetches."""
         names = set(self._candidates.queues)
+        heads = _Heads(self._candidates, now)
         ordered = 0
         while names and self._fits(room - ordered):
-            predicate = self._turns.next(names)
+            predicate = self._turns.next(names, heads)
             if predicate is None:
                 break
-            shard = self._pick(predicate, now)
+            shard = self._pick(predicate, heads, now)
             if shard is None:
                 names.discard(predicate)
                 continue
@@ -101,7 +123,7 @@ class Selection:
                 self._instant.earn()
         return ordered
 
-    def _pick(self, predicate: str, now: float) -> FrontierShard | None:
+    def _pick(self, predicate: str, heads: _Heads, now: float) -> FrontierShard | None:
         """Order the next fetch for a predicate; return whose URL it is, None where there is none."""
         picked = self._candidates.pick(predicate, now)
         if picked is None:
@@ -110,7 +132,8 @@ class Selection:
         priority = self._candidates.priorities_of(row.url)[predicate]
         chances = self._candidates.priorities.choose(shard, row, predicate, explored)
         policy = self._settings.rule
-        choice = Choice(predicate, policy, explored, probability, priority, now, *chances)
+        parts = self._turns.parts(heads.of(row.url))
+        choice = Choice(predicate, policy, explored, probability, priority, now, *chances, parts)
         self._leases.order(shard, row, choice, now)
         return shard
 

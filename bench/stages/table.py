@@ -23,7 +23,7 @@ STAGES: Mapping[str, tuple[str, ...]] = {
     "frontier: queues": ("agents.frontier.agent:FrontierAgent._settle",),
     "frontier: choose": (
         "agents.frontier.selection:Selection.choose",
-        "agents.frontier.candidates:Candidates._best",
+        "agents.frontier.candidates:Candidates.best",
     ),
     "frontier: scores": (
         "agents.frontier.learned:LearnedScorer.priorities",

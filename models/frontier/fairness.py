@@ -7,6 +7,12 @@ from collections.abc import Collection, Mapping
 _ROUNDING = 1e-9
 
 
+def check_share(name: str, share: float) -> None:
+    """Raise ValueError for a share that is not positive and finite."""
+    if not 0 < share < math.inf:
+        raise ValueError(f"the share of {name} is {share}, expected a positive number")
+
+
 class FairShare:
     """Who is next, so that fetches follow the shares at all times, not only in the long run.
 
@@ -37,8 +43,7 @@ class FairShare:
 
     def set_share(self, name: str, share: float) -> None:
         """Add a name, or change its share, from now on; ValueError when it is not positive and finite."""
-        if not 0 < share < math.inf:
-            raise ValueError(f"fair share: the share of {name} is {share}, expected a positive number")
+        check_share(name, share)
         self._shares[name] = share
         self._lags.setdefault(name, 0.0)
 

@@ -1,8 +1,12 @@
 """Whose turn it is to have a page fetched: by share, and by what a predicate's fetches have brought lately."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Protocol, TypeAlias
 
 from models.frontier.fairness import FairShare
+
+#: A candidate's probability of a hit, by predicate.
+Prospects: TypeAlias = Mapping[str, float]
 
 #: Fetches of a predicate over which its yield is remembered: each one before counts that much less.
 MEMORY = 100.0
@@ -13,26 +17,63 @@ SHARPNESS = 4
 PRIOR_FETCHES = 2.0
 
 
-class Turns:
+class Offers(Protocol):
+    """What predicates have to offer for a turn."""
+
+    def glance(self, name: str) -> Prospects | None:
+        """Return the chances of a predicate's best candidate, as they were last scored; None without one."""
+
+    def best(self, name: str) -> Prospects | None:
+        """Return the chances of a predicate's best candidate, by all that was learned; None without one."""
+
+
+class Turns(Protocol):
+    """Whose best candidate is fetched next."""
+
+    def set_share(self, name: str, share: float) -> None:
+        """Add a predicate, or change its share; ValueError when it is not positive and finite."""
+
+    def remove(self, name: str) -> None:
+        """Give a predicate no turns until it has a share again."""
+
+    def brought(self, verdict: Mapping[str, bool], own: str | None) -> None:
+        """Note a judged page; ``own`` is whose turn brought it, None for nobody's."""
+
+    def next(self, eligible: Collection[str], offers: Offers) -> str | None:
+        """Return who has the next turn among those eligible; None when none of them has one."""
+
+    def charge(self, name: str) -> None:
+        """Count one turn taken."""
+
+    def parts(self, prospects: Prospects) -> dict[str, float]:
+        """Return for whom a candidate is chosen: predicates' parts of what it is worth, if several have one."""
+
+
+def check_even(even: float) -> None:
+    """Raise ValueError for a part of the turns that is not more than 0 and at most 1."""
+    if not 0 < even <= 1:
+        raise ValueError(f"turns: {even} of them even, expected more than 0 and at most 1")
+
+
+class YieldTurns:
     """Weighted-fair turns between predicates, some even by their shares, the others by their yields.
 
     A predicate with hardly a page left to find would spend half of all fetches on nothing if turns went by
     shares alone. So ``even`` of the turns go by the shares; the rest go by share times a power of the yield,
     the part of a predicate's own fetches that lately satisfied it. Nobody gets less than ``even`` of its share.
 
-    >>> turns = Turns(even=0.2)
+    >>> turns = YieldTurns(even=0.2)
     >>> for name in ("science", "music"):
     ...     turns.set_share(name, 1.0)
     >>> for hit in (True, True, True, False):
-    ...     turns.brought("science", hit)
-    ...     turns.brought("music", False)
+    ...     turns.brought({"science": hit}, "science")
+    ...     turns.brought({"music": False}, "music")
     >>> [round(turns.weight(name), 2) for name in ("science", "music")]
     [0.9, 0.1]
     """
 
     def __init__(self, even: float) -> None:
-        if not 0 < even <= 1:
-            raise ValueError(f"turns: {even} of them even, expected more than 0 and at most 1")
+        check_even(even)
         self._even = even
         self._fair = FairShare({})
         self._shares: dict[str, float] = {}
@@ -50,33 +91,37 @@ class Turns:
     def remove(self, name: str) -> None:
         """Give a predicate no turns until it has a share again; what its fetches brought is remembered.
 
-        >>> turns = Turns(even=0.5)
+        >>> turns = YieldTurns(even=0.5)
         >>> for name in ("science", "music"):
         ...     turns.set_share(name, 1.0)
         >>> turns.remove("science")
-        >>> turns.next({"science", "music"}), turns.weight("music")
-        ('music', 1.0)
+        >>> turns.weight("music")
+        1.0
         """
         if name in self._shares:
             del self._shares[name]
             self._fair.remove(name)
             self._weigh()
 
-    def brought(self, name: str, hit: bool) -> None:
+    def brought(self, verdict: Mapping[str, bool], own: str | None) -> None:
         """Note whether a page fetched for a predicate satisfied it."""
-        if name in self._shares:
+        if own in self._shares:
             kept = 1.0 - 1.0 / MEMORY
-            self._fetches[name] = kept * self._fetches[name] + 1.0
-            self._hits[name] = kept * self._hits[name] + hit
+            self._fetches[own] = kept * self._fetches[own] + 1.0
+            self._hits[own] = kept * self._hits[own] + verdict.get(own, False)
             self._weigh()
 
-    def next(self, eligible: Collection[str]) -> str | None:
+    def next(self, eligible: Collection[str], offers: Offers) -> str | None:
         """Return who has the next turn among those eligible; None when none of them is known."""
         return self._fair.next(eligible)
 
     def charge(self, name: str) -> None:
         """Count one turn taken."""
         self._fair.charge(name)
+
+    def parts(self, prospects: Prospects) -> dict[str, float]:
+        """Return nothing: a candidate is chosen for one predicate alone."""
+        return {}
 
     def weight(self, name: str) -> float:
         """Return the part of the turns that a predicate gets while all are eligible."""

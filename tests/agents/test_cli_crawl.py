@@ -200,6 +200,13 @@ def test_explain_says_why_a_page_was_fetched(crawl: Crawl) -> None:
     known: dict[str, Any] = json.loads(crawl.read("explain", page.url, "--json"))
     assert (known["url"], known["state"], known["verdict"]) == (page.url, "judged", page.verdict)
     assert known["choice"]["predicate"] == page.predicate
+    parts = known["choice"]["parts"]
+    assert parts and sum(parts.values()) <= 1 + 1e-9
+    assert (
+        "worth for "
+        + ", ".join(f"{name} {part:.0%}" for name, part in sorted(parts.items(), key=lambda entry: -entry[1]))
+        in text
+    )
     assert known["choice"]["expected"] == page.expected
     assert 0 < known["choice"]["comes"] < 1
     assert 0 < known["comes"] < 1

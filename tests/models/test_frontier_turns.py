@@ -7,20 +7,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.frontier.turns import Turns
+from models.frontier.turns import YieldTurns
+
+
+class Nothing:
+    """Turns by share and yield look at nobody's candidates."""
+
+    def glance(self, name: str) -> None:
+        raise AssertionError(name)
+
+    def best(self, name: str) -> None:
+        raise AssertionError(name)
 
 
 def played(even: float, rates: dict[str, float], shares: dict[str, float], turns: int) -> Counter[str]:
-    game = Turns(even)
+    game = YieldTurns(even)
     for name, share in shares.items():
         game.set_share(name, share)
     random = Random(1)
     got: Counter[str] = Counter()
     for _ in range(turns):
-        turn = game.next(shares)
+        turn = game.next(shares, Nothing())
         assert turn is not None
         game.charge(turn)
-        game.brought(turn, random.random() < rates[turn])
+        game.brought({turn: random.random() < rates[turn]}, turn)
         got[turn] += 1
     return got
 
@@ -54,15 +64,15 @@ def test_nobody_gets_less_than_the_even_part_of_its_share(rates: list[float], ev
 
 
 def test_weights_add_up_to_one_and_unknown_predicates_are_passed_over() -> None:
-    game = Turns(0.3)
+    game = YieldTurns(0.3)
     for name in ("a", "b", "c"):
         game.set_share(name, 2.0)
-    game.brought("gone", True)
-    game.brought("a", True)
+    game.brought({"gone": True}, "gone")
+    game.brought({"a": True}, "a")
     assert sum(game.weight(name) for name in ("a", "b", "c")) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("even", [0.0, -1.0, 1.5])
 def test_an_even_part_outside_its_range_is_refused(even: float) -> None:
     with pytest.raises(ValueError, match="expected more than 0"):
-        Turns(even)
+        YieldTurns(even)

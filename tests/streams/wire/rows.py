@@ -53,7 +53,7 @@ ROW_TYPES: dict[str, Any] = {
 
 CHOICE = Choice(
     predicate="news", policy="learned", explored=True, probability=0.125, priority=-1.5,
-    time=1_700_000_000.5, expected=0.75, comes=0.875,
+    time=1_700_000_000.5, expected=0.75, comes=0.875, parts={"news": 0.75},
 )  # fmt: skip
 
 BROWSING = Browsing(

@@ -1,0 +1,176 @@
+"""Proportionally fair turns: nobody starves, the frequent gives way, a page may count for several."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from math import log
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.frontier.proportional import PRIOR_HITS, ProportionalTurns
+from models.frontier.turns import Prospects
+
+
+@dataclass
+class Heads:
+    """The best candidate of each predicate, by its chances; who asked for them anew is noted."""
+
+    chances: Mapping[str, Prospects]
+    asked: list[str] = field(default_factory=list)
+
+    def glance(self, name: str) -> Prospects | None:
+        return self.chances.get(name)
+
+    def best(self, name: str) -> Prospects | None:
+        self.asked.append(name)
+        return self.chances.get(name)
+
+
+def turns_of(shares: Mapping[str, float], even: float = 1e-9) -> ProportionalTurns:
+    turns = ProportionalTurns(even)
+    for name, share in shares.items():
+        turns.set_share(name, share)
+    return turns
+
+
+def play(
+    turns: ProportionalTurns, heads: Heads, rounds: int, hits: Callable[[str, float], bool] | None = None
+) -> Counter[str]:
+    """Play with heads that stay; hits come by chance unless told otherwise. Return who had how many turns."""
+    random, got = Random(1), Counter[str]()
+    come = hits or (lambda name, chance: random.random() < chance)
+    for _ in range(rounds):
+        name = turns.next(set(heads.chances), heads)
+        assert name is not None
+        turns.charge(name)
+        chances = heads.chances[name]
+        turns.brought({other: come(other, chance) for other, chance in chances.items()}, name)
+        got[name] += 1
+    return got
+
+
+def alone(**chances: float) -> Heads:
+    return Heads({name: {name: chance} for name, chance in chances.items()})
+
+
+def test_with_steady_chances_turns_go_by_share_however_rare_the_hits() -> None:
+    got = play(turns_of({"science": 1.0, "music": 1.0}), alone(science=0.6, music=0.06), 4_000)
+    assert got["music"] / 4_000 == pytest.approx(0.5, abs=0.06)
+    got = play(turns_of({"science": 3.0, "music": 1.0}), alone(science=0.6, music=0.3), 4_000)
+    assert got["music"] / 4_000 == pytest.approx(0.25, abs=0.04)
+
+
+def test_where_there_is_nothing_to_find_few_turns_go_to_looking() -> None:
+    got = play(turns_of({"science": 1.0, "music": 1.0}), alone(science=0.5, music=0.0001), 3_000)
+    assert got["music"] < 300
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(
+    chances=st.lists(st.floats(1e-9, 1), min_size=2, max_size=5),
+    even=st.floats(0.1, 1),
+)
+def test_nobody_gets_less_than_the_even_part_of_its_share(chances: list[float], even: float) -> None:
+    heads = alone(**{f"p{number}": chance for number, chance in enumerate(chances)})
+    got = play(turns_of(dict.fromkeys(heads.chances, 1.0), even), heads, 400)
+    for name in heads.chances:
+        assert got[name] >= int(400 * even / len(chances)) - 2
+
+
+def test_promises_that_come_to_nothing_are_believed_less() -> None:
+    turns = turns_of({"science": 1.0, "music": 1.0})
+    got = play(turns, alone(science=0.4, music=0.4), 3_000, lambda name, chance: name == "science")
+    assert got["music"] < 900
+
+
+def test_a_page_that_counts_for_both_comes_before_pages_of_one() -> None:
+    turns = turns_of({"science": 1.0, "music": 1.0})
+    heads = Heads({"science": {"science": 0.5, "music": 0.0}, "music": {"science": 0.4, "music": 0.3}})
+    assert turns.next({"science", "music"}, heads) == "music"
+
+
+def test_parts_say_for_whom_a_candidate_is_chosen() -> None:
+    turns = turns_of({"science": 3.0, "music": 1.0, "sports": 1.0})
+    assert turns.parts({"science": 0.1, "music": 0.3, "sports": 0.001}) == {
+        "science": pytest.approx(0.3 / 0.601),
+        "music": pytest.approx(0.3 / 0.601),
+    }
+    assert turns_of({"science": 1.0}).parts({"science": 0.1}) == {}
+    assert turns.parts({}) == {}
+
+
+def test_the_first_choice_is_scored_anew_and_gives_way_to_a_better_one() -> None:
+    turns = turns_of({"science": 1.0, "music": 1.0})
+    heads = alone(science=0.5, music=0.4)
+    assert turns.next({"science", "music"}, heads) == "science"
+    assert heads.asked == ["science"]
+
+    class Fallen(Heads):
+        def best(self, name: str) -> Prospects | None:
+            super().best(name)
+            return {"science": 0.1} if name == "science" else self.chances[name]
+
+    fallen = Fallen(heads.chances)
+    assert turns.next({"science", "music"}, fallen) == "music"
+    assert fallen.asked == ["science", "music"]
+
+
+def test_who_joins_late_or_had_no_candidates_does_not_catch_up() -> None:
+    turns = turns_of({"science": 1.0, "music": 1.0})
+    play(turns, alone(science=0.5, music=0.5), 500)
+    turns.set_share("sports", 1.0)
+    got = play(turns, alone(science=0.5, music=0.5, sports=0.5), 300)
+    assert 60 < got["sports"] < 140
+    play(turns, alone(science=0.5, music=0.5), 500)
+    got = play(turns, alone(science=0.5, music=0.5, sports=0.5), 90)
+    assert 15 < got["sports"] < 75
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(
+    chances=st.lists(
+        st.fixed_dictionaries({"a": st.floats(0, 1), "b": st.floats(0, 1)}), min_size=2, max_size=2
+    ),
+    hits=st.tuples(st.integers(0, 30), st.integers(0, 30)),
+    shares=st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)),
+)
+def test_a_choice_is_the_steepest_way_up_the_sum_of_the_logarithms(
+    chances: list[dict[str, float]], hits: tuple[int, int], shares: tuple[float, float]
+) -> None:
+    turns = turns_of({"a": shares[0], "b": shares[1]})
+    heads = Heads({"a": chances[0], "b": chances[1]})
+    turns.next({"a", "b"}, alone(a=0.5, b=0.5))  # both compete from now on
+    for name, count in zip("ab", hits, strict=True):
+        for _ in range(count):
+            turns.brought({name: True}, None)
+
+    def gained(found: Prospects, step: float = 1e-6) -> float:
+        had = {name: PRIOR_HITS + count for name, count in zip("ab", hits, strict=True)}
+        weights = dict(zip("ab", shares, strict=True))
+        return sum(weights[name] * log(1 + step * found[name] / had[name]) / step for name in "ab")
+
+    chosen = turns.next({"a", "b"}, heads)
+    assert chosen is not None
+    assert gained(heads.chances[chosen]) >= max(gained(found) for found in chances) * (1 - 1e-4) - 1e-9
+
+
+def test_without_candidates_nobody_has_the_turn_and_one_alone_has_every_one() -> None:
+    turns = turns_of({"science": 1.0, "music": 1.0})
+    assert turns.next({"science", "music"}, Heads({})) is None
+    assert turns.next({"gone"}, Heads({})) is None
+    assert turns.next({"music", "gone"}, Heads({})) == "music"
+    turns.remove("music")
+    assert turns.next({"music"}, Heads({})) is None
+
+
+@pytest.mark.parametrize(
+    ("share", "kind"), list(product((0.0, -1.0, float("inf"), float("nan")), ("new", "old")))
+)
+def test_a_share_that_is_not_positive_is_refused(share: float, kind: str) -> None:
+    turns = turns_of({"old": 1.0})
+    with pytest.raises(ValueError, match=f"share of {kind} is {share}"):
+        turns.set_share(kind, share)
