@@ -93,6 +93,26 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target.partition("#")[0]).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAPERS, ids=lambda page: page.name)
+def test_a_papers_page_ends_with_where_each_part_is_its_test_and_what_uses_it(page: Path) -> None:
+    last = prose(page).rpartition("\n## ")[2]
+    assert last.startswith("Where each part is, and what uses it\n")
+    rows = table(page, "Where each part is, and what uses it")
+    assert len(rows) > 5
+    load_commands()
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    for what, files, tests, use in rows:
+        assert all((ROOT / name).is_file() for name in files.replace("`", "").split(", ")), what
+        assert all((ROOT / name).is_file() for name in tests.replace("`", "").split(", ")), what
+        assert "test_" not in files, what
+        assert all(Path(name).name.startswith("test_") for name in tests.replace("`", "").split(", ")), what
+        assert re.match(r"default|option `|command `", use), what
+        named = re.findall(r"command `(\w+)", use)
+        assert [name for name in named if name not in group.commands] == [], what
+        assert [name for name in re.findall(r"\b[a-z]+\.[a-z_]+\b", use) if name not in keys()] == [], what
+
+
 def test_every_step_of_the_walk_names_a_file() -> None:
     assert len(steps()) > 15
     assert [step for step in steps() if not files_in(step)] == []
