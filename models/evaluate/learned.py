@@ -32,7 +32,9 @@ from models.reuse.learned import WEIGHT, Combining, Learned, learned
 from models.semantic.table import SemanticTable
 from models.url import identifier
 
-#: Best candidates scored anew at each choice.
+#: Candidates looked at together at a choice: those that are not fresh are scored anew.
+FEW = 10
+#: Candidates scored anew at a choice at most, as `frontier.rescored` has it.
 RESCORED = 50
 
 
@@ -85,8 +87,10 @@ class _Known:
 class LearnedCrawler:
     """The policy ``learned``: see `docs/learning.md`. ``knowledge`` holds what was counted.
 
-    ``explore`` of the choices are left to chance. A page's inputs are those of when it was last scored, which
-    is what trains the combiner; seeds train nothing but the counts. With a ``table`` there are three inputs
+    ``explore`` of the choices are left to chance. A page's inputs are those of when it was chosen, which is
+    what trains the combiner; seeds train nothing but the counts. What a label teaches the combiner is known a
+    page later, as in a crawl, where the frontier counts a verdict itself and chooses before the learner has
+    told the new weights. With a ``table`` there are three inputs
     more (`models.learner.semantic`), with ``importance`` that of PageRank. With the ``state`` of an earlier one
     its counts, multiplied by ``weight``, count beside those of this one, and its combiner is this one's start.
     """
@@ -99,6 +103,7 @@ class LearnedCrawler:
         state: Learned | None = None,
         weight: float = WEIGHT,
         importance: bool = False,
+        rescored: int = RESCORED,
     ) -> None:
         self._vocabulary = Vocabulary(Ledger())
         inputs = inputs_with(table is not None, importance)
@@ -113,6 +118,9 @@ class LearnedCrawler:
         self._trace = task.trace
         self._random = task.random
         self._explore = explore
+        self._rescored = rescored
+        #: Candidates scored since anything was learned.
+        self._fresh: set[str] = set()
         self._queue = LazyQueue()
         self._pages: dict[str, _Known] = {}
         self._links = LinkTable(1)
@@ -121,6 +129,8 @@ class LearnedCrawler:
         self._seeds: dict[str, None] = {}
         self._started = False
         self._calibration = Calibration()
+        #: What the combiner has still to learn.
+        self._label: tuple[Vector, bool] | None = None
         #: What is in flight, and how it was chosen.
         self._chosen: dict[str, str] = {}
 
@@ -132,6 +142,7 @@ class LearnedCrawler:
 
     def export_state(self) -> Learned:
         """Return what was learned, what the crawl started with included."""
+        self._learn_label()
         combining = Combining(self._names, self.model.mean.tobytes(), self.model.covariance.tobytes())
         return learned(NAME, "", chain(self.knowledge.items(), self._earlier), combining)
 
@@ -152,11 +163,13 @@ class LearnedCrawler:
         """Take out the candidate of highest upper bound, or now and then one drawn by chance."""
         if not self._started:
             self._started = True
-            self._score([self._page(url) for url in self._trace.accesses])
+            self._score([self._page(url) for url in (*self._seeds, *self._trace.accesses)])
         explored = self._random.random() < self._explore
         best = self._queue.sample(self._random) if explored else self._best()
         if best is None:
             return None
+        if best not in self._fresh:
+            self._score([self._pages[best]])
         self._close(best)
         self._chosen[best] = EXPLORED if explored else SELECTED
         chance = self._pages[best].chance
@@ -164,17 +177,27 @@ class LearnedCrawler:
         return Choice(best, probability, explored)
 
     def _best(self) -> str | None:
-        self._score([self._pages[url] for url in self._queue.best(RESCORED)])
-        top = self._queue.best(1)
-        return top[0] if top else None
+        """Return the best candidate that was scored since anything was learned.
+
+        The best few are scored anew until one of these leads, or as many as may be have been: as the frontier
+        does (`Candidates` in `agents/frontier/candidates.py`).
+        """
+        scored = 0
+        while top := self._queue.best(FEW):
+            if top[0] in self._fresh or scored >= self._rescored:
+                return top[0]
+            stale = [self._pages[url] for url in top if url not in self._fresh]
+            self._score(stale)
+            scored += len(stale)
+        return None
 
     # learning
 
     def judged(self, page: Page, holds: bool) -> None:
         """Learn from a page's verdict, and score what it touches."""
         known = self._page(page.url)
-        if known.inputs is not None and page.url not in self._seeds:
-            self._take_label(known, known.inputs, holds)
+        self._learn_label()
+        self._label = self._label_of(known, holds)
         known.satisfies = holds
         self._close(page.url)
         self._count(known, page, holds)
@@ -190,15 +213,24 @@ class LearnedCrawler:
             for position, target in self._targets[link.source]:
                 if abs(position - link.position) <= NEAR:
                     touched[target] = None
+        self._fresh.clear()
         self._follow(known, page, holds, touched)
         self._tell_crowd(known, holds)
         self._score(touched)
 
-    def _take_label(self, known: _Known, inputs: Vector, holds: bool) -> None:
+    def _learn_label(self) -> None:
+        if self._label is not None:
+            self.model.learn(*self._label)
+            self._label = None
+
+    def _label_of(self, known: _Known, holds: bool) -> tuple[Vector, bool] | None:
+        """Return what a verdict teaches the combiner; the calibration has learned of it."""
         chosen = self._chosen.pop(known.url, None)
+        if known.inputs is None or known.url in self._seeds:
+            return None
         if chosen is not None and known.chance is not None:
             self._calibration.learn(known.chance, holds, chosen)
-        self.model.learn(inputs, holds)
+        return known.inputs, holds
 
     def _count(self, known: _Known, page: Page, holds: bool) -> None:
         features = own_lessons(page.url, page.words) | _lessons(known)
@@ -280,6 +312,7 @@ class LearnedCrawler:
             known.inputs = row
             known.chance = chance
             self._queue.put(known.url, bound)
+            self._fresh.add(known.url)
 
     def _candidate(self, known: _Known) -> Candidate:
         crowd = Crowd(

@@ -27,7 +27,9 @@ class Terms(NamedTuple):
     """What a crawl is held to, as the settings of the same names hold the real one; 0 is no limit.
 
     It ends after ``budget`` pages, or as many ``requests``. Of a host at most ``host_budget`` pages come.
-    ``window_share`` of the pages so far, 1 to ``window_max``, are in flight (`models.frontier.window`).
+    ``window_share`` of the pages so far, 1 to ``window_max``, are in flight (`models.frontier.window`). Seeds
+    are asked first, in their order, as in Aggarwal 2004, Figure 1, or, as in a real crawl, where the policy
+    chooses them.
     """
 
     budget: int
@@ -35,6 +37,7 @@ class Terms(NamedTuple):
     host_budget: int = 0
     window_share: float = 0.0
     window_max: int = 1
+    seeds_first: bool = True
 
 
 def virtual_crawl(
@@ -47,9 +50,8 @@ def virtual_crawl(
 ) -> list[Request]:
     """Return the requests that ``crawler`` makes, in the order of their answers.
 
-    ``hits`` are the URLs of the pages that satisfy the predicate. The seeds are added, then asked first, in
-    their order and without asking the policy. A URL without a page is a request that fails, as a dead link
-    does. URLs that are ``barred``, or of a host whose budget is spent, cost nothing. Answers come in the order
+    ``hits`` are the URLs of the pages that satisfy the predicate. A URL without a page is a request that fails,
+    as a dead link does. URLs that are ``barred``, or of a host whose budget is spent, cost nothing. Answers come in the order
     of the requests; what is in flight was chosen without them. Membership in ``hits`` is asked once a page,
     so a set serves best.
 
@@ -94,9 +96,11 @@ class _VirtualCrawl:
         self._of_host: Counter[str] = Counter()
 
     def run(self, seeds: Sequence[str]) -> list[Request]:
-        self._seeds.extend(dict.fromkeys(seeds))
-        for url in self._seeds:
+        distinct = dict.fromkeys(seeds)
+        for url in distinct:
             self._crawler.add_seed(url)
+        if self._terms.seeds_first:
+            self._seeds.extend(distinct)
         while True:
             while self._has_room() and (choice := self._next()) is not None:
                 self._asked.add(choice.url)
