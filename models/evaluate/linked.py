@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from models.evaluate.own import OwnFeatures
 from models.evaluate.taken import NAME, Counted
@@ -14,6 +15,9 @@ from models.interest.siblings import sibling_log
 from models.page import Page
 from models.url import tokens
 
+#: What the logs of words, tokens, links and siblings are multiplied by (PriorityValue, section 3).
+Weights: TypeAlias = tuple[float, float, float, float]
+EVEN: Weights = (1.0, 1.0, 1.0, 1.0)
 #: Link positions up to which the other targets of a page are near siblings.
 NEAR = 4
 
@@ -25,7 +29,10 @@ class Linked:
     so the judged siblings of a candidate, distinct over its kept in-linking pages.
     """
 
-    def __init__(self, parents: int, t: float, denominator: Denominator, places: Places) -> None:
+    def __init__(
+        self, parents: int, t: float, denominator: Denominator, places: Places, weights: Weights = EVEN
+    ) -> None:
+        self._weights = weights
         self._words = Tally(t, denominator)
         self._tokens = OwnFeatures(Tally(t, denominator), tokens)
         self._content = Unions(self._words, parents, places)
@@ -83,7 +90,13 @@ class Linked:
             siblings |= self._judged_targets[parent]
         visited, hits = siblings.bit_count(), (siblings & self._hits).bit_count()
         near = sibling_log(visited, hits, self._base)
-        return self._content.log(url) + self._tokens.log(url) + links + near
+        content, of_tokens, of_links, of_siblings = self._weights
+        return (
+            content * self._content.log(url)
+            + of_tokens * self._tokens.log(url)
+            + of_links * links
+            + of_siblings * near
+        )
 
     def counts(self, predicate: str) -> Iterator[tuple[str, int, int]]:
         """Yield (feature, pages, hits) of all that was counted."""

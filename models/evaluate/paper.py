@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Literal
 
 from models.evaluate.crawler import Choice, Task
-from models.evaluate.linked import Linked
+from models.evaluate.linked import EVEN, Linked, Weights
 from models.evaluate.queue import LazyQueue
 from models.evaluate.taken import NAME, Counted
 from models.evaluate.unions import Places
@@ -18,6 +18,9 @@ from models.reuse.learned import WEIGHT, Learned, learned
 
 PaperPolicy = Literal["linkage", "collaborative", "combined"]
 
+#: A bound that nothing reaches.
+UNBOUNDED = 1 << 62
+
 #: Decimal digits of a priority, so that sums of the same logs in another order are equal.
 DIGITS = 9
 
@@ -25,13 +28,15 @@ DIGITS = 9
 class PaperCrawler:
     """One of the paper's policies at work for one predicate; a `models.evaluate.crawler.Crawler`.
 
-    The priority of a candidate is log I^L of links, log I^C of the log (14), or their sum. Candidates are
-    seeds, link targets and all pages of the log. A candidate is scored when a judged page links to it, is a
-    near sibling, or satisfies and was visited near by; the ``rescored`` best are scored anew at each choice.
-    Ratios are taken anew when the judged pages grew by more than the share ``drift``. ``parents`` bounds the
-    in-linking pages whose words and other targets count, ``t`` and ``denominator`` make the significance
-    test. With the ``state`` of an earlier crawl this one goes on where that ended, its counts multiplied by
-    ``weight``. No probability is given.
+    The priority of a candidate is log I^L of links, weighted, log I^C of the log (14), or their sum. Candidates
+    are seeds, link targets and all pages of the log; or a policy's ``own`` alone: seeds and, of the linkage
+    policy, link targets, of the collaborative one the pages of the log, "instead of using the set of
+    hyperlinks", of the combined one these and the links of pages that satisfy (section 4). A candidate is
+    scored when a judged page links to it, is a near sibling, or satisfies and was visited near by; the
+    ``rescored`` best are scored anew at each choice. Ratios are taken anew when the judged pages grew by more
+    than the share ``drift``. ``parents`` bounds the in-linking pages whose words and other targets count, ``t``
+    and ``denominator`` make the significance test. With the ``state`` of an earlier crawl this one goes on
+    where that ended, its counts multiplied by ``weight``. No probability is given.
 
     >>> from random import Random
     >>> from models.crowd.trace import Step, Trace
@@ -53,13 +58,15 @@ class PaperCrawler:
         t: float = 2.0,
         denominator: Denominator = "binomial",
         *,
+        weights: Weights = EVEN,
+        own: bool = False,
         rescored: int = 50,
         drift: float = 0.02,
         state: Learned | None = None,
         weight: float = WEIGHT,
     ) -> None:
         places = Places()
-        links = Linked(parents, t, denominator, places)
+        links = Linked(parents, t, denominator, places, weights)
         crowd = Visited(task.trace, t, denominator, places)
         parts: dict[PaperPolicy, tuple[Linked | Visited, ...]] = {
             "linkage": (links,),
@@ -75,12 +82,17 @@ class PaperCrawler:
         self._left: set[str] = set()
         self._seeds: deque[str] = deque()
         self._queue = LazyQueue()
-        for url in task.trace.accesses:
+        self._follows: tuple[bool, ...] = (True, False)
+        logged: Collection[str] = task.trace.accesses
+        if own:
+            self._follows = {"linkage": (True, False), "collaborative": (), "combined": (True,)}[policy]
+            logged = () if policy == "linkage" else logged
+        for url in logged:
             self._queue.put(url, 0.0)
         self._unscored: Collection[str] = ()
         if state is not None:
             self._take_up(Counted(state, weight))
-            self._unscored = task.trace.accesses
+            self._unscored = logged
 
     def _take_up(self, counted: Counted) -> None:
         self._base = Base(*counted.base)
@@ -104,7 +116,7 @@ class PaperCrawler:
         self._base = Base(self._base.pages + 1, self._base.hits + holds)
         for part in self._parts:
             part.judged(page, holds, self._base)
-        for link in page.links:
+        for link in page.links if holds in self._follows else ():
             if link.url not in self._queue and link.url not in self._left:
                 self._queue.put(link.url, 0.0)
         self._bring_up()

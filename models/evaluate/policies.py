@@ -1,15 +1,15 @@
 """The policies that can be compared, by name."""
 
-from collections.abc import Callable, Collection, Mapping
-from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple, Protocol, TypeAlias, get_args, runtime_checkable
 
 from models.evaluate.baselines.best_first import BestFirst
 from models.evaluate.baselines.link_classifier import LinkClassifier
 from models.evaluate.baselines.simple import Backlink, BreadthFirst, Chance, Oracle, PageRank
 from models.evaluate.crawler import Crawler, Task
 from models.evaluate.learned import LearnedCrawler
-from models.evaluate.paper import PaperCrawler
+from models.evaluate.paper import UNBOUNDED, PaperCrawler, PaperPolicy
+from models.interest.ratio import Denominator
 from models.semantic.table import SemanticTable
 
 #: Makes a crawler for a task; the URLs of the pages that satisfy the predicate are for the oracle alone.
@@ -20,8 +20,24 @@ Heir: TypeAlias = Callable[[Task, Any], Crawler]
 ORACLE = "oracle"
 #: The learned policy with a table of word vectors, which takes a table.
 SEMANTIC = "learned+semantic"
-#: The learned policy with PageRank for an input; it is compared where it is asked for.
+#: The learned policy with PageRank for an input.
 IMPORTANCE = "learned+importance"
+#: What is put behind the name of one of the paper's policies: as the paper has it, to the letter.
+PRINTED = "-printed"
+
+
+class Measures(NamedTuple):
+    """What the policies are held to, as the settings of the same names hold the crawl's."""
+
+    t: float = 2.0
+    significance: Denominator = "binomial"
+    weights: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
+    parents: int = 32
+    rescored: int = 50
+    explore: float = 0.01
+
+
+USUAL = Measures()
 
 
 @runtime_checkable
@@ -32,41 +48,76 @@ class Reusable(Protocol):
         """Return what was learned, without pages and users' identities."""
 
 
-#: From chance to the oracle; the paper's own and the learned one between.
-POLICIES: Mapping[str, Maker] = MappingProxyType({
-    "random": lambda task, hits: Chance(task),
-    "breadth-first": lambda task, hits: BreadthFirst(task),
-    "backlink": lambda task, hits: Backlink(task),
-    "pagerank": lambda task, hits: PageRank(task),
-    "best-first": lambda task, hits: BestFirst(task),
-    "link-classifier": lambda task, hits: LinkClassifier(task),
-    "linkage": lambda task, hits: PaperCrawler(task, "linkage"),
-    "collaborative": lambda task, hits: PaperCrawler(task, "collaborative"),
-    "combined": lambda task, hits: PaperCrawler(task, "combined"),
-    "learned": lambda task, hits: LearnedCrawler(task),
-    ORACLE: Oracle,
-})  # fmt: skip
+def policies(measures: Measures = USUAL, table: SemanticTable | None = None) -> dict[str, Maker]:
+    """Return the policies that are compared where none is named, from chance to the oracle.
+
+    With a ``table`` of word vectors there is the learned one with it, behind the one without.
+    """
+    found: dict[str, Maker] = {
+        "random": lambda task, hits: Chance(task),
+        "breadth-first": lambda task, hits: BreadthFirst(task),
+        "backlink": lambda task, hits: Backlink(task),
+        "pagerank": lambda task, hits: PageRank(task),
+        "best-first": lambda task, hits: BestFirst(task),
+        "link-classifier": lambda task, hits: LinkClassifier(task),
+    }
+    heirs = reusable(measures)
+    for name in (*get_args(PaperPolicy), "learned"):
+        found[name] = _anew(heirs[name])
+    if table is not None:
+        found[SEMANTIC] = lambda task, hits: _learned(task, measures, table=table)
+    return {**found, ORACLE: Oracle}
 
 
-def with_semantic(table: SemanticTable) -> Mapping[str, Maker]:
-    """Return the policies with the learned one a second time, with a table of word vectors, behind it."""
-    found: dict[str, Maker] = {}
-    for name, maker in POLICIES.items():
-        found[name] = maker
-        if name == "learned":
-            found[SEMANTIC] = lambda task, hits: LearnedCrawler(task, table=table)
+def named(measures: Measures = USUAL, table: SemanticTable | None = None) -> dict[str, Maker]:
+    """Return all policies, those too that are compared only where they are named."""
+    found = policies(measures, table)
+    for name in get_args(PaperPolicy):
+        found[name + PRINTED] = _printed(name, measures)
+    found[IMPORTANCE] = lambda task, hits: _learned(task, measures, importance=True)
     return found
 
 
-def with_importance(makers: Mapping[str, Maker]) -> Mapping[str, Maker]:
-    """Return policies with the learned one once more, with importance, behind them."""
-    return {**makers, IMPORTANCE: lambda task, hits: LearnedCrawler(task, importance=True)}
+def reusable(measures: Measures = USUAL) -> dict[str, Heir]:
+    """Return the policies that can start with what an earlier crawl has learned, or with None."""
+    found: dict[str, Heir] = {name: _paper(name, measures) for name in get_args(PaperPolicy)}
+    found["learned"] = lambda task, state: _learned(task, measures, state=state)
+    return found
 
 
-#: Those that can start with what an earlier crawl has learned.
-REUSABLE: Mapping[str, Heir] = MappingProxyType({
-    "linkage": lambda task, state: PaperCrawler(task, "linkage", state=state),
-    "collaborative": lambda task, state: PaperCrawler(task, "collaborative", state=state),
-    "combined": lambda task, state: PaperCrawler(task, "combined", state=state),
-    "learned": lambda task, state: LearnedCrawler(task, state=state),
-})  # fmt: skip
+def _anew(heir: Heir) -> Maker:
+    return lambda task, hits: heir(task, None)
+
+
+def _learned(task: Task, measures: Measures, **given: Any) -> LearnedCrawler:
+    return LearnedCrawler(task, measures.explore, rescored=measures.rescored, **given)
+
+
+def _paper(policy: PaperPolicy, measures: Measures) -> Heir:
+    def make(task: Task, state: Any) -> Crawler:
+        return PaperCrawler(
+            task,
+            policy,
+            measures.parents,
+            measures.t,
+            measures.significance,
+            weights=measures.weights,
+            rescored=measures.rescored,
+            state=state,
+        )
+
+    return make
+
+
+def _printed(policy: PaperPolicy, measures: Measures) -> Maker:
+    """Make a policy as printed: with the paper's denominators, candidates of its own, and no bounds."""
+    return lambda task, hits: PaperCrawler(
+        task,
+        policy,
+        UNBOUNDED,
+        measures.t,
+        "paper",
+        weights=measures.weights,
+        rescored=measures.rescored,
+        own=True,
+    )

@@ -51,9 +51,9 @@ def virtual_crawl(
     """Return the requests that ``crawler`` makes, in the order of their answers.
 
     ``hits`` are the URLs of the pages that satisfy the predicate. A URL without a page is a request that fails,
-    as a dead link does. URLs that are ``barred``, or of a host whose budget is spent, cost nothing. Answers come in the order
-    of the requests; what is in flight was chosen without them. Membership in ``hits`` is asked once a page,
-    so a set serves best.
+    as a dead link does. URLs that are ``barred``, or of a host whose budget is spent, cost nothing. Answers
+    come in the order of the requests; what is in flight was chosen without them. Membership in ``hits`` is
+    asked once a page, so a set serves best.
 
     Raises ValueError when the policy chooses a URL twice: it would never end.
 

@@ -16,7 +16,7 @@ from lxml import html
 
 from agents.lab.archives import Web, load_web
 from agents.lab.evaluate.crawls import FIRST, NEW_ONLY, REUSE, Evaluation
-from agents.lab.evaluate.run import halves, read_seeds, read_steps
+from agents.lab.evaluate.run import Options, halves, measures_of, prepare, read_seeds, read_steps
 from agents.lab.evaluate.webs import read_webs
 from agents.lab.progress import Lines
 from agents.lab.spread import WorkerError, spread
@@ -24,7 +24,7 @@ from agents.offline.synthetic.web import SyntheticWeb
 from models.crowd.trace import Step, Trace
 from models.evaluate.baselines.simple import BreadthFirst
 from models.evaluate.crawler import Task
-from models.evaluate.policies import POLICIES
+from models.evaluate.policies import Measures, policies
 from models.evaluate.virtual import Terms
 from models.page import Link, Page
 from models.predicate import parse
@@ -102,8 +102,8 @@ def test_the_json_has_every_crawl_and_the_mean_of_every_policy(out: tuple[Path, 
     _, found = out
     assert set(found) == {"results", "mean"}
     runs = [(run["predicate"], run["policy"], run["start"]) for run in found["results"]]
-    policies = sorted(POLICY.split(","), key=list(POLICIES).index)
-    assert runs == [(name, policy, start) for name in PREDICATES for policy in policies for start in (1, 2)]
+    asked = sorted(POLICY.split(","), key=list(policies()).index)
+    assert runs == [(name, policy, start) for name in PREDICATES for policy in asked for start in (1, 2)]
     for run in found["results"]:
         assert set(run) == {
             "predicate", "policy", "start", "harvest", "harvest_by_request", "sites", "auc", "auc_of_oracle",
@@ -332,6 +332,7 @@ def test_reuse_hands_the_state_of_a_first_crawl_to_a_second_one() -> None:
         web=Web(pages, {"odd": frozenset(urls[1::2])}, 0),
         trace=Trace([]),
         first=Trace([Step("u", urls[0], 1.0)]),
+        whole=None,
         predicates={"odd": parse('"odd"')},
         policies=("remembering",),
         terms=Terms(15),
@@ -467,6 +468,33 @@ def test_seeds_are_drawn_from_a_file_of_urls(tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("http://b.example/\nmailto:x\n")
     with pytest.raises(ConfigurationError, match="URL 2"):
         read_seeds(tmp_path / "seeds.txt")
+
+
+def test_settings_of_the_policies_and_of_the_log_are_honoured(files: Path) -> None:
+    bounds = {"visitors": 1, "together": 2, "host_budget": 3, "window_max": 4, "rescored": 6, "parents": 7}
+    learn = {"t": 3.0, "significance": "paper", "weights": (0, 0, 1, 0)}
+    settings = Settings.model_validate({"frontier": bounds, "learn": learn, "browse": {"reach": 1}})
+    options = Options((files / "pages.warc.gz",), (str(files / "access.log.gz"),), ("combined-printed",), 20)
+    made = prepare(settings, options, {"all": parse('url("/")')}, {}, Lines(io.StringIO()))
+    assert made.terms == Terms(20, 0, 3, 0.05, 4)
+    assert measures_of(settings) == Measures(3.0, "paper", (0, 0, 1, 0), 7, 6)
+    assert made.whole is not None
+    assert {len(users) for users in made.trace.visitors.values()} == {1}
+    assert max(len(users) for users in made.whole.visitors.values()) > 1
+    assert max(map(len, made.trace.together.values())) == 2 < max(map(len, made.whole.together.values()))
+
+
+@pytest.mark.parametrize("text", ["learn.combiner=river", "learn.fade=0.1", "frontier.ordering=pagerank"])
+def test_a_setting_that_would_be_passed_over_is_refused(files: Path, text: str) -> None:
+    key = text.partition("=")[0]
+    assert complaint(files, *command("--out", "refused", "--set", text)).startswith(f"{key} is ")
+
+
+def test_the_paper_as_printed_runs_where_it_is_named(files: Path) -> None:
+    given = command("--policy", "linkage-printed,combined-printed,linkage", "--json", "--out", "printed")
+    found = last_line(printed(files, *given))["mean"]
+    assert list(found) == ["linkage", "linkage-printed", "combined-printed"]
+    assert len({figures["auc"] for figures in found.values()}) == 3
 
 
 def test_reuse_without_a_policy_that_can_is_refused(files: Path) -> None:

@@ -1,5 +1,5 @@
 from random import Random
-from typing import get_args
+from typing import cast, get_args
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from models.crowd.locality import inside
 from models.crowd.signature import signature, signers
 from models.crowd.trace import Step, Trace
 from models.evaluate.crawler import Task
+from models.evaluate.linked import Weights
 from models.evaluate.paper import PaperCrawler, PaperPolicy
 from models.evaluate.queue import LazyQueue
 from models.evaluate.recount import JudgedPage, recount
@@ -289,6 +290,41 @@ def test_pages_of_the_log_and_link_targets_are_candidates() -> None:
             found.append(choice.url)
             crawler.judged(Page(choice.url, links=(Link(URLS[2]), Link(choice.url))), True)
         assert found == [URLS[0], URLS[1], URLS[2]]
+
+
+def test_weights_multiply_what_links_say(web: Web) -> None:
+    parts = []
+    for place in range(4):
+        weights = tuple(float(place == other) for other in range(4))
+        crawler = PaperCrawler(Task((), web.trace, Random(0)), "linkage", weights=cast(Weights, weights))
+        parts.append(crawler)
+    whole = PaperCrawler(Task((), web.trace, Random(0)), "linkage")
+    for crawler in (whole, *parts):
+        for url in web.urls[:40]:
+            crawler.judged(web.pages[url], web.holds(url))
+    for url in web.urls[40:]:
+        assert whole.priority(url) == pytest.approx(sum(part.priority(url) for part in parts), abs=1e-6)
+
+
+def test_a_policy_as_printed_has_candidates_of_its_own() -> None:
+    trace = Trace([Step("ann", URLS[1], 1.0)])
+    links = (Link(URLS[2]),)
+    reached = {
+        ("linkage", True): [URLS[0], URLS[2]],
+        ("linkage", False): [URLS[0], URLS[2]],
+        ("collaborative", True): [URLS[0], URLS[1]],
+        ("combined", True): [URLS[0], URLS[1], URLS[2]],
+        ("combined", False): [URLS[0], URLS[1]],
+    }
+    for policy in get_args(PaperPolicy):
+        for holds in (True, False):
+            crawler = PaperCrawler(Task((), trace, Random(0)), policy, own=True)
+            crawler.add_seed(URLS[0])
+            found = []
+            while choice := crawler.next():
+                found.append(choice.url)
+                crawler.judged(Page(choice.url, links=links), holds)
+            assert found == reached.get((policy, holds), [URLS[0], URLS[1]])
 
 
 def test_the_same_crawl_comes_out_twice(web: Web) -> None:

@@ -12,21 +12,13 @@ from agents.lab.evaluate.crawls import Evaluation
 from agents.lab.evaluate.pictures import draw_lift, draw_reliability
 from agents.lab.evaluate.report import Compared, Facts, write_report
 from agents.lab.evaluate.results import Results
-from agents.lab.evaluate.run import Options, Output, crawl, prepare
+from agents.lab.evaluate.run import Options, Output, crawl, measures_of, prepare
 from agents.lab.evaluate.tables import write_comparisons, write_curves, write_means, write_results
 from agents.lab.evaluate.webs import WebsOutput, write_tables
 from agents.lab.progress import Progress, progress
 from agents.observe.logfile import LogFile
 from agents.semantic.tables import read_table
-from models.evaluate.policies import (
-    IMPORTANCE,
-    POLICIES,
-    REUSABLE,
-    SEMANTIC,
-    Maker,
-    with_importance,
-    with_semantic,
-)
+from models.evaluate.policies import SEMANTIC, Maker, named, policies, reusable
 from models.predicate import Predicate, parse
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
@@ -37,10 +29,10 @@ def run(settings: Settings, options: Options, out: Path) -> Results | None:
 
     Raises what is wrong with the options before anything is started.
     """
-    makers = with_semantic(read_table(options.semantic)) if options.semantic else POLICIES
-    if IMPORTANCE in options.policies:
-        makers = with_importance(makers)
-    options = replace(options, policies=_policies(options.policies, makers))
+    _check_settings(settings)
+    table = read_table(options.semantic) if options.semantic else None
+    makers = named(measures_of(settings), table)
+    options = replace(options, policies=_policies(options.policies or tuple(policies(table=table)), makers))
     predicates = _predicates(settings)
     _check(options)
     output = Output(out)
@@ -74,7 +66,7 @@ def run_webs(webs: Mapping[str, tuple[Settings, Options]], out: Path) -> dict[st
 
 
 def _policies(given: Sequence[str], makers: Mapping[str, Maker]) -> tuple[str, ...]:
-    """Return the policies asked for, each once, in the order of the registry; all where none is given.
+    """Return the policies asked for, each once, in the order of the registry.
 
     A table of word vectors sets the learned policy with it beside the one without.
     """
@@ -86,7 +78,27 @@ def _policies(given: Sequence[str], makers: Mapping[str, Maker]) -> tuple[str, .
             hint = f"did you mean {near[0]}? " if near else ""
             raise ConfigurationError(f"--policy {name!r}: {hint}expected some of {', '.join(makers)}")
     asked = {*given, SEMANTIC} if "learned" in given else {*given}
-    return tuple(name for name in makers if not given or name in asked)
+    return tuple(name for name in makers if name in asked)
+
+
+#: What a virtual crawl makes no difference of, by dotted key; what it goes by is in docs/evaluation.md.
+_REFUSED = (
+    "frontier.ordering", "frontier.mode", "frontier.max_depth", "frontier.depth",
+    "frontier.threshold", "frontier.visited_patterns_only", "learn.combiner", "learn.fade", "learn.semantic",
+    "learn.importance", "learn.patterns",
+)  # fmt: skip
+
+
+def _check_settings(settings: Settings) -> None:
+    """Refuse what would be passed over: a figure is not to stand beside a setting that it has not."""
+    default = Settings()
+    for key in _REFUSED:
+        section, name = key.split(".")
+        given, usual = (getattr(getattr(each, section), name) for each in (settings, default))
+        if given != usual:
+            raise ConfigurationError(
+                f"{key} is {given!r}: an evaluation goes by its own options and policies; leave it out"
+            )
 
 
 def _predicates(settings: Settings) -> dict[str, Predicate]:
@@ -107,9 +119,9 @@ def _check(options: Options) -> None:
         LogFile(source).close()
     if options.reuse and len(options.logs) not in (1, 2):
         raise ConfigurationError(f"--reuse: got {len(options.logs)} logs, expected two, or one to split")
-    if options.reuse and REUSABLE.keys().isdisjoint(options.policies):
+    if options.reuse and reusable().keys().isdisjoint(options.policies):
         raise ConfigurationError(
-            f"--reuse: none of the policies can reuse a crawl's state; expected one of {', '.join(REUSABLE)}"
+            f"--reuse: none of the policies can reuse a crawl's state; expected one of {', '.join(reusable())}"
         )
 
 

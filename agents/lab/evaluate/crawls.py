@@ -8,7 +8,7 @@ from typing import NamedTuple
 from agents.lab.archives import Web
 from models.crowd.trace import Trace
 from models.evaluate.crawler import Crawler, Task
-from models.evaluate.policies import Heir, Maker, Reusable
+from models.evaluate.policies import PRINTED, Heir, Maker, Reusable
 from models.evaluate.virtual import Request, Terms, virtual_crawl
 from models.predicate import Predicate
 
@@ -40,7 +40,8 @@ class Crawl(NamedTuple):
 class Evaluation:
     """What all crawls of an evaluation have in common.
 
-    ``trace`` is the log, ``terms`` what each crawl is held to. ``first`` is the log of an earlier crawl, whose
+    ``trace`` is the log, ``terms`` what each crawl is held to. ``whole`` is the log without bounds,
+    for policies that have none. ``first`` is the log of an earlier crawl, whose
     state a later one takes up (Aggarwal 2004, section 4.1), None where nothing is reused. Each start has
     ``seeds`` pages, drawn from ``sources``; every policy and predicate has the same. ``makers`` and ``heirs``
     make the crawlers of a policy, anew and with an earlier one's state.
@@ -49,6 +50,7 @@ class Evaluation:
     web: Web
     trace: Trace
     first: Trace | None
+    whole: Trace | None
     predicates: Mapping[str, Predicate]
     policies: Sequence[str]
     terms: Terms
@@ -77,7 +79,8 @@ class Evaluation:
         """Return a job and its crawls, which depend on the evaluation and the job alone."""
         maker = self.makers[job.policy]
         hits = self.web.hits[job.predicate]
-        orders = {job.policy: self._crawl(job, maker(self._task(job, self.trace), hits))}
+        trace = self.whole if self.whole is not None and job.policy.endswith(PRINTED) else self.trace
+        orders = {job.policy: self._crawl(job, maker(self._task(job, trace), hits))}
         if self.first is not None and job.policy in self.heirs:
             orders |= self._reused(job, self.first)
         return job, [Crawl(job.predicate, policy, job.start, order) for policy, order in orders.items()]

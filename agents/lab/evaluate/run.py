@@ -16,7 +16,8 @@ from agents.lab.output import OutputDirectory
 from agents.lab.progress import Progress
 from agents.lab.spread import spread
 from models.crowd.trace import Step, Trace
-from models.evaluate.policies import REUSABLE, Maker
+from models.evaluate.paper import UNBOUNDED
+from models.evaluate.policies import PRINTED, Maker, Measures, reusable
 from models.evaluate.virtual import Terms
 from models.predicate import Predicate
 from models.url import canonical
@@ -104,12 +105,13 @@ def prepare(
     web = load_web(options.archives, predicates, labels, settings, options.processes, progress)
     seeds = tuple(web.pages) if options.seed_file is None else read_seeds(options.seed_file)
     _check(web, predicates, seeds, options)
-    first, trace = _traces(settings, options, progress)
+    first, trace, whole = _traces(settings, options, progress)
     frontier = settings.frontier
     return Evaluation(
         web=web,
         trace=trace,
         first=first,
+        whole=whole,
         predicates=predicates,
         policies=options.policies,
         terms=Terms(options.budget, 0, frontier.host_budget, frontier.window_share, frontier.window_max),
@@ -118,7 +120,15 @@ def prepare(
         sources=seeds,
         random_seed=settings.random_seed,
         makers=makers,
-        heirs=REUSABLE,
+        heirs=reusable(measures_of(settings)),
+    )
+
+
+def measures_of(settings: Settings) -> Measures:
+    """Return what the settings hold the policies to."""
+    learn, frontier = settings.learn, settings.frontier
+    return Measures(
+        learn.t, learn.significance, learn.weights, frontier.parents, frontier.rescored, frontier.explore
     )
 
 
@@ -170,16 +180,30 @@ def _check(web: Web, predicates: Mapping[str, Predicate], sources: Sequence[str]
             )
 
 
-def _traces(settings: Settings, options: Options, progress: Progress) -> tuple[Trace | None, Trace]:
-    """Return the trace of the earlier crawl, None where there is none, and the trace."""
-    window = settings.browse.window
+def _traces(
+    settings: Settings, options: Options, progress: Progress
+) -> tuple[Trace | None, Trace, Trace | None]:
+    """Return the trace of the earlier crawl, None where there is none, the trace, and it without bounds.
+
+    The latter is None where no policy asks for it.
+    """
+    reach, window = settings.browse.reach, settings.browse.window
+    users, others = settings.frontier.visitors, settings.frontier.together
     if not options.reuse:
-        return None, Trace(read_steps(options.logs, settings.observe, progress), window=window)
-    if len(options.logs) == 1:
-        first, second = halves(read_steps(options.logs, settings.observe, progress))
+        earlier, steps = None, read_steps(options.logs, settings.observe, progress)
+    elif len(options.logs) == 1:
+        earlier, steps = halves(read_steps(options.logs, settings.observe, progress))
     else:
-        first, second = (read_steps([log], settings.observe, progress) for log in options.logs)
-    return Trace(first, window=window), Trace(second, window=window)
+        earlier, steps = (read_steps([log], settings.observe, progress) for log in options.logs)
+    first, trace = (
+        None if found is None else Trace(found, reach=reach, users=users, others=others, window=window)
+        for found in (earlier, steps)
+    )
+    assert trace is not None
+    whole = None
+    if any(name.endswith(PRINTED) for name in options.policies):
+        whole = Trace(steps, reach=reach, users=UNBOUNDED, others=UNBOUNDED, window=UNBOUNDED)
+    return first, trace, whole
 
 
 def read_steps(sources: Sequence[str], settings: ObserveSettings, progress: Progress) -> list[Step]:
