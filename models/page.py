@@ -21,11 +21,12 @@ class Link(msgspec.Struct, frozen=True, array_like=True):
 class Page(msgspec.Struct, frozen=True):
     """A parsed page.
 
-    ``url`` is the canonical URL the body came from; ``words`` are the page's distinct words in the order of
-    their first occurrence, bounded; ``text`` is the visible text in reading order (title not included), and
-    ``sequence`` all of its words. ``indexable`` and ``follow`` say what the page's own robots directives allow.
-    ``barred`` is why the page is not to be judged, empty where it is; ``missing`` tells that this is because it
-    says that there is no page.
+    ``url`` is the canonical URL the body came from; ``text`` is the visible text in reading order (title not
+    included), and ``sequence`` all of its words. ``words`` are its distinct words, bounded: those of the title,
+    then those of the main text, outside navigation, the most frequent first; in a heading a word counts six
+    times. ``indexable`` and ``follow`` say what the page's own robots directives allow. ``barred`` is why
+    the page is not to be judged, empty where it is; ``missing`` tells that this is because it says that there
+    is no page.
     """
 
     url: str

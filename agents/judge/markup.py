@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from lxml import etree
@@ -33,6 +34,24 @@ _INLINE = frozenset(
     | {"font", "i", "ins", "kbd", "mark", "nobr", "q", "s", "samp", "small", "span", "strike", "strong"}
     | {"sub", "time", "tt", "u", "var", "wbr"}
 )
+
+# Elements and roles that are beside a page's main text, or are it (HTML standard, 4.3; WAI-ARIA 1.2, 5.3.4).
+_SECTIONS = dict.fromkeys(("nav", "aside", "footer", "header"), True) | {"main": False, "article": False}
+_ROLES = dict.fromkeys(("navigation", "complementary", "contentinfo", "banner", "search"), True)
+_ROLES["main"] = False
+# Elements whose class or identifier may say that they are navigation, and what it then holds.
+_NAMED = frozenset({"div", "ul", "ol", "table", "p", "td", "span", "form", "section", "dl"})
+_NAVIGATION = re.compile(
+    r"(?:^|[-_ ])(?:nav|navigation|navbar|navheader|navfooter|menu|menubar|sidebar|sphinxsidebar|side|toc"
+    r"|localtoc|contents|breadcrumbs?|crumbs|footer|header|bodyhead|related|rellinks|pager|toolbar|search|topsrch"
+    r"|banner|skip|apidoc|quickview|langs|top|bottom)(?:[-_ 0-9]|$)",
+    re.IGNORECASE,
+)
+_MAX_NAME = 200
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_WEIGHING = _HEADINGS | _NAMED | _SECTIONS.keys()
+#: What an occurrence of a word counts in navigation, in the main text and in a heading of it.
+NAVIGATION, TEXT, HEADING = 0, 1, 6
 
 Attributes = Mapping[str, str]
 
@@ -56,15 +75,15 @@ class Anchor:
 class Markup:
     """What a page's HTML holds; a target of lxml's parser, which calls start, data, end and close.
 
-    ``depth`` counts the open elements. ``parts`` joined are the visible text, in which elements that are not
-    inline leave line breaks. Links marked ``nofollow`` are left out. ``links`` bounds the anchors kept;
-    ``agent`` is the name that directives may be meant for, beside ``robots``.
+    ``parts`` joined are the visible text, in which elements that are not inline leave line breaks. ``weights``
+    are what a word counts there, each from its place on. Links marked ``nofollow`` are left out. ``links``
+    bounds the anchors kept; ``agent`` is the name that directives may be meant for, beside ``robots``.
     """
 
     def __init__(self, links: int, agent: str) -> None:
         self.parts: list[str] = []
         self.anchors: list[Anchor] = []
-        self.depth = 0
+        self.weights = [(0, TEXT)]
         self.title = ""
         self.base: str | None = None
         self.canonical: str | None = None
@@ -72,6 +91,7 @@ class Markup:
         self._links = links
         self._names = frozenset({"robots", agent}) - {""}
         self._size = 0
+        self._weights = [TEXT]  # of all open elements
         self._elements = 0
         self._hidden = 0
         self._titles = 0
@@ -92,7 +112,12 @@ class Markup:
     def start(self, tag: str, attributes: Attributes) -> None:
         """Take the start of an element."""
         self._elements += 1
-        self.depth += 1
+        weight = around = self._weights[-1]
+        if tag in _WEIGHING or "role" in attributes:
+            weight = _weight(tag, attributes, around)
+            if weight != around:
+                self.weights.append((self._size, weight))
+        self._weights.append(weight)
         if not self._hidden:
             if tag not in _INLINE:
                 self.parts.append("\n")
@@ -105,7 +130,9 @@ class Markup:
 
     def end(self, tag: str) -> None:
         """Take the end of an element, which may be one that the page leaves out."""
-        self.depth -= 1
+        weight = self._weights.pop()
+        if weight != self._weights[-1]:
+            self.weights.append((self._size, self._weights[-1]))
         if tag in _HIDDEN:
             self._hidden -= 1
         elif self._hidden:
@@ -130,6 +157,11 @@ class Markup:
     def close(self) -> None:
         """Take the end of the page."""
         self._close_link()
+
+    @property
+    def depth(self) -> int:
+        """Open elements."""
+        return len(self._weights) - 1
 
     @property
     def full(self) -> bool:
@@ -189,6 +221,24 @@ class Markup:
             found = _REFRESH.match(attributes.get("content", ""))
             if found is not None and found[1].strip():
                 self._target(found[1], attributes)
+
+
+def _weight(tag: str, attributes: Attributes, around: int) -> int:
+    """Return what a word counts in an element that may say so, and ``around`` where it does not."""
+    if tag in _HEADINGS:
+        return HEADING if around else NAVIGATION
+    aside = _ROLES.get(attributes.get("role", "").lower()) if "role" in attributes else None
+    if aside is None and tag in _NAMED:
+        names = (attributes.get("class"), attributes.get("id")) if attributes else ()
+        aside = any(_navigates(name[:_MAX_NAME]) for name in names if name) or None
+    if aside is None:
+        aside = _SECTIONS.get(tag)
+    return around if aside is None else NAVIGATION if aside else TEXT
+
+
+@lru_cache(1000)
+def _navigates(name: str) -> bool:
+    return _NAVIGATION.search(name) is not None
 
 
 class _Pieces:

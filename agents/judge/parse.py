@@ -1,5 +1,6 @@
 """From the bytes of a page to a Page: title, text, words, links with the words in and around them."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, compress
 
@@ -7,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.judge.decode import binary, decode
-from agents.judge.markup import MAX_TEXT, MAX_TITLE, Anchor, Markup, read
+from agents.judge.markup import MAX_TEXT, MAX_TITLE, NAVIGATION, TEXT, Anchor, Markup, read
 from agents.judge.question import Judging
 from models.page import Link, Page
 from models.traps.missing import says_missing
@@ -56,8 +57,8 @@ def _unread(kind: str) -> str:
 
 def _plain(url: str, body: str, limits: Judging) -> Page:
     text = _collapsed(body[:MAX_TEXT])
-    sequence = tuple(cut(text)[0])
-    return Page(url, text=text, sequence=sequence, words=_distinct(sequence, limits.words))
+    reading = _Reading(text)
+    return Page(url, text=text, sequence=tuple(reading.words), words=_distinct(reading.telling(), limits.words))
 
 
 def _barred(markup: Markup, title: str, text: str, limits: Judging) -> tuple[str, bool]:
@@ -77,13 +78,13 @@ def _html(url: str, html: str, limits: Judging, agent: str) -> Page:
     follow = markup.directives.isdisjoint(("nofollow", "none"))
     collapsed = _collapsed(text)
     barred, missing = _barred(markup, title, collapsed, limits)
-    reading = _Reading(text, markup.anchors if follow else ())
+    reading = _Reading(text, markup.weights, markup.anchors if follow else ())
     return Page(
         url,
         title=title,
         text=collapsed,
         sequence=tuple(reading.words),
-        words=_distinct(chain(words(title), reading.words), limits.words),
+        words=_distinct(chain(words(title), reading.telling()), limits.words),
         links=_links(url, base, reading, markup.anchors, limits) if follow else (),
         canonical=canonical(markup.canonical, base) if markup.canonical else None,
         indexable=markup.directives.isdisjoint(("noindex", "none")),
@@ -94,12 +95,37 @@ def _html(url: str, html: str, limits: Judging, agent: str) -> Page:
 
 
 class _Reading:
-    """The words of a text in reading order, and where among them each anchor stands."""
+    """The words of a text in reading order, and where among them each anchor stands.
 
-    def __init__(self, text: str, anchors: Iterable[Anchor]) -> None:
-        places = sorted({offset for anchor in anchors for offset in (anchor.start, anchor.end)})
-        self.words, before = cut(text, places)
-        self._index = dict(zip(places, before, strict=True))
+    ``weights`` are what a word counts, each from its place on (`agents.judge.markup`).
+    """
+
+    def __init__(
+        self, text: str, weights: Sequence[tuple[int, int]] = ((0, TEXT),), anchors: Iterable[Anchor] = ()
+    ) -> None:
+        places = {offset for anchor in anchors for offset in (anchor.start, anchor.end)}
+        places.update(offset for offset, _ in weights)
+        ordered = sorted(places)
+        self.words, before = cut(text, ordered)
+        self._index = dict(zip(ordered, before, strict=True))
+        self._weights = weights
+
+    def telling(self) -> list[str]:
+        """Return the distinct words of the main text, those that count most first, then in reading order.
+
+        Where all of the text is navigation, it is the main text.
+        """
+        counts: Counter[str] = Counter()
+        starts = [self._index[offset] for offset, _ in self._weights]
+        for (_, weight), start, end in zip(self._weights, starts, [*starts[1:], len(self.words)], strict=True):
+            if weight == TEXT:
+                counts.update(self.words[start:end])
+            elif weight != NAVIGATION:
+                for word in self.words[start:end]:
+                    counts[word] += weight
+        found = counts or Counter(self.words)
+        often = sorted([word for word in found if found[word] > 1], key=found.__getitem__, reverse=True)
+        return often + [word for word in found if found[word] == 1]
 
     def span(self, anchor: Anchor) -> tuple[int, int]:
         """Return where the anchor's words begin and end.

@@ -60,6 +60,52 @@ def test_words_are_bounded_title_first() -> None:
     assert page.words == ("five", "six", "one", "two")
 
 
+def test_the_most_frequent_words_come_first_behind_the_title() -> None:
+    page = html("<title>ski</title>once twice thrice twice thrice thrice ski", JudgeSettings(words=4))
+    assert page.words == ("ski", "thrice", "twice", "once")
+    assert parse(URL, b"once twice twice", "text/plain", LIMITS).words == ("twice", "once")
+
+
+def test_a_word_of_a_heading_counts_six_times() -> None:
+    five = "often " * 5
+    assert html(f"<h2>telling</h2>{five}").words == ("telling", "often")
+    assert html(f"<h2>telling</h2>{five} often often").words == ("often", "telling")
+
+
+@pytest.mark.parametrize(
+    "navigation",
+    [
+        *("<nav>{}</nav>", "<header><h1>{}</h1></header>", "<footer><p>{}</footer>", "<aside>{}</aside>"),
+        *("<div role=Navigation>{}</div>", "<ul class='left side-menu'>{}</ul>", "<td id=toc2>{}</td>"),
+        *("<nav><b>{}</nav>", "<div class=sidebar><div><h3>{}</div></div>", "<form role=search>{}</form>"),
+    ],
+)
+def test_navigation_is_text_and_no_word_of_it_is_one_of_the_page(navigation: str) -> None:
+    page = html(f"<p>before{navigation.format('other pages')}<p>after")
+    assert page.text == "before other pages after"
+    assert page.words == ("before", "after")
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        *(
+            "<div class=sidebar><main>{}</main></div>",
+            "<nav role=main>{}</nav>",
+            "<header class=top role=main>{}",
+        ),
+        *("<div class=stop>{}</div>", "<li class=menu>{}", "<p id=navy>{}", "<aside><article>{}</article>"),
+    ],
+)
+def test_what_is_no_navigation_is_main_text(main: str) -> None:
+    assert html(f"<p>before{main.format('more of it')}").words == ("before", "more", "of", "it")
+
+
+def test_where_all_is_navigation_it_is_the_main_text() -> None:
+    page = html("<title>List</title><div class=contents>one two two</div>")
+    assert page.words == ("list", "two", "one")
+
+
 def test_link_with_anchor_and_the_words_around_it() -> None:
     page = html("<p>one two three four <a href='../x?q=1#top'>Ice <b>Hockey</b></a> five</p><p>six seven eight")
     assert page.links == (
@@ -277,7 +323,7 @@ def test_a_stray_nul_does_not_end_a_page() -> None:
     body = b"<title>one\0</title>two \0three <a href=/\0x>four</a>" + b" word" * 30
     page = parse(URL, body, "text/html", LIMITS)
     assert page.barred == ""
-    assert page.words[:4] == ("one", "two", "three", "four")
+    assert page.words == ("one", "word", "two", "three", "four")
 
 
 def test_declared_encodings_reach_the_text() -> None:
