@@ -17,7 +17,7 @@ from models.learner.candidate import Candidate, Crowd
 from models.learner.combiner import logits
 from models.learner.inputs import prior_covariance, prior_mean
 from models.learner.knowledge import Knowledge
-from models.learner.lessons import IN_LINKS
+from models.learner.lessons import IN_LINKS, LinkWords
 from models.learner.linking import LinkingPage, LinkTable
 from models.learner.words import Vocabulary
 from models.ledger import Ledger
@@ -33,11 +33,14 @@ REPEATS = 200
 def a_page(table: LinkTable, vocabulary: Vocabulary, rng: random.Random) -> LinkingPage:
     """Take in a linking page of ordinary size, half of its targets judged."""
     words = tuple({f"w{rng.randrange(WORDS)}" for _ in range(PAGE_WORDS)})
-    links = [((f"w{rng.randrange(WORDS)}",), tuple(rng.sample(words, 16))) for _ in range(LINKS)]
+    links = [
+        LinkWords((f"w{rng.randrange(WORDS)}",), rng.sample(words, 16), rng.sample(words, 3))
+        for _ in range(LINKS)
+    ]
     satisfies = np.array([rng.random() < 0.3], float)
     page = table.add(range(LINKS), vocabulary.words(words), satisfies)
     said = vocabulary.words(chain.from_iterable(chain.from_iterable(links)))
-    sizes = [(len(inside), len(around)) for inside, around in links]
+    sizes = [len(part) for parts in links for part in parts]
     table.say(range(page.first, page.first + LINKS), said, sizes)
     judged = range(0, LINKS, 2)
     table.judged([page] * len(judged), judged, np.array([[(1.0, rng.random() < 0.3) for _ in judged]]))

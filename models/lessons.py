@@ -21,10 +21,10 @@ NOTHING: frozenset[str] = frozenset()
 
 
 class LinkFrom(NamedTuple):
-    """A kept in-link: the distinct words of the linking page, and those in and around the link."""
+    """A kept in-link: the distinct words of the linking page, and those of the link."""
 
     page_words: frozenset[str]
-    words: LinkWords = ((), ())
+    words: LinkWords = LinkWords()
 
 
 class Lessons(NamedTuple):

@@ -8,14 +8,16 @@ from models.url import Url
 class Link(msgspec.Struct, frozen=True, array_like=True):
     """One link of a page.
 
-    ``url`` is canonical and absolute; ``anchor`` holds the words inside the link and ``context`` the words
-    around it, both in order and folded; ``position`` counts the page's links from 0.
+    ``url`` is canonical and absolute; ``anchor`` holds the words inside the link, ``context`` the words around
+    it and ``heading`` those of the heading above it, in order and folded; ``position`` counts the page's links
+    from 0.
     """
 
     url: Url
     anchor: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
     position: int = 0
+    heading: tuple[str, ...] = ()
 
 
 class Page(msgspec.Struct, frozen=True):

@@ -84,7 +84,7 @@ class InLinks:
         self.bring_up(shard, new)
         found: dict[bytes, tuple[Sequence[bytes], list[int]]] = {}
         links: list[int] = []
-        said: list[list[str]] = []
+        said: list[Sequence[str]] = []
         for target, parents in unknown.items():
             places = []
             for name in parents:
@@ -98,9 +98,8 @@ class InLinks:
                     links.append(place)
                     said += parent_of(shard, name).words_at(number)
             found[target] = parents, places
-        sizes = [len(words) for words in said]
         words = self._vocabulary.words(chain.from_iterable(said))
-        self.table.say(links, words, list(zip(sizes[::2], sizes[1::2], strict=True)))
+        self.table.say(links, words, list(map(len, said)))
         self._places |= found
 
     def _numbered(self, row: ParentRow) -> _Linking:

@@ -244,7 +244,7 @@ class LearnedScorer:
         return np.concatenate((found, *further), axis=2) if further else found
 
     def _further(self, shard: FrontierShard, rows: Sequence[PageRow], known: Sequence[Known]) -> list[Vector]:
-        """Return the inputs that a crawl may have beside the twenty."""
+        """Return the inputs that a crawl may have beside those of `models.learner.inputs.INPUTS`."""
         found = []
         if self._texts is not None:
             texts = [(row.url, self._texts.vector(shard, row)) for row in rows]

@@ -15,6 +15,7 @@ from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_
 from models.interest.contribution import link_features
 from models.interest.features import link
 from models.interest.parents import joined
+from models.learner.lessons import LinkWords
 from models.lessons import NOTHING, Lessons, LinkFrom
 from models.page import Link
 from models.url import IDENTIFIER_BYTES, identifier
@@ -94,7 +95,7 @@ class Links:
         return row
 
     def _said(self, found: Link) -> str:
-        return f"{_joined(found.anchor)}\t{_joined(found.context)}" if self._wordy else ""
+        return "\t".join(map(" ".join, LinkWords.of(found))) if self._wordy else ""
 
     def relinked(self, shard: FrontierShard, sighting: Relinked) -> None:
         """Take in what predicates that came later say of a linking page as it was judged."""

@@ -73,4 +73,4 @@ class HeardMeaning:
 def _anchors(shard: FrontierShard, row: PageRow, parents: Iterable[bytes]) -> list[str]:
     page = identifier(row.url)
     linking = (parent_of(shard, name) for name in parents)
-    return [" ".join(row.words_at(row.place(page))[0]) for row in linking]
+    return [" ".join(row.words_at(row.place(page)).inside) for row in linking]

@@ -189,10 +189,10 @@ class SimilarityOrder:
         return Similarity(self._query or topic, self._idf[shard.partition]).of(found)
 
 
-def _anchor(shard: FrontierShard, parent: bytes, page: bytes) -> list[str]:
+def _anchor(shard: FrontierShard, parent: bytes, page: bytes) -> Sequence[str]:
     """Return the words in the link of one page to another, by their identifiers."""
     linking = parent_of(shard, parent)
-    return linking.words_at(linking.place(page))[0]
+    return linking.words_at(linking.place(page)).inside
 
 
 class WeightedOrder:

@@ -13,6 +13,7 @@ import msgspec
 from models.depth.growth import MAX_LEVEL, Growth
 from models.depth.place import Place
 from models.frontier.promises import Promised
+from models.learner.lessons import LinkWords
 from models.news.clicks import History
 from models.news.rate import ArrivalRate
 from models.patterns.ways import Ways
@@ -115,9 +116,10 @@ class ParentRow(msgspec.Struct, array_like=True, tag="linking"):
     """What is known of a linking page: its words and verdict, and its links to targets here.
 
     ``text`` are its distinct words, with spaces between. Of each link ``targets`` has the target's identifier,
-    one after the other, ``positions`` where it stands in the page, and ``said`` the distinct words in it and,
-    behind a tab, around it. Words are there where candidates are scored by them. Packed so, a row is read in a
-    quarter of the time that an object a link took, and takes half of the memory.
+    one after the other, ``positions`` where it stands in the page, and ``said`` the distinct words in it,
+    around it and of the heading above it, with tabs between. Words are there where candidates are scored by
+    them. Packed so, a row is read in a quarter of the time that an object a link took, and takes half of the
+    memory.
 
     ``linked`` is False until the page itself was told of. ``time`` is that of its verdict.
     """
@@ -154,10 +156,9 @@ class ParentRow(msgspec.Struct, array_like=True, tag="linking"):
             raise KeyError(target)
         return place
 
-    def words_at(self, place: int) -> tuple[list[str], list[str]]:
-        """Return the distinct words in a link and those around it."""
-        inside, _, around = self.said[place].partition("\t")
-        return inside.split(), around.split()
+    def words_at(self, place: int) -> LinkWords:
+        """Return the distinct words of a link."""
+        return LinkWords(*map(str.split, self.said[place].split("\t")))
 
 
 class ChildrenRow(msgspec.Struct, array_like=True, tag="children"):

@@ -63,12 +63,13 @@ _REFRESH = re.compile(r"\s*[0-9.]{1,20}\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)
 class Anchor:
     """A link as it is written: its place in the text, from character ``start`` to ``end``.
 
-    ``alt`` holds the words that stand for its images.
+    ``heading`` counts the headings before it, ``alt`` holds the words that stand for its images.
     """
 
     href: str
     start: int
     end: int
+    heading: int = 0
     alt: list[str] = field(default_factory=list)
 
 
@@ -76,14 +77,16 @@ class Markup:
     """What a page's HTML holds; a target of lxml's parser, which calls start, data, end and close.
 
     ``parts`` joined are the visible text, in which elements that are not inline leave line breaks. ``weights``
-    are what a word counts there, each from its place on. Links marked ``nofollow`` are left out. ``links``
-    bounds the anchors kept; ``agent`` is the name that directives may be meant for, beside ``robots``.
+    are what a word counts there, each from its place on, ``headings`` where each begins and ends. Links marked
+    ``nofollow`` are left out. ``links`` bounds the anchors kept; ``agent`` is the name that directives may be
+    meant for, beside ``robots``.
     """
 
     def __init__(self, links: int, agent: str) -> None:
         self.parts: list[str] = []
         self.anchors: list[Anchor] = []
         self.weights = [(0, TEXT)]
+        self.headings: list[list[int]] = []
         self.title = ""
         self.base: str | None = None
         self.canonical: str | None = None
@@ -117,6 +120,8 @@ class Markup:
             weight = _weight(tag, attributes, around)
             if weight != around:
                 self.weights.append((self._size, weight))
+            if tag in _HEADINGS and not self._hidden:
+                self.headings.append([self._size, self._size])
         self._weights.append(weight)
         if not self._hidden:
             if tag not in _INLINE:
@@ -141,6 +146,8 @@ class Markup:
             self._close_link()
         elif tag not in _INLINE:
             self._in_title = False
+            if tag in _HEADINGS:
+                self.headings[-1][1] = self._size
             self.parts.append("\n")
             self._size += 1
 
@@ -179,7 +186,7 @@ class Markup:
             return None
         if "nofollow" in attributes.get("rel", "").lower().split():
             return None
-        anchor = Anchor(href, self._size, self._size)
+        anchor = Anchor(href, self._size, self._size, len(self.headings))
         self.anchors.append(anchor)
         return anchor
 
@@ -228,9 +235,9 @@ def _weight(tag: str, attributes: Attributes, around: int) -> int:
     if tag in _HEADINGS:
         return HEADING if around else NAVIGATION
     aside = _ROLES.get(attributes.get("role", "").lower()) if "role" in attributes else None
-    if aside is None and tag in _NAMED:
-        names = (attributes.get("class"), attributes.get("id")) if attributes else ()
-        aside = any(_navigates(name[:_MAX_NAME]) for name in names if name) or None
+    if aside is None and tag in _NAMED and attributes:
+        name = f"{attributes.get('class', '')[:_MAX_NAME]} {attributes.get('id', '')[:_MAX_NAME]}"
+        aside = _navigates(name) or None
     if aside is None:
         aside = _SECTIONS.get(tag)
     return around if aside is None else NAVIGATION if aside else TEXT

@@ -123,7 +123,13 @@ def _shared(page: Page) -> Page:
     """Return the page with equal words and URLs being one object: less memory, and faster to look up."""
     intern = sys.intern
     links = tuple(
-        Link(intern(link.url), tuple(map(intern, link.anchor)), tuple(map(intern, link.context)), link.position)
+        Link(
+            intern(link.url),
+            tuple(map(intern, link.anchor)),
+            tuple(map(intern, link.context)),
+            link.position,
+            tuple(map(intern, link.heading)),
+        )
         for link in page.links
     )
     words = tuple(map(intern, page.words))

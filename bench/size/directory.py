@@ -31,7 +31,7 @@ HOSTED, LINKS, IN_LINKS = 100, 40, 3
 #: Linking pages of one candidate at most.
 MOST_IN_LINKS = 8
 #: Distinct words that are drawn for a linking page, for a link's anchor and around it; and all words there are.
-PAGE_WORDS, ANCHOR, AROUND, WORDS = 200, 3, 8, 20_000
+PAGE_WORDS, ANCHOR, AROUND, ABOVE, WORDS = 200, 3, 8, 4, 20_000
 #: Texts of each length that are drawn.
 TEXTS = 9_973
 #: One linking page in so many satisfies the first predicate, and the second.
@@ -63,7 +63,7 @@ class Web:
         chance = random.Random(1)
         letters = "abcdefghijklmnopqrstuvwxyz"
         self._words = ["".join(chance.choices(letters, k=chance.randint(3, 10))) for _ in range(WORDS)]
-        self._texts = {number: self._drawn(number) for number in (PAGE_WORDS, ANCHOR, AROUND)}
+        self._texts = {number: self._drawn(number) for number in (PAGE_WORDS, ANCHOR, AROUND, ABOVE)}
 
     def _drawn(self, number: int) -> list[str]:
         """Draw texts of distinct words, a few of which come often."""
@@ -121,7 +121,8 @@ class Web:
         url, verdict = self.linking_url(page), self.verdict(page)
         linking = ParentRow(url, True, verdict, self.text(PAGE_WORDS, page), partitions=(0,), time=1.0)
         for place, target in enumerate(self.targets(page)):
-            said = f"{self.text(ANCHOR, target)}\t{self.text(AROUND, target + page)}"
+            words = ((ANCHOR, target), (AROUND, target + page), (ABOVE, page + place // 5))
+            said = "\t".join(self.text(count, number) for count, number in words)
             linking.add(identifier(self.url(target)), place, said)
         children = ChildrenRow()
         for place in (1, 2, 3):

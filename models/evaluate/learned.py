@@ -245,11 +245,11 @@ class LearnedCrawler:
 
     def _follow(self, source: _Known, page: Page, holds: bool, touched: dict[_Known, None]) -> None:
         links = [link for link in page.links if link.url != page.url]
-        words = [(tuple(dict.fromkeys(link.anchor)), tuple(dict.fromkeys(link.context))) for link in links]
+        words = [LinkWords.of(link) for link in links]
         numbered = self._vocabulary.words(page.words)
         linking = self._links.add([link.position for link in links], numbered, np.array([float(holds)]))
         said = self._vocabulary.words(chain.from_iterable(chain.from_iterable(words)))
-        sizes = [(len(inside), len(around)) for inside, around in words]
+        sizes = [len(part) for parts in words for part in parts]
         self._links.say(range(linking.first, linking.first + linking.links), said, sizes)
         targets = self._targets[linking] = []
         for place, link, found in zip(count(linking.first), links, words, strict=False):

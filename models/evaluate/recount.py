@@ -11,6 +11,7 @@ from models.crowd.trace import Trace
 from models.interest.contribution import link_features
 from models.interest.features import BASE
 from models.interest.parents import kept
+from models.learner.lessons import LinkWords
 from models.ledger import Ledger
 from models.lessons import LinkFrom, lessons
 from models.page import Link
@@ -127,8 +128,7 @@ def links_of(page: JudgedPage) -> dict[str, InLink]:
     links: dict[str, InLink] = {}
     for link in page.links:
         if link.url != page.url and link.url not in links:
-            around = tuple(dict.fromkeys(link.anchor)), tuple(dict.fromkeys(link.context))
-            links[link.url] = InLink(page, LinkFrom(words, around))
+            links[link.url] = InLink(page, LinkFrom(words, LinkWords.of(link)))
     return links
 
 

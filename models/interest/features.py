@@ -13,6 +13,7 @@
 ``p:WORD``           the page itself holds the word
 ``a:WORD``           a kept link to the page has the word in its anchor
 ``c:WORD``           a kept link to the page has the word around it
+``h:WORD``           a kept link to the page has the word in the heading above it
 ``k:WORD``           the page's URL holds the word
 ``x:PREFIX``         the page's URL lies in the domain or directory
 ``g:PATTERN``        the page's URL had this pattern, by what users did on its site, when it was ordered
@@ -32,6 +33,7 @@ REGION = "r:"
 PAGE_WORD = "p:"
 ANCHOR = "a:"
 CONTEXT = "c:"
+HEADING = "h:"
 URL_WORD = "k:"
 PREFIX = "x:"
 SUBJECT = "y:"
@@ -48,6 +50,7 @@ Kind = Literal[
     "page word",
     "anchor",
     "context",
+    "heading",
     "URL word",
     "prefix",
     "subject",
@@ -63,6 +66,7 @@ _NAMED: dict[str, Kind] = {
     PAGE_WORD: "page word",
     ANCHOR: "anchor",
     CONTEXT: "context",
+    HEADING: "heading",
     URL_WORD: "URL word",
     PREFIX: "prefix",
     SUBJECT: "subject",

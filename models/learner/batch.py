@@ -15,9 +15,9 @@ from models.learner.shrinkage import PRIOR_PAGES, log_lifts
 from models.learner.words import URL
 
 #: Places of inputs, in the order of `models.learner.inputs.INPUTS`.
-_URL_WORDS, _URL_PAGE_WORDS, _USERS = 8, 9, 10
-_CROWD = slice(11, 13)
-_POSITIVE, _PREFIX, _LINKS, _ACCESSES, _NO_LINK, _NO_ACCESS, _BIAS = range(13, 20)
+_URL_WORDS, _URL_PAGE_WORDS, _USERS = 10, 11, 12
+_CROWD = slice(13, 15)
+_POSITIVE, _PREFIX, _LINKS, _ACCESSES, _NO_LINK, _NO_ACCESS, _BIAS = range(15, 22)
 
 #: Pages at the base rate that all link targets of a page, and the near ones, are taken to have beside them.
 _SIBLING_PRIORS = np.array((PRIOR_PAGES, 1.0))

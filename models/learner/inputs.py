@@ -1,8 +1,9 @@
-"""The inputs of the learned policy: twenty numbers a candidate, each a log ratio or a log count.
+"""The inputs of the learned policy: numbers a candidate has, each a log ratio or a log count.
 
 Every input is clipped to +-4, and what is missing is 0. The weights before the first page are the mean of what
 was learned in 200 pages by 24 crawls of Wikispeedia for twelve categories, and their deviations say how far
-these differed (`docs/learning.md`).
+these differed (`docs/learning.md`). Links there stand under one heading, if any: so the weights of headings are
+small and uncertain.
 """
 
 import math
@@ -34,6 +35,8 @@ INPUTS = (
     Input("anchor words as page words", 0.08, 0.17),
     Input("context words as context", 0.36, 0.28),
     Input("context words as page words", 0.20, 0.15),
+    Input("heading words as headings", 0.15, 0.25),
+    Input("heading words as page words", 0.15, 0.25),
     Input("parent page", -0.09, 0.28),
     # of the URL and the crowd
     Input("URL words as URL words", 0.49, 0.24),

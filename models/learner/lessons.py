@@ -6,12 +6,38 @@ link or a visit to a judged page comes in later, the difference is counted, or t
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import NamedTuple
 
-from models.interest.features import ANCHOR, BASE, CONTEXT, PAGE_WORD, PATTERN, PREFIX, SUBJECT, URL_WORD
+from models.interest.features import (
+    ANCHOR,
+    BASE,
+    CONTEXT,
+    HEADING,
+    PAGE_WORD,
+    PATTERN,
+    PREFIX,
+    SUBJECT,
+    URL_WORD,
+)
 from models.learner.address import prefixes, url_words
+from models.page import Link
 
-#: The distinct words in and around one link.
-LinkWords = tuple[Sequence[str], Sequence[str]]
+
+class LinkWords(NamedTuple):
+    """The distinct words in a link, around it, and of the heading above it."""
+
+    inside: Sequence[str] = ()
+    around: Sequence[str] = ()
+    above: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, link: Link) -> "LinkWords":
+        """Return the words of a link."""
+        return cls(*(tuple(dict.fromkeys(words)) for words in (link.anchor, link.context, link.heading)))
+
+
+# Features of the words of a link, in their order.
+_OF_LINKS = (ANCHOR, CONTEXT, HEADING)
 
 #: In-links of a page whose words count: those of lowest rank (`models.interest.parents`).
 IN_LINKS = 8
@@ -42,7 +68,8 @@ def change_of_links(
     It equals the difference of the two `link_lessons`, without naming the features that stay: mostly one
     in-link of eight has come.
 
-    >>> added, removed = change_of_links([(("ski",), ("the",))], [(("ski",), ("alps",))])
+    >>> before, after = LinkWords(["ski"], ["the"]), LinkWords(["ski"], ["alps"])
+    >>> added, removed = change_of_links([before], [after])
     >>> sorted(added), sorted(removed)
     (['c:alps'], ['c:the'])
     """
@@ -52,9 +79,9 @@ def change_of_links(
 
 
 def _beyond(parts: Iterable[LinkWords], others: Sequence[LinkWords]) -> frozenset[str]:
-    """Return the features of the words in and around some links that none of ``others`` has."""
+    """Return the features of the words of some links that none of ``others`` has."""
     found: set[str] = set()
-    for kind, place in ((ANCHOR, 0), (CONTEXT, 1)):
+    for place, kind in enumerate(_OF_LINKS):
         left = set(chain.from_iterable(words[place] for words in parts))
         if left:
             left.difference_update(*(words[place] for words in others))
@@ -63,12 +90,9 @@ def _beyond(parts: Iterable[LinkWords], others: Sequence[LinkWords]) -> frozense
 
 
 def link_lessons(links: Iterable[LinkWords]) -> frozenset[str]:
-    """Return the features that a page's kept in-links give it: each word in and around them, once.
+    """Return the features that a page's kept in-links give it: each word in, around and above them, once.
 
-    >>> sorted(link_lessons([(("ski",), ("the", "alps")), (("ski", "area"), ())]))
-    ['a:area', 'a:ski', 'c:alps', 'c:the']
+    >>> sorted(link_lessons([LinkWords(["ski"], ["the", "alps"]), LinkWords(["ski", "area"], [], ["sport"])]))
+    ['a:area', 'a:ski', 'c:alps', 'c:the', 'h:sport']
     """
-    kept = list(links)
-    anchors = {ANCHOR + word for word in chain.from_iterable(anchor for anchor, _ in kept)}
-    contexts = {CONTEXT + word for word in chain.from_iterable(context for _, context in kept)}
-    return frozenset(anchors | contexts)
+    return _beyond(list(links), ())

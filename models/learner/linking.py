@@ -9,7 +9,7 @@ import numpy.typing as npt
 from models.arrays import longer
 from models.learner.combiner import Vector
 from models.learner.knowledge import Knowledge
-from models.learner.words import ANCHOR, CONTEXT, PAGE, Numbers, joined
+from models.learner.words import ANCHOR, CONTEXT, HEADING, KINDS, PAGE, Numbers, joined
 
 Places = npt.NDArray[np.intp]
 
@@ -18,22 +18,24 @@ NEAR = 4
 #: What a link target counts for another one, by the difference of their positions.
 _NEARNESS = np.array((0.0, *(1 / step for step in range(1, NEAR + 1))))
 
-#: The columns of a link for a predicate, the first eight in the order of the inputs that are summed over links:
+#: The columns of a link for a predicate, the first ten in the order of the inputs that are summed over links:
 #: whether its page satisfies the predicate; the hits among its page's judged link targets, all and near ones by
-#: their nearness; the four sums of its words; the mean of its page's; whether its page does not satisfy it; the
+#: their nearness; the six sums of its words; the mean of its page's; whether its page does not satisfy it; the
 #: judged link targets, all and near.
-SUMMED = slice(0, 8)
-SATISFIES, NOT = 0, 8
-HITS, PAGES = slice(1, 3), slice(9, 11)
-COLUMNS = 11
+SUMMED = slice(0, 10)
+SATISFIES, NOT = 0, 10
+HITS, PAGES = slice(1, 3), slice(11, 13)
+COLUMNS = 13
 
 # Most of them are the page's, the same for all its links. So pages and links have columns of their own, in an
 # order in which they are put together by few copies.
 _PAGE_COLUMNS = 6
 _SATISFIES, _HITS, _MEAN, _NOT, _PAGES, _PAGE_WEIGHED = range(_PAGE_COLUMNS)
-_LINK_COLUMNS = 7
-_NEAR_HITS, _NEAR_PAGES, _WEIGHED = 0, 5, 6
-_LINK_WORDS = slice(1, 5)
+_LINK_COLUMNS = 9
+_NEAR_HITS, _NEAR_PAGES, _WEIGHED = 0, 7, 8
+_LINK_WORDS = slice(1, 7)
+# What the words in a link are weighed as, those around it and those above.
+_AS = (ANCHOR, CONTEXT, HEADING)
 
 #: Links, and words, that there is room for at first.
 _LEAST = 1024
@@ -66,10 +68,9 @@ class LinkTable:
     def __init__(self, predicates: int) -> None:
         self._of_links: Vector = np.zeros((predicates, _LEAST, _LINK_COLUMNS))
         self._of_links[:, NO_LINK, _WEIGHED] = np.inf
-        # By link: its page, its position there; its words from a place on, those in it before those around it.
-        self._page_of, self._positions, self._starts, self._inside, self._around = (
-            np.zeros(_LEAST, np.int32) for _ in range(5)
-        )
+        # By link: its page and position there; where its words start, and how many are in, around and above it.
+        self._page_of, self._positions, self._starts = (np.zeros(_LEAST, np.int32) for _ in range(3))
+        self._sizes: npt.NDArray[np.int32] = np.zeros((len(_AS), _LEAST), np.int32)
         self._links = NO_LINK + 1
         self._of_pages: Vector = np.zeros((predicates, _LEAST, _PAGE_COLUMNS))
         self._of_pages[:, NO_LINK, _PAGE_WEIGHED] = np.inf
@@ -107,10 +108,10 @@ class LinkTable:
             longer(self._of_links, self._links),
             longer(self._of_pages, self._pages),
         )
-        self._page_of, self._positions, self._starts, self._inside, self._around = (
-            longer(each, self._links)
-            for each in (self._page_of, self._positions, self._starts, self._inside, self._around)
+        self._page_of, self._positions, self._starts = (
+            longer(each, self._links) for each in (self._page_of, self._positions, self._starts)
         )
+        self._sizes = longer(self._sizes, self._links)
         self._page_starts, self._page_sizes = (
             longer(each, self._pages) for each in (self._page_starts, self._page_sizes)
         )
@@ -126,15 +127,16 @@ class LinkTable:
         """Tell whether it is unknown what a link says."""
         return bool(self._starts[link] == _SILENT)
 
-    def say(self, links: Sequence[int], words: Numbers, sizes: Sequence[tuple[int, int]]) -> None:
-        """Take in what silent links say: ``words`` in and around each, one after the other, so many of these.
+    def say(self, links: Sequence[int], words: Numbers, sizes: Sequence[int]) -> None:
+        """Take in what silent links say: ``words`` in, around and above each, one after the other.
 
-        They are not looked for before somebody asks: most links lead to pages that are never scored by them.
+        ``sizes`` says how many, three numbers a link. They are not looked for before somebody asks: most links
+        lead to pages that are never scored by them.
         """
-        inside, around = np.array(sizes, np.int32).reshape(-1, 2).T
-        places, both = np.array(links, np.intp), inside + around
-        self._inside[places], self._around[places] = inside, around
-        self._starts[places] = self._add_words(words) + np.cumsum(both) - both
+        by_part = np.array(sizes, np.int32).reshape(-1, len(_AS)).T
+        places, together = np.array(links, np.intp), by_part.sum(axis=0)
+        self._sizes[:, places] = by_part
+        self._starts[places] = self._add_words(words) + np.cumsum(together) - together
         self._of_links[:, places, _WEIGHED] = -1.0
 
     # verdicts
@@ -178,33 +180,34 @@ class LinkTable:
         of_pages, of_links = self._of_pages.take(pages, axis=1), self._of_links.take(places, axis=1)
         found = np.empty((len(knowledge), len(places), COLUMNS))
         found[:, :, 0:2] = of_pages[:, :, _SATISFIES : _HITS + 1]
-        found[:, :, 2:7] = of_links[:, :, _NEAR_HITS:_NEAR_PAGES]
-        found[:, :, 7:10] = of_pages[:, :, _MEAN : _PAGES + 1]
-        found[:, :, 10] = of_links[:, :, _NEAR_PAGES]
+        found[:, :, 2:9] = of_links[:, :, _NEAR_HITS:_NEAR_PAGES]
+        found[:, :, 9:12] = of_pages[:, :, _MEAN : _PAGES + 1]
+        found[:, :, 12] = of_links[:, :, _NEAR_PAGES]
         return found
 
     def _weigh(self, links: Places, pages: Places, knowledge: Sequence[Knowledge]) -> None:
         """Take the mean of some pages' words, and sum those of some links over the root of their number.
 
-        Words in a link are weighed as anchors and as words of pages, those around it as such and as these.
+        Words in a link are weighed as anchors, around it as context, above it as headings; all as page words.
         """
-        starts, inside = self._starts[links], self._inside[links]
-        sizes = np.concatenate((self._page_sizes[pages], inside, self._around[links]))
-        words = self._words[joined(np.concatenate((self._page_starts[pages], starts, starts + inside)), sizes)]
+        parts = self._sizes[:, links]
+        sizes = np.concatenate((self._page_sizes[pages], *parts))
+        starts = self._starts[links] + np.cumsum(parts, axis=0) - parts
+        words = self._words[joined(np.concatenate((self._page_starts[pages], *starts)), sizes)]
         scale = np.maximum(sizes, 1).astype(float)
         scale[len(pages) :] **= 0.5
         scale = (sizes > 0) / scale
         groups = np.cumsum(sizes) - sizes
         # One weight more, so that an empty last group has one to start at; an empty one weighs nothing.
-        weights = np.zeros((len(words) + 1, 4))
+        weights = np.zeros((len(words) + 1, KINDS))
         for of_links, of_pages, known in zip(self._of_links, self._of_pages, knowledge, strict=True):
             # All that is asked for is there: `clip` keeps numpy from working in a copy of the weights.
             known.words.by_word.take(words, axis=0, out=weights[:-1], mode="clip")
             sums = np.add.reduceat(weights, groups, axis=0) * scale[:, None]
             of_pages[pages, _MEAN], of_pages[pages, _PAGE_WEIGHED] = sums[: len(pages), PAGE], known.pages
-            anchors, contexts = sums[len(pages) :].reshape(2, -1, 4)
+            by_part = sums[len(pages) :].reshape(len(_AS), -1, KINDS)
             of_links[links, _LINK_WORDS] = np.concatenate(
-                (anchors[:, [ANCHOR, PAGE]], contexts[:, [CONTEXT, PAGE]]), axis=1
+                [part[:, [kind, PAGE]] for part, kind in zip(by_part, _AS, strict=True)], axis=1
             )
             of_links[links, _WEIGHED] = known.pages
 
@@ -216,14 +219,12 @@ class LinkTable:
         links = joined(firsts, sizes)
         ends = np.cumsum(sizes)
         self._of_links, self._of_pages = self._of_links[:, links], self._of_pages[:, numbers]
-        self._positions, self._inside, self._around = (
-            each[links] for each in (self._positions, self._inside, self._around)
-        )
+        self._positions, self._sizes = self._positions[links], self._sizes[:, links]
         self._page_of = np.repeat(np.arange(len(numbers), dtype=np.int32), sizes)
         self._page_sizes = self._page_sizes[numbers]
         starts = np.concatenate((self._page_starts[numbers], self._starts[links]))
         silent = starts == _SILENT
-        of_words = np.concatenate((self._page_sizes, self._inside + self._around))
+        of_words = np.concatenate((self._page_sizes, self._sizes.sum(axis=0)))
         self._words = self._words[joined(starts, of_words)]
         starts = np.where(silent, _SILENT, np.cumsum(of_words) - of_words).astype(np.int32)
         self._page_starts, self._starts = starts[: len(numbers)], starts[len(numbers) :]

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from models.arrays import longer
 from models.interest.features import ANCHOR as ANCHOR_WORD
 from models.interest.features import CONTEXT as CONTEXT_WORD
+from models.interest.features import HEADING as HEADING_WORD
 from models.interest.features import PAGE_WORD, URL_WORD
 from models.learner.lifts import MOST
 from models.learner.shrinkage import PRIOR_PAGES
@@ -18,10 +19,16 @@ Numbers = npt.NDArray[np.intp]
 Weights = npt.NDArray[np.float64]
 
 #: The kinds of words, in the order of their places in the arrays: a word's own number times four, plus kind.
-KINDS = 4
-PAGE, ANCHOR, CONTEXT, URL = range(KINDS)
+KINDS = 5
+PAGE, ANCHOR, CONTEXT, HEADING, URL = range(KINDS)
 #: Features of words, and their kinds.
-WORDS = {PAGE_WORD: PAGE, ANCHOR_WORD: ANCHOR, CONTEXT_WORD: CONTEXT, URL_WORD: URL}
+WORDS = {
+    PAGE_WORD: PAGE,
+    ANCHOR_WORD: ANCHOR,
+    CONTEXT_WORD: CONTEXT,
+    HEADING_WORD: HEADING,
+    URL_WORD: URL,
+}
 #: Relative move of the base rate, or of its complement, after which all weights are taken anew.
 DRIFT = 0.02
 

@@ -6,6 +6,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+import msgspec
+
 from agents.browse.agent import BrowseAgent, UserRow
 from agents.frontier.book import Book
 from agents.frontier.keys import PAGE_PREFIX, page_key
@@ -198,7 +200,7 @@ def links_of(page: JudgedPage) -> list[Link]:
     first: dict[str, Link] = {}
     for link in page.links:
         first.setdefault(link.url, link)
-    return [Link(link.url, link.anchor, link.context, place) for place, link in enumerate(first.values())]
+    return [msgspec.structs.replace(link, position=place) for place, link in enumerate(first.values())]
 
 
 def sightings_of(page: JudgedPage, partitions: int) -> list[tuple[int, Linked | Judged]]:

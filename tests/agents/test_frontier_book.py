@@ -106,7 +106,7 @@ def test_a_page_that_links_to_itself_says_nothing_of_itself(rows: Disk) -> None:
     shard, book = a_shard(rows), a_book()
     take_in(shard, book, linked(url(1), [url(1), url(2)], YES, ["w"]))
     assert shard.get(page_key(url(1))) is None
-    assert links_of(parent(shard, url(1))) == {identifier(url(2)): (1, "anchor to1\t")}
+    assert links_of(parent(shard, url(1))) == {identifier(url(2)): (1, "anchor to1\t\t")}
 
 
 def test_a_page_whose_links_come_twice_counts_once(rows: Disk) -> None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.frontier.rows import ChildrenRow, ParentRow, identifiers_in, place_in
+from models.learner.lessons import LinkWords
 from models.url import IDENTIFIER_BYTES
 from models.verdict import Verdict, unknown
 
@@ -24,14 +25,14 @@ def test_an_identifier_is_found_where_it_lies(pages: list[bytes], page: bytes) -
         assert place_in(packed, asked) == (pages.index(asked) if asked in pages else None)
 
 
-@given(st.lists(st.tuples(PAGES, st.integers(0, 3000), WORDS, WORDS)), PAGES)
+@given(st.lists(st.tuples(PAGES, st.integers(0, 3000), WORDS, WORDS, WORDS)), PAGES)
 def test_the_newest_link_to_each_target_is_kept(
-    links: list[tuple[bytes, int, list[str], list[str]]], other: bytes
+    links: list[tuple[bytes, int, list[str], list[str], list[str]]], other: bytes
 ) -> None:
     row, plain = ParentRow(), {}
-    for target, position, inside, around in links:
-        row.add(target, position, f"{' '.join(inside)}\t{' '.join(around)}")
-        plain[target] = position, (inside, around)
+    for target, position, *words in links:
+        row.add(target, position, "\t".join(map(" ".join, words)))
+        plain[target] = position, LinkWords(*words)
     assert identifiers_in(row.targets) == [*plain]
     assert {
         target: (row.positions[row.place(target)], row.words_at(row.place(target))) for target in plain

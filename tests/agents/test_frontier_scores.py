@@ -26,7 +26,7 @@ from models.learner.batch import inputs_of
 from models.learner.candidate import Candidate, Crowd
 from models.learner.inputs import NAMES
 from models.learner.knowledge import Knowledge
-from models.learner.lessons import IN_LINKS
+from models.learner.lessons import IN_LINKS, LinkWords
 from models.learner.linking import LinkTable
 from models.learner.semantic import Meaning, Sense, inputs_with, subject
 from models.learner.state import Learner
@@ -129,12 +129,12 @@ class Facts:
 
     def _in_link(self, table: LinkTable, page: JudgedPage, url: str, predicate: str) -> int:
         links = links_of(page)
-        words = [(tuple(dict.fromkeys(link.anchor)), tuple(dict.fromkeys(link.context))) for link in links]
+        words = [LinkWords.of(link) for link in links]
         satisfies = np.array([page.verdict.get(predicate, False)], float)
         positions = [link.position for link in links]
         linking = table.add(positions, self._vocabulary.words(page.words), satisfies)
         said = self._vocabulary.words(word for link in words for part in link for word in part)
-        sizes = [(len(inside), len(around)) for inside, around in words]
+        sizes = [len(part) for parts in words for part in parts]
         table.say(range(linking.first, linking.first + linking.links), said, sizes)
         for link in links:
             target = self._pages.get(link.url)

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.judge.parse import MAX_ANCHOR, cut, parse
+from agents.judge.parse import MAX_ANCHOR, MAX_HEADING, cut, parse
 from models.page import Link, Page
 from models.url import canonical
 from models.words import word_end, words
@@ -137,6 +137,20 @@ def test_alternative_text_of_an_image_counts_as_anchor() -> None:
     page = html('see <a href=/1>the <img src=x alt="Big Map"> here</a> <img alt="not this">')
     assert page.links[0].anchor == ("the", "here", "big", "map")
     assert "map" not in page.words
+
+
+def test_a_link_has_the_words_of_the_heading_above_it_or_around_it() -> None:
+    page = html(
+        "<a href=0>no</a><h1>Ice <a href=1>hockey</a> rules</h1><ul><li><a href=2>off</a></ul><h3>More</h3>"
+        "<nav><a href=3>on</a><h6></h6><a href=4>by</a></nav>"
+    )
+    game = ("ice", "hockey", "rules")
+    assert [link.heading for link in page.links] == [(), game, game, ("more",), ()]
+
+
+def test_the_words_of_a_heading_are_bounded_and_those_of_the_first_link_to_a_page_count() -> None:
+    page = html(f"<h2>{'word ' * 20}</h2><a href=1>one</a><h2>other</h2><a href=1>two</a>")
+    assert [link.heading for link in page.links] == [("word",) * MAX_HEADING]
 
 
 def test_areas_and_frames_are_links() -> None:

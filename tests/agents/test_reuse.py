@@ -362,7 +362,7 @@ def test_a_file_has_no_pages_and_no_users_where_they_are_left_out(webs: Path) ->
     assert (state.policy, learned.name, learned.expression) == ("learned", "topic", f'category("{TOPIC}")')
     assert learned.pages == 100
     assert learned.combining is not None
-    assert {name[:2] for name in learned.features} == {"p:", "a:", "c:", "k:", "x:", "u:", "l:"}
+    assert {name[:2] for name in learned.features} == {"p:", "a:", "c:", "h:", "k:", "x:", "u:", "l:"}
     told = last_line(
         printed(webs, "state", "export", "no-users.state", "--data", "one", "--no-users", "--json")
     )

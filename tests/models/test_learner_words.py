@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.interest.features import ANCHOR, BASE, CONTEXT, PAGE_WORD, PREFIX, URL_WORD, USER, link
+from models.interest.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, PREFIX, URL_WORD, USER, link
 from models.learner import words
 from models.learner.batch import inputs_of
 from models.learner.candidate import Candidate, Crowd
@@ -30,7 +30,7 @@ CELLS = st.integers(0, 30).flatmap(lambda pages: st.tuples(st.just(pages), st.in
 RATES = st.floats(0.01, 0.9)
 
 #: What names of words begin with, by their kinds.
-KIND_NAMES = (PAGE_WORD, ANCHOR, CONTEXT, URL_WORD)
+KIND_NAMES = (PAGE_WORD, ANCHOR, CONTEXT, HEADING, URL_WORD)
 
 
 def lift(pages: float, hits: float, rate: float, prior: float = 2.0) -> float:
@@ -121,11 +121,11 @@ def test_the_sum_is_that_of_the_clipped_lifts_of_the_names_that_were_counted(
             assert lifts.sum(asked) == pytest.approx(expected, abs=NEARLY)
 
 
-@given(SOME_WORDS, st.sampled_from([words.PAGE, words.ANCHOR, words.CONTEXT, words.URL]))
+@given(SOME_WORDS, st.sampled_from(range(KINDS)))
 def test_the_weights_of_a_word_lie_side_by_side(some: list[str], kind: int) -> None:
     ledger = Ledger()
     lifts = words.WordLifts(Vocabulary(ledger), "p")
-    for word, feature in zip(some, (PAGE_WORD, ANCHOR, CONTEXT, URL_WORD), strict=False):
+    for word, feature in zip(some, KIND_NAMES, strict=False):
         slots = ledger.slots_of([feature + word])
         ledger.add(slots, {"p": True}, 5)
         lifts.take(lifts.vocabulary.places_in(slots))
@@ -193,6 +193,7 @@ class PlainLink(NamedTuple):
     page: list[str]
     anchor: list[str]
     context: list[str]
+    heading: list[str]
     children: dict[int, bool]
     position: int
 
@@ -200,7 +201,7 @@ class PlainLink(NamedTuple):
 USERS = ["u1", "u2", "u3"]
 PREFIXES = ("org", "example.org", "example.org/a")
 FEATURES = [
-    *(kind + word for kind in (PAGE_WORD, ANCHOR, CONTEXT, URL_WORD) for word in WORDS),
+    *(kind + word for kind in KIND_NAMES for word in WORDS),
     *(USER + user for user in USERS),
     *(PREFIX + prefix for prefix in PREFIXES),
     link("p", True),
@@ -217,13 +218,13 @@ CROWDS = st.builds(
 
 
 class PlainKnowledge:
-    """The twenty inputs, spelled out."""
+    """The inputs, spelled out."""
 
     def __init__(self, counts: dict[str, Cell], base: Cell, topic: Sequence[str]) -> None:
         self.counts = dict(counts)
         self.rate = min(0.9, (base[1] + 0.5) / (base[0] + 5))
         for word in topic:
-            for kind in (PAGE_WORD, ANCHOR, CONTEXT, URL_WORD):
+            for kind in KIND_NAMES:
                 pages, hits = self.counts.get(kind + word, (0, 0))
                 self.counts[kind + word] = pages + TOPIC_PAGES, hits + TOPIC_PAGES
 
@@ -247,6 +248,8 @@ class PlainKnowledge:
             self.by_root(PAGE_WORD, found.anchor),
             self.by_root(CONTEXT, found.context),
             self.by_root(PAGE_WORD, found.context),
+            self.by_root(HEADING, found.heading),
+            self.by_root(PAGE_WORD, found.heading),
             self.total(PAGE_WORD, found.page) / max(1, len(found.page)),
         ]
 
@@ -266,7 +269,7 @@ class PlainKnowledge:
         crowd: Crowd,
     ) -> list[float]:
         rows = [self.of_link(found) for found in links]
-        found = [sum(row[place] for row in rows) / math.sqrt(max(1, len(rows))) for place in range(8)]
+        found = [sum(row[place] for row in rows) / math.sqrt(max(1, len(rows))) for place in range(10)]
         found += [
             self.by_root(URL_WORD, url_words),
             self.by_root(PAGE_WORD, url_words),
@@ -285,13 +288,13 @@ class PlainKnowledge:
 
 
 class PlainPage(NamedTuple):
-    """A linking page: its words, those in and around its links, and each predicate's verdicts.
+    """A linking page: its words, those in, around and above its links, and each predicate's verdicts.
 
     ``judged`` are the verdicts on its link targets by position; a predicate that has none says None.
     """
 
     words: list[str]
-    links: list[tuple[list[str], list[str]]]
+    links: list[tuple[list[str], list[str], list[str]]]
     verdict: list[bool]
     judged: dict[int, list[bool | None]]
 
@@ -313,7 +316,7 @@ def added(
     table: LinkTable,
     vocabulary: Vocabulary,
     words: Sequence[str],
-    links: Sequence[tuple[Sequence[str], Sequence[str]]],
+    links: Sequence[Sequence[Sequence[str]]],
     verdict: Sequence[bool] = (False,),
     positions: Sequence[int] | None = None,
 ) -> LinkingPage:
@@ -321,7 +324,7 @@ def added(
     places = range(len(links)) if positions is None else positions
     page = table.add(places, vocabulary.words(words), np.array(verdict, float))
     said = vocabulary.words(word for link in links for part in link for word in part)
-    table.say(range(page.first, page.first + page.links), said, [(len(one), len(two)) for one, two in links])
+    table.say(range(page.first, page.first + page.links), said, [len(part) for link in links for part in link])
     return page
 
 
@@ -345,7 +348,7 @@ PREDICATES, PAGES, POSITIONS = 2, 3, 6
 A_PAGE = st.builds(
     PlainPage,
     SOME_WORDS,
-    st.lists(st.tuples(SOME_WORDS, SOME_WORDS), min_size=POSITIONS, max_size=POSITIONS),
+    st.lists(st.tuples(SOME_WORDS, SOME_WORDS, SOME_WORDS), min_size=POSITIONS, max_size=POSITIONS),
     st.lists(st.booleans(), min_size=PREDICATES, max_size=PREDICATES),
     st.dictionaries(
         st.integers(0, POSITIONS + 4),
@@ -464,7 +467,7 @@ def test_pages_that_are_kept_are_worth_what_they_were(
 def test_a_link_is_silent_until_it_is_told_what_it_says() -> None:
     vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
     page = table.add([0, 1], vocabulary.words(["ski"]), np.ones(1))
-    table.say([page.first], vocabulary.words(["alps"]), [(1, 0)])
+    table.say([page.first], vocabulary.words(["alps"]), [1, 0, 0])
     assert [table.silent(page.first + number) for number in (0, 1)] == [False, True]
     (page,) = table.keep([page])
     assert [table.silent(page.first + number) for number in (0, 1)] == [False, True]
@@ -482,7 +485,7 @@ def test_verdicts_that_grew_are_told_anew() -> None:
     vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
     knowledge = Knowledge("p", vocabulary)
     teach(knowledge, {link("p", True): (5, 5), BASE: (100, 10)})
-    page = added(table, vocabulary, [], [((), ())] * 2)
+    page = added(table, vocabulary, [], [((), (), ())] * 2)
     candidate = Candidate((), (), [page.first], [(1, 0)])
     table.judged([page], [1], np.array([[[1.0, 0.0]]]))
     before = inputs_of([knowledge], table, [candidate])[0, 0, :3].tolist()
@@ -498,7 +501,7 @@ def test_a_table_grows_beyond_the_room_that_it_has_at_first() -> None:
     vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
     knowledge = Knowledge("p", vocabulary)
     teach(knowledge, {ANCHOR + "ski": (8, 8), BASE: (100, 10)})
-    pages = [added(table, vocabulary, [], [(["ski"], ())] * 700) for _ in range(4)]
+    pages = [added(table, vocabulary, [], [(["ski"], (), ())] * 700) for _ in range(4)]
     assert table.bytes >= 2_800 * 7 * 8
     told = [Candidate((), (), [page.first + 699], [(1, 0)]) for page in pages]
     anchors = inputs_of([knowledge], table, told)[0, :, NAMES.index("anchor words as anchors")]
@@ -515,13 +518,14 @@ def test_inputs_worked_by_hand() -> None:
     knowledge.count([PAGE_WORD + "ski"], True, 8)
     knowledge.count([ANCHOR + "alps"], True)
     knowledge.count([CONTEXT + "the"], False, 18)
+    knowledge.count([HEADING + "ski"], True, 8)
     knowledge.count([link("p", True)], True, 6)
     knowledge.count([link("p", True)], False, 2)
     knowledge.count([PREFIX + "example.org"], True, 2)
     knowledge.count([USER + "u"], False, 2)
     teach(knowledge, {BASE: (100, 10)})  # p = .1
     table = LinkTable(1)
-    page = added(table, vocabulary, ["ski", "x", "y", "z"], [(["alps"], ["the", "ski"])], [True], [2])
+    page = added(table, vocabulary, ["ski", "x", "y", "z"], [(["alps"], ["the", "ski"], ["ski"])], [True], [2])
     table.judged([page] * 2, [1, 4], np.array([[[1.0, 1.0], [1.0, 0.0]]]))
     crowd = Crowd(accesses=1, visitors=("u",), covisits=1.0, covisit_hits=1.0, near=3, near_hits=0)
     numbers = vocabulary.numbers(["ski"])
@@ -535,6 +539,8 @@ def test_inputs_worked_by_hand() -> None:
         "anchor words as page words": 0.0,
         "context words as context": math.log(0.1) / math.sqrt(2),  # .2 / 20 / .1
         "context words as page words": math.log(8.2) / math.sqrt(2),
+        "heading words as headings": math.log(8.2),
+        "heading words as page words": math.log(8.2),
         "parent page": math.log(8.2) / 4,
         "URL words as URL words": 0.0,
         "URL words as page words": math.log(8.2),
@@ -566,7 +572,7 @@ def test_the_words_of_a_linking_page_are_weighed_anew_after_a_few_pages() -> Non
     vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
     knowledge = Knowledge("p", vocabulary)
     teach(knowledge, {BASE: (1000, 100)})
-    linking = added(table, vocabulary, ["ski"], [((), ())], [True])
+    linking = added(table, vocabulary, ["ski"], [((), (), ())], [True])
     candidate = Candidate((), (), [linking.first], [(1, 1)])
 
     def page() -> float:

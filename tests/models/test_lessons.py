@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.learner.lessons import LinkWords
 from models.lessons import LinkFrom, lessons
 
 texts = st.lists(st.sampled_from("abcdefgh"), max_size=3)
 in_links = st.builds(
-    lambda page, inside, around: LinkFrom(frozenset(page), (tuple(inside), tuple(around))), texts, texts, texts
+    lambda page, *words: LinkFrom(frozenset(page), LinkWords(*words)), texts, texts, texts, texts
 )
 
 

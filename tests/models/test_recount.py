@@ -143,11 +143,14 @@ def test_the_learned_policy_takes_the_words_of_eight_in_links() -> None:
         ("linkage", {"base", "word", "token", "link"}),
         ("collaborative", {"base", "user", "signature", "region"}),
         ("combined", {"base", "word", "token", "link", "user", "signature", "region"}),
-        ("learned", {"base", "link", "user", "page word", "anchor", "context", "URL word", "prefix"}),
+        (
+            "learned",
+            {"base", "link", "user", "page word", "anchor", "context", "heading", "URL word", "prefix"},
+        ),
     ],
 )
 def test_a_policy_counts_its_own_kinds_of_features_alone(policy: str, expected: set[str]) -> None:
-    link = Link(B, ("ski",), ("alps",))
+    link = Link(B, ("ski",), ("alps",), heading=("winter",))
     pages = [JudgedPage(f"{A}/skiing", YES, ("snow",), (link,)), JudgedPage(B, YES, ("sea",))]
     trace = Trace([Step("ann", pages[0].url, 1.0), Step("ann", B, 2.0)])
     assert kinds(plain(recount(pages, policy, trace, 32))) == expected

@@ -120,6 +120,9 @@ def test_two_earlier_crawls_add_up() -> None:
 # combiners
 
 
+INPUTS = len(NAMES)
+
+
 def a_combining(names: tuple[str, ...] = NAMES, seed: int = 0) -> Combining:
     random = np.random.default_rng(seed)
     root = random.normal(size=(len(names), len(names)))
@@ -279,12 +282,12 @@ def test_a_file_that_decompresses_to_too_much_is_refused(monkeypatch: pytest.Mon
         (with_snow(features={"u:192.0.2.7": [1, 1]}), "not a pseudonym of 16 hexadecimal digits"),
         (with_body(lambda body: body | {"learned": body["learned"] * 2}), "4 predicates with 2 names"),
         (with_combining(names=[]), "0 inputs, expected 1 to 200"),
-        (with_combining(names=["a"] * 20), "each named once"),
-        (with_combining(mean=bytes(8)), "mean: 8 bytes, expected 160"),
-        (with_combining(mean=np.full(20, math.nan).tobytes()), "mean: a number beyond"),
-        (with_combining(mean=np.full(20, 1e9).tobytes()), "mean: a number beyond"),
-        (with_combining(covariance=(-np.eye(20)).tobytes()), "covariance: not one"),
-        (with_combining(covariance=np.triu(np.ones((20, 20))).tobytes()), "covariance: not one"),
+        (with_combining(names=["a"] * INPUTS), "each named once"),
+        (with_combining(mean=bytes(8)), f"mean: 8 bytes, expected {8 * INPUTS}"),
+        (with_combining(mean=np.full(INPUTS, math.nan).tobytes()), "mean: a number beyond"),
+        (with_combining(mean=np.full(INPUTS, 1e9).tobytes()), "mean: a number beyond"),
+        (with_combining(covariance=(-np.eye(INPUTS)).tobytes()), "covariance: not one"),
+        (with_combining(covariance=np.triu(np.ones((INPUTS, INPUTS))).tobytes()), "covariance: not one"),
         (with_combining(calibration=bytes(8)), "calibration: 8 bytes, expected 0 or 96"),
         (with_combining(calibration=np.full(12, -1.0).tobytes()), "calibration: not one"),
     ],

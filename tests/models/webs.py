@@ -10,6 +10,7 @@ URLS = [f"http://host{number % 3}.example/{number}" for number in range(9)]
 WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=4, unique=True).map(tuple)
 SUBJECTS = st.sampled_from(["", "a", "b c", "1 d e"])
 SOME_WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=3).map(tuple)
+LINKS = st.builds(Link, st.sampled_from(URLS), SOME_WORDS, SOME_WORDS, heading=SOME_WORDS)
 
 
 def _pages(silent: st.SearchStrategy[bool]) -> st.SearchStrategy[list[JudgedPage]]:
@@ -19,7 +20,7 @@ def _pages(silent: st.SearchStrategy[bool]) -> st.SearchStrategy[list[JudgedPage
             st.sampled_from(URLS),
             st.dictionaries(st.sampled_from(["p", "q"]), st.booleans()),
             WORDS,
-            st.lists(st.builds(Link, st.sampled_from(URLS), SOME_WORDS, SOME_WORDS), max_size=6).map(tuple),
+            st.lists(LINKS, max_size=6).map(tuple),
             SUBJECTS,
             silent=silent,
         ),

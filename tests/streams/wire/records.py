@@ -64,7 +64,9 @@ from streams.topics import (
 PAGE = b"\x00page\xff"
 CHILD = b"\x01child"
 URL = "http://a.test/wiki?q=1"
-LINK = Link(url="http://b.test/", anchor=("näher", "dran"), context=("und", "weiter"), position=3)
+LINK = Link(
+    url="http://b.test/", anchor=("näher", "dran"), context=("und", "weiter"), position=3, heading=("darüber",)
+)
 VERDICT = {"news": True, "sport": False}
 VERSION_HAD = Version(etag='"v1"', last_modified="Mon, 01 Jan 2024 00:00:00 GMT")
 STATE = Harvest(

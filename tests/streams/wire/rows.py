@@ -87,7 +87,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
         ),
         ParentRow(
             url=URL, linked=True, verdict=VERDICT, text="wort worte",
-            targets=CHILD, positions=[3], said=["näher dran\tund weiter"],
+            targets=CHILD, positions=[3], said=["näher dran\tund weiter\tdarüber"],
             partitions=(0, 3), time=1_700_000_000.5,
         ),
         ChildrenRow(targets=CHILD, positions=[3], kinds=[0], verdicts=[VERDICT], revised=2),
