@@ -235,6 +235,8 @@ class LearnedScorer:
                 places,
                 [_links_of_all(row), *(row.links.get(name, _NO_LINKS) for name in names[1:])],
                 _crowds(shard, row, names) if row.visits else (),
+                row.depth,
+                bool(row.links) and not row.native,
             )
             for address, places, row in zip(addresses, links, rows, strict=True)
         ]

@@ -18,7 +18,7 @@ from models.interest.parents import joined
 from models.learner.lessons import LinkWords
 from models.lessons import NOTHING, Lessons, LinkFrom
 from models.page import Link
-from models.url import IDENTIFIER_BYTES, identifier
+from models.url import IDENTIFIER_BYTES, host, identifier
 from models.verdict import Verdict, unknown
 from streams.records import Linked, Near, Relinked
 from streams.topics import SIGHTINGS
@@ -83,6 +83,7 @@ class Links:
         key, row = self._pages.find(shard, found.url, sighting.depth + 1)
         parent.add(page, found.position, self._said(found))
         _count_link(row, sighting.verdict)
+        row.native = row.native or host(found.url) == host(sighting.url)
         before = row.parents
         row.parents = joined(before, sighting.page, page, self._bound)
         self._pages.keep(shard, key, row)

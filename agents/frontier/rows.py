@@ -79,7 +79,7 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
     it. ``place`` is where it lies in its site, where sites are stopped at a depth of their own. A ``silent``
     page teaches nothing but that it was judged: its owner had more of the latest fetches than may teach.
     ``requests`` is how many requests for it were answered; it ``failed`` where the last of them ended it
-    without a page.
+    without a page. A page of its own host links to a ``native`` one.
     """
 
     url: str
@@ -110,6 +110,7 @@ class PageRow(msgspec.Struct, array_like=True, tag="page"):
     silent: bool = False
     requests: int = 0
     failed: bool = False
+    native: bool = False
 
 
 class ParentRow(msgspec.Struct, array_like=True, tag="linking"):

@@ -17,7 +17,7 @@ from models.learner.words import URL
 #: Places of inputs, in the order of `models.learner.inputs.INPUTS`.
 _URL_WORDS, _URL_PAGE_WORDS, _USERS = 10, 11, 12
 _CROWD = slice(13, 15)
-_POSITIVE, _PREFIX, _LINKS, _ACCESSES, _NO_LINK, _NO_ACCESS, _BIAS = range(15, 22)
+_POSITIVE, _PREFIX, _LINKS, _ACCESSES, _NO_LINK, _NO_ACCESS, _DEPTH, _FOREIGN, _BIAS = range(15, 24)
 
 #: Pages at the base rate that all link targets of a page, and the near ones, are taken to have beside them.
 _SIBLING_PRIORS = np.array((PRIOR_PAGES, 1.0))
@@ -80,6 +80,8 @@ def _of_counts(found: Vector, candidates: Sequence[Candidate], rates: Vector) ->
     found[:, :, _LINKS] = np.log1p(links[:, :, 0]) / 3
     found[:, :, _NO_LINK] = links[:, :, 0] == 0
     found[:, :, _NO_ACCESS] = 1.0
+    found[:, :, _DEPTH] = np.log1p([candidate.depth for candidate in candidates])
+    found[:, :, _FOREIGN] = [candidate.foreign for candidate in candidates]
 
 
 def _of_crowds(

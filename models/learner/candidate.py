@@ -26,7 +26,8 @@ class Candidate(NamedTuple):
     ``url_words`` are the words of its URL as places in the tables of words, as words of pages. ``links`` are
     the in-links kept, as places in a `models.learner.linking.LinkTable`. ``parents`` are for each predicate
     the judged in-linking pages there are in all, and those of them that satisfy it; ``crowds`` what users did
-    as each predicate sees it, empty where the log does not know the candidate.
+    as each predicate sees it, empty where the log does not know the candidate. ``depth`` is in links from a
+    seed; a ``foreign`` one is linked to from other hosts than its own alone.
     """
 
     url_words: Sequence[int]
@@ -34,3 +35,5 @@ class Candidate(NamedTuple):
     links: Sequence[int]
     parents: Sequence[Sequence[int]]
     crowds: Sequence[Crowd] = ()
+    depth: int = 0
+    foreign: bool = False

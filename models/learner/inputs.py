@@ -50,6 +50,9 @@ INPUTS = (
     Input("accesses", -0.70, 0.33),
     Input("no in-link", -0.57, 0.17),
     Input("not in the log", -0.04, 0.10),
+    # of its place: they tell whether a page comes (`models.learner.requests`), and little of what is in it
+    Input("depth", 0.0, 0.1),
+    Input("no link from its host", 0.0, 0.1),
     Input("bias", -1.16, 1.96),
 )
 

@@ -22,13 +22,16 @@ WEIGHTS = {
     "anchor words as anchors": (0.35, 0.3),
     "anchor words as page words": (-0.25, 0.2),
     "context words as context": (0.2, 0.2),
+    "heading words as headings": (0.1, 0.2),
     "parent page": (-0.3, 0.3),
     "URL words as URL words": (1.0, 0.4),
     "positive in-links": (0.6, 0.4),
     "URL prefix": (0.35, 0.2),
     "in-links": (-0.3, 0.2),
     "accesses": (-0.4, 0.3),
-    "bias": (-0.5, 1.0),
+    "depth": (2.0, 1.0),
+    "no link from its host": (2.0, 1.0),
+    "bias": (-2.5, 1.0),
 }
 #: Deviation of an input that is thought to say nothing.
 UNKNOWN_DEVIATION = 0.1

@@ -34,7 +34,7 @@ from models.learner.words import Vocabulary
 from models.ledger import Ledger
 from models.lessons import lessons
 from models.semantic.table import SemanticTable
-from models.url import identifier
+from models.url import host, identifier
 from models.verdict import FAILED
 from streams.records import Weighting
 from streams.settings import LearnSettings
@@ -107,6 +107,8 @@ class Facts:
             [self._in_link(table, page, url, predicate) for page in self._kept(url)],
             [(len(verdicts), sum(verdicts))],
             [self._crowd(url, predicate)],
+            depth=1,
+            foreign=bool(sources) and all(host(page.url) != host(url) for page in sources.values()),
         )
         found: list[float] = inputs_of([knowledge], table, [candidate])[0, 0].tolist()
         return found

@@ -267,6 +267,7 @@ class PlainKnowledge:
         links: Sequence[PlainLink],
         parents: Cell,
         crowd: Crowd,
+        place: tuple[int, bool],
     ) -> list[float]:
         rows = [self.of_link(found) for found in links]
         found = [sum(row[place] for row in rows) / math.sqrt(max(1, len(rows))) for place in range(10)]
@@ -282,6 +283,8 @@ class PlainKnowledge:
             math.log(1 + crowd.accesses) / 3,
             float(parents[0] == 0),
             float(crowd.accesses == 0),
+            math.log(1 + place[0]),
+            float(place[1]),
             1.0,
         ]
         return [clipped(value, 4.0) for value in found]
@@ -336,12 +339,13 @@ class PlainCandidate(NamedTuple):
     links: dict[int, int]
     parents: list[tuple[int, int]]
     crowds: list[Crowd]
+    place: tuple[int, bool]
 
     def as_told(self, vocabulary: Vocabulary, pages: list[LinkingPage]) -> Candidate:
         links = [pages[page].first + position for page, position in self.links.items()]
         numbers = vocabulary.numbers(self.url_words)
         crowds = () if self.crowds == [Crowd()] * PREDICATES else self.crowds
-        return Candidate(numbers, PREFIXES[: self.depth], links, self.parents, crowds)
+        return Candidate(numbers, PREFIXES[: self.depth], links, self.parents, crowds, *self.place)
 
 
 PREDICATES, PAGES, POSITIONS = 2, 3, 6
@@ -365,6 +369,7 @@ CANDIDATE = st.builds(
     st.dictionaries(st.integers(0, PAGES - 1), st.integers(0, POSITIONS - 1)),
     st.lists(CELLS, min_size=PREDICATES, max_size=PREDICATES),
     SOME_CROWDS | st.just([Crowd()] * PREDICATES),
+    st.tuples(st.integers(0, 9), st.booleans()),
 )
 
 
@@ -423,7 +428,8 @@ def test_the_inputs_are_those_that_are_described(
         for candidate, inputs in zip(candidates, found[number].tolist(), strict=True):
             links = [pages[page].link(number, position) for page, position in candidate.links.items()]
             given_to = candidate.url_words, PREFIXES[: candidate.depth], links
-            expected = plain.inputs(*given_to, candidate.parents[number], candidate.crowds[number])
+            told_of = candidate.parents[number], candidate.crowds[number], candidate.place
+            expected = plain.inputs(*given_to, *told_of)
             assert inputs == pytest.approx(expected, abs=NEARLY)
 
 
@@ -529,7 +535,7 @@ def test_inputs_worked_by_hand() -> None:
     table.judged([page] * 2, [1, 4], np.array([[[1.0, 1.0], [1.0, 0.0]]]))
     crowd = Crowd(accesses=1, visitors=("u",), covisits=1.0, covisit_hits=1.0, near=3, near_hits=0)
     numbers = vocabulary.numbers(["ski"])
-    candidate = Candidate(numbers, ("example.org",), [page.first], [(1, 1)], [crowd])
+    candidate = Candidate(numbers, ("example.org",), [page.first], [(1, 1)], [crowd], depth=3, foreign=True)
     inputs = dict(zip(NAMES, inputs_of([knowledge], table, [candidate])[0, 0].tolist(), strict=True))
     expected = {
         "parent verdict": math.log(6.2),  # (6 + .2) / (8 + 2) / .1
@@ -553,6 +559,8 @@ def test_inputs_worked_by_hand() -> None:
         "accesses": math.log(2) / 3,
         "no in-link": 0.0,
         "not in the log": 0.0,
+        "depth": math.log(4),
+        "no link from its host": 1.0,
         "bias": 1.0,
     }
     assert inputs == pytest.approx(expected)

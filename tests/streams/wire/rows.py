@@ -84,6 +84,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
             inputs={"news": (0.5, -2.0)}, judged_at=1_700_000_000.5, hops=3, postponed=1,
             found=Found(hub="http://b.test/", time=1_700_000_060.5, since=1_700_000_000.5),
             place=Place(entered=2, led=3, back=True, counted=True), silent=True, requests=3, failed=True,
+            native=True,
         ),
         ParentRow(
             url=URL, linked=True, verdict=VERDICT, text="wort worte",
