@@ -18,11 +18,12 @@ from models.learner.batch import inputs_of
 from models.learner.calibration import EXPLORED, SELECTED, Calibration, calibrated
 from models.learner.candidate import Candidate, Crowd
 from models.learner.combiner import BayesianLogisticRegression, Vector, logits, probabilities
-from models.learner.inputs import log_rank, prior_covariance, prior_mean
+from models.learner.inputs import log_rank
 from models.learner.knowledge import Knowledge
 from models.learner.lessons import IN_LINKS, LinkWords, link_lessons, own_lessons
 from models.learner.linking import NEAR, LinkingPage, LinkTable
 from models.learner.semantic import Meaning, Sense, inputs_with, page_subject, subject
+from models.learner.state import CombinerKind, combiner
 from models.learner.words import Vocabulary
 from models.ledger import Ledger
 from models.ordering.estimate import Crawled
@@ -90,9 +91,9 @@ class LearnedCrawler:
     ``explore`` of the choices are left to chance. A page's inputs are those of when it was chosen, which is
     what trains the combiner; seeds train nothing but the counts. What a label teaches the combiner is known a
     page later, as in a crawl, where the frontier counts a verdict itself and chooses before the learner has
-    told the new weights. With a ``table`` there are three inputs
-    more (`models.learner.semantic`), with ``importance`` that of PageRank. With the ``state`` of an earlier one
-    its counts, multiplied by ``weight``, count beside those of this one, and its combiner is this one's start.
+    told the new weights. With a ``table`` there are three inputs more (`models.learner.semantic`), with
+    ``importance`` that of PageRank; ``kind`` is that of the combiner. With the ``state`` of an earlier one its
+    counts, multiplied by ``weight``, count beside those of this one, and its combiner is this one's start.
     """
 
     def __init__(
@@ -103,13 +104,14 @@ class LearnedCrawler:
         state: Learned | None = None,
         weight: float = WEIGHT,
         importance: bool = False,
+        kind: CombinerKind = "bayesian",
         rescored: int = RESCORED,
     ) -> None:
         self._vocabulary = Vocabulary(Ledger())
         inputs = inputs_with(table is not None, importance)
         self._rank: Rank[str] | None = Rank(every=10, growth=0.1, tolerance=1e-4) if importance else None
         self._names = tuple(entry.name for entry in inputs)
-        self.model = BayesianLogisticRegression(prior_mean(inputs), prior_covariance(inputs))
+        self.model = combiner(kind, inputs)
         self.knowledge = Knowledge(NAME, self._vocabulary, task.topic)
         self._earlier = [] if state is None else list(state.counts(weight))
         if state is not None:

@@ -22,6 +22,8 @@ ORACLE = "oracle"
 SEMANTIC = "learned+semantic"
 #: The learned policy with PageRank for an input.
 IMPORTANCE = "learned+importance"
+#: The learned policy with river's logistic regression for a combiner.
+RIVER = "learned+river"
 #: What is put behind the name of one of the paper's policies: as the paper has it, to the letter.
 PRINTED = "-printed"
 
@@ -75,6 +77,7 @@ def named(measures: Measures = USUAL, table: SemanticTable | None = None) -> dic
     for name in get_args(PaperPolicy):
         found[name + PRINTED] = _printed(name, measures)
     found[IMPORTANCE] = lambda task, hits: _learned(task, measures, importance=True)
+    found[RIVER] = lambda task, hits: _learned(task, measures, kind="river")
     return found
 
 

@@ -63,7 +63,7 @@ class Learner:
         self._kind: CombinerKind = kind
         self._fade = fade
         self._inputs = inputs
-        self.combiner = _combiner(kind, inputs, state)
+        self.combiner = combiner(kind, inputs, state)
         self.labels = state.labels if state else 0
         self._calibration = Calibration(state.calibration if state else b"")
         self._drift = Drift(state.residuals if state else b"")
@@ -88,7 +88,7 @@ class Learner:
         names = tuple(entry.name for entry in self._inputs)
         mean, covariance = earlier.onto(names, self.combiner.mean, self.combiner.covariance)
         state = State("bayesian", mean.tobytes(), covariance.tobytes(), 0, earlier.calibration, b"")
-        self.combiner = _combiner(self._kind, self._inputs, state)
+        self.combiner = combiner(self._kind, self._inputs, state)
         self._calibration = Calibration(earlier.calibration)
 
     def probability(self, inputs: Sequence[float]) -> float:
@@ -108,7 +108,8 @@ class Learner:
         return State(self._kind, mean, covariance, self.labels, self._calibration.state(), self._drift.state())
 
 
-def _combiner(kind: CombinerKind, inputs: Sequence[Input], state: State | None) -> Combiner:
+def combiner(kind: CombinerKind, inputs: Sequence[Input] = INPUTS, state: State | None = None) -> Combiner:
+    """Return a combiner as it is before the first label, or as it was written down."""
     names = tuple(entry.name for entry in inputs)
     mean = np.frombuffer(state.mean) if state else prior_mean(inputs)
     if len(mean) != len(names):

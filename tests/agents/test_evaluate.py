@@ -497,6 +497,12 @@ def test_the_paper_as_printed_runs_where_it_is_named(files: Path) -> None:
     assert len({figures["auc"] for figures in found.values()}) == 3
 
 
+def test_the_learned_policy_runs_with_rivers_combiner_where_it_is_named(files: Path) -> None:
+    given = command("--policy", "learned,learned+river", "--json", "--out", "river")
+    found = last_line(printed(files, *given))["mean"]
+    assert found["learned"]["auc"] != found["learned+river"]["auc"]
+
+
 def test_reuse_without_a_policy_that_can_is_refused(files: Path) -> None:
     text = complaint(files, *command("--reuse", "--policy", "random", "--out", "reuse"))
     assert text.startswith("--reuse: none of the policies can reuse a crawl's state")

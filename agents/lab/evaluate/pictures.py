@@ -22,6 +22,7 @@ _LOOKS = {
     "learned": Look("#d81e3f", 3.0),
     "learned+semantic": Look("#f2789a", 2.4),
     "learned+importance": Look("#7a2f8f", 2.4),
+    "learned+river": Look("#8f2f55", 2.4),
     "combined": Look("#0b4ea2", 2.2),
     "linkage": Look("#2f8fdd", 1.8),
     "collaborative": Look("#12a5a0", 1.8),
