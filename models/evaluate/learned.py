@@ -1,6 +1,6 @@
 """The learned policy in memory, for one predicate."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import chain, count
 from typing import NamedTuple
 
@@ -18,12 +18,13 @@ from models.learner.batch import inputs_of
 from models.learner.calibration import EXPLORED, SELECTED, Calibration, calibrated
 from models.learner.candidate import Candidate, Crowd
 from models.learner.combiner import BayesianLogisticRegression, Vector, logits, probabilities
-from models.learner.inputs import log_rank
+from models.learner.inputs import INPUTS, log_rank
 from models.learner.knowledge import Knowledge
 from models.learner.lessons import IN_LINKS, LinkWords, link_lessons, own_lessons
 from models.learner.linking import NEAR, LinkingPage, LinkTable
+from models.learner.requests import a_request, chances_of_pages, failing
 from models.learner.semantic import Meaning, Sense, inputs_with, page_subject, subject
-from models.learner.state import CombinerKind, combiner
+from models.learner.state import Combiner, CombinerKind, combiner
 from models.learner.words import Vocabulary
 from models.ledger import Ledger
 from models.ordering.estimate import Crawled
@@ -31,7 +32,8 @@ from models.ordering.rank import Rank
 from models.page import Page
 from models.reuse.learned import WEIGHT, Combining, Learned, learned
 from models.semantic.table import SemanticTable
-from models.url import identifier
+from models.url import host, identifier
+from models.verdict import FAILED, Verdict
 
 #: Candidates looked at together at a choice: those that are not fresh are scored anew.
 FEW = 10
@@ -53,19 +55,23 @@ class _Known:
     """What is kept of one URL."""
 
     __slots__ = (
+        "answer",
         "chance",
         "covisit_hits",
         "covisits",
+        "depth",
+        "failing",
+        "failure",
         "id",
         "inputs",
         "links",
+        "native",
         "near",
         "near_hits",
         "numbers",
         "parents",
         "positive",
         "prefixes",
-        "satisfies",
         "sense",
         "url",
     )
@@ -77,11 +83,17 @@ class _Known:
         self.prefixes = prefixes(url)
         self.links: list[_InLink] = []
         self.parents = self.positive = 0
+        #: In links from a seed; known when the first of them is; whether its own host has one.
+        self.depth: int | None = None
+        self.native = False
         self.covisits = self.covisit_hits = 0
         self.near = self.near_hits = 0
         self.inputs: Vector | None = None
         self.chance: float | None = None
-        self.satisfies: bool | None = None
+        self.failing: Vector | None = None
+        self.failure = 0.0
+        #: What came of the request: the verdict, and whether it failed.
+        self.answer: Verdict | None = None
         self.sense: Sense | None = None
 
 
@@ -91,9 +103,10 @@ class LearnedCrawler:
     ``explore`` of the choices are left to chance. A page's inputs are those of when it was chosen, which is
     what trains the combiner; seeds train nothing but the counts. What a label teaches the combiner is known a
     page later, as in a crawl, where the frontier counts a verdict itself and chooses before the learner has
-    told the new weights. With a ``table`` there are three inputs more (`models.learner.semantic`), with
-    ``importance`` that of PageRank; ``kind`` is that of the combiner. With the ``state`` of an earlier one its
-    counts, multiplied by ``weight``, count beside those of this one, and its combiner is this one's start.
+    told the new weights. What is chosen has the most hits expected of a request (`models.learner.requests`).
+    With a ``table`` there are three inputs more (`models.learner.semantic`), with ``importance`` that of
+    PageRank; ``kind`` is that of the combiners. With the ``state`` of an earlier one its counts, multiplied by
+    ``weight``, count beside those of this one, and its combiner is this one's start.
     """
 
     def __init__(
@@ -113,6 +126,9 @@ class LearnedCrawler:
         self._names = tuple(entry.name for entry in inputs)
         self.model = combiner(kind, inputs)
         self.knowledge = Knowledge(NAME, self._vocabulary, task.topic)
+        self._failing = combiner(kind, failing(INPUTS))
+        self._requests = Knowledge(FAILED, self._vocabulary)
+        self._failures = Calibration()
         self._earlier = [] if state is None else list(state.counts(weight))
         if state is not None:
             self._take_up(state)
@@ -125,14 +141,14 @@ class LearnedCrawler:
         self._fresh: set[str] = set()
         self._queue = LazyQueue()
         self._pages: dict[str, _Known] = {}
-        self._links = LinkTable(1)
+        self._links = LinkTable(2)
         self._targets: dict[LinkingPage, list[tuple[int, _Known]]] = {}
         self._closed: set[str] = set()
         self._seeds: dict[str, None] = {}
         self._started = False
         self._calibration = Calibration()
-        #: What the combiner has still to learn.
-        self._label: tuple[Vector, bool] | None = None
+        #: What the combiners have still to learn.
+        self._labels: list[tuple[Combiner, Vector, bool]] = []
         #: What is in flight, and how it was chosen.
         self._chosen: dict[str, str] = {}
 
@@ -144,25 +160,31 @@ class LearnedCrawler:
 
     def export_state(self) -> Learned:
         """Return what was learned, what the crawl started with included."""
-        self._learn_label()
+        self._learn_labels()
         combining = Combining(self._names, self.model.mean.tobytes(), self.model.covariance.tobytes())
         return learned(NAME, "", chain(self.knowledge.items(), self._earlier), combining)
 
     def add_seed(self, url: str) -> None:
         """Make a URL a candidate to start from."""
         self._seeds[url] = None
-        self._page(url)
+        self._page(url).depth = 0
 
     def failed(self, url: str) -> None:
-        """Take a URL that brought no page out of the candidates for good."""
+        """Learn from a request that brought no page, and score what it touches."""
+        known = self._page(url)
         self._close(url)
+        self._take_answer(known, {FAILED: True})
+        self._count(own_lessons(url, ()) | self._lessons_beside(known), {FAILED: True})
+        touched = self._tell_links(known)
+        self._fresh.clear()
+        self._score(touched)
 
     def _close(self, url: str) -> None:
         self._closed.add(url)
         self._queue.discard(url)
 
     def next(self) -> Choice | None:
-        """Take out the candidate of highest upper bound, or now and then one drawn by chance."""
+        """Take out the candidate of most expected hits, or now and then one drawn by chance."""
         if not self._started:
             self._started = True
             self._score([self._page(url) for url in (*self._seeds, *self._trace.accesses)])
@@ -198,48 +220,63 @@ class LearnedCrawler:
     def judged(self, page: Page, holds: bool) -> None:
         """Learn from a page's verdict, and score what it touches."""
         known = self._page(page.url)
-        self._learn_label()
-        self._label = self._label_of(known, holds)
-        known.satisfies = holds
+        answer = {FAILED: False, NAME: holds}
         self._close(page.url)
-        self._count(known, page, holds)
+        self._take_answer(known, answer)
+        self._count(own_lessons(page.url, page.words) | self._lessons_beside(known), answer)
+        self._count_links(True, holds, known.positive)
+        self._count_links(False, holds, known.parents - known.positive)
         if self._meaning is not None:
             self._meaning.learn(self._meaning.table.vector(page_subject(page.url, page.title)), holds)
         if self._rank is not None:
             targets = dict.fromkeys(link.url for link in page.links if link.url != page.url)
             self._rank.crawled(Crawled(page.url, tuple(targets)))
             self._rank.sweep()
-        touched: dict[_Known, None] = {}
-        for link in known.links:
-            self._links.judged([link.source], [link.position], np.array([[[1.0, holds]]]))
-            for position, target in self._targets[link.source]:
-                if abs(position - link.position) <= NEAR:
-                    touched[target] = None
+        touched = self._tell_links(known)
         self._fresh.clear()
         self._follow(known, page, holds, touched)
         self._tell_crowd(known, holds)
         self._score(touched)
 
-    def _learn_label(self) -> None:
-        if self._label is not None:
-            self.model.learn(*self._label)
-            self._label = None
+    def _learn_labels(self) -> None:
+        for model, inputs, holds in self._labels:
+            model.learn(inputs, holds)
+        self._labels.clear()
 
-    def _label_of(self, known: _Known, holds: bool) -> tuple[Vector, bool] | None:
-        """Return what a verdict teaches the combiner; the calibration has learned of it."""
+    def _take_answer(self, known: _Known, answer: Verdict) -> None:
+        """Note what came of a request, and what it teaches the combiners; the calibrations learn of it."""
+        self._learn_labels()
+        known.answer = answer
         chosen = self._chosen.pop(known.url, None)
-        if known.inputs is None or known.url in self._seeds:
-            return None
+        if known.inputs is None or known.failing is None or known.url in self._seeds:
+            return
+        self._labels.append((self._failing, known.failing, answer[FAILED]))
+        self._failures.learn(known.failure, answer[FAILED], SELECTED)
+        if NAME not in answer:
+            return
+        self._labels.append((self.model, known.inputs, answer[NAME]))
         if chosen is not None and known.chance is not None:
-            self._calibration.learn(known.chance, holds, chosen)
-        return known.inputs, holds
+            self._calibration.learn(known.chance, answer[NAME], chosen)
 
-    def _count(self, known: _Known, page: Page, holds: bool) -> None:
-        features = own_lessons(page.url, page.words) | _lessons(known)
-        visitors = map(user, self._trace.visitors.get(page.url, ()))
-        self.knowledge.count(features.union(visitors), holds)
-        self._count_links(True, holds, known.positive)
-        self._count_links(False, holds, known.parents - known.positive)
+    def _lessons_beside(self, known: _Known) -> frozenset[str]:
+        """Return what a URL is counted under besides what it is itself: its in-links and its visitors."""
+        return _lessons(known).union(map(user, self._trace.visitors.get(known.url, ())))
+
+    def _count(self, features: Collection[str], answer: Verdict, times: int = 1) -> None:
+        for name, knowledge in ((FAILED, self._requests), (NAME, self.knowledge)):
+            if name in answer:
+                knowledge.count(features, answer[name], times)
+
+    def _tell_links(self, known: _Known) -> dict[_Known, None]:
+        """Tell the links to a URL what came of it; return the candidates near it on those pages."""
+        assert known.answer is not None
+        touched: dict[_Known, None] = {}
+        for link in known.links:
+            self._links.judged([link.source], [link.position], _cells(known.answer))
+            for position, target in self._targets[link.source]:
+                if abs(position - link.position) <= NEAR:
+                    touched[target] = None
+        return touched
 
     def _count_links(self, source: bool, holds: bool, times: int = 1) -> None:
         """Count ``times`` links from pages with the verdict ``source`` to one with the verdict ``holds``."""
@@ -249,7 +286,7 @@ class LearnedCrawler:
         links = [link for link in page.links if link.url != page.url]
         words = [LinkWords.of(link) for link in links]
         numbered = self._vocabulary.words(page.words)
-        linking = self._links.add([link.position for link in links], numbered, np.array([float(holds)]))
+        linking = self._links.add([link.position for link in links], numbered, np.array([0.0, float(holds)]))
         said = self._vocabulary.words(chain.from_iterable(chain.from_iterable(words)))
         sizes = [len(part) for parts in words for part in parts]
         self._links.say(range(linking.first, linking.first + linking.links), said, sizes)
@@ -257,25 +294,29 @@ class LearnedCrawler:
         for place, link, found in zip(count(linking.first), links, words, strict=False):
             target = self._page(link.url)
             targets.append((link.position, target))
-            before = _lessons(target) if target.satisfies is not None else frozenset()
+            before = _lessons(target) if target.answer is not None else frozenset()
             target.parents += 1
             target.positive += holds
+            depth = (source.depth or 0) + 1
+            target.depth = depth if target.depth is None else min(target.depth, depth)
+            target.native = target.native or host(target.url) == host(source.url)
             target.links.append(_InLink(rank(source.id, target.id), linking, place, link.position, found))
             target.sense = None
             if len(target.links) > IN_LINKS:
                 target.links.remove(max(target.links, key=lambda entry: entry.rank))
-            if target.satisfies is None:
+            if target.answer is None:
                 touched[target] = None
             else:
-                self._correct(target, before, holds)
-                self._links.judged([linking], [link.position], np.array([[[1.0, target.satisfies]]]))
+                self._correct(target, target.answer, before, holds)
+                self._links.judged([linking], [link.position], _cells(target.answer))
 
-    def _correct(self, target: _Known, before: frozenset[str], source: bool) -> None:
-        """Count what an in-link that was found late changes for a page that is judged already."""
-        holds, after = bool(target.satisfies), _lessons(target)
-        self.knowledge.count(after - before, holds)
-        self.knowledge.count(before - after, holds, -1)
-        self._count_links(source, holds)
+    def _correct(self, target: _Known, answer: Verdict, before: frozenset[str], source: bool) -> None:
+        """Count what an in-link that was found late changes for a URL that was asked for already."""
+        after = _lessons(target)
+        self._count(after - before, answer)
+        self._count(before - after, answer, -1)
+        if NAME in answer:
+            self._count_links(source, answer[NAME])
 
     def _tell_crowd(self, known: _Known, holds: bool) -> None:
         for url, (times, sixths) in self._trace.keepers.get(known.url, {}).items():
@@ -299,7 +340,7 @@ class LearnedCrawler:
         if not scored:
             return
         candidates = [self._candidate(known) for known in scored]
-        inputs = inputs_of([self.knowledge], self._links, candidates)[0]
+        fails, inputs = inputs_of([self._requests, self.knowledge], self._links, candidates)
         if self._meaning is not None:
             senses = [_sense(known, self._meaning) for known in scored]
             inputs = np.hstack((inputs, self._meaning.inputs(senses, self.knowledge.rate)))
@@ -308,26 +349,38 @@ class LearnedCrawler:
             inputs = np.hstack((inputs, np.array(ranks)[:, None]))
         means, deviations = logits(inputs, self.model.mean, self.model.covariance)
         chances = probabilities(means, deviations).tolist()
-        for known, row, bound, chance in zip(
-            scored, inputs, (means + deviations).tolist(), chances, strict=True
+        failed = logits(fails, self._failing.mean, self._failing.covariance)
+        failures = probabilities(*failed).tolist()
+        bounds = a_request(means + deviations, chances_of_pages(*failed, self._failures.shifts[0])).tolist()
+        for known, row, fail, bound, chance, failure in zip(
+            scored, inputs, fails, bounds, chances, failures, strict=True
         ):
-            known.inputs = row
-            known.chance = chance
+            known.inputs, known.chance = row, chance
+            known.failing, known.failure = fail, failure
             self._queue.put(known.url, bound)
             self._fresh.add(known.url)
 
     def _candidate(self, known: _Known) -> Candidate:
+        accesses = self._trace.accesses.get(known.url, 0)
+        visitors = self._trace.visitors.get(known.url, ())
         crowd = Crowd(
-            self._trace.accesses.get(known.url, 0),
-            self._trace.visitors.get(known.url, ()),
+            accesses,
+            visitors,
             known.covisits / SIXTHS,
             known.covisit_hits / SIXTHS,
             known.near,
             known.near_hits,
         )
         links = [link.place for link in known.links]
-        parents = [(known.parents, known.positive)]
-        return Candidate(known.numbers, known.prefixes, links, parents, [crowd])
+        parents = [(known.parents, 0), (known.parents, known.positive)]
+        crowds = [Crowd(accesses, visitors, 0.0, 0.0, 0, 0), crowd]
+        foreign = known.parents > 0 and not known.native
+        return Candidate(known.numbers, known.prefixes, links, parents, crowds, known.depth or 0, foreign)
+
+
+def _cells(answer: Verdict) -> Vector:
+    """Return what came of one request for requests and for the predicate, shape (2, 1, 2): told, and so."""
+    return np.array([[(name in answer, answer.get(name, False))] for name in (FAILED, NAME)], float)
 
 
 def _lessons(known: _Known) -> frozenset[str]:

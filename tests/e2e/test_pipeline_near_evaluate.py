@@ -25,9 +25,10 @@ from tests.shared import shared
 
 BUDGET = 100
 STARTS = 5
-#: The two part where pages in flight are answered in another order, where equal candidates are, and at
-#: near-duplicates, which a virtual crawl judges. By how much the means of twenty crawls may differ.
-MOST = 0.02
+#: The two part where pages in flight are answered in another order, where equal candidates are, at
+#: near-duplicates, which a virtual crawl judges, and where weights come later than a page: on an idle machine
+#: the means of eight differ by .002, on a busy one by .08, since the crawl then knows less.
+MOST = 0.1
 WEBS = {
     "wikispeedia": {"biology": 'category("Science.Biology")', "geography": 'category("Geography")'},
     "webkb": {"course": 'category("course")', "student": 'category("student")'},
