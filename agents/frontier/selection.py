@@ -55,16 +55,22 @@ class _Heads:
         self._candidates = candidates
         self._now = now
 
-    def glance(self, name: str) -> Prospects | None:
+    def chance(self, name: str) -> float | None:
         url = self._candidates.glance(name, self._now)
-        return None if url is None else self.of(url)
+        if url is None:
+            return None
+        return self._candidates.priorities.chance(self._candidates.queues[name].priority(url))
 
-    def best(self, name: str) -> Prospects | None:
-        url = self._candidates.best(name, self._now)
-        return None if url is None else self.of(url)
+    def head(self, name: str) -> Prospects:
+        return self.of(self._candidates.glance(name, self._now))
 
-    def of(self, url: str) -> Prospects:
+    def best(self, name: str) -> Prospects:
+        return self.of(self._candidates.best(name, self._now))
+
+    def of(self, url: str | None) -> Prospects:
         """Return the probability that a request for a URL brings a hit, for each predicate."""
+        if url is None:
+            return {}
         chance = self._candidates.priorities.chance
         return {name: chance(priority) for name, priority in self._candidates.priorities_of(url).items()}
 

@@ -102,14 +102,13 @@ class ProportionalTurns:
         if len(names) < 2:
             self._competing = {}
             return next(iter(names), None)
-        heads = {name: chances for name in names if (chances := offers.glance(name))}
-        self._compete({name: chances.get(name, 0.0) for name, chances in heads.items()})
+        self._compete({name: chance for name in names if (chance := offers.chance(name)) is not None})
         terms = {name: self._term(name, chance) for name, chance in self._competing.items()}
-        self._turn = self._fair.next({_BY_WORTH, *heads}) or _BY_WORTH
+        self._turn = self._fair.next({_BY_WORTH, *self._competing}) or _BY_WORTH
         if self._turn != _BY_WORTH:
             return self._turn
         leaders = nlargest(LEADERS, terms, key=terms.__getitem__)
-        return self._leading({name: self._worth(heads[name]) for name in leaders}, offers)
+        return self._leading({name: self._worth(offers.head(name)) for name in leaders}, offers)
 
     def _leading(self, worths: dict[str, float], offers: Offers) -> str | None:
         """Return whose best candidate is worth most, by all that was learned."""

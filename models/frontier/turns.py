@@ -20,11 +20,14 @@ PRIOR_FETCHES = 2.0
 class Offers(Protocol):
     """What predicates have to offer for a turn."""
 
-    def glance(self, name: str) -> Prospects | None:
-        """Return the chances of a predicate's best candidate, as they were last scored; None without one."""
+    def chance(self, name: str) -> float | None:
+        """Return a predicate's chance of a hit by its best candidate, as last scored; None without one."""
 
-    def best(self, name: str) -> Prospects | None:
-        """Return the chances of a predicate's best candidate, by all that was learned; None without one."""
+    def head(self, name: str) -> Prospects:
+        """Return what a predicate's best candidate promises to all, as last scored; empty without one."""
+
+    def best(self, name: str) -> Prospects:
+        """Return what a predicate's best candidate promises to all, by all that was learned."""
 
 
 class Turns(Protocol):

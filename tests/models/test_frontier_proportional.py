@@ -22,12 +22,15 @@ class Heads:
     chances: Mapping[str, Prospects]
     asked: list[str] = field(default_factory=list)
 
-    def glance(self, name: str) -> Prospects | None:
-        return self.chances.get(name)
+    def chance(self, name: str) -> float | None:
+        return self.chances[name][name] if name in self.chances else None
 
-    def best(self, name: str) -> Prospects | None:
+    def head(self, name: str) -> Prospects:
+        return self.chances[name]
+
+    def best(self, name: str) -> Prospects:
         self.asked.append(name)
-        return self.chances.get(name)
+        return self.chances[name]
 
 
 def turns_of(shares: Mapping[str, float], even: float = 1e-9) -> ProportionalTurns:
@@ -110,7 +113,7 @@ def test_the_first_choice_is_scored_anew_and_gives_way_to_a_better_one() -> None
     assert heads.asked == ["science"]
 
     class Fallen(Heads):
-        def best(self, name: str) -> Prospects | None:
+        def best(self, name: str) -> Prospects:
             super().best(name)
             return {"science": 0.1} if name == "science" else self.chances[name]
 

@@ -13,10 +13,13 @@ from models.frontier.turns import YieldTurns
 class Nothing:
     """Turns by share and yield look at nobody's candidates."""
 
-    def glance(self, name: str) -> None:
+    def chance(self, name: str) -> float:
         raise AssertionError(name)
 
-    def best(self, name: str) -> None:
+    def head(self, name: str) -> dict[str, float]:
+        raise AssertionError(name)
+
+    def best(self, name: str) -> dict[str, float]:
         raise AssertionError(name)
 
 
