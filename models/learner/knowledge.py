@@ -7,6 +7,7 @@ import numpy as np
 
 from models.interest.features import BASE, PATTERN, PREFIX, USER, link
 from models.learner.lifts import Lifts, with_earlier
+from models.learner.roots import roots
 from models.learner.shrinkage import base_rate, log_lift
 from models.learner.words import WORDS, Numbers, Vocabulary, WordLifts
 
@@ -43,8 +44,10 @@ class Knowledge:
         # Until anything is learned, scores ask for the same directories again and again.
         self._prefixed: dict[tuple[str, ...], float] = {}
         self._sources = {link(predicate, holds): holds for holds in (True, False)}
-        for word in topic:
+        words = tuple(topic)
+        for word in words:
             self.words.start(word, TOPIC_PAGES)
+        self.words.watch(roots(words))
         self.learn(np.zeros(0, np.intp))
 
     # counts

@@ -12,6 +12,7 @@ from models.interest.features import CONTEXT as CONTEXT_WORD
 from models.interest.features import HEADING as HEADING_WORD
 from models.interest.features import PAGE_WORD, URL_WORD
 from models.learner.lifts import MOST
+from models.learner.roots import Roots
 from models.learner.shrinkage import PRIOR_PAGES
 from models.ledger import Ledger
 
@@ -31,6 +32,8 @@ WORDS = {
 }
 #: Relative move of the base rate, or of its complement, after which all weights are taken anew.
 DRIFT = 0.02
+#: Pages, all hits, that a word with a root of the predicate's own words starts with.
+AKIN_PAGES = 2
 
 #: A word that has no slot, and a slot without a word; a slot that was not looked at.
 _NONE, _UNSEEN = -1, -2
@@ -39,10 +42,15 @@ _LEAST = 1024
 
 
 class _Known(dict[str, int]):
-    """The numbers of words: one not met before has the next."""
+    """The numbers of words: one not met before has the next, and is looked at for ``roots``."""
+
+    def __init__(self, roots: Roots, words: Iterable[tuple[str, int]] = ()) -> None:
+        super().__init__(words)
+        self.roots = roots
 
     def __missing__(self, word: str) -> int:
         number = self[word] = len(self)
+        self.roots.meet(word, number)
         return number
 
 
@@ -55,7 +63,7 @@ class Vocabulary:
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self._known = _Known()
+        self._known = _Known(Roots())
         self._slots: Numbers = np.full(KINDS * _LEAST, _NONE)
         self._places: Numbers = np.full(_LEAST, _UNSEEN)
 
@@ -109,12 +117,19 @@ class Vocabulary:
         """
         left = np.unique(np.concatenate((self.counted(), kept)) // KINDS)
         words = list(self._known)
-        self._known = _Known((words[number], place) for place, number in enumerate(left.tolist()))
+        numbered = ((words[number], place) for place, number in enumerate(left.tolist()))
+        self._known = _Known(self._known.roots, numbered)
         before = (left[:, None] * KINDS + np.arange(KINDS)).ravel()
         self._slots = longer(self._slots, KINDS * len(words), _NONE)[before]
         counted = np.flatnonzero(self._slots >= 0)
         self._places[self._slots[counted]] = counted
         return before
+
+    def watch(self, roots: Iterable[str], met: list[int]) -> None:
+        """Have the numbers of words that contain one of ``roots`` added to ``met``, now and as they are met."""
+        found = tuple(roots)
+        met += [number for word, number in self._known.items() if any(root in word for root in found)]
+        self._known.roots.add(found, met)
 
     def _look_at(self, slots: Numbers) -> None:
         """Note the places of what is counted in slots that were not looked at yet."""
@@ -175,10 +190,14 @@ class WordLifts:
         self._earlier_pages: Weights = np.zeros(0)
         self._earlier_hits: Weights = np.zeros(0)
         self._beside: Numbers = np.zeros(0, np.intp)
+        # The words with a root of the predicate's that no pages were given yet.
+        self._akin: list[int] = []
 
     @property
     def weights(self) -> Weights:
         """The weights of all words, by place."""
+        if self._akin:
+            self._start_akin()
         self._weights = self._for_all(self._weights)
         return self._weights
 
@@ -189,17 +208,32 @@ class WordLifts:
 
     def start(self, word: str, hits: float) -> None:
         """Take a word to have ``hits`` pages of every kind behind it, all hits, beside what is counted."""
-        places = np.concatenate([self.vocabulary.places_of((word,), kind) for kind in range(KINDS)])
+        places = np.array(self.vocabulary.numbers((word,)), np.intp) + np.arange(KINDS)
+        self._begin(places, hits)
+        self._beside = np.union1d(self._beside, places)
+
+    def watch(self, roots: Iterable[str]) -> None:
+        """Take all words that contain one of ``roots``, when met, to have `AKIN_PAGES` behind them."""
+        self.vocabulary.watch(roots, self._akin)
+
+    def _start_akin(self) -> None:
+        numbers = np.unique(np.array(self._akin, np.intp))
+        self._akin.clear()
+        self._begin((numbers[:, None] * KINDS + np.arange(KINDS)).ravel(), AKIN_PAGES)
+
+    def _begin(self, places: Numbers, hits: float) -> None:
+        """Have at least ``hits`` pages, all hits, behind the words in distinct places."""
         self._started = self._for_all(self._started)
-        self._started[places] = hits
-        self._note_beside(places)
+        self._started[places] = np.maximum(self._started[places], hits)
+        self.take(places)
 
     def inherit(self, kind: int, words: Iterable[str], pages: Weights, hits: Weights) -> None:
         """Set what an earlier crawl counted of distinct words; it counts beside what is counted now."""
         places = self.vocabulary.places_of(words, kind)
         self._make_room_for_earlier()
         self._earlier_pages[places], self._earlier_hits[places] = pages, hits
-        self._note_beside(places)
+        self._beside = np.union1d(self._beside, places)
+        self.take(places)
 
     def rebase(self, rate: float, earlier: float = 0.0) -> None:
         """Take the weights against another base rate, once it has moved far enough.
@@ -209,7 +243,7 @@ class WordLifts:
         """
         if earlier != self._earlier or abs(rate - self._rate) > DRIFT * min(self._rate, 1 - self._rate):
             self._rate, self._earlier = rate, earlier
-            self.take(np.concatenate((self.vocabulary.counted(), self._beside)))
+            self.take(np.concatenate((self.vocabulary.counted(), self._beside, np.flatnonzero(self._started))))
 
     def sum(self, numbers: Iterable[int]) -> float:
         """Return the sum of a few weights, by place."""
@@ -235,7 +269,12 @@ class WordLifts:
 
     @property
     def beside(self) -> Numbers:
-        """The places of words that something counts for beside what is counted."""
+        """The places of words that are kept though nothing is counted of them: started, or inherited.
+
+        Words with a root of the predicate's are not: there is no end of them, and meeting them tells again.
+        """
+        if self._akin:
+            self._start_akin()
         return self._beside
 
     def renumber(self, before: Numbers) -> None:
@@ -245,10 +284,6 @@ class WordLifts:
             for each in (self._weights, self._started, self._earlier_pages, self._earlier_hits)
         )
         self._beside = np.searchsorted(before, self._beside)
-
-    def _note_beside(self, places: Numbers) -> None:
-        self._beside = np.union1d(self._beside, places)
-        self.take(places)
 
     def _make_room_for_earlier(self) -> None:
         self._earlier_pages = self._for_all(self._earlier_pages)

@@ -17,7 +17,8 @@ from models.learner.inputs import NAMES
 from models.learner.knowledge import TOPIC_PAGES, Knowledge
 from models.learner.lifts import Lifts
 from models.learner.linking import LinkingPage, LinkTable
-from models.learner.words import DRIFT, KINDS, Vocabulary, WordLifts
+from models.learner.roots import LEAST, Roots, root, roots
+from models.learner.words import AKIN_PAGES, DRIFT, KINDS, Vocabulary, WordLifts
 from models.ledger import Ledger
 from tests.models.teaching import Cell, put, teach
 
@@ -181,6 +182,65 @@ def test_words_that_are_left_weigh_what_they_did_when_others_are_forgotten(
         for kind in range(4):
             (one,), (other,) = vocabulary.numbers([word], kind), fresh.words.vocabulary.numbers([word], kind)
             assert knowledge.words.weights[one] == pytest.approx(fresh.words.weights[other], abs=DRIFT * 2)
+
+
+# roots
+
+LETTERS = st.text("ab", min_size=1, max_size=9)
+AKIN = ["passwords", "passwordhash", "merging", "sea", "seas"]
+
+
+@given(st.lists(LETTERS, max_size=4), st.lists(LETTERS, unique=True))
+def test_a_root_is_found_wherever_in_a_word_it_stands(sought: list[str], met: list[str]) -> None:
+    index, numbers = Roots(), list[int]()
+    index.add(sought, numbers)
+    for number, word in enumerate(met):
+        index.meet(word, number)
+    assert set(numbers) == {n for n, word in enumerate(met) if any(each in word for each in sought)}
+
+
+@given(st.text("aeinorstxy", max_size=12))
+def test_a_root_is_the_start_of_its_word(word: str) -> None:
+    found = root(word)
+    assert word.startswith(found)
+    assert found == word or len(found) >= LEAST
+
+
+def test_a_short_word_has_no_root() -> None:
+    assert roots(("sea", "war", "ice")) == {"seawar", "waric"}
+    assert roots(("time", "zone")) == {"timezon"}
+
+
+@PLAIN
+@given(
+    topic=st.lists(st.sampled_from(["password", "merging", "sea"]), unique=True, max_size=2),
+    before=st.lists(
+        st.sampled_from(AKIN := ["passwords", "passwordhash", "merging", "sea", "seas"]), unique=True
+    ),
+    counts=st.dictionaries(st.sampled_from([PAGE_WORD + word for word in AKIN]), CELLS),
+    after=st.lists(st.sampled_from(AKIN), unique=True),
+    rate=RATES,
+)
+def test_words_with_a_root_of_the_topic_start_with_hits_whenever_they_are_met(
+    topic: list[str], before: list[str], counts: dict[str, Cell], after: list[str], rate: float
+) -> None:
+    vocabulary = Vocabulary(Ledger())
+    vocabulary.words(before)
+    knowledge = Knowledge("p", vocabulary, topic)
+    lifts = knowledge.words
+    put_words(lifts, {(words.PAGE, name[2:]): cell for name, cell in counts.items()})
+    lifts.renumber(vocabulary.compact(lifts.beside))
+    vocabulary.words(after)
+    lifts.rebase(0.5)
+    lifts.rebase(rate)
+    rate = rate if abs(rate - 0.5) > DRIFT * 0.5 else 0.5
+    sought = roots(topic)
+    for word in {*AKIN, *topic}:
+        start = TOPIC_PAGES if word in topic else AKIN_PAGES * any(each in word for each in sought)
+        pages, hits = counts.get(PAGE_WORD + word, (0, 0))
+        expected = word_lift((pages + start, hits + start), rate)
+        (place,) = vocabulary.numbers([word])
+        assert lifts.weights[place] == pytest.approx(expected, abs=NEARLY)
 
 
 # inputs
