@@ -19,7 +19,7 @@ from agents.observe.logfile import LogFile
 from agents.observe.observer import Observer
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.audit.audit import audit, judged_page
+from agents.operate.audit.audit import audit, failed_requests, judged_page
 from agents.operate.inspect.learned import read_ledger
 from agents.operate.inspect.record import accesses, entries, outcomes
 from models.crowd.trace import Step
@@ -111,7 +111,7 @@ def learned(settings: Settings) -> dict[str, dict[str, tuple[int, int]]]:
 
 
 def counted(settings: Settings, pages: Iterable[Outcome]) -> Counts:
-    """Return what a crawler in memory counts that was shown the same pages first and the same accesses then."""
+    """Return what a crawler in memory counts that was shown the same answers first, and then the accesses."""
     frontier, browse = settings.frontier, settings.browse
     counting = Counting(
         frontier.policy,
@@ -121,9 +121,11 @@ def counted(settings: Settings, pages: Iterable[Outcome]) -> Counts:
         together=frontier.together,
         window=browse.window,
     )
-    for page in pages:
-        counting.judged(judged_page(page, settings.semantic is not None))
     with Journal.open(settings.data / "journal", read_only=True) as journal:
+        for requests in failed_requests(journal.table("frontier")):
+            counting.failed(requests)
+        for page in pages:
+            counting.judged(judged_page(page, settings.semantic is not None))
         for access in accesses(journal):
             counting.visit(Step(access.user, access.url, access.time, access.referrer))
     return counting.counts
