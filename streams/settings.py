@@ -45,6 +45,8 @@ Ordering = Literal[
     "visits",
 ]
 PredicateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
+#: Stands for the table of word vectors that `scentline semantic build` makes where it is given no file.
+AUTO = "auto"
 
 
 class Section(BaseModel):
@@ -304,9 +306,9 @@ class LearnSettings(Section):
         0.0, description="Share of a combiner's old evidence that fades when a predicate's pages change."
     )
     semantic: str | None = Field(
-        None,
-        description="Table of word vectors that gives the learned policy word meanings; see scentline "
-        "semantic.",
+        AUTO,
+        description="Table of word vectors that gives the learned policy word meanings: a file, auto for the "
+        "one that scentline semantic build made on this machine, if it did, or empty for none.",
     )
     importance: bool = Field(False, description="Use each page's PageRank as an input of the learned policy.")
     patterns: bool = Field(False, description="Use each page's URL pattern as an input of the learned policy.")
@@ -569,8 +571,12 @@ class Settings(BaseModel):
 
     @property
     def semantic(self) -> str | None:
-        """The table of word vectors, None where the policy has no use for one."""
-        return self.learn.semantic if self.frontier.rule == "learned" else None
+        """The table of word vectors, None without one and where the policy has no use for one.
+
+        There is none where `AUTO` still stands: the command crawl puts a file in its place, or none.
+        """
+        named = self.learn.semantic not in (None, "", AUTO)
+        return self.learn.semantic if named and self.frontier.rule == "learned" else None
 
     @property
     def behaviour(self) -> bool:

