@@ -313,6 +313,14 @@ class LearnSettings(Section):
     importance: bool = Field(False, description="Use each page's PageRank as an input of the learned policy.")
     patterns: bool = Field(False, description="Use each page's URL pattern as an input of the learned policy.")
 
+    @property
+    def table(self) -> str | None:
+        """The table of word vectors, None without one.
+
+        There is none where `AUTO` still stands: the command crawl puts a file in its place, or none.
+        """
+        return None if self.semantic in (None, "", AUTO) else self.semantic
+
 
 class FetchSettings(Section):
     """Downloading pages."""
@@ -571,12 +579,8 @@ class Settings(BaseModel):
 
     @property
     def semantic(self) -> str | None:
-        """The table of word vectors, None without one and where the policy has no use for one.
-
-        There is none where `AUTO` still stands: the command crawl puts a file in its place, or none.
-        """
-        named = self.learn.semantic not in (None, "", AUTO)
-        return self.learn.semantic if named and self.frontier.rule == "learned" else None
+        """The table of word vectors, None without one and where the policy has no use for one."""
+        return self.learn.table if self.frontier.rule == "learned" else None
 
     @property
     def behaviour(self) -> bool:

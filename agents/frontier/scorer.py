@@ -105,5 +105,5 @@ def learned_scorer(
 
     Raises `models.semantic.stored.SemanticTableError` for a table of word vectors that can't be read.
     """
-    table = None if settings.semantic is None else read_table(Path(settings.semantic))
+    table = None if settings.table is None else read_table(Path(settings.table))
     return LearnedScorer(table, ranks, patterns)
