@@ -112,7 +112,7 @@ def _changed(tree: Any, random: Random) -> Any:
     if isinstance(tree, float):
         return random.choice(_TIMES)
     if isinstance(tree, bytes):
-        return tree[: random.randrange(len(tree) + 1)]
+        return tree[: random.randrange(len(tree))] if tree else tree  # what has its whole size may be a forgery
     if isinstance(tree, str) and (":" in tree or "(" in tree):
         return random.choice(_URLS)
     return tree
