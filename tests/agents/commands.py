@@ -27,6 +27,8 @@ _FORKS.set_forkserver_preload([
     "agents.cli.app", "agents.operate.control.command", "agents.crawl.run", "agents.crawl.feeding",
     "models.learner.river_model", "models.ordering.rank", "river.drift", "river.naive_bayes",
 ])  # fmt: skip
+# No command finds what another one, or the user, keeps between crawls; fonts are looked through once.
+_CACHE = TemporaryDirectory()
 _SHELL = frozenset("|<>&;$`\n\\")
 _MAIN = "from agents.cli import main; main()"
 #: The command as a terminal starts it: Ctrl-C reaches it, wherever the tests run.
@@ -51,7 +53,7 @@ def environment(**variables: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SCENTLINE_")}
     known = {
         "PYTHONPATH": str(ROOT), "COLUMNS": "200", "TERM": "dumb", "SCENTLINE_OBSERVE__USER_KEY": "key",
-        "XDG_CACHE_HOME": "/nonexistent",
+        "XDG_CACHE_HOME": f"{_CACHE.name}/none", "MPLCONFIGDIR": _CACHE.name,
     }  # fmt: skip
     return kept | known | variables
 
@@ -101,7 +103,11 @@ def _command(cwd: Path, arguments: Sequence[str], variables: dict[str, str], out
 
 
 def typed(cwd: Path, line: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a line as people type it: in a shell, where it is more than one command."""
+    """Run a line as people type it: in a shell, where it is more than one command.
+
+    What it keeps between crawls stays in the directory that it runs in.
+    """
+    variables.setdefault("XDG_CACHE_HOME", str(cwd / "cache"))
     if not _SHELL.intersection(line):
         command, *arguments = shlex.split(line)
         assert command == "scentline"
