@@ -22,8 +22,9 @@ pytestmark = pytest.mark.slow
 BUDGET = 200
 #: So many honest pages bear links to each hostile kind that these are found.
 COMMENTED = 0.05
-#: Nearly every page of a crawl of the honest sites alone is on the topic.
-LEAST = 0.85 * BUDGET
+#: Of a crawl of the honest sites alone .95 are on the topic; beside all hostile ones .89, give or take .02, and
+#: less on a busy machine, where honest hosts answer late. Undefended it is half.
+LEAST = 0.8 * BUDGET
 
 
 def fetched(tmp_path: Path, kinds: tuple[str, ...]) -> tuple[int, Counter[str]]:
