@@ -6,19 +6,17 @@ alone.
 """
 
 import argparse
-import json
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from statistics import mean
 
-from warcio.archiveiterator import ArchiveIterator
-
+from agents.offline.archive import Archive
 from agents.offline.process import ServerProcess
-from bench.command import COMMAND
+from bench.command import DATA, summary
 
 RULES = ("proportional", "yields", "shares")
 SEEDS = 10
@@ -75,7 +73,7 @@ WEBS = {
 def main() -> None:
     """Parse the command line, crawl, and print a line for each combination and rule."""
     parser = argparse.ArgumentParser(prog="bench.fair")
-    parser.add_argument("--data", type=Path, required=True, help="the directory of the webs")
+    parser.add_argument("--data", type=Path, default=DATA, help="the directory of the webs")
     parser.add_argument("--web", choices=[*WEBS], default="wikispeedia")
     parser.add_argument("--budget", type=int, default=500, help="pages of each crawl")
     parser.add_argument("--rule", choices=RULES, action="append", help="rule of turns; all by default")
@@ -105,26 +103,17 @@ class Crawls:
 
     def hits(self, predicates: Sequence[str], *arguments: str) -> dict[str, int]:
         """Crawl for some predicates at once; return how many pages satisfy each. Raises CalledProcessError."""
-        labels = ["--set", f"judge.labels={(self.data / self.web.labels).resolve()}"] if self.web.labels else []
+        labels = ["--labels", str(self.data / self.web.labels)] if self.web.labels else []
         given = [f"p{number}={self.web.expression(name)}" for number, name in enumerate(predicates)]
-        with tempfile.TemporaryDirectory(prefix="scentline-fair-") as directory:
-            data = ("--data", str(Path(directory) / "data"))
-            self._run(
-                "crawl", *data, "--budget", str(self.budget), *labels, *arguments,
+        with tempfile.TemporaryDirectory() as directory:
+            crawled = summary(
+                "--data", f"{directory}/data", "--budget", str(self.budget), *labels, *arguments,
                 "--set", f"fetch.proxy={self.proxy}", "--set", "fetch.delay_seconds=0",
                 "--set", "fetch.user_agent=fair/1.0 (+mailto:bench@example.org)",
                 *(word for predicate in given for word in ("--predicate", predicate)),
                 *(word for seed in self.seeds for word in ("--seed", seed)),
-            )  # fmt: skip
-            points = [json.loads(line) for line in self._run("harvest", "--json", *data).splitlines()]
-        found = {point["predicate"]: int(point["hits"]) for point in points}
-        return {name: found.get(f"p{number}", 0) for number, name in enumerate(predicates)}
-
-    def _run(self, *arguments: str) -> str:
-        run = subprocess.run(  # noqa: S603 - this project's own command
-            [*COMMAND, *arguments], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        return run.stdout
+            )["predicates"]  # fmt: skip
+        return {name: crawled[f"p{number}"]["hits"] for number, name in enumerate(predicates)}
 
 
 def show(rule: str, web: Web, crawls: Crawls, alone: Mapping[str, int], breadth: Mapping[str, int]) -> None:
@@ -148,13 +137,8 @@ def show(rule: str, web: Web, crawls: Crawls, alone: Mapping[str, int], breadth:
 def _seeds(web: Web, data: Path, start: int) -> list[str]:
     if web.seeds:
         return (data / web.seeds).read_text().split()
-    with (data / web.archive).open("rb") as file:
-        urls = sorted(
-            record.rec_headers["WARC-Target-URI"]
-            for record in ArchiveIterator(file)
-            if record.rec_type == "response"
-        )
-    return Random(f"fair:{start}").sample(urls, SEEDS)
+    with closing(Archive([data / web.archive])) as archive:
+        return Random(f"fair:{start}").sample(sorted(archive.urls()), SEEDS)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from pathlib import Path
 import psutil
 
 from agents.offline.process import ServerProcess
+from bench.command import WIKISPEEDIA
 from bench.crawl.crawlers import COMMON, RARE, Scentline
 from bench.crawl.web import unpack
-from bench.stages.__main__ import DATA
 
 _POLL_SECONDS = 0.4
 
@@ -30,14 +30,14 @@ def main() -> None:
     given = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as directory,
-        ServerProcess.archive([DATA / "pages.warc.gz"]) as server,
+        ServerProcess.archive([WIKISPEEDIA / "pages.warc.gz"]) as server,
     ):
         seeds = Path(directory) / "seeds.txt"
-        seeds.write_text("\n".join(unpack(DATA / "pages.warc.gz", Path(directory) / "web").seeds))
+        seeds.write_text("\n".join(unpack(WIKISPEEDIA / "pages.warc.gz", Path(directory) / "web").seeds))
         for policy in given.policies:
             for budget in given.budgets:
                 name = f"{policy}-{budget}"
-                crawler = Scentline(seeds, DATA / "topics.tsv.gz", budget, name, policy, (COMMON, RARE))
+                crawler = Scentline(seeds, WIKISPEEDIA / "topics.tsv.gz", budget, name, policy, (COMMON, RARE))
                 peaks = peak(crawler, server.url, Path(directory) / name)
                 sizes = "".join(f"{what:>10}{size / 1e6:6.0f} MB" for what, size in sorted(peaks.items()))
                 print(f"{policy:<15}{budget:>6} pages{sizes}", flush=True)

@@ -12,11 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agents.signals import end_as_by_ctrl_c
-from bench.command import COMMAND, children_cpu
+from bench.command import COMMAND, WIKISPEEDIA, children_cpu
 from bench.faults.cluster import Cluster
 from bench.faults.crawl import Crawl, wikispeedia
 
-DATA = Path(__file__).parents[2] / "shared" / "data" / "wikispeedia"
 #: Part of the budget after which a crawl is brought to rest: some pages repeat others, and are not judged.
 _ALMOST = 0.98
 
@@ -40,7 +39,7 @@ def main() -> None:
 
 def _round(directory: Path, budget: int) -> tuple[float, float]:
     """Return the CPU seconds a page of a worker, and of a crawl on the embedded log."""
-    crawl = wikispeedia(DATA, directory / "access.log", lines=0)
+    crawl = wikispeedia(WIKISPEEDIA, directory / "access.log", lines=0)
     with Cluster(directory, crawl, {"one": ("all",)}, 1, {"frontier.budget": budget}) as cluster:
 
         def work() -> int:

@@ -4,16 +4,13 @@ A crawl for each word, by each policy. What the archive lacks answers 404, as a 
 """
 
 import argparse
-import json
-import subprocess
 import tempfile
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from bench.command import COMMAND
+from bench.command import DOCS, summary
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "docs"
 WORDS = (
     "password", "unicode", "compiler", "encryption", "regex", "backup", "matrix", "macro", "merge", "gc",
     "timezone", "certificate",
@@ -23,7 +20,7 @@ WORDS = (
 def main() -> None:
     """Parse the command line, crawl, and print a line a crawl and the means of each policy."""
     parser = argparse.ArgumentParser(prog="bench.requests")
-    parser.add_argument("--data", type=Path, default=DATA, help="directory with pages.warc.gz and seeds.txt")
+    parser.add_argument("--data", type=Path, default=DOCS, help="directory with pages.warc.gz and seeds.txt")
     parser.add_argument("--words", nargs="+", default=WORDS, help="what to look for")
     parser.add_argument("--policies", nargs="+", default=("learned", "breadth-first"))
     parser.add_argument("--budget", type=int, default=400, help="pages to judge in each crawl")
@@ -43,21 +40,18 @@ def crawl(data: Path, word: str, policy: str, budget: int) -> dict[str, Any]:
     """Return the summary of one crawl."""
     seeds = (data / "seeds.txt").read_text().split()
     with tempfile.TemporaryDirectory() as directory:
-        options = [
-            "crawl", "--archive", str(data / "pages.warc.gz"), "--data", f"{directory}/data", "--json",
+        return summary(
+            "--archive", str(data / "pages.warc.gz"), "--data", f"{directory}/data",
             "--predicate", f'word="{word}"', "--policy", policy, "--budget", str(budget),
             *(option for seed in seeds for option in ("--seed", seed)),
-        ]  # fmt: skip
-        run = subprocess.run([*COMMAND, *options], check=True, capture_output=True, text=True)  # noqa: S603
-    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
-    return found
+        )  # fmt: skip
 
 
-def figures_of(summary: dict[str, Any]) -> tuple[float, float, float]:
+def figures_of(crawled: dict[str, Any]) -> tuple[float, float, float]:
     """Return the requests a page, the hits a page and the hits a request."""
-    predicate = summary["predicates"]["word"]
+    predicate = crawled["predicates"]["word"]
     rates = predicate["harvest_rate"], predicate["hits_per_request"]
-    return summary["requests"] / summary["fetched"], *rates
+    return crawled["requests"] / crawled["fetched"], *rates
 
 
 def line(name: str, figures: tuple[float, float, float]) -> str:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from agents.judge.labels import load
 from agents.signals import end_as_by_ctrl_c
+from bench.command import WIKISPEEDIA
 from bench.crawl import report, results
 from bench.crawl.crawlers import COMMON, RARE, SQLITE, Crawlee, Crawler, Scentline, Scrapy
 from bench.crawl.measure import CrawlerError, Resumed, Run, killed, whole
 from bench.crawl.server import Nginx, ServerError, find
 from bench.crawl.web import Pages, unpack
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "wikispeedia"
 #: Pages of each crawl of a quick run.
 QUICK_PAGES = 400
 
@@ -43,8 +43,10 @@ def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bench.crawl")
     parser.add_argument("--python", type=Path, required=True, help="the Python that has Scrapy and Crawlee")
     parser.add_argument("--nginx", type=Path, required=True, help="where an unpacked nginx may lie")
-    parser.add_argument("--pages", type=Path, default=DATA / "pages.warc.gz", help="WARC file of the pages")
-    parser.add_argument("--labels", type=Path, default=DATA / "topics.tsv.gz", help="URL and category")
+    parser.add_argument(
+        "--pages", type=Path, default=WIKISPEEDIA / "pages.warc.gz", help="WARC file of the pages"
+    )
+    parser.add_argument("--labels", type=Path, default=WIKISPEEDIA / "topics.tsv.gz", help="URL and category")
     parser.add_argument("--rounds", type=int, default=3, help="crawls by each")
     parser.add_argument("--focused", type=int, default=1_500, help="pages of a crawl with one predicate")
     parser.add_argument(

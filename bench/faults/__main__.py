@@ -14,6 +14,7 @@ from random import Random
 
 from agents.signals import end_as_by_ctrl_c
 from agents.worker.roles import ROLES
+from bench.command import WIKISPEEDIA
 from bench.faults.cluster import Cluster
 from bench.faults.crawl import wikispeedia
 from bench.faults.faults import FAULTS
@@ -22,7 +23,6 @@ from bench.faults.suite import Result, run
 from bench.faults.workers import WorkerError
 from deploy.kafka.jars import BrokerError
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "wikispeedia"
 #: Two workers of each role, and two partitions for each.
 LAYOUT = {f"{role}-{number}": (role,) for role in ROLES for number in (1, 2)}
 PARTITIONS = 4
@@ -55,7 +55,9 @@ def main() -> None:
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bench.faults")
-    parser.add_argument("--data", type=Path, default=DATA, help="directory of the Wikispeedia pages and log")
+    parser.add_argument(
+        "--data", type=Path, default=WIKISPEEDIA, help="directory of the Wikispeedia pages and log"
+    )
     parser.add_argument("--lines", type=int, default=20_000, help="lines of the log")
     parser.add_argument("--seed", type=int, default=1, help="of every random choice")
     parser.add_argument("--fault", action="append", default=[], metavar="NAME", help="this one; repeatable")

@@ -13,7 +13,7 @@ from statistics import median
 
 from agents.offline.process import ServerProcess
 from agents.signals import end_as_by_ctrl_c
-from bench.command import COMMAND
+from bench.command import COMMAND, WIKISPEEDIA
 from bench.faults.cluster import Cluster
 from bench.faults.crawl import wikispeedia
 from bench.faults.workers import USER_KEY, WorkerError
@@ -22,7 +22,6 @@ from bench.live.squid import Squid, SquidError
 from bench.live.watch import WatchError, delays
 from deploy.kafka.jars import BrokerError
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "wikispeedia"
 #: Seconds after which a page that is no candidate has failed.
 PATIENCE = 120.0
 
@@ -30,7 +29,7 @@ PATIENCE = 120.0
 def main() -> None:
     """Parse the command line, browse, and print the delays."""
     parser = argparse.ArgumentParser(prog="bench.live")
-    parser.add_argument("--data", type=Path, default=DATA, help="directory of the Wikispeedia pages")
+    parser.add_argument("--data", type=Path, default=WIKISPEEDIA, help="directory of the Wikispeedia pages")
     parser.add_argument("--pages", type=int, default=40, help="pages that the visitor asks for")
     given = parser.parse_args()
     end_as_by_ctrl_c()  # so that what was started is ended

@@ -15,11 +15,10 @@ from pathlib import Path
 
 from agents.cli import main as scentline
 from agents.offline.process import ServerProcess
-from bench.command import COMMAND, children_cpu
+from bench.command import COMMAND, WIKISPEEDIA, children_cpu
 from bench.stages.stopwatch import Stopwatch
 from bench.stages.table import PAGE, STAGES
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "wikispeedia"
 SEED = "http://u.wikispeedia.test/wp/United_States"
 PREDICATES = ('science=category("Science")', 'music=category("Music")')
 
@@ -43,8 +42,10 @@ def main() -> None:
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bench.stages")
-    parser.add_argument("--pages", type=Path, default=DATA / "pages.warc.gz", help="WARC file of the pages")
-    parser.add_argument("--labels", type=Path, default=DATA / "topics.tsv.gz", help="URL and category")
+    parser.add_argument(
+        "--pages", type=Path, default=WIKISPEEDIA / "pages.warc.gz", help="WARC file of the pages"
+    )
+    parser.add_argument("--labels", type=Path, default=WIKISPEEDIA / "topics.tsv.gz", help="URL and category")
     parser.add_argument("--seed", default=SEED, help="where the crawl begins")
     parser.add_argument("--policy", default="learned")
     parser.add_argument("--budget", type=int, default=1_500, help="pages to fetch")
