@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 
 from agents.frontier.keys import children_of, parent_of
-from agents.frontier.rows import ChildrenRow, FrontierShard, ParentRow, place_in
+from agents.frontier.rows import ChildrenRow, FrontierShard, ParentRow, place_of
 from models.learner.combiner import Vector
 from models.learner.lessons import IN_LINKS
 from models.learner.linking import LinkingPage, LinkTable
@@ -89,9 +89,7 @@ class InLinks:
             places = []
             for name in parents:
                 linking = self._pages[shard.partition, name]
-                number = place_in(linking.targets, target)
-                if number is None:
-                    raise KeyError(target)
+                number = place_of(linking.targets, target)
                 place = linking.page.first + number
                 places.append(place)
                 if self.table.silent(place):

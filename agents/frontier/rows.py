@@ -152,10 +152,7 @@ class ParentRow(msgspec.Struct, array_like=True, tag="linking"):
 
     def place(self, target: bytes) -> int:
         """Return which of the links leads to a target; `KeyError` where none does."""
-        place = place_in(self.targets, target)
-        if place is None:
-            raise KeyError(target)
-        return place
+        return place_of(self.targets, target)
 
     def words_at(self, place: int) -> LinkWords:
         """Return the distinct words of a link."""
@@ -226,6 +223,14 @@ def place_in(identifiers: bytes, page: bytes) -> int | None:
     while at % IDENTIFIER_BYTES and at > 0:
         at = identifiers.find(page, at + 1)
     return None if at < 0 else at // IDENTIFIER_BYTES
+
+
+def place_of(identifiers: bytes, page: bytes) -> int:
+    """Return which of some identifiers is that of a page; `KeyError` where none is."""
+    place = place_in(identifiers, page)
+    if place is None:
+        raise KeyError(page)
+    return place
 
 
 def identifiers_in(identifiers: bytes) -> list[bytes]:
