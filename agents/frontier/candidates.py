@@ -21,13 +21,11 @@ from agents.frontier.shards import Shards
 from agents.frontier.sweep import Sweep
 from models.domain import owner
 from models.frontier.politeness import HostClocks
-from models.frontier.queue import CandidateQueue
+from models.frontier.queue import FEW, CandidateQueue
 from models.url import host, identifier
 from models.verdict import FAILED
 from streams.settings import FrontierSettings
 
-#: Candidates looked at together at a choice: those of them that are not fresh are scored anew.
-FEW = 10
 #: Candidates that the shards held start with after a crash, at most.
 STARTED = 10_000
 #: Candidates scored anew to find one of an owner that had less, for each choice at most.

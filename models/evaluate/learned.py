@@ -10,6 +10,7 @@ from models.crowd.together import SIXTHS
 from models.evaluate.crawler import Choice, Task
 from models.evaluate.queue import LazyQueue
 from models.evaluate.taken import NAME
+from models.frontier.queue import FEW
 from models.interest.contribution import link_features
 from models.interest.features import user
 from models.interest.parents import rank
@@ -35,8 +36,6 @@ from models.semantic.table import SemanticTable
 from models.url import host, identifier
 from models.verdict import FAILED, Verdict
 
-#: Candidates looked at together at a choice: those that are not fresh are scored anew.
-FEW = 10
 #: Candidates scored anew at a choice at most, as `frontier.rescored` has it.
 RESCORED = 50
 

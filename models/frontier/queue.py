@@ -18,6 +18,8 @@ _Item: TypeAlias = tuple[float, int, str, str]
 _SLACK = 32
 # Draws from a host's heap, about half of it live, before it is rebuilt so that every draw succeeds.
 _DRAWS = 16
+#: Candidates looked at together at a choice: those of them that are not fresh are scored anew.
+FEW = 10
 #: Hosts of one owner (`models.domain`) that are kept: a name costs nothing, and takes time at every choice.
 OWNER_HOSTS = 1_000
 

@@ -1,7 +1,7 @@
 """A synthetic web as files: an archive, a log, labels and seeds, in the formats of webs that were recorded."""
 
 import gzip
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from http import HTTPStatus
 from io import BytesIO
 from pathlib import Path
@@ -56,7 +56,4 @@ def _record(web: SyntheticWeb, url: str) -> bytes:
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    def text() -> Iterator[bytes]:
-        return (f"{line}\n".encode() for line in lines)
-
-    path.write_bytes(gzip.compress(b"".join(text()), mtime=0))
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
