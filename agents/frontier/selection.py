@@ -49,28 +49,29 @@ class Budget:
 
 
 class _Heads:
-    """The best candidates of predicates whose hosts may be asked now."""
+    """The best candidates of predicates, at one turn, whose hosts may be asked now."""
 
     def __init__(self, candidates: Candidates, now: float) -> None:
         self._candidates = candidates
         self._now = now
+        self._heads: dict[str, str] = {}
 
     def chance(self, name: str) -> float | None:
         url = self._candidates.glance(name, self._now)
         if url is None:
             return None
+        self._heads[name] = url
         return self._candidates.priorities.chance(self._candidates.queues[name].priority(url))
 
     def head(self, name: str) -> Prospects:
-        return self.of(self._candidates.glance(name, self._now))
+        return self.of(self._heads[name])
 
     def best(self, name: str) -> Prospects:
-        return self.of(self._candidates.best(name, self._now))
+        url = self._candidates.best(name, self._now)
+        return {} if url is None else self.of(url)
 
-    def of(self, url: str | None) -> Prospects:
+    def of(self, url: str) -> Prospects:
         """Return the probability that a request for a URL brings a hit, for each predicate."""
-        if url is None:
-            return {}
         chance = self._candidates.priorities.chance
         return {name: chance(priority) for name, priority in self._candidates.priorities_of(url).items()}
 
@@ -112,9 +113,9 @@ class Selection:
     def _by_turns(self, now: float, room: int, changed: dict[int, FrontierShard]) -> int:
         """Order what the predicates pick in turn; return how many fetches."""
         names = set(self._candidates.queues)
-        heads = _Heads(self._candidates, now)
         ordered = 0
         while names and self._fits(room - ordered):
+            heads = _Heads(self._candidates, now)
             predicate = self._turns.next(names, heads)
             if predicate is None:
                 break

@@ -17,7 +17,6 @@ PRIOR_OWN = 1.0
 OWN_MEMORY = 400
 #: Predicates whose best candidates are looked at for one turn.
 LEADERS = 8
-
 #: The smallest part of what a candidate is worth that is told.
 LEAST_PART = 0.01
 #: Whose turns go by worth, among those that have turns by share: no predicate's name.

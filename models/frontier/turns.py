@@ -24,7 +24,7 @@ class Offers(Protocol):
         """Return a predicate's chance of a hit by its best candidate, as last scored; None without one."""
 
     def head(self, name: str) -> Prospects:
-        """Return what a predicate's best candidate promises to all, as last scored; empty without one."""
+        """Return what the candidate that `chance` was told of promises to all, as last scored."""
 
     def best(self, name: str) -> Prospects:
         """Return what a predicate's best candidate promises to all, by all that was learned."""

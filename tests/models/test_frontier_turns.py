@@ -75,6 +75,14 @@ def test_weights_add_up_to_one_and_unknown_predicates_are_passed_over() -> None:
     assert sum(game.weight(name) for name in ("a", "b", "c")) == pytest.approx(1.0)
 
 
+def test_a_predicate_that_was_removed_has_no_turns() -> None:
+    game = YieldTurns(0.5)
+    for name in ("science", "music"):
+        game.set_share(name, 1.0)
+    game.remove("science")
+    assert (game.next({"science", "music"}, Nothing()), game.weight("music")) == ("music", 1.0)
+
+
 @pytest.mark.parametrize("even", [0.0, -1.0, 1.5])
 def test_an_even_part_outside_its_range_is_refused(even: float) -> None:
     with pytest.raises(ValueError, match="expected more than 0"):
