@@ -4,7 +4,10 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, Protocol, TypeAlias, get_args, runtime_checkable
 
 from models.evaluate.baselines.best_first import BestFirst
+from models.evaluate.baselines.informed import Hindsight, Informed
 from models.evaluate.baselines.link_classifier import LinkClassifier
+from models.evaluate.baselines.opic import Opic
+from models.evaluate.baselines.shark_search import SharkSearch
 from models.evaluate.baselines.simple import Backlink, BreadthFirst, Chance, Oracle, PageRank
 from models.evaluate.crawler import Crawler, Task
 from models.evaluate.learned import LearnedCrawler
@@ -12,12 +15,26 @@ from models.evaluate.paper import UNBOUNDED, PaperCrawler, PaperPolicy
 from models.interest.ratio import Denominator
 from models.semantic.table import SemanticTable
 
-#: Makes a crawler for a task; the URLs of the pages that satisfy the predicate are for the oracle alone.
-Maker: TypeAlias = Callable[[Task, Collection[str]], Crawler]
+
+class Truth(NamedTuple):
+    """What no crawl knows, for the policies that mark its limits.
+
+    ``hits`` are the URLs of the pages that satisfy the predicate; ``hindsight`` is on the whole archive.
+    """
+
+    hits: Collection[str]
+    hindsight: Hindsight
+
+
+#: Makes a crawler for a task.
+Maker: TypeAlias = Callable[[Task, Truth], Crawler]
 #: Makes a crawler that starts with the state of an earlier one.
 Heir: TypeAlias = Callable[[Task, Any], Crawler]
 
 ORACLE = "oracle"
+INFORMED = "informed"
+#: Those that know what no crawl knows; they are out of contest.
+LIMITS = frozenset({INFORMED, ORACLE})
 #: The learned policy with a table of word vectors, which takes a table.
 SEMANTIC = "learned+semantic"
 #: The learned policy with PageRank for an input.
@@ -56,19 +73,23 @@ def policies(measures: Measures = USUAL, table: SemanticTable | None = None) -> 
     With a ``table`` of word vectors there is the learned one with it, behind the one without.
     """
     found: dict[str, Maker] = {
-        "random": lambda task, hits: Chance(task),
-        "breadth-first": lambda task, hits: BreadthFirst(task),
-        "backlink": lambda task, hits: Backlink(task),
-        "pagerank": lambda task, hits: PageRank(task),
-        "best-first": lambda task, hits: BestFirst(task),
-        "link-classifier": lambda task, hits: LinkClassifier(task),
+        "random": lambda task, truth: Chance(task),
+        "breadth-first": lambda task, truth: BreadthFirst(task),
+        "backlink": lambda task, truth: Backlink(task),
+        "pagerank": lambda task, truth: PageRank(task),
+        "opic": lambda task, truth: Opic(task),
+        "shark-search": lambda task, truth: SharkSearch(task),
+        "best-first": lambda task, truth: BestFirst(task),
+        "link-classifier": lambda task, truth: LinkClassifier(task),
     }
     heirs = reusable(measures)
     for name in (*get_args(PaperPolicy), "learned"):
         found[name] = _anew(heirs[name])
     if table is not None:
-        found[SEMANTIC] = lambda task, hits: _learned(task, measures, table=table)
-    return {**found, ORACLE: Oracle}
+        found[SEMANTIC] = lambda task, truth: _learned(task, measures, table=table)
+    found[INFORMED] = lambda task, truth: Informed(truth.hindsight.expected(truth.hits))
+    found[ORACLE] = lambda task, truth: Oracle(truth.hits)
+    return found
 
 
 def named(measures: Measures = USUAL, table: SemanticTable | None = None) -> dict[str, Maker]:
@@ -76,8 +97,8 @@ def named(measures: Measures = USUAL, table: SemanticTable | None = None) -> dic
     found = policies(measures, table)
     for name in get_args(PaperPolicy):
         found[name + PRINTED] = _printed(name, measures)
-    found[IMPORTANCE] = lambda task, hits: _learned(task, measures, importance=True)
-    found[RIVER] = lambda task, hits: _learned(task, measures, kind="river")
+    found[IMPORTANCE] = lambda task, truth: _learned(task, measures, importance=True)
+    found[RIVER] = lambda task, truth: _learned(task, measures, kind="river")
     return found
 
 
@@ -89,7 +110,7 @@ def reusable(measures: Measures = USUAL) -> dict[str, Heir]:
 
 
 def _anew(heir: Heir) -> Maker:
-    return lambda task, hits: heir(task, None)
+    return lambda task, truth: heir(task, None)
 
 
 def _learned(task: Task, measures: Measures, **given: Any) -> LearnedCrawler:
@@ -114,7 +135,7 @@ def _paper(policy: PaperPolicy, measures: Measures) -> Heir:
 
 def _printed(policy: PaperPolicy, measures: Measures) -> Maker:
     """Make a policy as printed: with the paper's denominators, candidates of its own, and no bounds."""
-    return lambda task, hits: PaperCrawler(
+    return lambda task, truth: PaperCrawler(
         task,
         policy,
         UNBOUNDED,

@@ -340,7 +340,7 @@ def test_reuse_hands_the_state_of_a_first_crawl_to_a_second_one() -> None:
         seeds=5,
         sources=urls,
         random_seed=1,
-        makers={"remembering": lambda task, hits: Remembering(task)},
+        makers={"remembering": lambda task, truth: Remembering(task)},
         heirs={"remembering": heir},
     )
     (job,) = evaluation.jobs()

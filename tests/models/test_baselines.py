@@ -16,6 +16,9 @@ from models.evaluate.baselines.best_first import BestFirst
 from models.evaluate.baselines.board import Board
 from models.evaluate.baselines.heap import Heap
 from models.evaluate.baselines.link_classifier import LinkClassifier
+from models.evaluate.baselines.opic import Opic
+from models.evaluate.baselines.query import Query
+from models.evaluate.baselines.shark_search import SharkSearch
 from models.evaluate.baselines.simple import Backlink, BreadthFirst, Chance, Oracle, PageRank
 from models.evaluate.baselines.svm import fit, platt
 from models.evaluate.baselines.texts import Texts
@@ -67,7 +70,7 @@ def test_a_page_that_links_twice_counts_once() -> None:
 
 
 def test_the_oracle_takes_known_hits_first_else_goes_breadth_first() -> None:
-    assert order(Oracle(task(log="y"), {"e", "y"}), WEB, "a", "ey") == "abcedf"
+    assert order(Oracle({"e", "y"}), WEB, "a", "ey") == "abcedf"
 
 
 def test_chance_draws_every_candidate_alike() -> None:
@@ -191,6 +194,79 @@ def test_each_choice_is_the_candidate_of_the_highest_cosine(seed: int) -> None:
         query.update(fetched.words if holds else ())
         for found in fetched.links:
             texts.setdefault(found.url, Counter()).update((*found.anchor, *found.context))
+
+
+def test_opic_hands_cash_on_in_equal_shares_one_of_them_to_the_virtual_page() -> None:
+    # f has a half of a's; g and h a third of b's and of c's. Without the virtual page f would have as much.
+    web = [page("a", "f"), page("b", "gh"), page("c", "gh"), *map(page, "fgh")]
+    assert order(Opic(task(log="x")), web, "abc") == "abcghf"
+
+
+def test_opic_counts_a_link_once_and_none_to_the_page_itself() -> None:
+    # b and d have a half each; d would have more if it counted four times.
+    assert order(Opic(task()), [page("a", "b"), page("c", "dddd"), page("b"), page("d")], "ac") == "acbd"
+    # d has a third, and b a quarter; if the link from c to itself counted, they would have the same.
+    web = [page("a", "bef"), page("c", "cdg"), *map(page, "bdefg")]
+    assert order(Opic(task()), web, "ac") == "acdgbef"
+
+
+def test_opics_virtual_page_hands_on_what_it_has_when_it_is_the_richest() -> None:
+    # d and eight others have a tenth of a's, b and c a third of o's, the virtual page the rest, 13/30: so each
+    # of the thirteen gets 1/30. The dead link b leaves 11/30 to it. Of c's 11/30 e and f have a third each,
+    # more than d's tenth, but less than what d has by now; what all get later makes no difference.
+    web = [page("a", "dghijklmn"), page("o", "bc"), page("c", "ef"), *map(page, "defghijklmn")]
+    assert order(Opic(task()), web, "ao") == "aoc" + "dghijklmn" + "ef"
+
+
+def test_shark_search_scores_by_anchor_then_context() -> None:
+    # The keyword, on no page yet, as one word of two has similarity .71. b: .2 * .71; c: .8 * .71 + .2, as the
+    # context of an anchor that has some counts 1; d: .8 + .2.
+    links = (
+        Link("b", ("sea",), ("snow", "alps"), 0),
+        Link("c", ("snow", "sea"), (), 1),
+        Link("d", ("snow",), (), 2),
+        Link("e", ("sea",), (), 3),
+    )
+    assert order(SharkSearch(task("snow")), [Page("a", links=links), *map(page, "bcde")], "a") == "adcbe"
+
+
+def test_shark_search_passes_a_hits_relevance_on_and_lets_it_decay() -> None:
+    # Of the hit a, b has .5 * .5; of that c, by b, a half, .125, and d, by c, .0625. Of x, which is none, e has
+    # .5 * .2 * .71 = .07 by its context, and f .5 * (.8 * .45 + .2) = .28 by a fifth of its anchor.
+    other = (Link("e", ("sea",), ("snow", "alps"), 0), Link("f", ("snow", *"abcd"), (), 1))
+    web = [page("a", "b"), Page("x", links=other), page("b", "c"), page("c", "d"), *map(page, "def")]
+    assert order(SharkSearch(task("snow")), web, "ax", hits="a") == "axfbced"
+
+
+def test_shark_search_goes_by_the_best_of_several_links() -> None:
+    # e was found first; d has half a hit's half by b, though x links to it too, before and after.
+    web = [page("a", "b"), page("x", "ed"), page("b", "d"), page("d"), page("e", "d")]
+    assert order(SharkSearch(task("snow")), web, "ax", hits="a") == "axbde"
+
+
+def test_shark_search_goes_breadth_first_without_a_hit_and_takes_the_log_last() -> None:
+    assert order(SharkSearch(task(log="xfy")), WEB, "a") == "abcdfexy"
+
+
+@EXACT
+@given(st.integers(0, 10_000))
+def test_cosines_of_several_texts_are_those_of_each(seed: int) -> None:
+    random = Random(seed)
+
+    def some(most: int) -> tuple[str, ...]:
+        return tuple(random.choices(["ski", "sea", "sun", "alps", "snow", "the"], k=random.randint(0, most)))
+
+    query, centroid, pages = Query((), Texts()), Counter[str](), list[Page]()
+    for _ in range(6):
+        pages.append(Page("", words=tuple(dict.fromkeys(some(6)))))
+        holds = random.random() < 0.5
+        query.count(pages[-1].words, holds)
+        centroid.update(pages[-1].words if holds else ())
+    # The product of the centroid with itself, by its length, is that length.
+    length = cosine(centroid, centroid, pages)
+    texts = [some(5) for _ in range(4)]
+    expected = [cosine(Counter(text), centroid, pages) / length if length else 0.0 for text in texts]
+    assert query.cosines(texts).tolist() == pytest.approx(expected)
 
 
 def site(pages: int) -> list[Page]:

@@ -18,7 +18,7 @@ from models.crowd.trace import Step, Trace
 from models.evaluate.crawler import Crawler, Task
 from models.evaluate.learned import LearnedCrawler
 from models.evaluate.paper import PaperCrawler, PaperPolicy
-from models.evaluate.policies import Reusable, policies, reusable
+from models.evaluate.policies import Reusable, reusable
 from models.evaluate.virtual import Terms, virtual_crawl
 from models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
 from models.learner.batch import inputs_of
@@ -345,12 +345,12 @@ def harvest(make: Callable[[Task], Crawler], host: str, seed: int, budget: int) 
 
 @pytest.mark.parametrize("policy", list(reusable()))
 def test_a_second_crawl_of_another_web_begins_better_with_what_the_first_learned(policy: str) -> None:
-    _, first = harvest(lambda task: policies()[policy](task, ()), "one", 1, 150)
+    _, first = harvest(lambda task: reusable()[policy](task, None), "one", 1, 150)
     assert isinstance(first, Reusable)
     state = first.export_state()
     scratch = reused = 0
     for seed in (2, 3, 4, 5):
-        scratch += harvest(lambda task: policies()[policy](task, ()), "two", seed, 25)[0]
+        scratch += harvest(lambda task: reusable()[policy](task, None), "two", seed, 25)[0]
         reused += harvest(lambda task: reusable()[policy](task, state), "two", seed, 25)[0]
     assert reused >= 1.1 * scratch, (reused, scratch)
 

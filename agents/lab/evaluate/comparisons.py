@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 from agents.lab.evaluate.crawls import NEW_ONLY, REUSE
 from agents.lab.evaluate.results import Result, Results
 from models.evaluate.metrics import relative
-from models.evaluate.policies import ORACLE
+from models.evaluate.policies import LIMITS
 from models.evaluate.significance import Comparison, macro, paired_bootstrap
 
 LEARNED = "learned"
@@ -38,8 +38,8 @@ def area_by_request(result: Result) -> float:
 
 
 def against_best(webs: Sequence[Results], random_seed: int, figure: Figure = area) -> list[Versus]:
-    """Return each policy against the one of the largest mean; the oracle is out of contest."""
-    contest = [policy for policy in plain(webs) if policy != ORACLE]
+    """Return each policy against the one of the largest mean; the limits are out of contest."""
+    contest = [policy for policy in plain(webs) if policy not in LIMITS]
     if not contest:
         return []
     best = max(contest, key=lambda policy: macro([results.groups(policy, figure) for results in webs]))

@@ -2,13 +2,15 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
 from agents.lab.archives import Web
 from models.crowd.trace import Trace
+from models.evaluate.baselines.informed import Hindsight
 from models.evaluate.crawler import Crawler, Task
-from models.evaluate.policies import PRINTED, Heir, Maker, Reusable
+from models.evaluate.policies import PRINTED, Heir, Maker, Reusable, Truth
 from models.evaluate.virtual import Request, Terms, virtual_crawl
 from models.predicate import Predicate
 
@@ -77,10 +79,9 @@ class Evaluation:
 
     def run(self, job: Job) -> tuple[Job, list[Crawl]]:
         """Return a job and its crawls, which depend on the evaluation and the job alone."""
-        maker = self.makers[job.policy]
-        hits = self.web.hits[job.predicate]
+        maker, truth = self.makers[job.policy], self._truth(job)
         trace = self.whole if self.whole is not None and job.policy.endswith(PRINTED) else self.trace
-        orders = {job.policy: self._crawl(job, maker(self._task(job, trace), hits))}
+        orders = {job.policy: self._crawl(job, maker(self._task(job, trace), truth))}
         if self.first is not None and job.policy in self.heirs:
             orders |= self._reused(job, self.first)
         return job, [Crawl(job.predicate, policy, job.start, order) for policy, order in orders.items()]
@@ -90,16 +91,15 @@ class Evaluation:
 
         Where its pages do not count again their URLs are barred, which costs nothing.
         """
-        maker, heir = self.makers[job.policy], self.heirs[job.policy]
-        hits = self.web.hits[job.predicate]
-        earlier = maker(self._task(job, first, FIRST), hits)
+        maker, heir, truth = self.makers[job.policy], self.heirs[job.policy], self._truth(job)
+        earlier = maker(self._task(job, first, FIRST), truth)
         assert isinstance(earlier, Reusable)
         known = {request.url for request in self._crawl(job, earlier, kind=FIRST) if request.page}
         state = earlier.export_state()
         name = job.policy
         return {
             name + REUSE: self._crawl(job, heir(self._task(job, self.trace), state)),
-            name + NEW_ONLY: self._crawl(job, maker(self._task(job, self.trace), hits), known),
+            name + NEW_ONLY: self._crawl(job, maker(self._task(job, self.trace), truth), known),
             name + REUSE + NEW_ONLY: self._crawl(job, heir(self._task(job, self.trace), state), known),
         }
 
@@ -108,6 +108,13 @@ class Evaluation:
     ) -> list[Request]:
         hits, seeds = self.web.hits[job.predicate], self.seeds_of(job.start, kind)
         return virtual_crawl(self.web.pages, hits, seeds, crawler, self.terms, barred)
+
+    @cached_property
+    def _hindsight(self) -> Hindsight:
+        return Hindsight(self.web.pages)
+
+    def _truth(self, job: Job) -> Truth:
+        return Truth(self.web.hits[job.predicate], self._hindsight)
 
     def _task(self, job: Job, trace: Trace, kind: str = "") -> Task:
         chance = Random(f"{self.random_seed}:{job.start}{kind}:{job.predicate}:{job.policy}")

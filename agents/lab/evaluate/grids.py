@@ -7,7 +7,7 @@ from html import escape
 from agents.lab.evaluate.comparisons import Versus
 from agents.lab.evaluate.pictures import look
 from agents.lab.evaluate.results import Figures, Results
-from models.evaluate.policies import ORACLE
+from models.evaluate.policies import LIMITS
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def figures_table(results: Results, predicate: str | None) -> str:
     told = any(found.brier is not None for found in figures.values())
     rates = [_Column(f"{point:,}", _harvest(point)) for point in results.points]
     columns = [*rates, *_AREAS, *(_CALIBRATION if told else ())]
-    contest = [found for policy, found in figures.items() if policy != ORACLE]
+    contest = [found for policy, found in figures.items() if policy not in LIMITS]
     best = [column.best(contest) for column in columns]
     rows = (
         f"<tr>{policy_cell(policy)}"

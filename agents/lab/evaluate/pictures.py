@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _LOOKS = {
     "oracle": Look("#26292e", 1.4, (0, (5, 2))),
+    "informed": Look("#6b7078", 1.4, (0, (2, 1))),
     "learned": Look("#d81e3f", 3.0),
     "learned+semantic": Look("#f2789a", 2.4),
     "learned+importance": Look("#7a2f8f", 2.4),
@@ -28,6 +29,8 @@ _LOOKS = {
     "collaborative": Look("#12a5a0", 1.8),
     "best-first": Look("#e08a00", 1.8),
     "link-classifier": Look("#7d45b5", 1.8),
+    "shark-search": Look("#c46a2b", 1.4),
+    "opic": Look("#b0912f", 1.4),
     "pagerank": Look("#7f8f2a", 1.4),
     "backlink": Look("#a5714f", 1.4),
     "breadth-first": Look("#85898f", 1.4),

@@ -120,10 +120,11 @@ def _legend(results: Results) -> str:
     return (
         f'<p class="note">AUC is the mean harvest rate over the first {area:,} pages, or requests: a link '
         "whose page is not in the archive is a request that brings none. The oracle knows which "
-        "of the pages that links have made known satisfy the predicate. Of the policies that tell "
+        "of the pages that links have made known satisfy the predicate; the informed policy learned from the "
+        "labels of four fifths of all URLs, never from the one in question. Of the policies that tell "
         "probabilities: the Brier score, in brackets that of telling every page the crawl’s own rate; ECE, "
         "the expected calibration error, over the pages that the policy selected, and over those that it "
-        "explored by chance. In bold the best of a column, the oracle apart.</p>"
+        "explored by chance. In bold the best of a column, those two apart.</p>"
     )
 
 

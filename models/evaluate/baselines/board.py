@@ -71,6 +71,11 @@ class Board:
         row = self._rows.get(url)
         return 0.0 if row is None else float(self._scores[row])
 
+    def top(self) -> float | None:
+        """Return the highest score of a row that is open; None when there is none."""
+        scores = self._scores[: len(self._urls)][self._open[: len(self._urls)]]
+        return float(scores.max()) if len(scores) else None
+
     def take(self) -> str | None:
         """Close the best URL that is open and return it; None when there is none."""
         url = self._best()

@@ -44,11 +44,11 @@ class Oracle(Ranked):
     """Takes a page that satisfies the predicate where links have made one known, else goes breadth-first.
 
     It is greedy, so no upper bound: it does not go through a page that fails to reach many that satisfy.
-    ``hits`` are the URLs of the pages that satisfy the predicate; of the task it makes no use, as the log
-    would tell it every URL at once.
+    ``hits`` are the URLs of the pages that satisfy the predicate. It knows no log, which would tell it every
+    URL at once.
     """
 
-    def __init__(self, task: Task, hits: Collection[str]) -> None:
+    def __init__(self, hits: Collection[str]) -> None:
         super().__init__(lambda url: float(url in hits))
 
 
