@@ -20,7 +20,15 @@ from models.learner.calibration import calibrated
 from models.learner.candidate import Candidate, Crowd
 from models.learner.combiner import Vector, logits, probability
 from models.learner.inputs import log_rank
-from models.learner.requests import Chances, a_request, chance_of_page, chances_of_pages, failing
+from models.learner.requests import (
+    Chances,
+    a_request,
+    chance_of_page,
+    chances_of_pages,
+    failing,
+    foretold,
+    usual_chance_of_page,
+)
 from models.learner.semantic import inputs_with
 from models.learner.words import Numbers, Vocabulary
 from models.ledger import Ledger, Slots
@@ -55,6 +63,7 @@ class LearnedScorer:
     """Scores rows by the hits that are expected of a request; see `docs/learning.md`.
 
     That is the upper bound of the combiner's probability of a hit, times the probability that a page comes.
+    Which requests fail is foretold where that is worth it (`foretold` in `models.learner.requests`).
     With a ``table`` of word vectors there are the inputs of `models.learner.semantic` as well, with ``ranks``
     the log of PageRank, with ``patterns`` the weight of the URL's; ``names`` are those of all inputs. ``words``
     is `MOST_WORDS`.
@@ -78,6 +87,8 @@ class LearnedScorer:
         self._texts = None if table is None else Texts(table)
         #: What is known of requests, and of each predicate behind it.
         self._known = {FAILED: Known(FAILED, self._vocabulary, (), None, failing(self._inputs))}
+        #: Whether it is foretold which requests fail.
+        self.foretells = True
         self._addresses: dict[str, _Address] = {}
         self._set_predicates()
 
@@ -88,7 +99,11 @@ class LearnedScorer:
             self._set_predicates()
 
     def _set_predicates(self) -> None:
-        self._in_links = InLinks(self._vocabulary, self._known)
+        #: By what candidates are scored: requests, where it is foretold which fail, and the predicates.
+        self._scored_by = {
+            name: known for name, known in self._known.items() if name != FAILED or self.foretells
+        }
+        self._in_links = InLinks(self._vocabulary, self._scored_by)
         self._weights: tuple[Vector, Vector] | None = None
         self._scored: dict[str, Vector] = {}
 
@@ -98,9 +113,17 @@ class LearnedScorer:
 
     def learn(self, slots: Slots) -> None:
         """Take in that the counts in some slots changed; predicates never added are left."""
-        self._learn_words(self._vocabulary.places_in(slots))
+        self._learn_words(self._vocabulary.places_in(slots), self._scored_by.values())
+        self._learn_failures()
         if self._table is not None:
             self._learn_subjects(slots)
+
+    def _learn_failures(self) -> None:
+        """Begin to foretell which requests fail, or give it up, by how many do."""
+        before, self.foretells = self.foretells, foretold(*self.ledger.get(BASE, FAILED), self.foretells)
+        if self.foretells != before:
+            self._set_predicates()
+            self._known[FAILED].knowledge.learn(self._vocabulary.counted())
 
     def _learn_subjects(self, slots: Slots) -> None:
         for feature in self.ledger.names(slots):
@@ -110,11 +133,11 @@ class LearnedScorer:
 
     def forget(self, slots: Slots, names: Sequence[str]) -> None:
         """Take in that some features, in these slots, were forgotten: words of no count weigh nothing."""
-        self._learn_words(self._vocabulary.forget(slots))
+        self._learn_words(self._vocabulary.forget(slots), self._known.values())
 
-    def _learn_words(self, places: Numbers) -> None:
+    def _learn_words(self, places: Numbers, all_known: Iterable[Known]) -> None:
         self._scored.clear()
-        for known in self._known.values():
+        for known in all_known:
             known.knowledge.learn(places)
 
     def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
@@ -154,7 +177,8 @@ class LearnedScorer:
 
         That is the logit of the hits that are expected of a request: of a page those of m'x + sqrt(x'Px).
         """
-        if not rows or len(self._known) == 1:
+        names = tuple(self._known)[1:]
+        if not rows or not names:
             return [{} for _ in rows]
         if len(self._vocabulary) > self._most_words:
             self._forget_words()
@@ -163,9 +187,13 @@ class LearnedScorer:
         if len(self._scored) + len(rows) > CACHED_INPUTS:
             self._scored.clear()
         self._scored.update(zip((row.url for row in rows), inputs.transpose(1, 0, 2), strict=True))
-        pages = chances_of_pages(means[0], deviations[0], self._known[FAILED].shifts[0])
-        names = tuple(self._known)[1:]
-        bounds = a_request(means[1:] + deviations[1:], pages).T.tolist()
+        of_predicates = slice(len(means) - len(names), None)
+        bounds = means[of_predicates] + deviations[of_predicates]
+        if self.foretells:
+            pages = chances_of_pages(means[0], deviations[0], self._known[FAILED].shifts[0])
+        else:
+            pages = np.full(len(rows), self._usual)
+        bounds = a_request(bounds, pages).T.tolist()
         return [dict(zip(names, each, strict=True)) for each in bounds]
 
     def _forget_words(self) -> None:
@@ -187,18 +215,27 @@ class LearnedScorer:
         scored = self._scored.get(row.url)
         if scored is None:
             scored = self._inputs_of(shard, [row])[:, 0]
-        inputs = {name: tuple(found) for name, found in zip(self._known, scored.tolist(), strict=True)}
-        comes = self.comes(inputs[FAILED])
+        inputs = {name: tuple(found) for name, found in zip(self._scored_by, scored.tolist(), strict=True)}
+        comes = self.comes(inputs.get(FAILED))
         inherited = row.inherited.get(predicate)
         bound = np.array(sum(self._known[predicate].logit(inputs[predicate])))
         if inherited is None or a_request(bound, np.array(comes)) >= inherited:
             row.inputs = inputs
-        row.inputs[FAILED] = inputs[FAILED]
+        elif FAILED in inputs:
+            row.inputs[FAILED] = inputs[FAILED]
+        else:
+            row.inputs.pop(FAILED, None)
         handed = row.inputs.get(predicate)
         return Chances(None if handed is None else self.expected(handed, predicate, explored), comes)
 
-    def comes(self, inputs: Sequence[float]) -> float:
-        """Return how probable it is that a request with these inputs brings a page."""
+    @property
+    def _usual(self) -> float:
+        return usual_chance_of_page(*self.ledger.get(BASE, FAILED))
+
+    def comes(self, inputs: Sequence[float] | None) -> float:
+        """Return how probable it is that a request brings a page: with these inputs, or any if it has none."""
+        if inputs is None:
+            return self._usual
         known = self._known[FAILED]
         return chance_of_page(probability(*known.logit(inputs)), known.shifts[0])
 
@@ -208,14 +245,14 @@ class LearnedScorer:
         return calibrated(probability(*known.logit(inputs)), known.shifts[explored])
 
     def inputs(self, shard: FrontierShard, row: PageRow, predicate: str) -> list[float]:
-        """Return the inputs of a candidate."""
-        found: list[float] = self._inputs_of(shard, [row])[list(self._known).index(predicate), 0].tolist()
+        """Return the inputs of a candidate, by a predicate that it is scored by."""
+        found: list[float] = self._inputs_of(shard, [row])[list(self._scored_by).index(predicate), 0].tolist()
         return found
 
     def _combiners(self) -> tuple[Vector, Vector]:
-        """Return the means and the covariances of all predicates' weights."""
+        """Return the means and the covariances of all weights that candidates are scored by."""
         if self._weights is None:
-            known = self._known.values()
+            known = self._scored_by.values()
             self._weights = (
                 np.array([each.mean for each in known]),
                 np.array([each.covariance for each in known]),
@@ -227,20 +264,20 @@ class LearnedScorer:
         addresses = [self._address(row.url) for row in rows]
         targets = ((address.page, row.parents) for address, row in zip(addresses, rows, strict=True))
         links = self._in_links.of(shard, targets)
-        names = tuple(self._known)
+        names = tuple(self._scored_by)
         candidates = [
             Candidate(
                 address.words,
                 address.prefixes,
                 places,
-                [_links_of_all(row), *(row.links.get(name, _NO_LINKS) for name in names[1:])],
+                [_links_of_all(row) if name == FAILED else row.links.get(name, _NO_LINKS) for name in names],
                 _crowds(shard, row, names) if row.visits else (),
                 row.depth,
                 bool(row.links) and not row.native,
             )
             for address, places, row in zip(addresses, links, rows, strict=True)
         ]
-        known = list(self._known.values())
+        known = list(self._scored_by.values())
         found = inputs_of([each.knowledge for each in known], self._in_links.table, candidates)
         further = self._further(shard, rows, known)
         return np.concatenate((found, *further), axis=2) if further else found
@@ -252,7 +289,7 @@ class LearnedScorer:
             texts = [(row.url, self._texts.vector(shard, row)) for row in rows]
             meanings = [(each.meaning, each.knowledge.rate) for each in known]
             of_predicates = np.array([meaning.inputs(texts, rate) for meaning, rate in meanings if meaning])
-            of_requests = np.zeros_like(of_predicates[:1])
+            of_requests = np.zeros_like(of_predicates[: int(self.foretells)])
             found.append(np.concatenate((of_requests, of_predicates)))
         if self._ranks is not None:
             ranks = np.array([[log_rank(self._ranks.value(shard, row))] for row in rows])

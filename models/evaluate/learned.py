@@ -1,6 +1,6 @@
 """The learned policy in memory, for one predicate."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, count
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from models.evaluate.queue import LazyQueue
 from models.evaluate.taken import NAME
 from models.frontier.queue import FEW
 from models.interest.contribution import link_features
-from models.interest.features import user
+from models.interest.features import BASE, user
 from models.interest.parents import rank
 from models.learner.address import prefixes, url_words
 from models.learner.batch import inputs_of
@@ -23,7 +23,7 @@ from models.learner.inputs import INPUTS, log_rank
 from models.learner.knowledge import Knowledge
 from models.learner.lessons import IN_LINKS, LinkWords, link_lessons, own_lessons
 from models.learner.linking import NEAR, LinkingPage, LinkTable
-from models.learner.requests import a_request, chances_of_pages, failing
+from models.learner.requests import a_request, chances_of_pages, failing, foretold, usual_chance_of_page
 from models.learner.semantic import Meaning, Sense, inputs_with, page_subject, subject
 from models.learner.state import Combiner, CombinerKind, combiner
 from models.learner.words import Vocabulary
@@ -128,6 +128,7 @@ class LearnedCrawler:
         self._failing = combiner(kind, failing(INPUTS))
         self._requests = Knowledge(FAILED, self._vocabulary)
         self._failures = Calibration()
+        self._foretells = True
         self._earlier = [] if state is None else list(state.counts(weight))
         if state is not None:
             self._take_up(state)
@@ -247,10 +248,11 @@ class LearnedCrawler:
         self._learn_labels()
         known.answer = answer
         chosen = self._chosen.pop(known.url, None)
-        if known.inputs is None or known.failing is None or known.url in self._seeds:
+        if known.inputs is None or known.url in self._seeds:
             return
-        self._labels.append((self._failing, known.failing, answer[FAILED]))
-        self._failures.learn(known.failure, answer[FAILED], SELECTED)
+        if known.failing is not None:
+            self._labels.append((self._failing, known.failing, answer[FAILED]))
+            self._failures.learn(known.failure, answer[FAILED], SELECTED)
         if NAME not in answer:
             return
         self._labels.append((self.model, known.inputs, answer[NAME]))
@@ -265,6 +267,12 @@ class LearnedCrawler:
         for name, knowledge in ((FAILED, self._requests), (NAME, self.knowledge)):
             if name in answer:
                 knowledge.count(features, answer[name], times)
+        self._foretells = foretold(*self._answered, self._foretells)
+
+    @property
+    def _answered(self) -> tuple[int, int]:
+        """The requests, and those of them that failed."""
+        return self._vocabulary.ledger.get(BASE, FAILED)
 
     def _tell_links(self, known: _Known) -> dict[_Known, None]:
         """Tell the links to a URL what came of it; return the candidates near it on those pages."""
@@ -348,16 +356,22 @@ class LearnedCrawler:
             inputs = np.hstack((inputs, np.array(ranks)[:, None]))
         means, deviations = logits(inputs, self.model.mean, self.model.covariance)
         chances = probabilities(means, deviations).tolist()
-        failed = logits(fails, self._failing.mean, self._failing.covariance)
-        failures = probabilities(*failed).tolist()
-        bounds = a_request(means + deviations, chances_of_pages(*failed, self._failures.shifts[0])).tolist()
-        for known, row, fail, bound, chance, failure in zip(
-            scored, inputs, fails, bounds, chances, failures, strict=True
-        ):
+        bounds = a_request(means + deviations, self._chances_of_pages(scored, fails)).tolist()
+        for known, row, bound, chance in zip(scored, inputs, bounds, chances, strict=True):
             known.inputs, known.chance = row, chance
-            known.failing, known.failure = fail, failure
             self._queue.put(known.url, bound)
             self._fresh.add(known.url)
+
+    def _chances_of_pages(self, scored: Sequence[_Known], fails: Vector) -> Vector:
+        """Return how probable it is that a page comes of each request; ``fails`` are the inputs for that."""
+        if not self._foretells:
+            for known in scored:
+                known.failing = None
+            return np.full(len(scored), usual_chance_of_page(*self._answered))
+        failed = logits(fails, self._failing.mean, self._failing.covariance)
+        for known, row, failure in zip(scored, fails, probabilities(*failed).tolist(), strict=True):
+            known.failing, known.failure = row, failure
+        return chances_of_pages(*failed, self._failures.shifts[0])
 
     def _candidate(self, known: _Known) -> Candidate:
         accesses = self._trace.accesses.get(known.url, 0)

@@ -3,7 +3,8 @@
 That no page comes is a predicate like any other, `models.verdict.FAILED`: its sample are the requests, its hits
 those that failed. So its counts, inputs and weights are those of `models.learner.knowledge`, `.batch` and
 `.combiner`; what differs are the weights before the first request. Failing is what is learned, and not coming,
-since a ratio tells the rare from the usual: most requests bring a page.
+since a ratio tells the rare from the usual: most requests bring a page. Where next to all do, each is taken to
+be as good as any.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ import numpy as np
 from models.learner.calibration import MOST_LOGIT, Shift, calibrated
 from models.learner.combiner import Vector, probabilities
 from models.learner.inputs import Input
+from models.learner.shrinkage import base_rate
 
 #: Weights before the first request, with their deviations (`docs/learning.md`). Inputs of other names weigh 0.
 WEIGHTS = {
@@ -35,6 +37,11 @@ WEIGHTS = {
 }
 #: Deviation of an input that is thought to say nothing.
 UNKNOWN_DEVIATION = 0.1
+#: Part of the requests that fail below which it is not foretold any more which will, one more counted in: to
+#: foresee all of so few would save no more than that part of the requests.
+SELDOM = 0.005
+#: Part of the requests that fail from which on it is foretold again.
+OFTEN = 0.01
 
 
 class Chances(NamedTuple):
@@ -52,6 +59,20 @@ def failing(inputs: Sequence[Input]) -> tuple[Input, ...]:
     """
     known = ((entry.name, *WEIGHTS.get(entry.name, (0.0, UNKNOWN_DEVIATION))) for entry in inputs)
     return tuple(Input(*entry) for entry in known)
+
+
+def foretold(requests: int, failures: int, so_far: bool) -> bool:
+    """Tell whether it is worth foretelling which requests fail, where it was or was not foretold ``so_far``.
+
+    >>> foretold(200, 0, True), foretold(201, 0, True), foretold(201, 1, False), foretold(100, 1, False)
+    (True, False, False, True)
+    """
+    return failures + 1 >= SELDOM * requests if so_far else failures >= OFTEN * requests
+
+
+def usual_chance_of_page(requests: int, failures: int) -> float:
+    """Return the probability that a page comes of a request of which nothing is foretold."""
+    return 1.0 - base_rate(requests, failures)
 
 
 def chance_of_page(failure: float, shift: Shift) -> float:

@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,6 +38,8 @@ from agents.frontier.sweep import SWEPT
 from models.frontier.politeness import HostClocks
 from models.interest.features import BASE, token
 from models.learner.inputs import INPUTS
+from models.learner.requests import usual_chance_of_page
+from models.ledger import Change
 from models.url import host
 from models.verdict import FAILED
 from streams.configuration import ConfigurationError
@@ -750,3 +753,19 @@ def test_a_page_chosen_for_what_redirects_to_it_keeps_the_inputs_handed_on(agent
         agent.candidates.flights.land(url, NOW)
     rows = [found[1] for url in (better, worse) if (found := agent.candidates.shards.find(url))]
     assert [row.inputs["p"] == handed["p"] for row in rows] == [True, False]
+
+
+def test_where_next_to_no_request_fails_a_choice_notes_no_inputs_by_which_that_is_foretold(
+    agent: FrontierAgent,
+) -> None:
+    scorer = agent.candidates.scorer
+    scorer.ledger.count([Change([BASE], {FAILED: False}, np.array([1000], np.int32))])
+    scorer.learn(scorer.ledger.slots_of([BASE]))
+    sight(agent, Visited(urls(1)[0], "u", NOW))
+    assert agent.selection.choose(NOW)
+    found = agent.candidates.shards.find(urls(1)[0])
+    assert found is not None
+    row = found[1]
+    assert row.choice is not None
+    assert row.choice.comes == usual_chance_of_page(1000, 0)
+    assert set(row.inputs) == {"p"}

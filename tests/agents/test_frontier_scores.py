@@ -30,7 +30,7 @@ from models.learner.lessons import IN_LINKS, LinkWords
 from models.learner.linking import LinkTable
 from models.learner.semantic import Meaning, Sense, inputs_with, subject
 from models.learner.state import Learner
-from models.learner.words import Vocabulary
+from models.learner.words import WORDS, Vocabulary
 from models.ledger import Ledger
 from models.lessons import lessons
 from models.semantic.table import SemanticTable
@@ -49,6 +49,8 @@ PREDICATES = ("p", "q")
 BOUNDS = st.sampled_from([Bounds(), Bounds(visitors=2, together=2, window=4, reach=2)])
 PARTITIONS = st.integers(1, 3)
 SEEDS = st.integers(0, 10_000)
+#: Requests that brought a page and such that did not, at four times.
+ANSWERED = st.lists(st.tuples(st.integers(0, 500), st.integers(0, 3)), min_size=4, max_size=4)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +86,7 @@ def of_request(
 ) -> float:
     """Return the logit of the hits expected of a request, by the inputs of a predicate."""
     hits = 1 / (1 + math.exp(-sum(scorer.known(predicate).logit(inputs))))
-    hits *= scorer.comes(scorer.inputs(shard, row, FAILED))
+    hits *= scorer.comes(scorer.inputs(shard, row, FAILED) if scorer.foretells else None)
     return math.log(hits / (1 - hits))
 
 
@@ -260,6 +262,44 @@ def test_links_that_were_dropped_and_taken_up_again_are_worth_the_same(
                 found.append(inputs_of(knowledge, links.table, [candidate]).ravel().tolist())
             assert found[0] == pytest.approx(found[1])
             assert found[0] == pytest.approx(found[2])
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(
+    PAGES,
+    STEPS,
+    PARTITIONS,
+    SEEDS,
+    ANSWERED,
+)
+def test_failures_that_are_foretold_again_are_as_if_they_had_always_been(
+    place: Place,
+    pages: list[JudgedPage],
+    steps: list[Step],
+    partitions: int,
+    seed: int,
+    answered: list[tuple[int, int]],
+) -> None:
+    pipeline = Pipeline(place, Crawl("learned", partitions))
+    pipeline.run(pages, steps, Random(seed))
+    now_and_then = LearnedScorer()
+    now_and_then.add_predicate("p")
+    counts: dict[str, dict[str, tuple[int, int]]] = {}
+    # What is told last is for both: a request of four failed.
+    for letter, (requests, failures) in zip("abcde", (*answered, (4, 1)), strict=True):
+        told = {f"{kind}{letter}": {FAILED: (failures + requests, failures)} for kind in WORDS}
+        told[BASE] = {FAILED: (failures + requests, failures)}
+        counts |= told
+        teach(now_and_then, a_cells(told))
+        bring_up(pipeline, now_and_then)
+    anew = LearnedScorer()
+    anew.add_predicate("p")
+    teach(anew, a_cells(counts))
+    assert now_and_then.foretells is anew.foretells is True
+    for shard, row in pipeline.candidates():
+        for name in ("p", FAILED):
+            expected = anew.inputs(shard, row, name)
+            assert now_and_then.inputs(shard, row, name) == pytest.approx(expected, rel=0.1, abs=0.1)
 
 
 def a_table() -> SemanticTable:

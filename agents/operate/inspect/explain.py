@@ -49,9 +49,10 @@ class Explanation:
 
     ``contributions`` are features by the paper's policies. ``inputs`` and the ``expected`` probability of a
     hit, where a page comes, are those of the learned one; so is how probable it is that one ``comes``, whose
-    inputs stand under `FAILED`. ``spent`` is why URLs that differ in numbers only are not asked for any more,
-    ``unvisited`` the URL's pattern where that has no visits and such are left out, ``beyond`` why the URL lies
-    deeper than its site is worth crawling, ``standing_back`` why its owner waits for others.
+    inputs stand under `FAILED` where it is foretold. ``spent`` is why URLs that differ in numbers only are not
+    asked for any more, ``unvisited`` the URL's pattern where that has no visits and such are left out,
+    ``beyond`` why the URL lies deeper than its site is worth crawling, ``standing_back`` why its owner waits
+    for others.
     """
 
     row: PageRow
@@ -165,7 +166,8 @@ def _by_learned(
         ranks.open(shard)
     scorer = learned_scorer(settings.learn, ranks, patterns)
     _taught(scorer, journal, topics)
-    for predicate in (FAILED, *sorted(topics)):
+    found.comes = scorer.comes(None)
+    for predicate in (*((FAILED,) if scorer.foretells else ()), *sorted(topics)):
         known = scorer.known(predicate)
         values = found.row.inputs.get(predicate) or scorer.inputs(shard, found.row, predicate)
         weights, deviations = known.mean.tolist(), known.covariance.diagonal() ** 0.5
