@@ -285,15 +285,15 @@ def test_the_papers_policies_go_on_from_the_counts_of_the_earlier_crawl(counted_
 
 # whole crawls
 
-#: What the labels call sports: a name that says nothing, or a crawl would know a word before its first page.
-TOPIC = "T1"
+#: What the labels call hockey: a name that says nothing, or a crawl would know a word before its first page.
+TOPIC = "T1.T2"
 
 
 @pytest.fixture(scope="module")
 def webs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory with a small web, its log and labels, and the data of a crawl that ended."""
     directory = tmp_path_factory.mktemp("webs")
-    web = SyntheticWeb(3, 8, 60, 4)
+    web = SyntheticWeb(2, 8, 60, 4)
     answers = {url: web.answer(url, {}) for url, _ in web.labels()}
     write_archive(
         directory / "pages.warc.gz",
@@ -302,7 +302,7 @@ def webs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     log = "".join(f"{line}\n" for line in web.access_log(8, 300)).encode()
     (directory / "access.log.gz").write_bytes(gzip.compress(log))
     (directory / "topics.tsv").write_text(
-        "".join(f"{url}\t{name.replace('Sports', TOPIC)}\n" for url, name in web.labels())
+        "".join(f"{url}\t{name.replace('Sports.Hockey', TOPIC)}\n" for url, name in web.labels())
     )
     crawl(directory, "one", 100, first=True)
     printed(directory, "state", "export", "learned.state", "--data", "one")
@@ -311,7 +311,7 @@ def webs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def crawl(directory: Path, data: str, budget: int, first: bool = False) -> Any:
     """Crawl; the first crawl has other seeds and a log, the others have none."""
-    web = SyntheticWeb(3, 8, 60, 4)
+    web = SyntheticWeb(2, 8, 60, 4)
     urls = sorted(url for url, _ in web.labels())
     seeds = urls[:: len(urls) // 5][:5] if first else urls[7 :: len(urls) // 5][:5]
     out = printed(
@@ -328,7 +328,7 @@ def test_a_crawl_that_starts_with_what_another_learned_begins_better_and_its_aud
     scratch = crawl(webs, "scratch", 30)["predicates"]["topic"]["hits"]
     printed(webs, "state", "import", "learned.state", "--data", "two")
     reused = crawl(webs, "two", 30)["predicates"]["topic"]["hits"]
-    assert reused >= 1.2 * scratch, (reused, scratch)
+    assert reused >= 1.5 * scratch, (reused, scratch)
     report = last_line(printed(webs, "audit", "--data", "two", "--json"))
     assert (report["judged"], report["differences"], report["lost"]) == (30, 0, 0)
     assert "already" in printed(webs, "state", "import", "learned.state", "--data", "two")
