@@ -38,18 +38,28 @@ def export(
 ) -> None:
     """Write what a crawl has learned to a file, or replace one; a crawl may be running.
 
-    The file has counts of words, parts of URLs and users, and the weights of the learned policy: the 100,000
-    features with the largest effect. It has no pages and no users' identities.
+    The file has counts of words, parts of URLs and users, and the weights of the learned policy: of each
+    predicate, and of which requests fail, the 100,000 features with the largest effect. It has no pages and no
+    users' identities.
     """
     from agents.operate.reuse.exporting import export as run
 
     settings = load_settings(config, assignments, {"data": data}).settings
     done = run(settings, file, users)
     if as_json:
-        print_json({"predicates": done.features, "users": done.users, "bytes": done.size})
+        print_json(
+            {
+                "predicates": done.features,
+                "requests": done.requests,
+                "users": done.users,
+                "bytes": done.size,
+            }
+        )
         return
     for name, number in done.features.items():
         typer.echo(f"{name}: {number:,} features")
+    if done.requests:
+        typer.echo(f"of requests: {done.requests:,} features")
     typer.echo(f"{done.users:,} users; {done.size:,} bytes in {file}")
 
 
@@ -82,10 +92,12 @@ def import_(
     for remark in done.remarks:
         typer.echo(remark, err=True)
     if as_json:
-        print_json({"predicates": done.features, "repeated": done.repeated})
+        print_json({"predicates": done.features, "requests": done.requests, "repeated": done.repeated})
         return
     if done.repeated:
         typer.echo(f"{settings.data} already has this file: nothing was changed")
         return
     for name, number in done.features.items():
         typer.echo(f"{name}: {number:,} features at weight {weight:g}")
+    if done.requests:
+        typer.echo(f"of requests: {done.requests:,} features at weight {weight:g}")

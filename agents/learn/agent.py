@@ -109,7 +109,7 @@ class LearnAgent(Handler[LearnRow]):
         shard.put(key, PriorRow(before | added))
         self._telling[shard].inherited()
         if prior.feature == BASE:
-            for name in sorted(prior.counts.keys() - self._predicates):
+            for name in sorted(prior.counts.keys() - self._predicates - {FAILED}):
                 log.warning("skipped an earlier crawl's predicate that this one doesn't have", predicate=name)
 
     def committed(self, shard: Shard[LearnRow]) -> None:

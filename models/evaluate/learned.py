@@ -96,6 +96,13 @@ class _Known:
         self.sense: Sense | None = None
 
 
+class Experience(NamedTuple):
+    """What a crawl has learned of requests, and of its predicate."""
+
+    requests: Learned
+    predicate: Learned
+
+
 class LearnedCrawler:
     """The policy ``learned``: see `docs/learning.md`. ``knowledge`` holds what was counted.
 
@@ -105,7 +112,7 @@ class LearnedCrawler:
     told the new weights. What is chosen has the most hits expected of a request (`models.learner.requests`).
     With a ``table`` there are three inputs more (`models.learner.semantic`), with ``importance`` that of
     PageRank; ``kind`` is that of the combiners. With the ``state`` of an earlier one its counts, multiplied by
-    ``weight``, count beside those of this one, and its combiner is this one's start.
+    ``weight``, count beside those of this one, and its combiners are where these start.
     """
 
     def __init__(
@@ -113,7 +120,7 @@ class LearnedCrawler:
         task: Task,
         explore: float = 0.01,
         table: SemanticTable | None = None,
-        state: Learned | None = None,
+        state: Experience | None = None,
         weight: float = WEIGHT,
         importance: bool = False,
         kind: CombinerKind = "bayesian",
@@ -129,9 +136,10 @@ class LearnedCrawler:
         self._requests = Knowledge(FAILED, self._vocabulary)
         self._failures = Calibration()
         self._foretells = True
-        self._earlier = [] if state is None else list(state.counts(weight))
+        # What an earlier crawl counted, by predicate.
+        self._earlier: dict[str, list[tuple[str, float, float]]] = {FAILED: [], NAME: []}
         if state is not None:
-            self._take_up(state)
+            self._take_up(state, weight)
         self._meaning = None if table is None else Meaning(table, task.topic)
         self._trace = task.trace
         self._random = task.random
@@ -152,17 +160,25 @@ class LearnedCrawler:
         #: What is in flight, and how it was chosen.
         self._chosen: dict[str, str] = {}
 
-    def _take_up(self, state: Learned) -> None:
-        self.knowledge.inherit(self._earlier)
-        if state.combining is not None:
-            mean, covariance = state.combining.onto(self._names, self.model.mean, self.model.covariance)
-            self.model = BayesianLogisticRegression(mean, covariance)
+    def _take_up(self, state: Experience, weight: float) -> None:
+        self._earlier = {each.name: list(each.counts(weight)) for each in state}
+        self._requests.inherit(self._earlier[FAILED])
+        self.knowledge.inherit(self._earlier[NAME])
+        self._failing = _started(self._failing, state.requests.combining, self._names)
+        self.model = _started(self.model, state.predicate.combining, self._names)
 
-    def export_state(self) -> Learned:
+    def export_state(self) -> Experience:
         """Return what was learned, what the crawl started with included."""
         self._learn_labels()
-        combining = Combining(self._names, self.model.mean.tobytes(), self.model.covariance.tobytes())
-        return learned(NAME, "", chain(self.knowledge.items(), self._earlier), combining)
+        return Experience(
+            self._exported(FAILED, self._requests, self._failing),
+            self._exported(NAME, self.knowledge, self.model),
+        )
+
+    def _exported(self, name: str, knowledge: Knowledge, model: Combiner) -> Learned:
+        names = self._names[: len(model.mean)]  # of requests, those of `INPUTS` alone are known
+        combining = Combining(names, model.mean.tobytes(), model.covariance.tobytes())
+        return learned(name, "", chain(knowledge.items(), self._earlier[name]), combining)
 
     def add_seed(self, url: str) -> None:
         """Make a URL a candidate to start from."""
@@ -389,6 +405,14 @@ class LearnedCrawler:
         crowds = [Crowd(accesses, visitors, 0.0, 0.0, 0, 0), crowd]
         foreign = known.parents > 0 and not known.native
         return Candidate(known.numbers, known.prefixes, links, parents, crowds, known.depth or 0, foreign)
+
+
+def _started(model: Combiner, earlier: Combining | None, names: tuple[str, ...]) -> Combiner:
+    """Return a combiner that starts where an earlier crawl's stood, where that is known."""
+    if earlier is None:
+        return model
+    names = names[: len(model.mean)]
+    return BayesianLogisticRegression(*earlier.onto(names, model.mean, model.covariance))
 
 
 def _cells(answer: Verdict) -> Vector:

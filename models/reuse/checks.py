@@ -10,6 +10,7 @@ from models.errors import ScentlineError
 from models.interest.features import LINK, REGION, USER, link, region, split
 from models.learner.calibration import Calibration
 from models.reuse.learned import Cell, Combining, Learned
+from models.verdict import FAILED
 
 MOST_PREDICATES = 1_000
 MOST_FEATURES = 2_000_000
@@ -46,7 +47,7 @@ def check(found: Sequence[Learned]) -> None:
 
 def _check_predicate(learned: Learned) -> None:
     name = learned.name
-    if not _PREDICATE.fullmatch(name):
+    if name != FAILED and not _PREDICATE.fullmatch(name):
         raise LearnedStateError(f"predicate {name[:80]!r}: expected a letter, then letters, digits, - and _")
     if len(learned.expression) > MOST_EXPRESSION:
         raise LearnedStateError(

@@ -30,6 +30,7 @@ from models.ledger import INT32
 from models.lessons import lessons
 from models.reuse.learned import Combining, Learned
 from models.reuse.stored import State, pack, unpack
+from models.verdict import FAILED
 from streams.records import Decoder, EvidencePack, Interests, Label
 from streams.settings import LearnSettings, Settings
 from streams.topics import EVIDENCE, INTERESTS
@@ -44,7 +45,8 @@ MEAN = np.linspace(-1, 1, len(NAMES)).tobytes()
 COMBINING = Combining(NAMES, MEAN, (prior_covariance() / 2).tobytes())
 SKI = Learned("ski", '"ski"', 80, 20, {"k:ski": (40, 20), "u:" + PSEUDONYM: (4, 4)}, COMBINING)
 TEA = Learned("tea", '"tea"', 80, 8, {"k:tea": (8, 8), "k:ski": (40, 0)})
-STATE = State("learned", [SKI, TEA])
+REQUESTS = Learned(FAILED, "", 120, 40, {"k:ski": (40, 4)}, COMBINING)
+STATE = State("learned", [SKI, TEA, REQUESTS])
 
 
 @pytest.fixture
@@ -114,7 +116,7 @@ def settings_of(data: Path, **predicates: str) -> Settings:
 def test_a_file_that_is_imported_twice_counts_once(tmp_path: Path, file: Path, rows: Disk) -> None:
     settings = settings_of(tmp_path / "data")
     first = import_state(settings, file, 0.25)
-    assert first == Imported({"ski": 2, "tea": 2})
+    assert first == Imported({"ski": 2, "tea": 2}, 1)
     found = packs(settings)
     assert import_state(settings, file, 1.0).repeated
     assert packs(settings) == found
@@ -126,8 +128,8 @@ def test_a_file_that_is_imported_twice_counts_once(tmp_path: Path, file: Path, r
         absorb(agent, shard, found)
         write(shard)
     assert of(shard) == once
-    assert once[0]["k:ski"] == PriorRow({"ski": (10, 5), "tea": (10, 0)})
-    assert once[0][BASE] == PriorRow({"ski": (20, 5), "tea": (20, 2)})
+    assert once[0]["k:ski"] == PriorRow({"ski": (10, 5), "tea": (10, 0), FAILED: (10, 1)})
+    assert once[0][BASE] == PriorRow({"ski": (20, 5), "tea": (20, 2), FAILED: (30, 10)})
     assert once[1]["ski"].mean == MEAN
     assert "tea" not in once[1]
 
@@ -173,7 +175,7 @@ def test_a_second_file_adds_to_the_first(tmp_path: Path, file: Path, rows: Disk)
     with an_agent(tmp_path / "agent") as agent:
         absorb(agent, shard, packs(settings))
     write(shard)
-    assert of(shard)[0]["k:ski"].counts == {"ski": (11, 6), "tea": (10, 0)}
+    assert of(shard)[0]["k:ski"].counts == {"ski": (11, 6), "tea": (10, 0), FAILED: (10, 1)}
 
 
 def test_predicates_that_differ_are_pointed_out(tmp_path: Path, file: Path) -> None:
@@ -197,8 +199,8 @@ def test_what_was_inherited_is_told_once_and_again_after_a_restart(tmp_path: Pat
         take_in(shard, agent, *(fact for _, fact in facts(STATE, 0.25)))
         write(shard)
         heard = prior_of(told(agent))
-        assert heard["k:ski"] == {"ski": (10, 5), "tea": (10, 0)}
-        assert heard[BASE] == {"ski": (20, 5), "tea": (20, 2)}
+        assert heard["k:ski"] == {"ski": (10, 5), "tea": (10, 0), FAILED: (10, 1)}
+        assert heard[BASE] == {"ski": (20, 5), "tea": (20, 2), FAILED: (30, 10)}
         assert "k:new" not in heard
         assert told(agent) == []
     with an_agent(tmp_path / "second") as agent:
@@ -248,22 +250,23 @@ PRIOR = {
 }
 
 
-def test_a_frontier_scores_by_what_was_inherited_beside_what_is_counted() -> None:
+@pytest.mark.parametrize("predicate", ["ski", FAILED])
+def test_a_frontier_scores_by_what_was_inherited_beside_what_is_counted(predicate: str) -> None:
     scorer = LearnedScorer()
     scorer.add_predicate("ski")
-    knowledge = scorer.known("ski").knowledge
+    knowledge = scorer.known(predicate).knowledge
 
     def weight() -> float:
         candidate = Candidate(knowledge.words.vocabulary.numbers(["ski"]), (), (), [(0, 0)])
         inputs = inputs_of([knowledge], LinkTable(1), [candidate])
         return float(inputs[0, 0, NAMES.index("URL words as URL words")])
 
-    teach(scorer, a_cells({BASE: {"ski": (10, 1)}}))
+    teach(scorer, a_cells({BASE: {predicate: (10, 1)}}))
     assert weight() == 0
-    scorer.inherit(PRIOR)
+    scorer.inherit({name: {predicate: cells["ski"]} for name, cells in PRIOR.items()})
     alone = weight()
     assert alone > 0.5
-    teach(scorer, a_cells({URL_WORD + "ski": {"ski": (9, 0)}}))
+    teach(scorer, a_cells({URL_WORD + "ski": {predicate: (9, 0)}}))
     assert 0 < weight() < alone
 
 
@@ -333,6 +336,7 @@ def test_a_crawl_that_starts_with_what_another_learned_begins_better_and_its_aud
     assert (report["judged"], report["differences"], report["lost"]) == (30, 0, 0)
     assert "already" in printed(webs, "state", "import", "learned.state", "--data", "two")
     before = last_line(printed(webs, "state", "export", "two.state", "--data", "two", "--json"))
+    assert before["requests"] > 100
     assert crawl(webs, "two", 30)["fetched"] == 30
     assert last_line(printed(webs, "state", "export", "two.state", "--data", "two", "--json")) == before
 
@@ -351,25 +355,32 @@ def test_a_crawl_that_is_killed_after_an_import_knows_it_once(webs: Path) -> Non
     assert (report["judged"], report["differences"], report["lost"]) == (30, 0, 0)
     exported = printed(webs, "state", "export", "killed.state", "--data", "killed", "--json")
     assert last_line(exported)["predicates"]["topic"] > 100
-    (learned,) = unpack((webs / "killed.state").read_bytes())[0].learned
-    (first,) = unpack((webs / "learned.state").read_bytes())[0].learned
-    assert learned.pages == 30 + first.pages / 4
+    found = unpack((webs / "killed.state").read_bytes())[0].learned
+    first = unpack((webs / "learned.state").read_bytes())[0].learned
+    assert [learned.name for learned in found] == [FAILED, "topic"]
+    assert found[1].pages == 30 + first[1].pages / 4
+    assert found[0].pages >= 30 + first[0].pages / 4
 
 
 def test_a_file_has_no_pages_and_no_users_where_they_are_left_out(webs: Path) -> None:
     state, _ = unpack((webs / "learned.state").read_bytes())
-    (learned,) = state.learned
+    requests, learned = state.learned
     assert (state.policy, learned.name, learned.expression) == ("learned", "topic", f'category("{TOPIC}")')
     assert learned.pages == 100
     assert learned.combining is not None
     assert {name[:2] for name in learned.features} == {"p:", "a:", "c:", "h:", "k:", "x:", "u:", "l:"}
+    assert (requests.name, requests.pages, requests.hits) == (FAILED, 100, 0)
+    assert requests.combining is not None
+    assert {name[:2] for name in requests.features} <= {"p:", "a:", "c:", "h:", "k:", "x:", "u:"}
     told = last_line(
         printed(webs, "state", "export", "no-users.state", "--data", "one", "--no-users", "--json")
     )
-    (bare,) = unpack((webs / "no-users.state").read_bytes())[0].learned
-    assert bare.features == {name: cell for name, cell in learned.features.items() if name[:2] != USER}
+    without = unpack((webs / "no-users.state").read_bytes())[0].learned
+    for bare, full in zip(without, state.learned, strict=True):
+        assert bare.features == {name: cell for name, cell in full.features.items() if name[:2] != USER}
     assert told["users"] == 0
-    assert told["predicates"] == {"topic": len(bare.features)}
+    assert told["predicates"] == {"topic": len(without[1].features)}
+    assert told["requests"] == len(without[0].features)
     assert told["bytes"] == (webs / "no-users.state").stat().st_size < 200_000
 
 

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from models.interest.features import BASE
 from models.ledger import INT32, Change
-from models.verdict import Verdict
+from models.verdict import FAILED, Verdict
 
 LAWS = settings(derandomize=True, deadline=None, max_examples=100)
-PREDICATES = ("p", "q")
+#: Two predicates, and that a request brought no page.
+PREDICATES = ("p", "q", FAILED)
 NAMES = (BASE, "p:a", "p:b", "x:a", "t:a", "l:p:1")
 
 

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from models import sealed
 from models.crowd.trace import Step, Trace
 from models.evaluate.crawler import Crawler, Task
-from models.evaluate.learned import LearnedCrawler
+from models.evaluate.learned import Experience, LearnedCrawler
 from models.evaluate.paper import PaperCrawler, PaperPolicy
 from models.evaluate.policies import Reusable, reusable
+from models.evaluate.taken import NAME
 from models.evaluate.virtual import Terms, virtual_crawl
 from models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
 from models.learner.batch import inputs_of
@@ -37,6 +38,7 @@ from models.reuse.checks import LearnedStateError
 from models.reuse.learned import Combining, Learned, learned
 from models.reuse.stored import State, pack, unpack
 from models.sealed import digest
+from models.verdict import FAILED
 from tests.models.teaching import put, teach
 
 # counts
@@ -174,7 +176,8 @@ FEATURES = {
     ANCHOR + "größe": (1.0, 0.0),
 }
 SNOW = Learned("snow", '"snow" and title("ski*")', 100.0, 20.0, FEATURES, a_combining())
-STATE = State("learned", [SNOW, Learned("tea", '"tea"', 100.0, 0.0, {})])
+REQUESTS = Learned(FAILED, "", 80.0, 20.0, {URL_WORD + "gone": (20, 18)}, a_combining())
+STATE = State("learned", [SNOW, REQUESTS, Learned("tea", '"tea"', 100.0, 0.0, {})])
 
 
 def test_a_state_comes_back_as_it_was_written() -> None:
@@ -280,7 +283,7 @@ def test_a_file_that_decompresses_to_too_much_is_refused(monkeypatch: pytest.Mon
         (with_snow(features={"l:tea:1": [1, 1]}), "is another predicate's"),
         (with_snow(features={"r:tea": [1, 1]}), "is another predicate's"),
         (with_snow(features={"u:192.0.2.7": [1, 1]}), "not a pseudonym of 16 hexadecimal digits"),
-        (with_body(lambda body: body | {"learned": body["learned"] * 2}), "4 predicates with 2 names"),
+        (with_body(lambda body: body | {"learned": body["learned"] * 2}), "6 predicates with 3 names"),
         (with_combining(names=[]), "0 inputs, expected 1 to 200"),
         (with_combining(names=["a"] * INPUTS), "each named once"),
         (with_combining(mean=bytes(8)), f"mean: 8 bytes, expected {8 * INPUTS}"),
@@ -298,7 +301,7 @@ def test_what_no_crawl_could_have_learned_is_refused(data: bytes, reason: str) -
 
 def test_no_more_features_than_the_bound_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("models.reuse.checks.MOST_FEATURES", 5)
-    assert "6 features, expected at most 5" in refused(pack(STATE, ""))
+    assert "7 features, expected at most 5" in refused(pack(STATE, ""))
 
 
 # crawls
@@ -368,9 +371,16 @@ def test_a_paper_crawl_goes_on_from_the_counts_of_the_first(policy: PaperPolicy)
 
 def test_what_a_learned_crawl_exports_includes_what_it_started_with() -> None:
     task = Task((), Trace([]), Random(1))
-    crawler = LearnedCrawler(task, state=SNOW, weight=0.5)
+    started = Experience(REQUESTS, msgspec.structs.replace(SNOW, name=NAME))
+    crawler = LearnedCrawler(task, state=started, weight=0.5)
     crawler.judged(Page("http://a.test/", words=("ski",)), True)
-    found = crawler.export_state()
+    crawler.failed("http://a.test/gone")
+    requests, found = crawler.export_state()
+    assert (requests.pages, requests.hits) == (42, 11)
+    assert requests.features[URL_WORD + "gone"] == (11, 10)
+    assert requests.combining is not None
+    assert REQUESTS.combining is not None
+    assert requests.combining.mean == REQUESTS.combining.mean
     assert (found.pages, found.hits) == (51, 11)
     assert found.features[PAGE_WORD + "ski"] == (21, 16)
     assert found.combining is not None

@@ -19,10 +19,12 @@ from agents.operate.inspect.record import definitions
 from agents.stored import write_stored
 from models.interest.features import BASE, LINK, REGION, SUBJECT, USER, split
 from models.learner.inputs import Input, prior_covariance
+from models.learner.requests import failing
 from models.learner.shrinkage import base_rate
+from models.lessons import lessons
 from models.reuse.checks import LearnedStateError
 from models.reuse.learned import Cell, Combining, Learned, effect
-from models.reuse.stored import State, pack
+from models.reuse.stored import State, pack, sizes
 from models.verdict import FAILED
 from streams.settings import Settings
 from streams.transport.database import TablePartition
@@ -41,9 +43,13 @@ _decode = msgspec.msgpack.Decoder(LearnRow).decode
 
 @dataclass(frozen=True)
 class Exported:
-    """What became of an export: the features of each predicate, users among them, and the bytes written."""
+    """What became of an export: the features of each predicate, users among them, and the bytes written.
+
+    ``requests`` are the features of which requests fail.
+    """
 
     features: Mapping[str, int]
+    requests: int
     users: int
     size: int
 
@@ -60,9 +66,9 @@ def export(settings: Settings, path: Path, users: bool, most: int = MOST_FEATURE
         write_stored(path, data)
     except OSError as error:
         raise LearnedStateError(f"{path}: can't be written: {error.strerror}") from error
-    features = {learned.name: len(learned.features) for learned in state.learned}
+    features, requests = sizes(state)
     pseudonyms = {name for learned in state.learned for name in learned.features if name.startswith(USER)}
-    return Exported(features, len(pseudonyms), len(data))
+    return Exported(features, requests, len(pseudonyms), len(data))
 
 
 def read_state(settings: Settings, users: bool, most: int) -> State:
@@ -81,17 +87,24 @@ def _state(journal: Journal, settings: Settings, users: bool, most: int) -> Stat
     bases = next((found[BASE] for found in counts if BASE in found), {})
     if not bases:
         raise LearnedStateError(f"{settings.data}: the crawl there has judged no pages, expected at least one")
-    bases = {name: cell for name, cell in bases.items() if name != FAILED}
+    crawl = of_crawl(settings)
+    if not lessons(crawl.frontier.rule).learned:
+        bases = {name: cell for name, cell in bases.items() if name != FAILED}
     found: dict[str, list[Entry]] = {name: [] for name in bases}
     for name, entry in _entries(chain.from_iterable(map(dict.items, counts)), bases, users):
         if len(found[name]) < most:
             heappush(found[name], entry)
         else:
             heappushpop(found[name], entry)
-    crawl = of_crawl(settings)
     inputs = inputs_of(crawl)
     learned = [
-        Learned(name, expressions.get(name, ""), *bases[name], _features(kept), _combining(parts, name, inputs))
+        Learned(
+            name,
+            expressions.get(name, ""),
+            *bases[name],
+            _features(kept),
+            _combining(parts, name, failing(inputs) if name == FAILED else inputs),
+        )
         for name, kept in sorted(found.items())
     ]
     return State(crawl.frontier.rule, learned)

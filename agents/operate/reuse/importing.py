@@ -14,8 +14,9 @@ from models.interest.features import BASE
 from models.predicate import PredicateError, parse
 from models.reuse.checks import LearnedStateError
 from models.reuse.learned import Learned
-from models.reuse.stored import State, unpack
+from models.reuse.stored import State, sizes, unpack
 from models.sealed import MOST_BYTES
+from models.verdict import FAILED
 from streams.outbox import Outbox
 from streams.records import Decoder, EvidencePack, Prior, RecordError, Start
 from streams.settings import Settings
@@ -25,12 +26,13 @@ from streams.transport.journal import Journal
 
 @dataclass
 class Imported:
-    """What became of an import: the features of each predicate, and ``remarks`` for people.
+    """What became of an import: the features of each predicate, and of requests; ``remarks`` are for people.
 
     ``repeated`` says that the log has the file already, and that nothing was written.
     """
 
     features: Mapping[str, int]
+    requests: int = 0
     repeated: bool = False
     remarks: list[str] = field(default_factory=list)
 
@@ -51,7 +53,7 @@ def import_state(settings: Settings, path: Path, weight: float) -> Imported:
     source = f"state/{checksum}"
     make_directory(settings.data)
     with open_journal(settings) as journal:
-        found = Imported({learned.name: len(learned.features) for learned in state.learned})
+        found = Imported(*sizes(state))
         found.repeated = _has(journal, source)
         found.remarks += _remarks(settings, journal, state)
         if not found.repeated:
@@ -102,7 +104,7 @@ def _remarks(settings: Settings, journal: Journal, state: State) -> Iterator[str
         yield f"learned with the policy {state.policy}, the crawl here has {policy}: most of it will not count"
     known = settings.predicates | {each.name: each.expression for each in definitions(journal)}
     for learned in state.learned:
-        if known and learned.name not in known:
+        if known and learned.name not in known and learned.name != FAILED:
             yield f"{learned.name}: no predicate of that name here; skipped until there is one"
         elif learned.name in known and _other(learned, known[learned.name]):
             yield f"{learned.name}: learned for {learned.expression}, here it is {known[learned.name]}"
