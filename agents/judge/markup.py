@@ -21,6 +21,11 @@ MAX_ELEMENTS = 200_000
 MAX_TEXT = 1_000_000
 MAX_TITLE = 1_000
 MAX_ALT = 300
+#: Characters of a link's tag path, the last ones; of the classes and the identifier of an element in it.
+MAX_PATH = 160
+_MAX_LABEL = 40
+#: Classes of an element that its label has, the first in the order of the alphabet.
+_CLASSES = 3
 #: Open elements, added up over the pieces of a page, beyond which no further piece is read: 5 MB may be nested
 #: 500 deep from end to end, and 100 kB 20,000 deep.
 MAX_OPEN = 160_000
@@ -49,6 +54,10 @@ _NAVIGATION = re.compile(
 )
 _MAX_NAME = 200
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+# Elements whose identifier tells a part of a page, unless it counts; and those that all elements are in.
+_PARTS = frozenset({"div", "nav", "section", "table", "ul"})
+_ROOTS = frozenset({"html", "body"})
+_DIGIT = re.compile(r"[0-9]")
 _WEIGHING = _HEADINGS | _NAMED | _SECTIONS.keys()
 #: What an occurrence of a word counts in navigation, in the main text and in a heading of it.
 NAVIGATION, TEXT, HEADING = 0, 1, 6
@@ -63,13 +72,15 @@ _REFRESH = re.compile(r"\s*[0-9.]{1,20}\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)
 class Anchor:
     """A link as it is written: its place in the text, from character ``start`` to ``end``.
 
-    ``heading`` counts the headings before it, ``alt`` holds the words that stand for its images.
+    ``heading`` counts the headings before it, ``path`` is its tag path (`models.page.Page`), and ``alt`` holds
+    the words that stand for its images.
     """
 
     href: str
     start: int
     end: int
     heading: int = 0
+    path: str = ""
     alt: list[str] = field(default_factory=list)
 
 
@@ -95,6 +106,8 @@ class Markup:
         self._names = frozenset({"robots", agent}) - {""}
         self._size = 0
         self._weights = [TEXT]  # of all open elements
+        self._within: list[tuple[str, Attributes]] = []
+        self._paths: list[str] = []  # of the outermost of them: as many as a link has asked for
         self._elements = 0
         self._hidden = 0
         self._titles = 0
@@ -123,6 +136,7 @@ class Markup:
             if tag in _HEADINGS and not self._hidden:
                 self.headings.append([self._size, self._size])
         self._weights.append(weight)
+        self._within.append((tag, attributes))
         if not self._hidden:
             if tag not in _INLINE:
                 self.parts.append("\n")
@@ -136,6 +150,8 @@ class Markup:
     def end(self, tag: str) -> None:
         """Take the end of an element, which may be one that the page leaves out."""
         weight = self._weights.pop()
+        self._within.pop()
+        del self._paths[len(self._within) :]
         if weight != self._weights[-1]:
             self.weights.append((self._size, self._weights[-1]))
         if tag in _HIDDEN:
@@ -186,9 +202,17 @@ class Markup:
             return None
         if "nofollow" in attributes.get("rel", "").lower().split():
             return None
-        anchor = Anchor(href, self._size, self._size, len(self.headings))
+        anchor = Anchor(href, self._size, self._size, len(self.headings), self._path())
         self.anchors.append(anchor)
         return anchor
+
+    def _path(self) -> str:
+        """Return the tag path of the innermost open element."""
+        path = self._paths[-1] if self._paths else ""
+        for tag, attributes in self._within[len(self._paths) :]:
+            path = _longer(path, tag, attributes)
+            self._paths.append(path)
+        return path
 
     def _a(self, attributes: Attributes) -> None:
         self._close_link()
@@ -246,6 +270,26 @@ def _weight(tag: str, attributes: Attributes, around: int) -> int:
 @lru_cache(1000)
 def _navigates(name: str) -> bool:
     return _NAVIGATION.search(name) is not None
+
+
+def _longer(path: str, tag: str, attributes: Attributes) -> str:
+    """Return the path of an element in one with ``path``, without its first elements where it is too long."""
+    if tag in _ROOTS:
+        return path
+    found = f"{path} {_label(tag, attributes)}" if path else _label(tag, attributes)
+    return found if len(found) <= MAX_PATH else found[found.index(" ", len(found) - MAX_PATH - 1) + 1 :]
+
+
+def _label(tag: str, attributes: Attributes) -> str:
+    """Return a tag with the first classes and the identifier that it has, in short."""
+    label = tag[:_MAX_LABEL]
+    if not attributes:
+        return label
+    if classes := attributes.get("class"):
+        label += "." + ".".join(sorted(classes[:_MAX_NAME].split())[:_CLASSES])[:_MAX_LABEL]
+    if tag in _PARTS and (name := attributes.get("id", "")[:_MAX_LABEL].split()) and not _DIGIT.search(name[0]):
+        label += "#" + name[0]
+    return label
 
 
 class _Pieces:

@@ -88,13 +88,15 @@ def _html(url: str, html: str, limits: Judging, agent: str) -> Page:
     collapsed = _collapsed(text)
     barred, missing = _barred(markup, title, collapsed, limits)
     reading = _Reading(text, markup.weights, markup.headings, markup.anchors if follow else ())
+    links, paths = _links(url, base, reading, markup.anchors, limits) if follow else ((), ())
     return Page(
         url,
         title=title,
         text=collapsed,
         sequence=tuple(reading.words),
         words=_distinct(chain(words(title), reading.telling(limits.words)), limits.words),
-        links=_links(url, base, reading, markup.anchors, limits) if follow else (),
+        links=links,
+        paths=paths,
         canonical=canonical(markup.canonical, base) if markup.canonical else None,
         indexable=markup.directives.isdisjoint(("noindex", "none")),
         follow=follow,
@@ -193,13 +195,15 @@ def _signs(text: str) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint32]:
 
 def _links(
     url: str, base: str, reading: _Reading, anchors: Iterable[Anchor], limits: Judging
-) -> tuple[Link, ...]:
-    """Return a link for each target in the order of first occurrence; later anchors add their words.
+) -> tuple[tuple[Link, ...], tuple[str, ...]]:
+    """Return a link for each target in the order of first occurrence, to which later anchors add words.
 
+    Beside them their tag paths.
     What stands behind the last target that is used is not looked at: to make a URL canonical takes time.
     """
     targets: dict[str, str | None] = {}
     found: dict[str, tuple[list[str], tuple[str, ...], tuple[str, ...]]] = {}
+    paths: list[str] = []
     for anchor in anchors:
         href = anchor.href
         if href not in targets:
@@ -218,12 +222,14 @@ def _links(
             around = reading.words[max(0, start - limits.context) : start]
             around += reading.words[end : end + limits.context]
             found[target] = inside[:MAX_ANCHOR], tuple(around), reading.above(anchor)
+            paths.append(anchor.path)
             if len(found) >= limits.links:
                 break
-    return tuple(
+    links = tuple(
         Link(target, tuple(inside), around, position, above)
         for position, (target, (inside, around, above)) in enumerate(found.items())
     )
+    return links, tuple(paths)
 
 
 def _collapsed(text: str) -> str:

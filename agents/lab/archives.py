@@ -132,5 +132,5 @@ def _shared(page: Page) -> Page:
         )
         for link in page.links
     )
-    words = tuple(map(intern, page.words))
-    return msgspec.structs.replace(page, url=intern(page.url), words=words, links=links)
+    words, paths = tuple(map(intern, page.words)), tuple(map(intern, page.paths))
+    return msgspec.structs.replace(page, url=intern(page.url), words=words, links=links, paths=paths)

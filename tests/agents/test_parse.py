@@ -6,6 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
+from agents.judge.markup import MAX_PATH
 from agents.judge.parse import MAX_ANCHOR, MAX_HEADING, cut, parse
 from models.page import Link, Page
 from models.url import canonical
@@ -110,7 +111,10 @@ def test_link_with_anchor_and_the_words_around_it() -> None:
     page = html("<p>one two three four <a href='../x?q=1#top'>Ice <b>Hockey</b></a> five</p><p>six seven eight")
     assert page.links == (
         Link(
-            "http://example.org/x?q=1", ("ice", "hockey"), ("two", "three", "four", "five", "six", "seven"), 0
+            "http://example.org/x?q=1",
+            ("ice", "hockey"),
+            ("two", "three", "four", "five", "six", "seven"),
+            position=0,
         ),
     )
 
@@ -393,6 +397,39 @@ def test_links_behind_the_last_target_that_is_used_are_not_looked_at(monkeypatch
     assert seen == [str(n) for n in range(7)]
 
 
+@pytest.mark.parametrize(
+    ("markup", "path"),
+    [
+        ("<html><body class=x><a href=/y>z", "a"),
+        ("<div id=main><ul class='toc  l1 current a4'><li><p>one<li><b><a class=ref href=/y>z",
+         "div#main ul.a4.current.l1 li b a.ref"),
+        ("<div id=' a b'><section id=id17><p id=x class=''><a href=/y id=b>z", "div#a section p a"),
+        ("<table><tr><td><a href=/y>z", "table tr td a"),
+        ("<map><area href=/y>", "map area"),
+        ("<div><iframe src=/y></iframe>", "div iframe"),
+    ],
+)  # fmt: skip
+def test_a_link_has_the_path_of_its_elements(markup: str, path: str) -> None:
+    assert html(markup).paths == (path,)
+
+
+def test_of_many_links_to_a_page_the_first_has_the_path() -> None:
+    page = html("<nav><a href=/x>one</a></nav><p><a href=/y>two</a><a href=/x>three</a></p><a href=/z>four</a>")
+    assert page.paths == ("nav a", "p a", "a")
+
+
+@given(st.lists(st.integers(0, 60), max_size=30))
+def test_a_long_path_has_its_last_elements(sizes: list[int]) -> None:
+    names = [f"a{'b' * size}" for size in sizes]
+    markup = "".join(f"<div class={name}>" for name in names)
+    whole = " ".join([*(f"div.{name[:40]}" for name in names), "a"])
+    found = html(f"{markup}<a href=/x>y").paths[0]
+    assert whole == found or whole.endswith(f" {found}")
+    assert len(found) <= MAX_PATH
+    left_out = whole.removesuffix(found).split()
+    assert not left_out or len(f"{left_out[-1]} {found}") > MAX_PATH
+
+
 def test_elements_may_be_nested_deep() -> None:
     page = html("<font>word <b>" * 5000 + "<a href=/x>link</a>")
     assert urls(page) == ["http://example.org/x"]
@@ -408,6 +445,9 @@ def check(page: Page, context: int = LIMITS.context) -> None:
         assert canonical(link.url) == link.url != page.url
         assert len(link.context) <= 2 * context
         assert words(" ".join(link.anchor)) == list(link.anchor)
+    for _, path in zip(page.links, page.paths, strict=True):
+        assert len(path) <= MAX_PATH
+        assert all(path.split(" "))
 
 
 TYPES = st.sampled_from(
