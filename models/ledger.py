@@ -16,8 +16,8 @@ Counts = npt.NDArray[np.int32]
 
 #: Numbers as they are written: little-endian on any machine.
 INT32 = np.dtype("<i4")
-#: Features that there is room for at first.
-_LEAST = 1024
+#: Features that there is room for at first, and the slot of one that has none.
+_LEAST, _NONE = 1024, -1
 
 
 class Change(NamedTuple):
@@ -148,6 +148,16 @@ class Ledger:
         if slot is None or row is None:
             return 0, 0
         return self._pages.item(row, slot), self._hits.item(row, slot)
+
+    def counts(self, names: Sequence[str], predicates: Sequence[str]) -> tuple[Counts, Counts]:
+        """Return the pages and hits of features, a row for each of some predicates that were added."""
+        rows = [[self._rows[predicate]] for predicate in predicates]
+        slots = [self._slots.get(name, _NONE) for name in names]
+        pages, hits = self._pages[rows, slots], self._hits[rows, slots]
+        if _NONE in slots:
+            known = np.array(slots) != _NONE
+            pages, hits = pages * known, hits * known
+        return pages, hits
 
     def counts_of(self, predicate: str) -> tuple[Counts, Counts]:
         """Return the pages and hits of a predicate that was added, by slot, as they stand now."""

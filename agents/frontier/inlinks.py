@@ -13,9 +13,11 @@ from models.learner.linking import LinkingPage, LinkTable
 from models.learner.words import Vocabulary
 from models.verdict import Verdict
 
-#: Bytes that linking pages and their links take in memory. Where there are more, half of the pages are dropped,
-#: and taken from the rows again when they are asked for.
+#: Bytes that linking pages and their links take in memory, and more of them for each predicate, which has
+#: columns of its own. Where there are more, half of the pages are dropped, and taken from the rows again when
+#: they are asked for.
 CACHED_BYTES = 64_000_000
+PREDICATE_BYTES = 2_000_000
 #: What a linking page takes beside the table.
 PAGE_BYTES = 400
 #: Candidates whose links are kept together.
@@ -44,12 +46,10 @@ class InLinks:
     Whoever changes rows of linking pages says so by `bring_up`.
     """
 
-    def __init__(
-        self, vocabulary: Vocabulary, predicates: Iterable[str] = (), most: int = CACHED_BYTES
-    ) -> None:
+    def __init__(self, vocabulary: Vocabulary, predicates: Iterable[str] = (), most: int | None = None) -> None:
         self._vocabulary = vocabulary
         self._predicates = tuple(predicates)
-        self._most = most
+        self._most = CACHED_BYTES + PREDICATE_BYTES * len(self._predicates) if most is None else most
         self.forget()
 
     def forget(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from models.learner.candidate import Candidate
 from models.learner.combiner import Vector
 from models.learner.inputs import INPUTS, MOST
-from models.learner.knowledge import Knowledge
+from models.learner.knowledge import Knowledge, prefix_ratios
 from models.learner.linking import HITS, NO_LINK, NOT, PAGES, SATISFIES, SUMMED, LinkTable, Places
 from models.learner.shrinkage import PRIOR_PAGES, log_lifts
 from models.learner.words import URL
@@ -70,8 +70,7 @@ def _of_url(found: Vector, knowledge: Sequence[Knowledge], candidates: Sequence[
     found[:, :, _URL_WORDS], found[:, :, _URL_PAGE_WORDS] = sums[:, 0], sums[:, 1]
     distinct: dict[tuple[str, ...], int] = {}  # many candidates share a directory
     prefixes = [distinct.setdefault(candidate.prefixes, len(distinct)) for candidate in candidates]
-    lifts = np.array([[known.prefix(each) for each in distinct] for known in knowledge])
-    found[:, :, _PREFIX] = lifts[:, prefixes]
+    found[:, :, _PREFIX] = prefix_ratios(knowledge, list(distinct))[:, prefixes]
 
 
 def _of_counts(found: Vector, candidates: Sequence[Candidate], rates: Vector) -> None:

@@ -1,11 +1,12 @@
 """What one predicate's learned policy knows: counts of every kind, and what they say of single features."""
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
 from models.interest.features import BASE, PATTERN, PREFIX, USER, link
+from models.learner.combiner import Vector
 from models.learner.lifts import Lifts, with_earlier
 from models.learner.roots import roots
 from models.learner.shrinkage import base_rate, log_lift
@@ -28,7 +29,7 @@ class Knowledge:
     """
 
     def __init__(self, predicate: str, vocabulary: Vocabulary, topic: Iterable[str] = ()) -> None:
-        self._predicate = predicate
+        self.predicate = predicate
         self._ledger = ledger = vocabulary.ledger
         self.words = WordLifts(vocabulary, predicate)
         self.prefixes = Lifts(ledger, predicate, PREFIX)
@@ -41,8 +42,6 @@ class Knowledge:
             USER: self.users,
             PATTERN: self.patterns,
         }
-        # Until anything is learned, scores ask for the same directories again and again.
-        self._prefixed: dict[tuple[str, ...], float] = {}
         self._sources = {link(predicate, holds): holds for holds in (True, False)}
         words = tuple(topic)
         for word in words:
@@ -58,7 +57,7 @@ class Knowledge:
         Every ratio is taken against the rate of the hits among the pages that were judged.
         """
         self.words.take(places)
-        self.pages, self.hits = pages, hits = self._ledger.get(BASE, self._predicate)
+        self.pages, self.hits = pages, hits = self._ledger.get(BASE, self.predicate)
         self.rate = base_rate(pages, hits)
         #: The pages judged when words of a page were weighed that are not to be weighed anew.
         self.fresh = pages - STALE * pages
@@ -67,12 +66,11 @@ class Knowledge:
     def count(self, features: Iterable[str], holds: bool, times: int = 1) -> None:
         """Count a verdict ``times`` over under each of some distinct features, or take it back."""
         slots = self._ledger.slots_of(features)
-        self._ledger.add(slots, {self._predicate: holds}, times)
+        self._ledger.add(slots, {self.predicate: holds}, times)
         self.learn(self.words.vocabulary.places_in(slots))
 
     def _rebase(self) -> None:
         rate, earlier = self.rate, self._earlier
-        self._prefixed.clear()
         self.words.rebase(rate, earlier)
         for lifts in self._lifts.values():
             lifts.rebase(rate, earlier)
@@ -80,7 +78,7 @@ class Knowledge:
         self.verdicts = {holds: log_lift(*self._links(holds), rate) for holds in (True, False)}
 
     def _links(self, holds: bool) -> tuple[float, float]:
-        counted = self._ledger.get(link(self._predicate, holds), self._predicate)
+        counted = self._ledger.get(link(self.predicate, holds), self.predicate)
         if not self._earlier:
             return counted
         return with_earlier(counted, *self._earlier_links[holds], self.rate / self._earlier)
@@ -92,7 +90,6 @@ class Knowledge:
         Until it is, nothing inherited counts.
         """
         found: dict[str, list[tuple[str, float, float]]] = {}
-        self._prefixed.clear()
         moved = False
         for feature, pages, hits in counts:
             kind, name = feature[:2], feature[2:]
@@ -114,21 +111,38 @@ class Knowledge:
 
     def items(self) -> Iterator[tuple[str, float, float]]:
         """Yield (feature, pages, hits) of everything that was counted, the base included."""
-        yield from self._ledger.items_of(self._predicate)
+        yield from self._ledger.items_of(self.predicate)
 
-    def prefix(self, prefixes: tuple[str, ...]) -> float:
-        """Return ln(r / p) of the deepest prefix, each level's rate drawn towards that of the level above."""
-        found = self._prefixed.get(prefixes)
-        if found is None:
-            found = self._prefixed[prefixes] = self._prefix(prefixes)
-        return found
 
-    def _prefix(self, prefixes: Iterable[str]) -> float:
-        rate = self.rate
-        cell = self.prefixes.cell
-        for prefix in prefixes:
-            found = cell(prefix)
-            if found is not None:
-                pages, hits = found
-                rate = (hits + PREFIX_PRIOR * rate) / (pages + PREFIX_PRIOR)
-        return math.log(rate / self.rate)
+def prefix_ratios(knowledge: Sequence[Knowledge], places: Sequence[Sequence[str]]) -> Vector:
+    """Return ln(r / p) of the deepest of each place's prefixes, shape (predicates, places).
+
+    Each level's rate is drawn towards that of the level above, the widest towards p. The predicates are of one
+    ledger.
+    """
+    order = sorted(range(len(places)), key=lambda place: -len(places[place]))
+    levels = range(len(places[order[0]]) if order else 0)
+    named = [[places[place][level] for place in order if len(places[place]) > level] for level in levels]
+    pages, hits = _prefix_counts(knowledge, list(chain.from_iterable(named)))
+    bases = np.array([[known.rate] for known in knowledge])
+    rates = np.repeat(bases, len(places), axis=1)
+    start = 0
+    for names in named:
+        above, here = rates[:, : len(names)], slice(start, start + len(names))
+        above[:] = (hits[:, here] + PREFIX_PRIOR * above) / (pages[:, here] + PREFIX_PRIOR)
+        start += len(names)
+    found = np.empty_like(rates)
+    found[:, order] = np.log(rates / bases)
+    return found
+
+
+def _prefix_counts(knowledge: Sequence[Knowledge], names: Sequence[str]) -> tuple[Vector, Vector]:
+    """Return the pages and hits of prefixes, with what was inherited, a row a predicate."""
+    ledger = knowledge[0].words.vocabulary.ledger
+    counted = ledger.counts([PREFIX + name for name in names], [known.predicate for known in knowledge])
+    # What was forgotten may be taken back: no count below zero is a page's.
+    pages = np.maximum(counted[0], 0.0)
+    hits = np.minimum(np.maximum(counted[1], 0.0), pages)
+    for row, known in enumerate(knowledge):
+        known.prefixes.add_earlier(names, pages[row], hits[row])
+    return pages, hits

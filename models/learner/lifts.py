@@ -1,8 +1,8 @@
 """The lifts of one kind of feature (words and prefixes of URLs, users), worked out when asked for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from models.learner.shrinkage import log_lift
+from models.learner.shrinkage import Counts, log_lift
 from models.ledger import Ledger
 
 #: Bound of one feature's weight, either way.
@@ -77,6 +77,15 @@ class Lifts:
         if earlier is not None:
             return with_earlier(counted if pages > 0 else (0, 0), *earlier, self._ratio)
         return counted if pages > 0 else None
+
+    def add_earlier(self, names: Sequence[str], pages: Counts, hits: Counts) -> None:
+        """Add what was inherited of features to their counts, at the base rate of now."""
+        if not self._earlier or not self._ratio:
+            return
+        for place, name in enumerate(names):
+            if name in self._earlier:
+                earlier = self._earlier[name]
+                pages[place], hits[place] = with_earlier((pages[place], hits[place]), *earlier, self._ratio)
 
     def sum(self, names: Iterable[str]) -> float:
         """Return the sum of the weights; a name that was never counted weighs 0."""

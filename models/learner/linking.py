@@ -12,6 +12,8 @@ from models.learner.knowledge import Knowledge
 from models.learner.words import ANCHOR, CONTEXT, HEADING, KINDS, PAGE, Numbers, joined
 
 Places = npt.NDArray[np.intp]
+#: What the table keeps: half the bytes of what is reckoned with, and exact where it counts.
+_Columns = npt.NDArray[np.float32]
 
 #: Link positions within which siblings are near.
 NEAR = 4
@@ -66,13 +68,13 @@ class LinkTable:
     """
 
     def __init__(self, predicates: int) -> None:
-        self._of_links: Vector = np.zeros((predicates, _LEAST, _LINK_COLUMNS))
+        self._of_links: _Columns = np.zeros((predicates, _LEAST, _LINK_COLUMNS), np.float32)
         self._of_links[:, NO_LINK, _WEIGHED] = np.inf
         # By link: its page and position there; where its words start, and how many are in, around and above it.
         self._page_of, self._positions, self._starts = (np.zeros(_LEAST, np.int32) for _ in range(3))
         self._sizes: npt.NDArray[np.int32] = np.zeros((len(_AS), _LEAST), np.int32)
         self._links = NO_LINK + 1
-        self._of_pages: Vector = np.zeros((predicates, _LEAST, _PAGE_COLUMNS))
+        self._of_pages: _Columns = np.zeros((predicates, _LEAST, _PAGE_COLUMNS), np.float32)
         self._of_pages[:, NO_LINK, _PAGE_WEIGHED] = np.inf
         self._page_starts, self._page_sizes = (np.zeros(_LEAST, np.int32) for _ in range(2))
         self._pages = NO_LINK + 1
