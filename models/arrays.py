@@ -1,4 +1,4 @@
-"""Arrays that grow."""
+"""Arrays that grow, and numbers each of which is there once."""
 
 from typing import TypeVar
 
@@ -24,3 +24,17 @@ def longer(array: npt.NDArray[T], least: int, fill: float = 0) -> npt.NDArray[T]
     shape = list(array.shape)
     shape[axis] = missing + least // 8
     return np.concatenate((array, np.full(shape, fill, array.dtype)), axis=axis)
+
+
+def distinct(numbers: npt.NDArray[T]) -> npt.NDArray[T]:
+    """Return the distinct ones of some numbers in ascending order.
+
+    It is `numpy.unique` in a third of the time of few, and without numpy's masked arrays, which that imports.
+
+    >>> distinct(np.array([3, 1, 3])).tolist(), distinct(np.zeros(0, np.intp)).tolist()
+    ([1, 3], [])
+    """
+    ordered = np.sort(numbers)
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]

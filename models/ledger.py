@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.arrays import longer
+from models.arrays import distinct, longer
 from models.verdict import Verdict
 
 #: Places of features in the arrays.
@@ -122,7 +122,7 @@ class Ledger:
             slots = self.slots_of(features)
             self.add(slots, verdict, times)
             changed.append(slots)
-        return np.unique(np.concatenate(changed))
+        return distinct(np.concatenate(changed))
 
     def add(self, slots: Slots, verdict: Verdict, times: Counts | int) -> None:
         """Count a verdict in distinct slots: ``times`` over in all of them, or in each so often as it says."""

@@ -28,7 +28,7 @@ from models.semantic.stored import SemanticTableError
 from models.url import canonical
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
-from streams.sparing import import_aiohttp
+from streams.sparing import import_aiohttp, import_faust
 
 if TYPE_CHECKING:
     from agents.crawl.status import Status
@@ -99,6 +99,7 @@ async def _crawl(
 
 def _import() -> None:
     import_aiohttp()
+    import_faust()
     import_module("agents.crawl.view")
 
 

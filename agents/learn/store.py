@@ -20,6 +20,7 @@ from agents.learn.rows import (
     number_of,
     segment_key,
 )
+from models.arrays import distinct
 from models.interest.features import BASE
 from models.ledger import INT32, Change, Ledger, Slots
 from streams.configuration import ConfigurationError
@@ -149,7 +150,7 @@ class FeatureStore:
 
 def _united(slots: Sequence[Slots]) -> Slots:
     """Return slots in their order, each once."""
-    return np.unique(np.concatenate([np.zeros(0, np.intp), *slots]))
+    return distinct(np.concatenate([np.zeros(0, np.intp), *slots]))
 
 
 def _rounds(

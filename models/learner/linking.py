@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.arrays import longer
+from models.arrays import distinct, longer
 from models.learner.combiner import Vector
 from models.learner.knowledge import Knowledge
 from models.learner.words import ANCHOR, CONTEXT, HEADING, KINDS, PAGE, Numbers, joined
@@ -178,7 +178,7 @@ class LinkTable:
         stale = (self._of_links[:, places, _WEIGHED] < fresh).any(axis=0)
         behind = (self._of_pages[:, pages, _PAGE_WEIGHED] < fresh).any(axis=0)
         if stale.any() or behind.any():
-            self._weigh(places[stale], np.unique(pages[behind]), knowledge)
+            self._weigh(places[stale], distinct(pages[behind]), knowledge)
         of_pages, of_links = self._of_pages.take(pages, axis=1), self._of_links.take(places, axis=1)
         found = np.empty((len(knowledge), len(places), COLUMNS))
         found[:, :, 0:2] = of_pages[:, :, _SATISFIES : _HITS + 1]
@@ -187,7 +187,7 @@ class LinkTable:
         found[:, :, 12] = of_links[:, :, _NEAR_PAGES]
         return found
 
-    def _weigh(self, links: Places, pages: Places, knowledge: Sequence[Knowledge]) -> None:
+    def _weigh(self, links: Places, pages: npt.NDArray[np.int32], knowledge: Sequence[Knowledge]) -> None:
         """Take the mean of some pages' words, and sum those of some links over the root of their number.
 
         Words in a link are weighed as anchors, around it as context, above it as headings; all as page words.

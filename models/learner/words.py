@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from models.arrays import longer
+from models.arrays import distinct, longer
 from models.interest.features import ANCHOR as ANCHOR_WORD
 from models.interest.features import CONTEXT as CONTEXT_WORD
 from models.interest.features import HEADING as HEADING_WORD
@@ -115,7 +115,7 @@ class Vocabulary:
 
         Returns the earlier places of all that is left, in the order of their places now.
         """
-        left = np.unique(np.concatenate((self.counted(), kept)) // KINDS)
+        left = distinct(np.concatenate((self.counted(), kept)) // KINDS)
         words = list(self._known)
         numbered = ((words[number], place) for place, number in enumerate(left.tolist()))
         self._known = _Known(self._known.roots, numbered)
@@ -210,14 +210,14 @@ class WordLifts:
         """Take a word to have ``hits`` pages of every kind behind it, all hits, beside what is counted."""
         places = np.array(self.vocabulary.numbers((word,)), np.intp) + np.arange(KINDS)
         self._begin(places, hits)
-        self._beside = np.union1d(self._beside, places)
+        self._beside = distinct(np.concatenate((self._beside, places)))
 
     def watch(self, roots: Iterable[str]) -> None:
         """Take all words that contain one of ``roots``, when met, to have `AKIN_PAGES` behind them."""
         self.vocabulary.watch(roots, self._akin)
 
     def _start_akin(self) -> None:
-        numbers = np.unique(np.array(self._akin, np.intp))
+        numbers = distinct(np.array(self._akin, np.intp))
         self._akin.clear()
         self._begin((numbers[:, None] * KINDS + np.arange(KINDS)).ravel(), AKIN_PAGES)
 
@@ -232,7 +232,7 @@ class WordLifts:
         places = self.vocabulary.places_of(words, kind)
         self._make_room_for_earlier()
         self._earlier_pages[places], self._earlier_hits[places] = pages, hits
-        self._beside = np.union1d(self._beside, places)
+        self._beside = distinct(np.concatenate((self._beside, places)))
         self.take(places)
 
     def rebase(self, rate: float, earlier: float = 0.0) -> None:

@@ -16,8 +16,9 @@ from tests.patience import PATIENCE
 WEB = (3, 1, 20, 2)  # seed, sites, pages a site, topics
 #: What people see, what other commands do, what few pages need: imported by whoever comes to use it.
 UNUSED = {
-    "charset_normalizer", "httpx._main", "matplotlib", "py3langid", "pygments", "rich", "river.naive_bayes",
-    "scipy", "agents.cli.audit", "agents.cli.evaluate", "agents.crawl.terminal", "agents.lab",
+    "aiokafka.client", "charset_normalizer", "httpx._main", "matplotlib", "numpy.ma", "py3langid", "pygments",
+    "rich", "river.naive_bayes", "scipy", "agents.cli.audit", "agents.cli.evaluate", "agents.crawl.terminal",
+    "agents.lab",
 }  # fmt: skip
 #: What else the page reader's process has no use for.
 UNUSED_BY_READER = {
@@ -48,6 +49,17 @@ def test_the_context_that_aiohttp_makes_holds_no_certificates_and_trusts_nobody(
     trusts = "print(made.verify_mode.name, made.check_hostname)"
     lines = printed(f"from streams.sparing import import_aiohttp; import_aiohttp(); {held}; {trusts}")
     assert lines == ["0 0 0", "CERT_REQUIRED True"]
+
+
+def test_aiokafka_is_whole_where_it_is_imported_after_faust() -> None:
+    errors = (
+        "from faust.tables.recovery import IllegalStateError as one; import aiokafka, aiokafka.errors as all"
+    )
+    lines = printed(
+        f"from streams.sparing import import_faust; import_faust(); {errors}; "
+        "print(one is all.IllegalStateError, aiokafka.AIOKafkaConsumer.__module__)"
+    )
+    assert lines == ["True aiokafka.consumer.consumer"]
 
 
 def test_the_page_reader_s_process_imports_what_reads_pages_only() -> None:
