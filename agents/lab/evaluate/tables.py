@@ -1,11 +1,12 @@
 """The evaluation as tables: CSV files, and the object that ``--json`` prints."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from agents.lab.evaluate.comparisons import Versus, area, plain
+from agents.lab.evaluate.comparisons import Versus, area, area_by_request, plain
 from agents.lab.evaluate.results import Figures, Results, mean_figures
 from agents.lab.output import rounded, write_table
 from models.evaluate.significance import interval
@@ -22,6 +23,8 @@ _SINGLE = {
     "requests_a_page": "requests", "brier": "brier", "base_brier": "base_brier", "ece_selected": "selected",
     "ece_explored": "explored",
 }  # fmt: skip
+#: The ends of the intervals, behind the figures of means.
+_BOUNDS = ("auc_low", "auc_high", "auc_by_request_low", "auc_by_request_high")
 #: Those that are told of a single crawl: one has too few pages for a calibration error.
 _OF_A_CRAWL = ("auc", "auc_of_oracle", "auc_by_request", "requests_a_page", "brier")
 #: Those at each of the points, by what the column begins with.
@@ -55,7 +58,7 @@ def write_results(path: Path, results: Results) -> None:
 def write_means(path: Path, results: Results, random_seed: int) -> None:
     """Write the figures of each policy: on the mean of all predicates, and for each.
 
-    Behind the means stands the 95 % interval of the area over predicates.
+    Behind the means stand the 95 % intervals of the areas over predicates.
     """
     rows = (
         (
@@ -67,24 +70,27 @@ def write_means(path: Path, results: Results, random_seed: int) -> None:
         for predicate in (None, *results.predicates)
         for policy in results.policies
     )
-    write_table(path, ("predicate", "policy", *_columns(results.points), "auc_low", "auc_high"), rows)
+    write_table(path, ("predicate", "policy", *_columns(results.points), *_BOUNDS), rows)
 
 
 def _interval(results: Results, policy: str, predicate: str | None, random_seed: int) -> Sequence[float | None]:
     if predicate is not None:
-        return None, None
+        return [None] * len(_BOUNDS)
     return _bounds([results], policy, random_seed)
 
 
 def _bounds(webs: Sequence[Results], policy: str, random_seed: int) -> Sequence[float | None]:
-    found = interval([results.groups(policy, area) for results in webs], Random(random_seed))
-    return tuple(map(rounded, found))
+    found = (
+        interval([results.groups(policy, figure) for results in webs], Random(random_seed))
+        for figure in (area, area_by_request)
+    )
+    return tuple(map(rounded, chain.from_iterable(found)))
 
 
 def write_webs(path: Path, webs: Mapping[str, Results], random_seed: int) -> None:
     """Write the figures of each policy on the mean of all webs, each counting alike, and on each.
 
-    Behind them stands the 95 % interval of the area over predicates.
+    Behind them stand the 95 % intervals of the areas over predicates.
     """
     rows = [
         (MEAN if name is None else name, policy, figures, _bounds(found, policy, random_seed))
@@ -93,7 +99,7 @@ def write_webs(path: Path, webs: Mapping[str, Results], random_seed: int) -> Non
     ]
     points = list(rows[0][2].harvest)
     table = ((name, policy, *_cells(figures.at(points)), *bounds) for name, policy, figures, bounds in rows)
-    write_table(path, ("web", "policy", *_columns(points), "auc_low", "auc_high"), table)
+    write_table(path, ("web", "policy", *_columns(points), *_BOUNDS), table)
 
 
 def figures_of_webs(webs: Sequence[Results]) -> dict[str, Figures]:
