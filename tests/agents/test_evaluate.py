@@ -11,11 +11,14 @@ from statistics import fmean
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 from lxml import html
 
 from agents.lab.archives import Web, load_web
+from agents.lab.evaluate.comparisons import headline
 from agents.lab.evaluate.crawls import FIRST, NEW_ONLY, REUSE, Evaluation
+from agents.lab.evaluate.results import Result, Results
 from agents.lab.evaluate.run import Options, halves, measures_of, prepare, read_seeds, read_steps
 from agents.lab.evaluate.webs import read_webs
 from agents.lab.progress import Lines
@@ -175,6 +178,20 @@ def test_the_learned_policy_is_compared_with_every_other_one(out: tuple[Path, An
         assert float(row["difference"]) == pytest.approx(areas[0] - areas[1], abs=1e-5)
         assert float(row["low"]) <= float(row["difference"]) <= float(row["high"])
         assert (row["predicates"], row["runs"]) == ("2", "4")
+
+
+def test_the_headline_sets_each_collaborative_run_against_the_best_of_the_others() -> None:
+    areas = {"linkage": (0.2, 0.4), "collaborative": (0.3, 0.6)}
+    runs = [
+        Result("p", policy, start, np.full(10, area), np.full(10, area), [0] * 10, 10, 10, (), ())
+        for policy, found in areas.items()
+        for start, area in enumerate(found, start=1)
+    ]
+    (found,) = headline(Results(runs, 10), 1)
+    assert (found.policy, found.other) == ("collaborative", "linkage")
+    assert (found.figure, found.others) == pytest.approx((0.45, 0.4))
+    assert (found.comparison.difference, found.comparison.ahead) == pytest.approx((0.05, 0.5))
+    assert headline(Results(runs[:3], 10), 1) == headline(Results(runs[2:], 10), 1) == []
 
 
 def test_learning_from_links_is_ahead_of_breadth_first_and_behind_the_oracle(out: tuple[Path, Any]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agents.judge.predicates import check_judges
-from agents.lab.evaluate.comparisons import against_best, learned_against, reuse
+from agents.lab.evaluate.comparisons import against_best, headline, learned_against, reuse
 from agents.lab.evaluate.crawls import Evaluation
 from agents.lab.evaluate.pictures import draw_lift, draw_reliability
 from agents.lab.evaluate.report import Compared, Facts, write_report
@@ -134,12 +134,22 @@ def _write(
 ) -> None:
     bars.phase("write the report", len(predicates) + 2)
     seed = evaluation.random_seed
-    compared = Compared(against_best([results], seed), learned_against([results], seed), reuse(results, seed))
+    compared = Compared(
+        against_best([results], seed),
+        learned_against([results], seed),
+        reuse(results, seed),
+        headline(results, seed),
+    )
     write_results(output.table("results"), results)
     write_means(output.table("table"), results, seed)
     write_curves(output.table("curves"), results)
     early = f"harvest_{results.early}"
-    compared_by = [("auc", compared.best), ("auc", compared.learned), (early, compared.reuse)]
+    compared_by = [
+        ("auc", compared.best),
+        ("auc", compared.learned),
+        (early, compared.reuse),
+        ("auc, the other's best start", compared.headline),
+    ]
     write_comparisons(output.table("comparisons"), compared_by)
     bars.advance()
     draw_lift(output.lift(None), results, None, f"Mean of {len(predicates)} predicates", ", ".join(predicates))

@@ -69,11 +69,12 @@ class Facts:
 
 @dataclass(frozen=True)
 class Compared:
-    """Policies against each other: by area the best and the learned, by the early harvest rate reuse."""
+    """Policies against each other: by area the best, the learned and the paper's headline, by early harvest reuse."""
 
     best: Sequence[Versus]
     learned: Sequence[Versus]
     reuse: Sequence[Versus]
+    headline: Sequence[Versus]
 
 
 def write_report(output: Output, results: Results, facts: Facts, compared: Compared) -> None:
@@ -134,6 +135,7 @@ def _comparisons(results: Results, compared: Compared) -> str:
         _versus("Each policy against the best, by AUC", compared.best),
         _versus("The learned policy against each other one, by AUC", compared.learned),
         _versus(f"With an earlier crawl's state, against without, by the harvest at {early:,}", compared.reuse),
+        _versus("One collaborative run against the best of all by links, by AUC", compared.headline),
     ]  # fmt: skip
     return (
         '<section id="versus"><h2>Policies against each other</h2><p class="note">The same predicate and the '
