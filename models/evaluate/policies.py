@@ -9,6 +9,7 @@ from models.evaluate.baselines.link_classifier import LinkClassifier
 from models.evaluate.baselines.opic import Opic
 from models.evaluate.baselines.shark_search import SharkSearch
 from models.evaluate.baselines.simple import Backlink, BreadthFirst, Chance, Oracle, PageRank
+from models.evaluate.baselines.tag_paths import TagPaths
 from models.evaluate.crawler import Crawler, Task
 from models.evaluate.learned import LearnedCrawler
 from models.evaluate.paper import UNBOUNDED, PaperCrawler, PaperPolicy
@@ -78,6 +79,7 @@ def policies(measures: Measures = USUAL, table: SemanticTable | None = None) -> 
         "backlink": lambda task, truth: Backlink(task),
         "pagerank": lambda task, truth: PageRank(task),
         "opic": lambda task, truth: Opic(task),
+        "tag-paths": lambda task, truth: TagPaths(task),
         "shark-search": lambda task, truth: SharkSearch(task),
         "best-first": lambda task, truth: BestFirst(task),
         "link-classifier": lambda task, truth: LinkClassifier(task),

@@ -30,6 +30,7 @@ _LOOKS = {
     "best-first": Look("#e08a00", 1.8),
     "link-classifier": Look("#7d45b5", 1.8),
     "shark-search": Look("#c46a2b", 1.4),
+    "tag-paths": Look("#3f8f5f", 1.4),
     "opic": Look("#b0912f", 1.4),
     "pagerank": Look("#7f8f2a", 1.4),
     "backlink": Look("#a5714f", 1.4),

@@ -69,7 +69,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Compared:
-    """Policies against each other: by area the best, the learned and the paper's headline, by early harvest reuse."""
+    """Policies against each other: by area the best, the learned and the headline, by early harvest reuse."""
 
     best: Sequence[Versus]
     learned: Sequence[Versus]
