@@ -258,12 +258,9 @@ class Candidates:
 
     def next_ready(self, now: float) -> float:
         """Return when a host with candidates may be asked, or a wait for a retry ends; infinity for never."""
-        times = [] if self.retries.next is None else [self.retries.next]
-        for queue in self.queues.values():
-            ready = self.clocks.next_ready(queue.hosts(), now)
-            if ready is not None:
-                times.append(ready)
-        return min(times, default=math.inf)
+        hosts = set[str]().union(*(queue.hosts() for queue in self.queues.values()))
+        times = (self.retries.next, self.clocks.next_ready(hosts, now))
+        return min((when for when in times if when is not None), default=math.inf)
 
     # choice
 

@@ -50,7 +50,10 @@ class Priorities:
         found = []
         for row, scores in zip(rows, self._scores(shard, rows, predicates), strict=True):
             belief = self._belief(shard, row)
-            found.append({name: _priority(row, name, scores[name], belief) for name in predicates})
+            if belief == 1 and not row.inherited and not any(map(math.isnan, scores.values())):
+                found.append({name: scores[name] for name in predicates})
+            else:
+                found.append({name: _priority(row, name, scores[name], belief) for name in predicates})
         return found
 
     def _order(self, row: PageRow) -> float:

@@ -8,8 +8,9 @@ from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.shards import Shards
 from models.frontier.queue import CandidateQueue
 
-#: Rows looked at by one step.
-SWEPT = 200
+#: Rows looked at by one step, for as many predicates: fewer for more, since each is scored for all of them, and
+#: all else waits meanwhile.
+SWEPT, SWEPT_FOR, SWEPT_LEAST = 200, 10, 10
 #: How full a queue that evicted may be for the sweep to bring others back.
 SWEPT_FULL = 0.95
 
@@ -55,9 +56,10 @@ class Sweep:
             self._unswept = list(self._shards)
             for queue in self._queues.values():
                 queue.reset_floor()
+        rows = max(SWEPT_LEAST, SWEPT * SWEPT_FOR // max(SWEPT_FOR, len(self._queues)))
         looked_at = 0
-        while self._unswept and looked_at < SWEPT:
-            looked_at += self._step_in(self._shards.get(self._unswept[0]), SWEPT - looked_at, now)
+        while self._unswept and looked_at < rows:
+            looked_at += self._step_in(self._shards.get(self._unswept[0]), rows - looked_at, now)
         ended = not self._unswept
         self.filling = self.filling and not ended
         if ended and self._again:
