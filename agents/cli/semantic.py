@@ -47,25 +47,14 @@ def build(
     """
     import sys
 
-    import numpy as np
-
     from agents.lab.progress import progress
-    from agents.semantic.encoders import packaged, read_encoder
-    from agents.semantic.tables import check_place, usual_place, write_table
-    from models.semantic.build import batches, distilled
+    from agents.semantic.encoders import packaged
+    from agents.semantic.tables import build as run
+    from agents.semantic.tables import usual_place
 
     if out is None:
         out = usual_place()
         out.parent.mkdir(parents=True, exist_ok=True)
-    check_place(out)
-    encoder = read_encoder(packaged() if model is None else model)
-    texts = batches(encoder.vocabulary)
-    found = []
     with progress(sys.stderr) as bars:
-        bars.phase("encode word pieces", sum(map(len, texts)))
-        for batch in texts:
-            found.append(encoder.bert.encode(batch))
-            bars.advance(len(batch))
-    table = distilled(encoder.vocabulary, np.concatenate(found))
-    size = write_table(out, table)
+        table, size = run(packaged() if model is None else model, out, bars)
     typer.echo(f"{out}: {len(table.pieces):,} word pieces, {table.size} numbers each, {size:,} bytes")

@@ -12,7 +12,7 @@ from secrets import token_bytes
 from typing import TYPE_CHECKING
 
 from agents.crawl.directory import make_directory
-from agents.crawl.fixed import keep_fixed, with_table
+from agents.crawl.fixed import keep_fixed, takes_usual_table, with_table
 from agents.crawl.seeds import seeds_of_log
 from agents.fetch.contact import check_contact
 from agents.judge.apart.process import ExaminerProcess
@@ -22,7 +22,8 @@ from agents.observe.logfile import LogFile
 from agents.observe.observer import Observer
 from agents.observe.pseudonym import KEY_FILE, user_key
 from agents.offline.process import ServerProcess
-from agents.semantic.tables import read_table
+from agents.semantic.encoders import PACKAGE, EncoderError, has_package, packaged
+from agents.semantic.tables import build, read_table, usual_place
 from models.predicate import parse
 from models.semantic.stored import SemanticTableError
 from models.url import canonical
@@ -50,10 +51,7 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
 
     Raises what is wrong with the options before anything is started.
     """
-    given = with_every_page(settings)
-    settings = with_table(given)
-    if settings.semantic != given.semantic:
-        sys.stderr.write(f"Word meanings: {settings.semantic}\n")
+    settings = with_every_page(settings)
     if not settings.predicates:
         raise ConfigurationError(
             "a crawl needs at least one predicate, such as --predicate 'news=title(\"news\")', or an --ordering"
@@ -62,7 +60,6 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
     check_judges(predicates, settings.judge)
     check_query(settings.frontier, predicates)
     _check_files(options)
-    _check_table(settings)
     seeds = _seeds(settings, options)
     with ExitStack() as resources:
         if options.archives:
@@ -70,6 +67,7 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
             fetch = settings.fetch.model_copy(update={"proxy": server.url})
             settings = settings.model_copy(update={"fetch": fetch})
         check_contact(settings.fetch, seeds)
+        settings = _with_meanings(settings)
         make_directory(settings.data)
         keep_fixed(settings)
         # Without a log there are no users to name.
@@ -117,6 +115,36 @@ def _check_files(options: CrawlOptions) -> None:
     for source in options.logs:
         if source != "-":
             LogFile(source).close()
+
+
+def _with_meanings(settings: Settings) -> Settings:
+    """Return the settings with the table of word vectors that the crawl has; it is said where it is chosen."""
+    if settings.frontier.rule == "learned" and takes_usual_table(settings):
+        _make_table(usual_place())
+    found = with_table(settings)
+    if found.semantic != settings.semantic:
+        sys.stderr.write(f"Word meanings: {found.semantic}\n")
+    _check_table(found)
+    return found
+
+
+def _make_table(path: Path) -> None:
+    """Make this user's table of word vectors, once, where an encoder is installed; nothing is downloaded.
+
+    A crawl goes on without one where that fails, which is said.
+    """
+    if path.exists() or not has_package():
+        return
+    sys.stderr.write(f"Word meanings: made once, in a minute or two, of the package {PACKAGE}\n")
+    # Imported where it is used: it takes longer than all else here.
+    from agents.lab.progress import progress
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with progress(sys.stderr) as bars:
+            build(packaged(), path, bars)
+    except (EncoderError, SemanticTableError, OSError) as error:
+        sys.stderr.write(f"Word meanings: none, {error}\n")
 
 
 def _check_table(settings: Settings) -> None:

@@ -60,6 +60,11 @@ def kept_policy(data: Path) -> str | None:
     return kept.read_text(encoding="utf-8").strip() if kept.exists() else None
 
 
+def takes_usual_table(settings: Settings) -> bool:
+    """Tell whether a new crawl is to take its user's table of word vectors, if there is one."""
+    return settings.learn.semantic == AUTO and kept_policy(settings.data) is None
+
+
 def with_table(settings: Settings) -> Settings:
     """Return the settings with a table of word vectors, or none, where they leave the choice.
 

@@ -2,10 +2,14 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agents.stored import read_stored, write_stored
 from models.semantic.stored import MOST_BYTES, NAME, SemanticTableError, pack, unpack
 from models.semantic.table import SemanticTable
+
+if TYPE_CHECKING:
+    from agents.lab.progress import Progress
 
 
 def usual_place() -> Path:
@@ -40,3 +44,27 @@ def write_table(path: Path, table: SemanticTable) -> int:
     data = pack(table)
     write_stored(path, data)
     return len(data)
+
+
+def build(model: Path, path: Path, bars: "Progress") -> tuple[SemanticTable, int]:
+    """Distil the encoder in a directory into a table and write it; return it, and its bytes.
+
+    Raises `agents.semantic.encoders.EncoderError` for what is no encoder that can be read, and what
+    `check_place` and writing a file raise.
+    """
+    # Imported where a table is made: crawls take one that is there.
+    import numpy as np
+
+    from agents.semantic.encoders import read_encoder
+    from models.semantic.build import batches, distilled
+
+    check_place(path)
+    encoder = read_encoder(model)
+    texts = batches(encoder.vocabulary)
+    bars.phase("encode word pieces", sum(map(len, texts)))
+    found = []
+    for batch in texts:
+        found.append(encoder.bert.encode(batch))
+        bars.advance(len(batch))
+    table = distilled(encoder.vocabulary, np.concatenate(found))
+    return table, write_table(path, table)

@@ -18,7 +18,7 @@ from models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from models.reuse.stored import unpack
 from models.semantic.bert import Array
 from streams.transport.journal import Journal
-from tests.agents.commands import complaint, last_line, printed, scentline
+from tests.agents.commands import ROOT, complaint, last_line, printed, scentline
 from tests.agents.encoders import packaged_model, write_encoder, write_words
 from tests.agents.test_archive import write
 from tests.models.encoders import VOCABULARY
@@ -190,7 +190,8 @@ def test_a_state_has_the_weights_of_meanings_but_no_subjects(files: Path, crawle
 def test_a_crawl_goes_on_with_a_table_or_without_as_it_began(files: Path, crawled: tuple[str, ...]) -> None:
     said = complaint(files, *crawled, "--set", "learn.semantic=")
     assert said == "crawled holds a crawl with word meanings: give one without learn.semantic its own --data"
-    assert last_line(printed(files, *crawled, "--budget", "26"))["fetched"] >= 26  # with its table
+    with_its_table = printed(files, *crawled, "--budget", "26", SCENTLINE_LEARN__SEMANTIC="auto")
+    assert last_line(with_its_table)["fetched"] >= 26
     plain = (*crawled, "--data", "plain", "--budget", "5")
     printed(files, *plain)
     assert "plain holds a crawl without word meanings: give one with learn" in complaint(files, *plain, *TABLE)
@@ -207,9 +208,9 @@ def test_a_crawl_goes_on_with_a_table_or_without_as_it_began(files: Path, crawle
 def test_a_crawl_takes_the_table_that_its_user_made_unless_it_began_without(
     files: Path, crawled: tuple[str, ...], tmp_path: Path
 ) -> None:
-    home = {"XDG_CACHE_HOME": str(tmp_path)}
+    home = {"XDG_CACHE_HOME": str(tmp_path), "SCENTLINE_LEARN__SEMANTIC": "auto"}
     command = (*crawled, "--budget", "5", "--data")
-    printed(files, *command, "began-without", **home)
+    printed(files, *command, "began-without", **home | {"SCENTLINE_LEARN__SEMANTIC": ""})
     printed(files, "semantic", "build", "--model", "model", **home)
     made = tmp_path / "scentline" / "words.table"
     assert made.read_bytes() == (files / "words.table").read_bytes()
@@ -224,6 +225,39 @@ def test_a_crawl_takes_the_table_that_its_user_made_unless_it_began_without(
         assert (f"Word meanings: {made}\n" in run.stderr) == (table is not None)
         noted = files / data / "semantic"
         assert (Path(noted.read_text()) if noted.exists() else None) == table
+
+
+def test_a_new_crawl_makes_the_table_once_where_the_package_is_installed(
+    files: Path, crawled: tuple[str, ...], tmp_path: Path
+) -> None:
+    installed = tmp_path / PACKAGE
+    installed.mkdir()
+    (installed / "__init__.py").touch()
+    variables = {
+        "XDG_CACHE_HOME": str(tmp_path), "SCENTLINE_LEARN__SEMANTIC": "auto", "PYTHONPATH": f"{tmp_path}:{ROOT}"
+    }  # fmt: skip
+
+    def said(data: str, *more: str) -> list[str]:
+        run = scentline(files, *crawled, "--budget", "5", "--data", data, *more, **variables)
+        assert run.returncode == 0
+        return [line for line in run.stderr.splitlines() if line.startswith("Word meanings: ")]
+
+    making = f"Word meanings: made once, in a minute or two, of the package {PACKAGE}"
+    made = tmp_path / "scentline" / "words.table"
+    config = installed / "model" / "config.json"
+    assert said("damaged") == [
+        making,
+        f"Word meanings: none, {config}: can't be read: No such file or directory",
+    ]
+    write_encoder(installed / "model")
+    assert said("damaged") == said("by-breadth", "--policy", "breadth-first") == []
+    assert said("first") == [making, f"Word meanings: {made}"]
+    assert made.read_bytes() == (files / "words.table").read_bytes()
+    assert said("second") == [f"Word meanings: {made}"]
+    made.unlink()
+    (tmp_path / "scentline").rmdir()
+    (tmp_path / "scentline").touch()
+    assert said("nowhere") == [making, f"Word meanings: none, [Errno 17] File exists: '{made.parent}'"]
 
 
 def test_a_crawl_whose_table_can_not_be_read_is_refused_before_it_begins(

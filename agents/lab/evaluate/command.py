@@ -84,7 +84,7 @@ def _policies(given: Sequence[str], makers: Mapping[str, Maker]) -> tuple[str, .
 #: What a virtual crawl makes no difference of, by dotted key; what it goes by is in docs/evaluation.md.
 _REFUSED = (
     "frontier.ordering", "frontier.mode", "frontier.max_depth", "frontier.depth",
-    "frontier.threshold", "frontier.visited_patterns_only", "learn.combiner", "learn.fade", "learn.semantic",
+    "frontier.threshold", "frontier.visited_patterns_only", "learn.combiner", "learn.fade",
     "learn.importance", "learn.patterns",
 )  # fmt: skip
 
@@ -92,9 +92,11 @@ _REFUSED = (
 def _check_settings(settings: Settings) -> None:
     """Refuse what would be passed over: a figure is not to stand beside a setting that it has not."""
     default = Settings()
+    found: dict[str, tuple[object, object]] = {"learn.semantic": (settings.learn.table, None)}
     for key in _REFUSED:
         section, name = key.split(".")
-        given, usual = (getattr(getattr(each, section), name) for each in (settings, default))
+        found[key] = getattr(getattr(settings, section), name), getattr(getattr(default, section), name)
+    for key, (given, usual) in found.items():
         if given != usual:
             raise ConfigurationError(
                 f"{key} is {given!r}: an evaluation goes by its own options and policies; leave it out"
