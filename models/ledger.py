@@ -65,6 +65,18 @@ class Cells(NamedTuple):
         return pages, hits
 
 
+class _Slots(dict[str, int]):
+    """The slots of features: one that has none is allotted one when it is asked for by its name."""
+
+    def __init__(self, allot: Callable[[str], int]) -> None:
+        super().__init__()
+        self._allot = allot
+
+    def __missing__(self, name: str) -> int:
+        slot = self[name] = self._allot(name)
+        return slot
+
+
 class Ledger:
     """For each feature E and predicate C the pages n(E) and the hits n(C and E), in arrays.
 
@@ -80,7 +92,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}
-        self._slots: dict[str, int] = {}
+        self._slots = _Slots(self._allot)
         self._names: list[str | None] = []
         self._free: list[int] = []
         self._pages: Counts = np.zeros((0, _LEAST), np.int32)
@@ -175,14 +187,9 @@ class Ledger:
 
     def slots_of(self, names: Iterable[str]) -> Slots:
         """Return the slots of features, new ones for those that have none."""
-        asked = list(names)
-        found = list(map(self._slots.get, asked))
-        if None in found:
-            found = [
-                self._allot(name) if slot is None else slot for name, slot in zip(asked, found, strict=True)
-            ]
-            self._grow(len(self._names))
-        return np.array(found, np.intp)
+        found = np.array(list(map(self._slots.__getitem__, names)), np.intp)
+        self._grow(len(self._names))
+        return found
 
     def take(self, slots: Slots) -> Cells:
         """Return the counts in some slots."""
@@ -233,20 +240,16 @@ class Ledger:
 
     def restored(self) -> None:
         """Take up the names that were restored."""
-        self._slots = {name: slot for slot, name in enumerate(self._names) if name is not None}
+        self._slots.update((name, slot) for slot, name in enumerate(self._names) if name is not None)
         self._free = [slot for slot, name in enumerate(self._names) if name is None]
 
     def _allot(self, name: str) -> int:
-        slot = self._slots.get(name)  # it may have come twice
-        if slot is not None:
-            return slot
         if self._free:
             slot = self._free.pop()
             self._names[slot] = name
         else:
             slot = len(self._names)
             self._names.append(name)
-        self._slots[name] = slot
         return slot
 
     def _row(self, predicate: str) -> int:

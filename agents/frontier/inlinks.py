@@ -86,16 +86,17 @@ class InLinks:
         links: list[int] = []
         said: list[Sequence[str]] = []
         for target, parents in unknown.items():
-            places = []
+            known = dict(zip(*self._places.get(target, ((), ())), strict=True))
             for name in parents:
+                if name in known:  # mostly one page more has come to link there
+                    continue
                 linking = self._pages[shard.partition, name]
                 number = place_of(linking.targets, target)
-                place = linking.page.first + number
-                places.append(place)
+                place = known[name] = linking.page.first + number
                 if self.table.silent(place):
                     links.append(place)
                     said += parent_of(shard, name).words_at(number)
-            found[target] = parents, places
+            found[target] = parents, [known[name] for name in parents]
         words = self._vocabulary.words(chain.from_iterable(said))
         self.table.say(links, words, list(map(len, said)))
         self._places |= found

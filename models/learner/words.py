@@ -142,7 +142,7 @@ class Vocabulary:
         if feature is None:
             return _UNSEEN  # a free slot
         kind = WORDS.get(feature[:2])
-        return _NONE if kind is None else self.numbers((feature[2:],), kind)[0]
+        return _NONE if kind is None else self._known[feature[2:]] * KINDS + kind
 
     def words(self, words: Iterable[str]) -> Numbers:
         """Return the numbers of words, whatever their kind: places in `WordLifts.by_word`."""
@@ -164,8 +164,8 @@ class WordLifts:
     """The shrunk log ratios of a predicate's words of all kinds, each within +-3, in an array by place.
 
     A word's weight is L(c, n; 2) of its counts in the vocabulary's ledger, at the base rate. It is taken when
-    the counts change, as `take` is told, and all are taken anew when the base rate has moved by more than 2 %
-    since: at most so much do weights lag behind.
+    the counts change, as `take` is told, and those that the base rate moves are taken anew when it has moved by
+    more than 2 % since: at most so much do weights lag behind.
 
     >>> vocabulary = Vocabulary(Ledger())
     >>> lifts = WordLifts(vocabulary, "sports")
@@ -243,7 +243,12 @@ class WordLifts:
         """
         if earlier != self._earlier or abs(rate - self._rate) > DRIFT * min(self._rate, 1 - self._rate):
             self._rate, self._earlier = rate, earlier
-            self.take(np.concatenate((self.vocabulary.counted(), self._beside, np.flatnonzero(self._started))))
+            self.take(np.concatenate((self._hit(), self._beside, np.flatnonzero(self._started))))
+
+    def _hit(self) -> Numbers:
+        """Return the places of words that have hits: that of all others, ln(2 / (n + 2)), is so at any rate."""
+        hits = self._ledger.counts_of(self._predicate)[1]
+        return self.vocabulary.places_in(np.flatnonzero(hits > 0))
 
     def sum(self, numbers: Iterable[int]) -> float:
         """Return the sum of a few weights, by place."""
