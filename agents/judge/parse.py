@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain, compress
+from itertools import chain, compress, islice
 
 import numpy as np
 import numpy.typing as npt
@@ -81,7 +81,7 @@ def _barred(markup: Markup, title: str, text: str, limits: Judging) -> tuple[str
 
 def _html(url: str, html: str, limits: Judging, agent: str) -> Page:
     markup = read(html, limits.links * ANCHORS_PER_LINK, agent)
-    title = _collapsed(markup.title)[:MAX_TITLE]
+    title = " ".join(markup.title.split())[:MAX_TITLE]
     text = "".join(markup.parts)[:MAX_TEXT]
     base = (canonical(markup.base, url) if markup.base else None) or url
     follow = markup.directives.isdisjoint(("nofollow", "none"))
@@ -150,7 +150,7 @@ class _Reading:
         found = [word for word, count in counts.items() if count > 1]
         found.sort(key=counts.__getitem__, reverse=True)
         if len(found) < most:
-            found += [word for word, count in counts.items() if count == 1]
+            found += islice((word for word, count in counts.items() if count == 1), most - len(found))
         return found
 
     def above(self, anchor: Anchor) -> tuple[str, ...]:
@@ -178,19 +178,20 @@ def cut(text: str, offsets: Sequence[int] = ()) -> tuple[list[str], list[int]]:
     starts, runs = edges[::2], line.split()
     sizes = edges[1::2] - starts
     first = signs[starts + 1]
-    # All others are words by their size and first letter.
-    doubtful = (sizes == 1) | (sizes > MAX_DIGITS) & ((sizes > MAX_LENGTH) | (first < _A) | (first > _Z))
-    left_out = [place for place in np.flatnonzero(doubtful).tolist() if not is_word(runs[place])]
-    kept = np.ones(len(runs), np.bool_)
-    kept[left_out] = False
+    # Size and first letter tell of all but few whether they are words (`is_word`).
+    a_to_z = (first >= _A) & (first <= _Z)
+    kept = (sizes > 1) | ~a_to_z
+    doubtful = (sizes > MAX_DIGITS) & ((sizes > MAX_LENGTH) | ~a_to_z)
+    kept[[place for place in np.flatnonzero(doubtful).tolist() if not is_word(runs[place])]] = False
     return list(compress(runs, kept.tobytes())), np.searchsorted(starts[kept], np.array(places) - 1).tolist()
 
 
 def _signs(text: str) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint32]:
     """Return the code points of a text."""
-    if text.isascii():
-        return np.frombuffer(text.encode("ascii"), np.uint8)
-    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    try:
+        return np.frombuffer(text.encode("latin-1"), np.uint8)
+    except UnicodeEncodeError:
+        return np.frombuffer(text.encode("utf-32-le"), np.uint32)
 
 
 def _links(
