@@ -31,7 +31,7 @@ from models.learner.combiner import Vector
 from models.learner.inputs import INPUTS, Input
 from models.learner.requests import failing
 from models.predicate import parse
-from models.reuse.learned import Combining, Learned
+from models.reuse import Combining, Learned
 from models.verdict import FAILED
 from streams.configuration import load
 

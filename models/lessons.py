@@ -9,9 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from models.crowd.collaborative import features_of_crowd
-from models.crowd.signature import signature
-from models.interest.content import union
-from models.interest.contribution import correction
+from models.crowd.evidence import signature
+from models.interest.factors import correction, union
 from models.interest.features import BASE, token, user, word
 from models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
 from models.url import tokens

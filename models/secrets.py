@@ -1,12 +1,255 @@
-"""What must not be kept of a visited URL: tokens, keys, passwords, session identifiers and mail addresses."""
+"""What must not be kept of a visited URL: tokens, keys, passwords, session identifiers and mail addresses.
+
+Three things give them away: the name of a parameter, a link that works once, and text that was made by chance.
+"""
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from urllib.parse import unquote
 
-from models.chance import by_chance
-from models.one_time import one_time
-from models.secret_names import LONG, names_a_secret, plain
+_PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+
+
+def pieces(name: str) -> list[str]:
+    """Return the pieces of a name, without the signs between them.
+
+    >>> pieces("resetKey"), pieces("X-Amz-Signature"), pieces("mobile_no2")
+    (['reset', 'Key'], ['X', 'Amz', 'Signature'], ['mobile', 'no', '2'])
+    """
+    return _PIECE.findall(name)
+
+
+#: Names that are told as a whole, in lower case, without "-", "_", "." and brackets.
+NAMES = frozenset({
+    "auth", "authorization", "authcode", "bearer", "credential", "credentials", "creds", "key",
+    "cookie", "awsaccesskeyid", "googleaccessid", "keypairid", "signature", "sig", "hmac", "nonce",
+    "otp", "totp", "jwt", "sso", "saml", "samlrequest", "samlresponse", "assertion", "relaystate",
+    "ticket", "csrf", "xsrf", "viewstate", "captcha", "tok", "tkn", "pin", "magic", "pw", "pwd", "psw",
+    "pass", "passphrase", "passcode", "passwort", "kennwort", "motdepasse", "mdp", "contrasena",
+    "senha", "heslo", "haslo", "wachtwoord", "losenord", "cvv", "cvc", "iban", "ssn", "passport",
+    "creditcard", "cardnumber", "cardno", "ccnumber", "accountnumber", "user", "username", "userid",
+    "uid", "login", "logon", "mail", "emailaddress", "mailaddress", "memberid", "customerid",
+    "accountid", "patientid", "employeeid", "studentid", "subscriberid", "recipientid", "telephone",
+    "phone", "tel", "mobile", "cell", "fax", "msisdn", "whatsapp", "firstname", "lastname", "surname",
+    "fullname", "givenname", "familyname", "birthday", "birthdate", "dateofbirth", "dob", "ipaddress",
+    "clientip", "userip", "sid", "cfid", "zenid", "oscsid", "sess", "osid", "xtsid", "visitorid",
+    "clientid", "deviceid", "hsenc", "hsmi", "mceid", "mkttok", "veroid", "olyencid", "igshid",
+    "lifatid", "gbraid", "wbraid",
+})  # fmt: skip
+#: Names that end so are secret too, such as "phpsessid" and "access_token".
+ENDINGS = (
+    *("token", "secret", "password", "passwd", "session", "sessionid", "sessid", "apikey", "signature"),
+    *("credential", "email", "verifier", "hmac", "sid", "clid", "clkid", "clickid"),
+)
+#: Names whose value is a secret where it has 16 characters or more: an authorization code, not a country's.
+LONG = frozenset({"code", "hash", "state", "id"})
+
+#: What a name ends with, as a word of its own.
+_LAST = frozenset(
+    {"tok", "tkn", "sig", "pin", "otp", "pw", "pwd", "psw", "pass", "auth", "cookie", "jwt", "creds"}
+)
+#: Words after which a telephone's number comes.
+_PHONES = frozenset({"phone", "telephone", "tel", "mobile", "cellphone", "msisdn", "fax", "whatsapp"})
+_PHONE = re.compile(r"(?:tele|cell|mobile|home|work)?(?:phone|mobile|tel)(?:no|nr|num|number)")
+#: Words that end like a key and are none.
+_NO_KEYS = (
+    *("monkey", "turkey", "hockey", "whiskey", "donkey", "jockey", "lackey", "mickey", "rickey", "smokey"),
+    *("turnkey", "malarkey"),
+)
+#: Words that a name begins with, and what it ends with then, where its value opens something for one person.
+_OPENED = (
+    *(
+        "reset",
+        "magic",
+        "invit",
+        "verif",
+        "confirm",
+        "activat",
+        "recover",
+        "unlock",
+        "login",
+        "signin",
+        "access",
+    ),
+    *("security", "auth", "backup", "mfa", "sms", "unsubscribe", "optin", "optout", "referral"),
+)
+_OPENS = ("code", "hash", "link", "id", "url", "string", "invite", "invitation")
+_NOISE = re.compile(r"[-_.\[\]]")
+
+
+def plain(name: str) -> str:
+    """Return a parameter's name in lower case, without escapes and the signs between its words."""
+    return _NOISE.sub("", unquote(name) if "%" in name else name).lower()
+
+
+def names_a_secret(name: str) -> bool:
+    """Return whether a parameter with this name holds a secret or names a person, whatever its value.
+
+    >>> [names_a_secret(name) for name in ("session_key", "resetKey", "connect.sid", "phone-number", "hockey")]
+    [True, True, True, True, False]
+    """
+    text = plain(name)
+    if text in NAMES or text.endswith(ENDINGS) or (text.endswith("key") and not text.endswith(_NO_KEYS)):
+        return True
+    words = [word.lower() for word in pieces(unquote(name) if "%" in name else name)]
+    if words and (words[-1] in _LAST or not _PHONES.isdisjoint(words)):
+        return True
+    return (text.startswith(_OPENED) and text.endswith(_OPENS)) or _PHONE.fullmatch(text) is not None
+
+
+_RUN = re.compile(r"[A-Za-z0-9_-]+")
+_WHOLE = re.compile(r"[A-Za-z0-9]+")
+#: Hexadecimal digests and UUIDs.
+_HEXADECIMAL = re.compile(
+    r"(?<![0-9A-Za-z])(?:[0-9a-f]{24,}|[0-9A-F]{24,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})"
+    r"(?![0-9A-Za-z])"
+)
+#: Keys of services that begin alike: of Amazon, Slack, GitHub, GitLab, Stripe, Google and others.
+_ISSUED = re.compile(
+    r"(?<![0-9A-Za-z])(?:(?:AKIA|ASIA)[0-9A-Z]{16}|xox[a-z]-[0-9A-Za-z-]{10}|gh[a-z]_[0-9A-Za-z]{16}"
+    r"|glpat-[0-9A-Za-z_-]{16}|[a-z]{2}_(?:live|test)_[0-9A-Za-z]{10}|AIza[0-9A-Za-z_-]{20}|sk-[0-9A-Za-z-]{16})"
+)
+#: Letters and digits of a text at least, and of a part of it that no "-" or "_" cuts.
+LEAST = 16
+_LEAST_WHOLE = 10
+#: Mean length of a token's pieces of one kind, capitalised words being one. Random ones lie about 2, written
+#: ones about 4.
+_MEAN = 2.7
+
+
+def by_chance(text: str, least: int = LEAST) -> bool:
+    """Return whether a part of ``text`` looks as if it was drawn by chance, with ``least`` letters and digits.
+
+    Digits alone and small letters alone never do.
+
+    >>> [by_chance(text) for text in ("kQ3vX9sLm2Zr8TnB", "1e61e7b4c2a84d0f9e0b6a55", "QWxhZGRpbjpvcGVuc2Vz")]
+    [True, True, True]
+    >>> [by_chance(text) for text in ("ice-hockey-2024-final", "SilverLiningTestApp", "20240101123000456")]
+    [False, False, False]
+    """
+    if len(text) < least:
+        return False
+    found = _HEXADECIMAL.search(text)
+    if found is not None and not found[0].isdigit() and not found[0].isalpha():
+        return True
+    if _ISSUED.search(text) is not None:
+        return True
+    return any(_drawn(run, least) for run in _RUN.findall(text) if len(run) >= least)
+
+
+def _drawn(run: str, least: int) -> bool:
+    if run.isdigit() or (run.isalpha() and (run.islower() or run.isupper())):
+        return False
+    words = pieces(run)
+    length = sum(map(len, words))
+    whole = max(map(len, _WHOLE.findall(run)), default=0)
+    return length >= least and whole >= min(least, _LEAST_WHOLE) and length <= _MEAN * len(words)
+
+
+_PART = re.compile(r"[=/&;?#]")
+_PLAIN = re.compile(r"[^a-z0-9]")
+_EXTENSION = re.compile(r"\.[A-Za-z]{2,5}$")
+#: Words that name an action wherever they stand, alone or among few.
+_ACTIONS = frozenset({
+    "logout", "logoff", "signout", "signoff", "unsubscribe", "unsub", "optout", "optin", "unlink", "revoke",
+    "endsession", "abmelden", "abbestellen", "desabonner", "deconnexion", "cerrarsesion",
+})  # fmt: skip
+#: The same of two words or more.
+_PAIRS = frozenset({
+    "resetpassword", "passwordreset", "pwreset", "pwdreset", "resetpw", "recoverpassword", "passwordrecovery",
+    "setpassword", "newpassword", "changepassword", "choosepassword", "verifyemail", "emailverify",
+    "emailverification", "verifyaccount", "accountverification", "verifymail", "confirmemail", "emailconfirm",
+    "emailconfirmation", "confirmaccount", "accountconfirmation", "confirmsubscription", "confirmregistration",
+    "activateaccount", "accountactivation", "useractivation", "magiclink", "magiclogin", "magicsignin",
+    "deleteaccount", "acceptinvite", "acceptinvitation", "doubleoptin", "onetimelogin", "loginlink",
+    "maillogin", "emaillogin", "unsubscribeme",
+})  # fmt: skip
+_NAMED = _ACTIONS | _PAIRS
+#: What is done with a token that comes behind, in the next segment or in the query.
+_VERBS = frozenset({
+    "reset", "verify", "verification", "validate", "confirm", "confirmation", "activate", "activation",
+    "recover", "recovery", "unlock", "accept", "redeem", "claim", "magic",
+})  # fmt: skip
+#: What a token may follow in a path.
+_CARRIERS = _VERBS | _NAMED | {
+    "token", "tokens", "invite", "invites", "invitation", "invitations", "session", "sessions", "secret", "key",
+    "auth", "register", "join", "otp", "code", "password",
+}  # fmt: skip
+#: Beyond so many words a segment is a title.
+_MOST_WORDS = 3
+#: Characters of the name of an action at most.
+_LONGEST = 40
+#: Letters and digits of a token behind a carrier, and of a code of digits there.
+_TOKEN, _CODE = 8, 6
+#: Letters and digits of a token that stands alone in a path.
+_ALONE = 20
+#: Of these a URL has one somewhere, in small letters, or it has no word of the above.
+_HINTS = (
+    *("out", "off", "subs", "unsub", "opt", "unlink", "revoke", "end", "abmelden", "abbestellen", "abonner"),
+    *("connexion", "sesion", "pass", "pw", "verif", "confirm", "activ", "magic", "delete", "invit", "token"),
+    *("reset", "valid", "recover", "unlock", "accept", "redeem", "claim", "session", "secret", "key", "auth"),
+    *("regist", "join", "otp", "code", "login"),
+)
+
+
+def one_time(path: str, query: str = "") -> bool:
+    """Return whether a URL is a link that must not be followed by others.
+
+    ``path`` begins with "/"; it and ``query`` are without percent escapes. It is one
+
+    - with a word for logging out, unsubscribing, resetting, verifying or confirming as a segment of the path,
+      or as a name or value of a parameter;
+    - with such a verb before what looks like a token or a code, or at the path's end before a query;
+    - with a segment that looks drawn by chance and has both cases: who has the link has the page.
+
+    >>> [one_time(path) for path in ("/user/logout.php", "/reset/x9Kq27Lmw0", "/d/1aZq8Lk3Xw92LmQp47RtY")]
+    [True, True, True]
+    >>> one_time("/verify", "u=7"), one_time("/index.php", "action=logout")
+    (True, True)
+    >>> [one_time(path) for path in ("/verify", "/how-to-reset-a-password", "/reset/button", "/token/a")]
+    [False, False, False, False]
+    """
+    segments = path.split("/")
+    if any(len(segment) >= _ALONE and _capability(segment) for segment in segments):
+        return True
+    small = f"{path}?{query}".lower()
+    if not any(hint in small for hint in _HINTS):
+        return False
+    if any(map(_does, segments)) or any(map(_does, _PART.split(query))):
+        return True
+    if query and _plain(_EXTENSION.sub("", segments[-1])) in _VERBS:
+        return True
+    return any(_plain(first) in _CARRIERS and _token(second) for first, second in pairwise(segments))
+
+
+def _does(text: str) -> bool:
+    """Return whether a segment, name or value of few words is or has the name of an action."""
+    if not 2 < len(text) <= _LONGEST:
+        return False
+    text = _EXTENSION.sub("", text)
+    if _plain(text) in _NAMED:
+        return True
+    words = [word.lower() for word in pieces(text)]
+    if len(words) > _MOST_WORDS:
+        return False
+    return not _ACTIONS.isdisjoint(words) or any(first + second in _NAMED for first, second in pairwise(words))
+
+
+def _token(text: str) -> bool:
+    return (text.isdigit() and len(text) >= _CODE) or by_chance(text, _TOKEN)
+
+
+def _capability(segment: str) -> bool:
+    mixed = any(sign.isupper() for sign in segment) and any(sign.islower() for sign in segment)
+    return (
+        mixed and any(sign.isdigit() for sign in segment) and "." not in segment and by_chance(segment, _ALONE)
+    )
+
+
+def _plain(text: str) -> str:
+    return _PLAIN.sub("", text.lower())
+
 
 _MAIL = re.compile(r"[A-Za-z0-9_+-](?:[A-Za-z0-9._+-]{0,63})@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}")
 #: What stands before a point, from its beginning and possessively: each sign of a text is read once.

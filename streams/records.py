@@ -143,7 +143,7 @@ class Beside(msgspec.Struct, array_like=True, frozen=True):
     """What changed between a page and the page ``other`` (an identifier) of a sightings partition.
 
     ``times`` access pairs more within the region of temporal locality, ``sixths`` of co-visits more
-    (`models.crowd.together`).
+    (`models.crowd.trace`).
     """
 
     other: bytes
@@ -407,7 +407,7 @@ class Prior(msgspec.Struct, array_like=True, frozen=True, tag="prior"):
 
 
 class Start(msgspec.Struct, array_like=True, frozen=True, tag="start"):
-    """What the combiner of ``predicate`` starts with: fields of `models.reuse.learned.Combining`."""
+    """What the combiner of ``predicate`` starts with: fields of `models.reuse.Combining`."""
 
     predicate: str
     names: tuple[str, ...]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from models.predicate import PredicateError, View, parse
-from models.predicate.arguments import FUNCTIONS
+from models.predicate.parser import FUNCTIONS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "predicates.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)

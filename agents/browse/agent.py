@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from models.crowd.together import Pair, arrive
-from models.crowd.window import Visit
-from models.depth.applications import unbrowsed
-from models.depth.sessions import ELSEWHERE
+from models.crowd.trace import Pair, Visit, arrive
+from models.depth.sessions import ELSEWHERE, unbrowsed
 from models.depth.trail import Browsing
 from models.lessons import lessons
 from models.news.clicks import day_of

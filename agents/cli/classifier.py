@@ -12,7 +12,7 @@ from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from agents.judge.examples import Examples
-    from models.classify.holdout import Holdout
+    from models.classifier import Holdout
 
 classifier = typer.Typer(no_args_is_help=True)
 app.add_typer(classifier, name="classifier", help="Train a judge of categories on examples.")

@@ -53,7 +53,7 @@ def patterns(
     orderings are compared by crawling the site; without it, those that need links are left out.
     """
     from agents.lab.patterns.command import Options, run
-    from models.patterns.transit_cut import THRESHOLD
+    from models.patterns.cuts import THRESHOLD
 
     settings = load_settings(config, assignments).settings
     asked = Options(log, site, tuple(archives or ()), THRESHOLD if threshold is None else threshold, out)

@@ -25,7 +25,7 @@ from agents.offline.process import ServerProcess
 from agents.semantic.encoders import PACKAGE, EncoderError, has_package, packaged
 from agents.semantic.tables import build, read_table, usual_place
 from models.predicate import parse
-from models.semantic.stored import SemanticTableError
+from models.semantic.table import SemanticTableError
 from models.url import canonical
 from streams.configuration import ConfigurationError
 from streams.settings import Settings

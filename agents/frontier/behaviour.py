@@ -11,10 +11,9 @@ from itertools import islice
 from agents.frontier.keys import WAYS_PREFIX, ways_key, ways_prefix
 from agents.frontier.ordering import OfRows
 from agents.frontier.rows import FrontierShard, PageRow, WaysRow
-from models.patterns.counts import Behaviour
+from models.patterns.counts import Behaviour, Ways, behaviour
 from models.patterns.mine import Patterns, mine
 from models.patterns.ranking import RANKINGS, Pattern, score
-from models.patterns.ways import Ways, behaviour
 from models.url import host
 from streams.records import Visited
 

@@ -20,7 +20,7 @@ from agents.frontier.promises import LinkPromises
 from agents.frontier.rows import FrontierShard, PageRow, State
 from models.interest.features import BASE
 from models.lessons import lessons
-from models.traps.spaces import Bounds
+from models.traps import Bounds
 from models.url import host
 from models.verdict import FAILED, Verdict, unknown
 from streams.records import (

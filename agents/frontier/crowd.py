@@ -11,8 +11,8 @@ from agents.frontier.keys import PAGE_PREFIX, beside_key, beside_of
 from agents.frontier.pages import Pages
 from agents.frontier.rows import OPEN, BesideRow, FrontierShard, PageRow
 from agents.frontier.scoring import pages_beside, signers
-from models.crowd.signature import WORDS
-from models.interest.parents import rank
+from models.crowd.evidence import WORDS
+from models.interest.factors import rank
 from models.lessons import NOTHING, Lessons
 from models.url import identifier
 from models.verdict import Verdict, unknown

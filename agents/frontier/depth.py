@@ -12,8 +12,7 @@ from typing import Any
 from agents.frontier.keys import PAGE_PREFIX, depth_key, depth_of, page_key, parent_of
 from agents.frontier.pages import Pages
 from agents.frontier.rows import DepthRow, FrontierShard, PageRow, ParentRow, identifiers_in
-from models.depth.growth import Growth
-from models.depth.place import FAR, Place
+from models.depth.growth import FAR, Growth, Place
 from models.depth.site import ENOUGH, ENOUGH_PAGES, DepthBy, stop, why
 from models.depth.visits import Visits
 from models.url import host

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from agents.frontier.keys import NEWS_KEY, hub_key, hub_of, news_of, page_key
 from agents.frontier.pages import Pages
 from agents.frontier.rows import Found, FrontierShard, HubRow, PageRow
-from models.news.rate import ArrivalRate
+from models.news.revisits import ArrivalRate
 from models.url import host
 from streams.metrics.catalogue import DELAYS
 from streams.outbox import Outbox

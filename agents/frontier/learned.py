@@ -12,7 +12,7 @@ from agents.frontier.known import Known
 from agents.frontier.meanings import Texts
 from agents.frontier.ordering import Ranks
 from agents.frontier.rows import FrontierShard, PageRow
-from models.crowd.together import SIXTHS
+from models.crowd.trace import SIXTHS
 from models.interest.features import BASE, SUBJECT
 from models.learner.address import prefixes, url_words
 from models.learner.batch import inputs_of
@@ -33,7 +33,7 @@ from models.learner.semantic import inputs_with
 from models.learner.words import Numbers, Vocabulary
 from models.ledger import Ledger, Slots
 from models.patterns.ranking import Pattern
-from models.reuse.learned import Cell
+from models.reuse import Cell
 from models.semantic.table import SemanticTable
 from models.url import identifier
 from models.verdict import FAILED, Verdict

@@ -12,9 +12,8 @@ from agents.frontier.evidence import EvidenceEmitter
 from agents.frontier.keys import PAGE_PREFIX, children_key, children_of, parent_key, parent_of
 from agents.frontier.pages import Pages
 from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in, place_in
-from models.interest.contribution import link_features
+from models.interest.factors import joined, link_features
 from models.interest.features import link
-from models.interest.parents import joined
 from models.learner.lessons import LinkWords
 from models.lessons import NOTHING, Lessons, LinkFrom
 from models.page import Link

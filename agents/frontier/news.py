@@ -12,8 +12,7 @@ from agents.frontier.hubs import name_hub
 from agents.frontier.keys import CLICKS_PREFIX, NEWS_KEY, clicks_key, news_of, page_key, parent_of
 from agents.frontier.rows import ClicksRow, FrontierShard, PageRow
 from models.frontier.queue import CandidateQueue
-from models.news.clicks import DAY, History, day_of
-from models.news.concentration import Criterion, standing
+from models.news.clicks import DAY, Criterion, History, day_of, standing
 from models.news.outlinks import Outlinks, remember
 from models.news.prefixes import NewsPrefixes, PrefixTree
 from models.url import host

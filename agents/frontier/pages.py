@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable
 
 from agents.frontier.keys import PAGE_PREFIX, SPACE_PREFIX, TOTALS_KEY, host_key, page_key, space_key, totals_of
 from agents.frontier.rows import OPEN, FrontierShard, HostRow, PageRow, SpaceRow, State
-from models.traps.barren import Barren, dated, pattern
-from models.traps.spaces import Bounds, trap
+from models.traps import Barren, Bounds, dated, pattern, trap
 from models.url import host, identifier
 from models.verdict import Verdict
 from streams.settings import FrontierSettings

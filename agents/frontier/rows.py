@@ -10,14 +10,13 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from models.depth.growth import MAX_LEVEL, Growth
-from models.depth.place import Place
+from models.depth.growth import MAX_LEVEL, Growth, Place
 from models.frontier.promises import Promised
 from models.learner.lessons import LinkWords
 from models.news.clicks import History
-from models.news.rate import ArrivalRate
-from models.patterns.ways import Ways
-from models.traps.barren import Barren
+from models.news.revisits import ArrivalRate
+from models.patterns.counts import Ways
+from models.traps import Barren
 from models.url import IDENTIFIER_BYTES
 from models.verdict import Verdict, unknown
 from streams.inbox import Shard

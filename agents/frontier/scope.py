@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from agents.frontier.depth import Stops
 from agents.frontier.keys import host_key
 from agents.frontier.rows import FrontierShard, HostRow, PageRow
-from models.traps.barren import space
+from models.traps import space
 from models.url import host
 from streams.settings import FrontierSettings
 

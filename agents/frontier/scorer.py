@@ -13,7 +13,7 @@ from agents.semantic.tables import read_table
 from models.learner.requests import Chances
 from models.ledger import Ledger, Slots
 from models.lessons import Lessons, lessons
-from models.reuse.learned import Cell
+from models.reuse import Cell
 from streams.records import Weighting
 from streams.settings import LearnSettings
 
@@ -103,7 +103,7 @@ def learned_scorer(
 ) -> LearnedScorer:
     """Return what scores candidates by the learned policy.
 
-    Raises `models.semantic.stored.SemanticTableError` for a table of word vectors that can't be read.
+    Raises `models.semantic.table.SemanticTableError` for a table of word vectors that can't be read.
     """
     table = None if settings.table is None else read_table(Path(settings.table))
     return LearnedScorer(table, ranks, patterns)

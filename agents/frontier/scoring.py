@@ -5,19 +5,17 @@ from typing import NamedTuple
 
 from agents.frontier.keys import beside_of, children_of, parent_key
 from agents.frontier.rows import BesideRow, ChildrenRow, FrontierShard, PageRow, ParentRow
-from models.crowd.affinity import affinity_log
 from models.crowd.collaborative import CrowdEvidence
-from models.crowd.locality import region_log
-from models.crowd.signature import SIGNERS, signature
+from models.crowd.evidence import SIGNERS, affinity_log, region_log, signature
+from models.interest.factors import kept
 from models.interest.features import BASE
 from models.interest.linkage import Evidence
 from models.interest.masks import UNSEEN, Mask, WordMasks
-from models.interest.parents import kept
 from models.interest.weights import Weights
 from models.learner.requests import Chances
 from models.ledger import Ledger, Slots
 from models.lessons import Lessons
-from models.reuse.learned import Cell
+from models.reuse import Cell
 from models.url import identifier, tokens
 from streams.records import Weighting
 from streams.settings import LearnSettings

@@ -13,9 +13,8 @@ import msgspec
 
 from agents.judge.rows import LaterRow
 from models.domain import owner
-from models.duplicates.fingerprint import Fingerprint
-from models.duplicates.sketch import Sketch, bands, likeness
-from models.traps.barren import space
+from models.duplicates import Fingerprint, Sketch, bands, likeness
+from models.traps import space
 from models.url import host, identifier
 from streams.inbox import Shard
 from streams.settings import JudgeSettings

@@ -15,7 +15,7 @@ from agents.judge.keep.packing import Packing, UnkeptError
 from agents.judge.parse import parse as parse_page
 from agents.judge.question import Examined, Judging, Question, Work
 from agents.judge.verdicts import Verdicts
-from models.duplicates.fingerprint import NONE, fingerprint
+from models.duplicates import NONE, fingerprint
 from models.page import Page
 from models.predicate import parse
 from streams.records import Decoder, FetchedPage, RecordError

@@ -12,9 +12,16 @@ from agents.judge.parse import parse
 from agents.offline.archive import Archive
 from agents.stored import write_stored
 from models.categories import expand
-from models.classify.classifier import MOST_WORDS, Classifier, distinct_words
-from models.classify.holdout import Example, Holdout, held_out
-from models.classify.stored import ClassifierError, pack
+from models.classifier import (
+    MOST_WORDS,
+    Classifier,
+    ClassifierError,
+    Example,
+    Holdout,
+    distinct_words,
+    held_out,
+    pack,
+)
 from models.url import canonical
 from streams.settings import JudgeSettings
 

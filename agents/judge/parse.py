@@ -11,7 +11,7 @@ from agents.judge.decode import binary, decode
 from agents.judge.markup import HEADING, MAX_TEXT, MAX_TITLE, NAVIGATION, TEXT, Anchor, Markup, read
 from agents.judge.question import Judging
 from models.page import Link, Page
-from models.traps.missing import says_missing
+from models.traps import says_missing
 from models.url import canonical
 from models.words import MAX_DIGITS, MAX_LENGTH, is_word, spaced, words
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
-from models.duplicates.fingerprint import NONE, Fingerprint
+from models.duplicates import NONE, Fingerprint
 from models.errors import ScentlineError
 from models.page import Page
 from models.verdict import Verdict

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from agents.stored import read_stored
 from models.categories import expand
-from models.classify.classifier import Classifier
-from models.classify.stored import ClassifierError, unpack
+from models.classifier import Classifier, ClassifierError, unpack
 from models.page import Page
 from models.sealed import MOST_BYTES
 

@@ -10,7 +10,7 @@ from models.learner.inputs import Input
 from models.learner.requests import failing
 from models.learner.semantic import inputs_with
 from models.learner.state import Learner, State
-from models.reuse.learned import Combining
+from models.reuse import Combining
 from models.verdict import FAILED
 from streams.logging import EventLog
 from streams.records import Label, Start, Weighting

@@ -20,9 +20,8 @@ from agents.learn.rows import (
     number_of,
     segment_key,
 )
-from models.arrays import distinct
 from models.interest.features import BASE
-from models.ledger import INT32, Change, Ledger, Slots
+from models.ledger import INT32, Change, Ledger, Slots, distinct
 from streams.configuration import ConfigurationError
 from streams.inbox import Shard
 from streams.records import Count

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from models.errors import ScentlineError
-from models.semantic.bert import Bert, Shape
+from models.semantic.encoder import Bert, Shape
 
 T = TypeVar("T", bound=msgspec.Struct)
 

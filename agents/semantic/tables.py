@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.stored import read_stored, write_stored
-from models.semantic.stored import MOST_BYTES, NAME, SemanticTableError, pack, unpack
-from models.semantic.table import SemanticTable
+from models.semantic.table import MOST_BYTES, NAME, SemanticTable, SemanticTableError, pack, unpack
 
 if TYPE_CHECKING:
     from agents.lab.progress import Progress
@@ -22,12 +21,12 @@ def usual_place() -> Path:
 
 
 def read_table(path: Path) -> SemanticTable:
-    """Return the table of a file; raises `models.semantic.stored.SemanticTableError`, which names it."""
+    """Return the table of a file; raises `models.semantic.table.SemanticTableError`, which names it."""
     return read_stored(path, MOST_BYTES, unpack, SemanticTableError, str(path))
 
 
 def check_place(path: Path) -> None:
-    """Raise `models.semantic.stored.SemanticTableError` where `write_table` would lose a file that is none."""
+    """Raise `models.semantic.table.SemanticTableError` where `write_table` would lose a file that is none."""
     if not path.parent.is_dir():
         raise SemanticTableError(f"{path}: there is no directory {path.parent}")
     if not path.exists():
@@ -56,7 +55,7 @@ def build(model: Path, path: Path, bars: "Progress") -> tuple[SemanticTable, int
     import numpy as np
 
     from agents.semantic.encoders import read_encoder
-    from models.semantic.build import batches, distilled
+    from models.semantic.encoder import batches, distilled
 
     check_place(path)
     encoder = read_encoder(model)

@@ -1,11 +1,11 @@
 """A file that another program may have written, any bytes: a state, a classifier, a table of meanings."""
 
-from models.classify.stored import ClassifierError
-from models.classify.stored import unpack as unpack_classifier
-from models.reuse.checks import LearnedStateError
-from models.reuse.stored import unpack as unpack_state
-from models.semantic.stored import SemanticTableError
-from models.semantic.stored import unpack as unpack_table
+from models.classifier import ClassifierError
+from models.classifier import unpack as unpack_classifier
+from models.reuse import LearnedStateError
+from models.reuse import unpack as unpack_state
+from models.semantic.table import SemanticTableError
+from models.semantic.table import unpack as unpack_table
 
 
 def sealed(data: bytes) -> None:

@@ -1,22 +1,21 @@
-"""The collaborative priority, and what a judged page counts under for it (Aggarwal 2004, equation 14)."""
+"""The collaborative priority (Aggarwal 2004, equation 14): what pages count under, what features add."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from models.crowd.affinity import affinity_log
-from models.crowd.locality import region_log
-from models.crowd.signature import signature_log
+from models.crowd.evidence import affinity_log, region_log, signature_log
 from models.interest.features import region, signature, user
-from models.interest.ratio import Base
-from models.interest.table import RatioTable
+from models.interest.linkage import Contribution, events
+from models.interest.ratio import Base, RatioTable, significance
+from models.interest.weights import Weights
 
 
 def features_of_crowd(
     visitors: Iterable[str], signature_words: Iterable[str], inside: Iterable[str]
 ) -> frozenset[str]:
-    """Return the features that a log adds to those of a judged page (`models.interest.contribution`).
+    """Return the features that a log adds to those of a judged page (`models.interest.factors`).
 
     ``visitors`` are the users kept of the page, ``signature_words`` its signature, ``inside`` the predicates
     in whose temporal locality region it lies. All three may change after the page was judged: the difference
@@ -62,3 +61,18 @@ def crowd_score(
         region_log(evidence.within, region_counts, base),
     )
     return CrowdScore(*logs, total=math.fsum(logs))
+
+
+def crowd_contributions(evidence: CrowdEvidence, weights: Weights) -> Iterator[Contribution]:
+    """Yield what each known feature of log I^C (Aggarwal 2004, equation 14) adds; users by their pseudonyms."""
+    yield from events(weights, weights.users, {name: user(name) for name in evidence.visitors})
+    yield from events(weights, weights.signatures, {name: signature(name) for name in evidence.words})
+    base, (pages, hits) = weights.base, weights.region
+    if evidence.within is None or not base.informative:
+        return
+    if not evidence.within:
+        pages, hits = base.pages - pages, base.hits - hits
+    log = region_log(evidence.within, weights.region, base)
+    name = f"{region(weights.predicate)}{'' if evidence.within else ' (outside)'}"
+    deviation = significance(pages, hits, base, weights.denominator, "pages")
+    yield Contribution(name, pages, hits, math.exp(log), deviation, log)

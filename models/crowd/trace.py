@@ -1,13 +1,130 @@
-"""A whole log at once: who visited which page, and which pages lie together. Read-only, shared by crawls."""
+"""Who visited what near what: a user's latest accesses, pairs of them, and a whole log at once.
 
+A window has one user's latest accesses, bounded and in time order, however late or often their log lines come.
+Two accesses are *d* steps apart when *d* - 1 others of the same user lie between them. The pairs within
+``reach`` steps are what temporal locality (Aggarwal 2004, section 3.1) and co-visits are made of. Log lines may
+come late: an access put in between others moves them apart, and what was counted is taken back.
+"""
+
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from models.crowd.together import Pair, arrive
-from models.crowd.window import Visit
-from models.interest.parents import rank
+import msgspec
+
+from models.interest.factors import rank
 from models.url import identifier
+
+
+class Visit(msgspec.Struct, array_like=True, frozen=True, order=True):
+    """One access of a user: ``time`` in seconds since the epoch (finite), canonical ``url``.
+
+    Visits are ordered by time and, within one instant, by URL.
+    """
+
+    time: float
+    url: str
+
+
+def insert(window: list[Visit], visit: Visit, limit: int) -> int | None:
+    """Put ``visit`` into the ordered ``window`` and return its place there.
+
+    None means a repeated line: the window holds a visit of the same time and URL. Beyond ``limit`` (at least
+    1) the oldest visit leaves. A visit older than all of a full window is not kept and taken for new (place
+    -1), since the window can't tell any more: forgetting a page seen late would be worse than seeing it
+    twice. Hence the window is always the ``limit`` latest distinct visits, whatever the order they came in.
+    O(log n) comparisons.
+
+    >>> window: list[Visit] = []
+    >>> [insert(window, Visit(time, "http://example.org/"), 2) for time in (30.0, 10.0, 30.0, 20.0, 5.0)]
+    [0, 0, None, 0, -1]
+    >>> [visit.time for visit in window]
+    [20.0, 30.0]
+    """
+    place = bisect_left(window, visit)
+    if place < len(window) and window[place] == visit:
+        return None
+    window.insert(place, visit)
+    excess = len(window) - limit
+    if excess > 0:
+        del window[:excess]
+        place -= excess
+    return max(place, -1)
+
+
+#: Steps up to which two visits count as a co-visit, and what a step is worth: whole sixths of 1 / distance.
+COVISITED = 3
+SIXTHS = 6
+
+
+class Pair(NamedTuple):
+    """A change of what two pages have in common: ``times`` accesses within the region, co-visits in sixths."""
+
+    url: str
+    other: str
+    times: int
+    sixths: int
+
+
+def sixths(distance: int) -> int:
+    """Return what a co-visit ``distance`` steps away is worth, 1 / distance, in sixths; 0 beyond three.
+
+    >>> [sixths(distance) for distance in (1, 2, 3, 4)]
+    [6, 3, 2, 0]
+    """
+    return SIXTHS // distance if distance <= COVISITED else 0
+
+
+def changes(window: Sequence[Visit], place: int, reach: int) -> Iterator[Pair]:
+    """Yield how pairs changed when ``window[place]`` came in: its own, and those it moved one step apart.
+
+    A pair is yielded once, for both of its pages; an access has none with another of the same page. At most
+    2 ``reach`` own pairs and ``reach`` (``reach`` + 1) / 2 moved ones.
+
+    >>> visits = [Visit(time, url) for time, url in ((1.0, "a"), (2.0, "b"), (3.0, "c"))]
+    >>> [tuple(pair) for pair in changes(visits, 2, 1)]
+    [('c', 'b', 1, 6)]
+    >>> [tuple(pair) for pair in changes(visits, 1, 1)]
+    [('b', 'a', 1, 6), ('b', 'c', 1, 6), ('a', 'c', -1, -6)]
+    """
+    url = window[place].url
+    last = min(len(window) - 1, place + reach)
+    first = max(0, place - reach)
+    for other in (*range(place - 1, first - 1, -1), *range(place + 1, last + 1)):
+        if window[other].url != url:
+            yield Pair(url, window[other].url, 1, sixths(abs(other - place)))
+    for before in range(place - 1, first - 1, -1):
+        for after in range(place + 1, min(last, before + reach + 1) + 1):
+            if window[before].url == window[after].url:
+                continue
+            near = after - before
+            times = -1 if near > reach else 0
+            worth = (sixths(near) if near <= reach else 0) - sixths(near - 1)
+            if times or worth:
+                yield Pair(window[before].url, window[after].url, times, worth)
+
+
+def arrive(
+    window: list[Visit], visit: Visit, referrer: str | None, *, limit: int, reach: int
+) -> list[Pair] | None:
+    """Put a visit into a user's ``window`` of ``limit`` visits; return how pairs changed, None if it was there.
+
+    The page that the visit was reached from is a co-visit at one step, wherever the user had been meanwhile.
+
+    >>> window = [Visit(1.0, "a")]
+    >>> [tuple(pair) for pair in arrive(window, Visit(2.0, "b"), "a", limit=8, reach=5) or ()]
+    [('b', 'a', 1, 6), ('b', 'a', 0, 6)]
+    >>> arrive(window, Visit(2.0, "b"), None, limit=8, reach=5) is None
+    True
+    """
+    place = insert(window, visit, limit)
+    if place is None:
+        return None
+    found = list(changes(window, place, reach)) if place >= 0 else []
+    if referrer is not None and referrer != visit.url:
+        found.append(Pair(visit.url, referrer, 0, SIXTHS))
+    return found
 
 
 class Step(NamedTuple):
@@ -25,7 +142,7 @@ class Trace:
     ``accesses``: how often a page was visited. ``visitors``: the first by name of its distinct users, at most
     ``users``. ``together``: for each page the others within ``reach`` steps of the same user, as (access
     pairs within the region, sixths of co-visits); at most ``others``, of lowest rank
-    (`models.interest.parents`). ``keepers`` is the same from the other side: the pages that keep a page.
+    (`models.interest.factors`). ``keepers`` is the same from the other side: the pages that keep a page.
     A user's pairs are those within the last ``window`` accesses.
     """
 

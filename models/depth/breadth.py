@@ -6,8 +6,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from models.depth.growth import Growth
-from models.ordering.graph import Graph
-from models.ordering.pagerank import pagerank
+from models.ordering.graph import Graph, pagerank
 
 _Page = TypeVar("_Page", bound=Hashable)
 

@@ -3,11 +3,10 @@
 from collections import Counter
 from typing import Final, Literal, NamedTuple
 
-from models.depth.fit import best
 from models.depth.growth import Growth
-from models.depth.sessions import Sessions
+from models.depth.sessions import Session, Sessions
+from models.depth.surfers import best
 from models.depth.visits import Visits
-from models.depth.walk import Session
 
 #: Sessions from which on the views of a site are taken as they are.
 ENOUGH: Final = 100

@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.crowd.together import SIXTHS
+from models.crowd.trace import SIXTHS
 from models.evaluate.crawler import Choice, Task
 from models.evaluate.queue import LazyQueue
 from models.evaluate.taken import NAME
 from models.frontier.queue import FEW
-from models.interest.contribution import link_features
+from models.interest.factors import link_features, rank
 from models.interest.features import BASE, user
-from models.interest.parents import rank
 from models.learner.address import prefixes, url_words
 from models.learner.batch import inputs_of
 from models.learner.calibration import EXPLORED, SELECTED, Calibration, calibrated
@@ -28,10 +27,9 @@ from models.learner.semantic import Meaning, Sense, inputs_with, page_subject, s
 from models.learner.state import Combiner, CombinerKind, combiner
 from models.learner.words import Vocabulary
 from models.ledger import Ledger
-from models.ordering.estimate import Crawled
-from models.ordering.rank import Rank
+from models.ordering.rank import Crawled, Rank
 from models.page import Page
-from models.reuse.learned import WEIGHT, Combining, Learned, learned
+from models.reuse import WEIGHT, Combining, Learned, learned
 from models.semantic.table import SemanticTable
 from models.url import host, identifier
 from models.verdict import FAILED, Verdict
@@ -41,7 +39,7 @@ RESCORED = 50
 
 
 class _InLink(NamedTuple):
-    """A link to a page: its rank among those (`models.interest.parents`), where it is, and its words."""
+    """A link to a page: its rank among those (`models.interest.factors`), where it is, and its words."""
 
     rank: int
     source: LinkingPage

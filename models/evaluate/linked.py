@@ -4,14 +4,12 @@ import math
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from models.evaluate.own import OwnFeatures
 from models.evaluate.taken import NAME, Counted
-from models.evaluate.tally import Tally
+from models.evaluate.tally import OwnFeatures, Tally
 from models.evaluate.unions import Places, Unions
+from models.interest.factors import LinkTable, sibling_log
 from models.interest.features import LINK, TOKEN, WORD, link, token, word
-from models.interest.links import LinkTable
 from models.interest.ratio import Base, Denominator
-from models.interest.siblings import sibling_log
 from models.page import Page
 from models.url import tokens
 

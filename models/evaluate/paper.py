@@ -14,7 +14,7 @@ from models.evaluate.visited import Visited
 from models.interest.features import BASE
 from models.interest.ratio import Base, Denominator
 from models.page import Page
-from models.reuse.learned import WEIGHT, Learned, learned
+from models.reuse import WEIGHT, Learned, learned
 
 PaperPolicy = Literal["linkage", "collaborative", "combined"]
 

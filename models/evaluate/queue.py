@@ -3,7 +3,7 @@
 from heapq import heappop, heappush
 from random import Random
 
-from models.ordering.queue import Queue
+from models.ordering.crawl import Queue
 
 
 class LazyQueue(Queue[str]):

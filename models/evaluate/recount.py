@@ -5,12 +5,10 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from models.crowd.locality import region
-from models.crowd.signature import signers
+from models.crowd.evidence import region, signers
 from models.crowd.trace import Trace
-from models.interest.contribution import link_features
+from models.interest.factors import kept, link_features
 from models.interest.features import BASE
-from models.interest.parents import kept
 from models.learner.lessons import LinkWords
 from models.ledger import Ledger
 from models.lessons import LinkFrom, lessons

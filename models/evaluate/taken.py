@@ -1,7 +1,7 @@
 """What a virtual crawl of a paper's policy takes up of an earlier one: whole counts, by kind of feature."""
 
 from models.interest.features import BASE
-from models.reuse.learned import Learned, whole
+from models.reuse import Learned, whole
 
 #: What a virtual crawl calls its one predicate.
 NAME = "p"

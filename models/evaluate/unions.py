@@ -14,7 +14,7 @@ from models.url import identifier
 class Places(dict[str, int]):
     """The identifiers of URLs as numbers, each worked out once.
 
-    Two of them XORed are the `models.interest.parents.rank` of one page among those of the other.
+    Two of them XORed are the `models.interest.factors.rank` of one page among those of the other.
     """
 
     def __missing__(self, url: str) -> int:

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from heapq import nlargest
 
-from models.crowd.locality import region as near_pages
-from models.crowd.locality import region_log
-from models.crowd.signature import SIGNERS, WORDS
+from models.crowd.evidence import SIGNERS, WORDS, region_log
+from models.crowd.evidence import region as near_pages
 from models.crowd.trace import Trace
-from models.evaluate.own import OwnFeatures
 from models.evaluate.taken import NAME, Counted
-from models.evaluate.tally import Tally
+from models.evaluate.tally import OwnFeatures, Tally
 from models.evaluate.unions import Places, Unions
 from models.interest.features import REGION, SIGNATURE, USER, region, signature, user
 from models.interest.ratio import Base, Denominator

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from models.interest.content import union
+from models.interest.factors import union
 from models.interest.features import link, token, word
-from models.interest.ratio import interest, ratio, significance
-from models.interest.table import RatioTable
+from models.interest.ratio import RatioTable, interest, ratio, significance
 from models.interest.weights import Weights
 
 #: Weights of the logs of content, URL tokens, links and siblings in the sum.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.interest.table import RatioTable
+from models.interest.ratio import RatioTable
 
 
 class Mask(NamedTuple):

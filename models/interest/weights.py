@@ -4,15 +4,13 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
-from models.crowd.affinity import crowd_table
-from models.interest import content, siblings, tokens
+from models.crowd.evidence import crowd_table
+from models.interest.factors import LinkTable, content_log, locality_log, sibling_log, token_log
 from models.interest.features import BASE, SIGNATURE, TOKEN, USER, WORD, link, region
-from models.interest.links import LinkTable, locality_log
-from models.interest.ratio import Base, Denominator
-from models.interest.table import Cell, RatioTable
+from models.interest.ratio import Base, Cell, Denominator, RatioTable
 from models.ledger import Ledger
-from models.reuse.learned import Cell as Earlier
-from models.reuse.learned import whole
+from models.reuse import Cell as Earlier
+from models.reuse import whole
 
 NOTHING: Mapping[str, Mapping[str, Earlier]] = MappingProxyType({})
 
@@ -129,11 +127,11 @@ class Weights:
 
     def content_log(self, parents: Iterable[frozenset[str]]) -> float:
         """Return log I_c(C) of the in-linking pages' words."""
-        return content.content_log(parents, self.words)
+        return content_log(parents, self.words)
 
     def token_log(self, tokens_of_url: AbstractSet[str]) -> float:
         """Return log I_u(C) of a URL's tokens."""
-        return tokens.token_log(tokens_of_url, self.tokens)
+        return token_log(tokens_of_url, self.tokens)
 
     def link_log(self, parents: int, satisfying: int) -> float:
         """Return log I_l(C) of k judged in-links, m of them from satisfying pages."""
@@ -141,7 +139,7 @@ class Weights:
 
     def sibling_log(self, visited: int, satisfying: int) -> float:
         """Return log I_s(C) of v visited siblings, s of them satisfying."""
-        return siblings.sibling_log(visited, satisfying, self.base)
+        return sibling_log(visited, satisfying, self.base)
 
     def _fresh(self) -> "Weights":
         self.bring_up()

@@ -1,6 +1,6 @@
 """What a judged page is counted under for the learned policy.
 
-As in `models.interest.contribution`, counts are functions of the sets of judged pages and accesses: when a
+As in `models.interest.factors`, counts are functions of the sets of judged pages and accesses: when a
 link or a visit to a judged page comes in later, the difference is counted, or taken back.
 """
 
@@ -39,7 +39,7 @@ class LinkWords(NamedTuple):
 # Features of the words of a link, in their order.
 _OF_LINKS = (ANCHOR, CONTEXT, HEADING)
 
-#: In-links of a page whose words count: those of lowest rank (`models.interest.parents`).
+#: In-links of a page whose words count: those of lowest rank (`models.interest.factors`).
 IN_LINKS = 8
 
 

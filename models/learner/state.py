@@ -9,7 +9,7 @@ from models.learner.calibration import SELECTED, Calibration, Shift
 from models.learner.combiner import BayesianLogisticRegression, Vector, probability
 from models.learner.drift import Drift
 from models.learner.inputs import INPUTS, Input, prior_covariance, prior_mean
-from models.reuse.learned import Combining
+from models.reuse import Combining
 
 CombinerKind: TypeAlias = Literal["bayesian", "river"]
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from models.arrays import distinct, longer
 from models.interest.features import ANCHOR as ANCHOR_WORD
 from models.interest.features import CONTEXT as CONTEXT_WORD
 from models.interest.features import HEADING as HEADING_WORD
@@ -14,7 +13,7 @@ from models.interest.features import PAGE_WORD, URL_WORD
 from models.learner.lifts import MOST
 from models.learner.roots import Roots
 from models.learner.shrinkage import PRIOR_PAGES
-from models.ledger import Ledger
+from models.ledger import Ledger, distinct, longer
 
 Numbers = npt.NDArray[np.intp]
 Weights = npt.NDArray[np.float64]

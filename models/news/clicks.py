@@ -1,7 +1,11 @@
-"""Daily clicks of pages, kept as accesses come and within bounds (Wang 2007, section 3)."""
+"""Which pages are news, by how their clicks gather in the first days (Wang 2007, sections 4.1 and 6.1).
+
+Daily clicks are kept as accesses come and within bounds (section 3).
+"""
 
 from collections.abc import Mapping
 from heapq import nsmallest
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -165,3 +169,91 @@ class DailyClicks:
             for pages in self._visitors.values():
                 self._held -= len(pages.pop(url, ()))
         self.forgotten += len(rarest)
+
+
+#: What a page is taken for; "young" and "rare" pages are not judged.
+Kind: TypeAlias = Literal["news", "other", "young", "rare"]
+
+
+def concentration(history: History, last: int, first_days: int) -> float:
+    """Return ClickThroughConcentration, equation (1), of a page with clicks, at the end of day ``last``.
+
+    It is the share of the clicks that fell on the first m = ``first_days`` days of the page's life, over the
+    share m / (n - a) that these days have in it: 1 for a page whose clicks are even, and (n - a) / m at most.
+    Equation (1) has its sums run from a to a + m and to n, both ends included, which are m + 1 and n - a + 1
+    days; an even page would then be above 1, which the text says it is not. Here they are m and n - a days.
+
+    >>> concentration(History(0, [53, 22, 8, 7, 4, 2, 2, 2]), last=7, first_days=2)
+    3.0
+    >>> concentration(History(3, [5, 5, 5, 5]), last=6, first_days=2)
+    1.0
+    """
+    days = last - history.first + 1
+    return sum(history.clicks[:first_days]) / history.total / (first_days / days)
+
+
+class Criterion(msgspec.Struct, frozen=True):
+    """When a page is news: by ``first_days``, m of equation (1), and by ``threshold``.
+
+    ``least`` is the number of clicks a day of its life below which a page is too rare to be judged; the paper
+    has 1. It does not say what m is: docs/papers/2007-wang.md has why it is 3 here.
+
+    Raises ValueError where a number is out of its range.
+    """
+
+    first_days: int = 3
+    threshold: float = 1.91
+    least: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.first_days < 1 or self.threshold <= 0 or self.least < 0:
+            raise ValueError(
+                f"news: {self.first_days} first days, threshold {self.threshold}, {self.least} clicks a day; "
+                "expected 1 at least, more than 0, and 0 at least"
+            )
+
+
+class Standing(NamedTuple):
+    """What is known of a page: the day of its first click, its ``days`` since, its clicks, and what it is."""
+
+    birth: int
+    days: int
+    clicks: int
+    concentration: float
+    kind: Kind
+
+    @property
+    def average(self) -> float:
+        """Clicks a day of its life."""
+        return self.clicks / self.days
+
+    @property
+    def judged(self) -> bool:
+        """Whether the page was taken for news or for another."""
+        return self.kind in ("news", "other")
+
+
+def standing(history: History, last: int, criterion: Criterion) -> Standing:
+    """Judge a page with clicks at the end of day ``last``.
+
+    News is a page *above* the threshold, as section 6.1 of the paper has it; section 5.1 has the inequality the
+    wrong way round. A page so young that even all its clicks on the first days would not lift it above is not
+    judged: it would count as no news under every prefix where news keep coming.
+    """
+    days, clicks = last - history.first + 1, history.total
+    found = concentration(history, last, criterion.first_days)
+    kind: Kind = "news" if found > criterion.threshold else "other"
+    if clicks / days < criterion.least:
+        kind = "rare"
+    elif days / criterion.first_days <= criterion.threshold:
+        kind = "young"
+    return Standing(history.first, days, clicks, found, kind)
+
+
+def standings(histories: Mapping[str, History], last: int, criterion: Criterion) -> dict[str, Standing]:
+    """Judge every page born by the end of day ``last``; what came later is not looked at."""
+    return {
+        url: standing(history.until(last), last, criterion)
+        for url, history in histories.items()
+        if history.first <= last
+    }

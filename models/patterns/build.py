@@ -8,9 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.patterns.decompose import decompose, place
-from models.patterns.naming import Decided, Other, name_of
-from models.patterns.tree import Node, PatternTree
+from models.patterns.tree import Decided, Node, Other, PatternTree, decompose, name_of, place
 
 #: Keys that are looked at: the most frequent ones. Hostile URLs may have any number of parameters.
 KEYS = 64

@@ -1,9 +1,14 @@
-"""What a site's users did, counted as accesses arrive and within a bound."""
+"""What a site's users did, counted as accesses arrive and within a bound.
 
-from collections.abc import Mapping
+Who came to a page from where is kept too: each user's way once, and a sample of them where there are too many.
+"""
+
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import NamedTuple
 from zlib import crc32
+
+import msgspec
 
 #: Part of the URLs, or transitions, that is forgotten at once when there are too many.
 _FORGOTTEN = 4
@@ -110,3 +115,85 @@ def _rarest(weights: Mapping[str, int], number: int) -> set[str]:
 
 def _checksum(name: str) -> tuple[int, str]:
     return crc32(name.encode()), name
+
+
+#: Ranks of records are below this.
+RANKS = 2**63
+
+
+class Ways(msgspec.Struct, array_like=True):
+    """The records (referrer, user) of one page, each once (Liu 2011, section 2); "" is a referrer elsewhere.
+
+    Beyond a number those of lowest rank are kept, which is a digest: there are none of ranks from ``bound`` on.
+    So what is kept depends on the set of records alone, and the number kept over the share bound / RANKS of all
+    ranks estimates without bias how many there were, as the bound is the lowest rank that was left out (Beyer
+    et al., *On Synopses for Distinct-Value Estimation*, 2007).
+
+    >>> ways = Ways()
+    >>> [ways.add("ann", "http://a/1", 64) for _ in range(2)], ways.add("bob", None, 64)
+    ([True, False], True)
+    >>> ways.visits, ways.sources()
+    (2, {'http://a/1': 1})
+    """
+
+    users: dict[str, list[str]] = {}
+    bound: int = RANKS
+
+    def add(self, user: str, referrer: str | None, most: int) -> bool:
+        """Take in a record and return whether that changed anything; ``most`` are kept."""
+        source = referrer or ""
+        rank = _rank(source, user)
+        known = self.users.get(source, [])
+        if rank >= self.bound or user in known:
+            return False
+        self.users[source] = sorted((*known, user))
+        if sum(map(len, self.users.values())) > most:
+            self._leave_out()
+        return True
+
+    @property
+    def visits(self) -> int:
+        """F_in: how many records there were."""
+        return self._all(sum(map(len, self.users.values())))
+
+    def sources(self) -> dict[str, int]:
+        """Return F_trans from each page of the site: how many records had it for referrer."""
+        return {source: self._all(len(users)) for source, users in self.users.items() if source}
+
+    def _all(self, kept: int) -> int:
+        return round(kept * RANKS / self.bound)
+
+    def _leave_out(self) -> None:
+        records = (
+            (_rank(source, user), source, user) for source, users in self.users.items() for user in users
+        )
+        rank, source, user = max(records)
+        self.bound = min(self.bound, rank)  # a user who took another's name may have any rank
+        self.users[source].remove(user)
+        if not self.users[source]:
+            del self.users[source]
+
+
+def behaviour(pages: Iterable[tuple[str, Ways]]) -> Behaviour:
+    """Return what users did on a site, of whose pages each is there once.
+
+    >>> ways = Ways()
+    >>> ways.add("ann", "http://a/1", 64)
+    True
+    >>> behaviour([("http://a/2", ways)]).referrals
+    {'http://a/1': 1}
+    """
+    visits: dict[str, int] = {}
+    referrals: dict[str, int] = {}
+    transitions: dict[tuple[str, str], int] = {}
+    for url, ways in pages:
+        visits[url] = ways.visits
+        for source, times in ways.sources().items():
+            visits.setdefault(source, 0)
+            referrals[source] = referrals.get(source, 0) + times
+            transitions[source, url] = times
+    return Behaviour(visits, referrals, transitions)
+
+
+def _rank(source: str, user: str) -> int:
+    return int.from_bytes(blake2b(f"{user}\0{source}".encode(), digest_size=8).digest(), "big") >> 1

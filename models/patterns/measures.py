@@ -1,6 +1,6 @@
-"""How good patterns are: what they cover, and how far they blur the traffic."""
+"""How good patterns are: what they cover, how they blur the traffic, how soon they lead to the visits."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.patterns.figures import Figures
+from models.page import Page
+from models.patterns.cuts import Figures
 from models.patterns.tree import PatternTree, TreeCut
 
 #: The distinct tag paths of a page, from its root to an element, by number.
@@ -87,3 +88,48 @@ def layout_similarity(
 def _divergence(p: npt.NDArray[np.float64], q: npt.NDArray[np.float64]) -> float:
     present = p > 0
     return float((p[present] * np.log2(p[present] / q[present])).sum())
+
+
+Curve = npt.NDArray[np.float64]
+
+
+def fetched_visits(order: Sequence[str], visits: Mapping[str, int], size: int) -> Curve:
+    """Return the share of all visits that the first 0, 1, ... ``size`` pages have (Liu 2011, section 5.3.1).
+
+    ``visits`` are those to each page of the site. A crawl that ends early stays at what it has.
+
+    >>> fetched_visits(["a", "b"], {"b": 3, "c": 1}, 3).tolist()
+    [0.0, 0.0, 0.75, 0.75]
+    """
+    return _curve([visits.get(url, 0) for url in order], sum(visits.values()), size)
+
+
+def discovered_visits(order: Sequence[str], pages: Mapping[str, Page], visits: Mapping[str, int]) -> Curve:
+    """Return the share of all visits that the pages seen have, by pages fetched (Liu 2011, section 5.3.2).
+
+    Seen is what was fetched or is linked to by what was fetched; of ``pages``, the site's.
+    """
+    seen: set[str] = set()
+    gains = []
+    for url in order:
+        fresh = {url, *(link.url for link in pages[url].links)} - seen
+        seen |= fresh
+        gains.append(sum(visits.get(target, 0) for target in fresh if target in pages))
+    return _curve(gains, sum(visits.values()), len(pages))
+
+
+def reached(curve: Curve, share: float) -> float | None:
+    """Return the share of the pages at which a curve reaches a share of the visits, None where it never does.
+
+    >>> reached(np.array([0.0, 0.0, 0.75, 0.75, 1.0]), 0.7)
+    0.5
+    """
+    enough = np.flatnonzero(curve >= share - 1e-12)
+    return float(enough[0]) / (len(curve) - 1) if len(enough) else None
+
+
+def _curve(gains: Sequence[int], total: int, size: int) -> Curve:
+    curve = np.zeros(size + 1)
+    curve[1 : len(gains) + 1] = np.cumsum(gains)
+    curve[len(gains) + 1 :] = curve[len(gains)]
+    return curve / max(total, 1)

@@ -8,11 +8,9 @@ import numpy.typing as npt
 
 from models.patterns.build import Growth, build
 from models.patterns.counts import Behaviour
-from models.patterns.figures import Figures, figures
+from models.patterns.cuts import THRESHOLD, Figures, figures, transit_cut, visit_cut
 from models.patterns.ranking import Pattern
-from models.patterns.transit_cut import THRESHOLD, transit_cut
 from models.patterns.tree import PatternTree, TreeCut
-from models.patterns.visit_cut import visit_cut
 
 _Vector = npt.NDArray[np.float64]
 # The iteration ends when no score moved by more than this, or after so many steps.

@@ -5,8 +5,7 @@ from functools import cached_property
 
 from models.predicate.functions import Category, Keyword, Language, Title
 from models.predicate.parser import read
-from models.predicate.syntax import Node, tests, wanted
-from models.predicate.view import View
+from models.predicate.syntax import Node, View, tests, wanted
 from models.words import words
 
 

@@ -1,11 +1,85 @@
-"""A table of word-piece vectors, and the vectors of texts that it gives."""
+"""A table of word-piece vectors: the vectors of texts that it gives, and the file it is.
 
-from collections.abc import Sequence
+Text is cut into the word pieces of a BERT vocabulary (WordPiece, uncased; Wu et al. 2016, section 4.1). The
+file is a line that names the table, a checksum, then MessagePack.
+"""
 
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from unicodedata import category, normalize
+
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from models.semantic.pieces import piece_numbers
+from models.errors import ScentlineError
+from models.words import stream_safe
+
+#: What a piece that continues a word begins with.
+INSIDE = "##"
+#: Longer words have no pieces.
+MOST_LETTERS = 100
+# Blocks of ideographs, each of which is a word of its own.
+_IDEOGRAPHS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2FA1F))
+
+
+def piece_numbers(text: str, vocabulary: Mapping[str, int]) -> list[int]:
+    """Return the numbers of the pieces of ``text``, in order; words that no pieces make up are left out.
+
+    >>> vocabulary = {"ski": 0, "##ing": 1, "resort": 2, "-": 3}
+    >>> piece_numbers("Skiing: a ski-resort", vocabulary)
+    [0, 1, 0, 3, 2]
+    """
+    numbers: list[int] = []
+    for word in _words(text):
+        numbers += _pieces(word, vocabulary)
+    return numbers
+
+
+def _pieces(word: str, vocabulary: Mapping[str, int]) -> list[int]:
+    """Return the numbers of the longest pieces from the left; none where they do not make up the word."""
+    whole = vocabulary.get(word)
+    if whole is not None:
+        return [whole]
+    if len(word) > MOST_LETTERS:
+        return []
+    numbers: list[int] = []
+    start = 0
+    while start < len(word):
+        prefix = INSIDE if start else ""
+        ends = range(len(word), start, -1)
+        found = next((end for end in ends if prefix + word[start:end] in vocabulary), None)
+        if found is None:
+            return []
+        numbers.append(vocabulary[prefix + word[start:found]])
+        start = found
+    return numbers
+
+
+def _words(text: str) -> list[str]:
+    """Cut text, in lower case and without accents, at white space and around each sign and ideograph."""
+    lowered = text.lower()
+    if lowered.isascii():
+        plain = lowered
+    else:
+        plain = "".join(sign for sign in normalize("NFD", stream_safe(lowered)) if category(sign) != "Mn")
+    if plain.isascii() and plain.replace(" ", "").isalnum():
+        return plain.split()
+    return "".join(_spaced(sign) for sign in plain).split()
+
+
+def _spaced(sign: str) -> str:
+    if sign.isalnum():
+        code = ord(sign)
+        alone = code > 127 and any(low <= code <= high for low, high in _IDEOGRAPHS)
+        return f" {sign} " if alone else sign
+    kind = category(sign)
+    if kind[0] == "P" or (sign.isascii() and kind[0] == "S"):
+        return f" {sign} "
+    if kind[0] == "C" and not sign.isspace():
+        return ""
+    return " " if sign.isspace() else sign
+
 
 Vector = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.int8]
@@ -59,3 +133,76 @@ class SemanticTable:
         total: Vector = (rows * self.scales[numbers, np.newaxis]).sum(axis=0)
         length = float(np.sqrt(np.square(total).sum()))
         return total / length if length else total
+
+
+#: What a file begins with; the number is the format's version.
+NAME, VERSION = b"scentline semantic table ", b"1\n"
+#: Bounds of a file, of its pieces and of the numbers in a vector.
+MOST_BYTES = 64_000_000
+MOST_PIECES = 300_000
+MOST_SIZE = 1_024
+
+_CHECKSUM = sha256().digest_size
+
+
+class SemanticTableError(ScentlineError, ValueError):
+    """Bytes that are no table; the text says what is wrong with them."""
+
+
+class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pieces: list[str]
+    size: int
+    vectors: bytes
+    scales: bytes
+
+
+def pack(table: SemanticTable) -> bytes:
+    """Return the bytes of a table: the same for an equal one."""
+    scales = table.scales.astype("<f4").tobytes()
+    body = msgspec.msgpack.encode(
+        _Stored(list(table.pieces), table.size, table.vectors.astype(np.int8).tobytes(), scales)
+    )
+    return NAME + VERSION + sha256(body).digest() + body
+
+
+def unpack(data: bytes) -> SemanticTable:
+    """Return the table of bytes that `pack` returned.
+
+    Raises `SemanticTableError` for any others, before memory is taken for more than they hold.
+    """
+    if len(data) > MOST_BYTES:
+        raise SemanticTableError(f"semantic table: {len(data)} bytes, expected at most {MOST_BYTES}")
+    if not data.startswith(NAME):
+        raise SemanticTableError(f"semantic table: begins with {data[:16]!r}, expected {NAME!r}")
+    body = memoryview(data)[len(NAME) :]
+    if body[: len(VERSION)] != VERSION:
+        found = bytes(body[: len(VERSION)])
+        raise SemanticTableError(f"semantic table: of version {found!r}, expected {VERSION!r}")
+    checksum, body = body[len(VERSION) :][:_CHECKSUM], body[len(VERSION) + _CHECKSUM :]
+    if sha256(body).digest() != checksum:
+        raise SemanticTableError("semantic table: its checksum is wrong; the file is damaged or cut short")
+    try:
+        stored = msgspec.msgpack.decode(body, type=_Stored)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise SemanticTableError(f"semantic table: {error}") from error
+    return _checked(stored)
+
+
+def _checked(stored: _Stored) -> SemanticTable:
+    pieces, size = len(stored.pieces), stored.size
+    for name, number, most in (("pieces", pieces, MOST_PIECES), ("numbers in a vector", size, MOST_SIZE)):
+        if not 1 <= number <= most:
+            raise SemanticTableError(f"semantic table: {number} {name}, expected 1 to {most}")
+    if len(set(stored.pieces)) != pieces:
+        raise SemanticTableError("semantic table: a piece occurs twice, expected each once")
+    for name, data, expected in (
+        ("vectors", stored.vectors, pieces * size),
+        ("scales", stored.scales, 4 * pieces),
+    ):
+        if len(data) != expected:
+            raise SemanticTableError(f"semantic table: {len(data)} bytes of {name}, expected {expected}")
+    scales = np.frombuffer(stored.scales, "<f4").astype(np.float32)
+    if not bool(np.all(np.isfinite(scales) & (scales > 0))):
+        raise SemanticTableError("semantic table: a scale is not a positive number")
+    vectors = np.frombuffer(stored.vectors, np.int8).reshape(pieces, size)
+    return SemanticTable(stored.pieces, vectors, scales)

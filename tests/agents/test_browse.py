@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.browse.agent import USER_PREFIX, BrowseAgent, UserRow
-from models.crowd.window import Visit
+from models.crowd.trace import Visit
 from models.url import identifier
 from streams.inbox import Shard
 from streams.records import Access, Beside, Together, Visited

@@ -8,7 +8,7 @@ import pytest
 
 from agents.frontier.keys import beside_of, page_key
 from agents.frontier.rows import Choice, FrontierShard
-from models.interest.parents import kept
+from models.interest.factors import kept
 from models.url import identifier
 from streams.records import (
     Beside,

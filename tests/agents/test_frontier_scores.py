@@ -16,11 +16,10 @@ from agents.frontier.learned import LearnedScorer
 from agents.frontier.meanings import HeardMeaning
 from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.scoring import PaperScorer
-from models.crowd.together import SIXTHS
-from models.crowd.trace import Step, Trace
+from models.crowd.trace import SIXTHS, Step, Trace
 from models.evaluate.recount import JudgedPage
+from models.interest.factors import kept
 from models.interest.features import BASE
-from models.interest.parents import kept
 from models.learner.address import prefixes, url_words
 from models.learner.batch import inputs_of
 from models.learner.candidate import Candidate, Crowd

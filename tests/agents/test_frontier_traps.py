@@ -12,7 +12,7 @@ from agents.frontier.keys import page_key, totals_of
 from agents.frontier.pages import Spaces, why_spent
 from agents.frontier.rows import PageRow, SpaceRow
 from agents.operate.inspect.explain import Explanation
-from models.traps.barren import Barren, space
+from models.traps import Barren, space
 from streams.records import Failed, Inherited, Judged, Seeded, Visited
 from streams.settings import FrontierSettings, Settings
 from tests.agents.books import NO, YES, a_book, lease, linked, page

@@ -17,10 +17,10 @@ from agents.judge.examples import load as load_examples
 from agents.judge.examples import train
 from agents.judge.verdicts import Judgement, Language, Verdicts
 from agents.offline.archive import Archive
-from models.classify.stored import ClassifierError
+from models.classifier import ClassifierError
 from models.page import Page
 from models.predicate import Predicate, parse
-from models.predicate.arguments import LANGUAGES
+from models.predicate.parser import LANGUAGES
 from streams.configuration import ConfigurationError
 from streams.settings import JudgeSettings
 from tests.agents.commands import ROOT, last_line, printed

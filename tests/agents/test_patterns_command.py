@@ -20,9 +20,9 @@ from agents.lab.progress import Lines
 from agents.observe.logfile import LogFileError
 from models.patterns.build import Growth
 from models.patterns.counts import Behaviour
+from models.patterns.cuts import THRESHOLD
 from models.patterns.measures import layout_similarity
 from models.patterns.mine import mine
-from models.patterns.transit_cut import THRESHOLD
 from streams.configuration import ConfigurationError
 from streams.records import Access
 from streams.settings import Settings

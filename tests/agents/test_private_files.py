@@ -21,7 +21,7 @@ from agents.operate.control.service import ControlService
 from agents.operate.control.spool import DIRECTORY, Spool
 from agents.operate.privacy.plan import key_of
 from agents.stored import write_stored
-from models.classify.stored import KIND
+from models.classifier import KIND
 from models.sealed import SealedError, unseal
 from streams.configuration import ConfigurationError
 from streams.records import LogPosition, encode

@@ -28,8 +28,7 @@ from models.learner.inputs import NAMES, prior_covariance
 from models.learner.linking import LinkTable
 from models.ledger import INT32
 from models.lessons import lessons
-from models.reuse.learned import Combining, Learned
-from models.reuse.stored import State, pack, unpack
+from models.reuse import Combining, Learned, State, pack, unpack
 from models.verdict import FAILED
 from streams.records import Decoder, EvidencePack, Interests, Label
 from streams.settings import LearnSettings, Settings

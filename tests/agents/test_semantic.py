@@ -15,8 +15,8 @@ from agents.semantic.encoders import PACKAGE, Encoder, EncoderError, packaged, r
 from agents.semantic.tables import read_table
 from models.interest.features import SUBJECT
 from models.learner.semantic import SEMANTIC_INPUTS, inputs_with
-from models.reuse.stored import unpack
-from models.semantic.bert import Array
+from models.reuse import unpack
+from models.semantic.encoder import Array
 from streams.transport.journal import Journal
 from tests.agents.commands import ROOT, complaint, last_line, printed, scentline
 from tests.agents.encoders import packaged_model, write_encoder, write_words

@@ -9,9 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from river.naive_bayes import MultinomialNB
 
-from models.classify.classifier import MOST_WORDS, Classifier, distinct_words
-from models.classify.holdout import Example, held_out
-from models.classify.stored import KIND, ClassifierError, Trained, pack, unpack
+from models.classifier import (
+    KIND,
+    MOST_WORDS,
+    Classifier,
+    ClassifierError,
+    Example,
+    Trained,
+    distinct_words,
+    held_out,
+    pack,
+    unpack,
+)
 from models.sealed import Sealed, digest
 
 WORDS = st.lists(st.sampled_from([f"word{number}" for number in range(12)]), min_size=1, max_size=8)

@@ -4,11 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.crowd.collaborative import features_of_crowd
-from models.crowd.locality import inside
-from models.crowd.signature import SIGNERS, WORDS, signature, signers
+from models.crowd.evidence import SIGNERS, WORDS, inside, signature, signers
 from models.crowd.trace import Step, Trace
+from models.interest.factors import rank
 from models.interest.features import split
-from models.interest.parents import rank
 
 EXACT = settings(derandomize=True, deadline=None)
 NEAR = st.dictionaries(st.sampled_from("abcdefgh"), st.tuples(st.integers(0, 3), st.integers(0, 9)))

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.affinity import crowd_table
 from models.crowd.collaborative import CrowdEvidence, crowd_score
-from models.crowd.locality import inside
-from models.crowd.signature import signature, signers
+from models.crowd.evidence import crowd_table, inside, signature, signers
 from models.crowd.trace import Step, Trace
 from models.evaluate.crawler import Task
 from models.evaluate.linked import Weights

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage, recount
+from models.interest.factors import kept
 from models.interest.features import split
-from models.interest.parents import kept
 from models.page import Link
 from models.url import identifier
 from tests.models.webs import PAGES, STEPS

@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.affinity import crowd_table
 from models.crowd.collaborative import CrowdEvidence, crowd_score
+from models.crowd.evidence import crowd_table
 from models.crowd.trace import Step, Trace
 from models.evaluate.recount import JudgedPage, crowd_of, recount
 from models.interest.features import split
-from models.interest.ratio import Base
-from models.interest.table import RatioTable
+from models.interest.ratio import Base, RatioTable
 from models.page import Link
 from tests.models.webs import PAGES, STEPS, URLS
 from tests.reference.counts import Counts, plain

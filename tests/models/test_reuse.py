@@ -34,9 +34,7 @@ from models.learner.state import Learner
 from models.learner.words import PAGE, Vocabulary, WordLifts
 from models.ledger import Ledger
 from models.page import Link, Page
-from models.reuse.checks import LearnedStateError
-from models.reuse.learned import Combining, Learned, learned
-from models.reuse.stored import State, pack, unpack
+from models.reuse import Combining, Learned, LearnedStateError, State, learned, pack, unpack
 from models.sealed import digest
 from models.verdict import FAILED
 from tests.models.teaching import put, teach
@@ -300,7 +298,7 @@ def test_what_no_crawl_could_have_learned_is_refused(data: bytes, reason: str) -
 
 
 def test_no_more_features_than_the_bound_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.reuse.checks.MOST_FEATURES", 5)
+    monkeypatch.setattr("models.reuse.MOST_FEATURES", 5)
     assert "7 features, expected at most 5" in refused(pack(STATE, ""))
 
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.secret_names import ENDINGS, LONG, NAMES
-from models.secrets import Secrets
+from models.secrets import ENDINGS, LONG, NAMES, Secrets
 from models.url import canonical
 
 proven = settings(derandomize=True, deadline=None)

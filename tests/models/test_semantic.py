@@ -18,11 +18,17 @@ from models.evaluate.learned import LearnedCrawler
 from models.evaluate.virtual import Terms, virtual_crawl
 from models.learner.semantic import MOST_WORDS, Meaning, Sense, page_subject, subject
 from models.page import Link, Page
-from models.semantic.bert import Bert, Shape
-from models.semantic.build import batches, distilled
-from models.semantic.pieces import MOST_LETTERS, piece_numbers
-from models.semantic.stored import NAME, VERSION, SemanticTableError, pack, unpack
-from models.semantic.table import SemanticTable
+from models.semantic.encoder import Bert, Shape, batches, distilled
+from models.semantic.table import (
+    MOST_LETTERS,
+    NAME,
+    VERSION,
+    SemanticTable,
+    SemanticTableError,
+    pack,
+    piece_numbers,
+    unpack,
+)
 from tests.models.encoders import SHAPE, tensors
 
 PLAIN = settings(derandomize=True, deadline=None, max_examples=60)

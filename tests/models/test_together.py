@@ -5,9 +5,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.together import arrive, sixths
-from models.crowd.trace import Step, Trace
-from models.crowd.window import Visit
+from models.crowd.trace import Step, Trace, Visit, arrive, sixths
 
 URLS = [f"http://h.org/{name}" for name in "abcd"]
 

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from agents.judge.parse import parse
-from models.traps.barren import Barren, dated, pattern, space
-from models.traps.missing import says_missing
-from models.traps.spaces import Bounds, trap
+from models.traps import Barren, Bounds, dated, pattern, says_missing, space, trap
 from models.url import canonical, host
 from streams.settings import FrontierSettings, JudgeSettings
 from tests.shared import shared

@@ -4,14 +4,10 @@ import math
 
 import pytest
 
-from models.interest.content import content_log, union
+from models.interest.factors import LinkTable, content_log, locality_log, sibling_log, token_log, union
 from models.interest.features import BASE
 from models.interest.linkage import Evidence, score
-from models.interest.links import LinkTable, locality_log
-from models.interest.ratio import Base, composite_log, interest, ratio, significance
-from models.interest.siblings import sibling_log
-from models.interest.table import RatioTable
-from models.interest.tokens import token_log
+from models.interest.ratio import Base, RatioTable, composite_log, interest, ratio, significance
 from models.interest.weights import Weights
 from models.ledger import Ledger
 from models.url import tokens

@@ -4,15 +4,19 @@ import math
 
 import pytest
 
-from models.crowd.affinity import affinity_log, crowd_table
-from models.crowd.collaborative import CrowdEvidence, crowd_score
-from models.crowd.contributions import crowd_contributions
-from models.crowd.locality import inside, region, region_log
-from models.crowd.signature import signature, signature_log
+from models.crowd.collaborative import CrowdEvidence, crowd_contributions, crowd_score
+from models.crowd.evidence import (
+    affinity_log,
+    crowd_table,
+    inside,
+    region,
+    region_log,
+    signature,
+    signature_log,
+)
 from models.crowd.trace import Step, Trace
 from models.interest.features import BASE
-from models.interest.ratio import Base, Denominator, ratio, significance
-from models.interest.table import RatioTable
+from models.interest.ratio import Base, Denominator, RatioTable, ratio, significance
 from models.interest.weights import Weights
 from models.ledger import Ledger
 from tests.models.teaching import weigh

@@ -6,10 +6,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from models.depth.fit import best, fit
-from models.depth.surfers import Surfer
+from models.depth.sessions import Session
+from models.depth.surfers import Surfer, best, fit
 from models.depth.visits import Visits
-from models.depth.walk import Session
 
 KNOWN = [(Surfer.A, 0.2), (Surfer.A, 0.38), (Surfer.B, 0.3), (Surfer.B, 0.7), (Surfer.C, 0.3), (Surfer.C, 0.5)]
 

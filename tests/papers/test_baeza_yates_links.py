@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.depth.applications import unbrowsed
 from models.depth.breadth import breadth_first, ranks_by_level
 from models.depth.growth import FOLLOWED, MAX_LEVEL, Growth
+from models.depth.sessions import unbrowsed
 from models.depth.site import ENOUGH, Advice, Directories, Site, by_model, stop, why
 from models.depth.visits import Visits
 

@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.depth import sessions as module
-from models.depth.moves import Move, move, moves
-from models.depth.sessions import ELSEWHERE, FRAME, OPEN, PAUSE, Sessions
-from models.depth.visits import Visits
-from models.depth.walk import MAX_VIEWS, Session
+from models.depth.sessions import ELSEWHERE, FRAME, MAX_VIEWS, OPEN, PAUSE, Session, Sessions
+from models.depth.visits import Move, Visits, move, moves
 
 #: A log has referrers from the first one seen on.
 _SEARCHED = ("someone", 0.0, "/found", ELSEWHERE)

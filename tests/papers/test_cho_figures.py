@@ -6,12 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.ordering.backlinks import Backlinks
-from models.ordering.crawl import Heat, crawl
-from models.ordering.estimate import Crawled, Estimate
-from models.ordering.frontier import Frontier
-from models.ordering.hot import OCCURRENCES, Mentions, NearHot, is_hot
-from models.ordering.rank import Rank
+from models.ordering.crawl import Frontier, Heat, crawl
+from models.ordering.orderings import OCCURRENCES, Backlinks, Mentions, NearHot, is_hot
+from models.ordering.rank import Crawled, Estimate, Rank
 from tests.papers.ranks import dense
 
 EXACT = settings(derandomize=True, deadline=None)

@@ -10,15 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.ordering.anchors import AnchorSimilarity
-from models.ordering.backlinks import Backlinks, Weighted
 from models.ordering.bounded import BoundedCounts
-from models.ordering.estimate import Crawled
-from models.ordering.graph import Graph
-from models.ordering.location import Location
-from models.ordering.pagerank import pagerank
-from models.ordering.rank import Rank
-from models.ordering.similarity import Idf, Similarity
+from models.ordering.graph import Graph, pagerank
+from models.ordering.orderings import AnchorSimilarity, Backlinks, Weighted
+from models.ordering.rank import Crawled, Rank
+from models.ordering.similarity import Idf, Location, Similarity
 from tests.papers.ranks import dense
 
 EXACT = settings(derandomize=True, deadline=None)

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.ordering.backlinks import Backlinks
-from models.ordering.buffer import Buffer, limited_buffers
-from models.ordering.estimate import Crawled
-from models.ordering.graph import Graph
+from models.ordering.crawl import Buffer, limited_buffers
+from models.ordering.graph import Graph, Walk, walk
+from models.ordering.orderings import Backlinks
 from models.ordering.performance import (
     crawl_and_stop,
     crawl_and_stop_with_threshold,
@@ -22,8 +21,7 @@ from models.ordering.performance import (
     random_crawl_and_stop,
     random_limited_buffer,
 )
-from models.ordering.rank import Rank
-from models.ordering.walk import Walk, walk
+from models.ordering.rank import Crawled, Rank
 
 EXACT = settings(derandomize=True, deadline=None)
 VALUES = st.lists(st.integers(0, 4), min_size=1, max_size=5).map(lambda values: np.array(values, np.float64))

@@ -19,8 +19,15 @@ from models.evaluate.virtual import Terms, virtual_crawl
 from models.page import Link, Page
 from models.patterns.build import Growth
 from models.patterns.counts import Behaviour, BehaviourCounts
-from models.patterns.crawling import discovered_visits, fetched_visits, reached
-from models.patterns.measures import coverage, jensen_shannon, matching, traffic_approximation
+from models.patterns.measures import (
+    coverage,
+    discovered_visits,
+    fetched_visits,
+    jensen_shannon,
+    matching,
+    reached,
+    traffic_approximation,
+)
 from models.patterns.mine import Patterns, mine
 from models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
 

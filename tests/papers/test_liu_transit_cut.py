@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from models.patterns.build import Growth, build
 from models.patterns.counts import Behaviour
-from models.patterns.figures import Figures, figures
-from models.patterns.transit_cut import propagation, similarities, smoothed, transit_cut
+from models.patterns.cuts import Figures, figures, propagation, similarities, smoothed, transit_cut
 from models.patterns.tree import Node, PatternTree, TreeCut
 from tests.papers.test_liu_tree import sites
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.patterns.build import Growth, Syntax, build, entropy
-from models.patterns.decompose import PARAMETERS, SEGMENTS, decompose
-from models.patterns.tree import Node, TreeCut
+from models.patterns.tree import PARAMETERS, SEGMENTS, Node, TreeCut, decompose
 from models.url import canonical
 
 DERANDOMISED = settings(derandomize=True, deadline=None, max_examples=150)

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from models.patterns.build import Growth, Syntax, build
 from models.patterns.counts import Behaviour
-from models.patterns.figures import Figures, figures
+from models.patterns.cuts import Figures, data_length, description_length, figures, model_length, visit_cut
 from models.patterns.tree import Node
-from models.patterns.visit_cut import data_length, description_length, model_length, visit_cut
 from tests.papers.test_liu_tree import sites
 
 DERANDOMISED = settings(derandomize=True, deadline=None, max_examples=150)

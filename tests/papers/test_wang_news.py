@@ -4,12 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.news.clicks import DailyClicks, History
-from models.news.concentration import Criterion, concentration, standing, standings
-from models.news.discovery import NewsDiscovery, prefixes
+from models.news.clicks import Criterion, DailyClicks, History, concentration, standing, standings
+from models.news.discovery import Cut, NewsDiscovery, best_cut, prefixes
 from models.news.outlinks import Hub, Outlinks
 from models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, news_prefix, nodes
-from models.news.threshold import Cut, best_cut
 
 #: Clicks of a news page, in per cent, on the days after its birth.
 DECAY = [53, 22, 8, 7, 4, 2, 2, 3]

@@ -3,14 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from models.crowd.together import Pair, arrive
-from models.crowd.trace import Step
-from models.crowd.window import Visit
+from models.crowd.trace import Pair, Step, Visit, arrive
 from models.evaluate.recount import CrowdOf, FailedRequests, InLink, JudgedPage, crowd_of, links_of
 from models.evaluate.unions import Places
-from models.interest.contribution import link_features
+from models.interest.factors import kept, link_features
 from models.interest.features import BASE
-from models.interest.parents import kept
 from models.lessons import LinkFrom, lessons
 from models.url import identifier
 from models.verdict import FAILED, Verdict

@@ -9,7 +9,7 @@ from random import Random
 from typing import Literal, get_args
 
 from models.crowd.collaborative import CrowdEvidence, crowd_score
-from models.crowd.signature import signature
+from models.crowd.evidence import signature
 from models.crowd.trace import Step
 from models.evaluate.recount import JudgedPage
 from models.interest.linkage import EQUAL, Evidence, Factors, score

@@ -7,7 +7,7 @@ import resource
 
 from agents.judge.parse import parse
 from agents.judge.verdicts import Language
-from models.duplicates.sketch import sketch
+from models.duplicates import sketch
 from models.predicate import View
 from models.predicate import parse as predicate
 from streams.settings import JudgeSettings

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from agents.lab.output import OutputDirectory, rounded, write_table
-from models.depth.fit import Fit, best, fit
-from models.depth.moves import Move
 from models.depth.site import Advice, Site
-from models.depth.surfers import Surfer
+from models.depth.surfers import Fit, Surfer, best, fit
+from models.depth.visits import Move
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,10 @@ from agents.lab.logs import LogReader
 from agents.lab.progress import Progress
 from agents.offline.archive import Archive
 from agents.offline.linkgraph import read_graph
-from models.depth.applications import unbrowsed
 from models.depth.breadth import breadth_first, ranks_by_level
-from models.depth.sessions import ELSEWHERE
+from models.depth.sessions import ELSEWHERE, unbrowsed
 from models.depth.site import Site
-from models.duplicates.sketch import Sketch, bands, likeness, sketch
+from models.duplicates import Sketch, bands, likeness, sketch
 from streams.settings import Settings
 
 _Page = TypeVar("_Page", bound=Hashable)

@@ -17,8 +17,7 @@ from agents.lab.output import OutputDirectory
 from agents.lab.progress import Progress, progress
 from agents.observe.logfile import LogFile
 from agents.observe.site import HINT, Site, observed, site_named
-from models.news.clicks import DAY, DailyClicks, History
-from models.news.concentration import Criterion
+from models.news.clicks import DAY, Criterion, DailyClicks, History
 from models.news.discovery import News, NewsDiscovery
 from models.news.outlinks import Outlinks
 from streams.configuration import ConfigurationError

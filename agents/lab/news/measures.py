@@ -4,10 +4,9 @@ from collections.abc import Mapping, Set
 from statistics import fmean
 from typing import NamedTuple
 
-from models.news.concentration import Criterion, Standing, standings
-from models.news.discovery import News, NewsDiscovery, prefixes
+from models.news.clicks import Criterion, Standing, standings
+from models.news.discovery import Cut, News, NewsDiscovery, best_cut, prefixes
 from models.news.prefixes import NewsPrefixes
-from models.news.threshold import Cut, best_cut
 from models.url import host
 from streams.settings import NewsSettings
 

@@ -8,8 +8,7 @@ from typing import get_args
 
 from agents.lab.news.measures import Measure
 from agents.lab.output import rounded, write_table
-from models.news.clicks import History
-from models.news.concentration import Kind, Standing
+from models.news.clicks import History, Kind, Standing
 from models.news.outlinks import Hub
 from models.news.prefixes import NewsPrefix
 

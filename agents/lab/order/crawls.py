@@ -9,16 +9,11 @@ import numpy as np
 from agents.lab.order.web import IB, IF, IR, Web
 from agents.lab.progress import Progress
 from agents.lab.spread import spread
-from models.ordering.anchors import AnchorSimilarity
-from models.ordering.backlinks import Backlinks, ForwardLinks, Weighted
-from models.ordering.buffer import limited_buffers
-from models.ordering.crawl import Heat, crawl
-from models.ordering.estimate import Estimate
-from models.ordering.frontier import Frontier
+from models.ordering.crawl import Frontier, Heat, crawl, limited_buffers
 from models.ordering.graph import Ints
-from models.ordering.hot import Mentions, NearHot
-from models.ordering.location import Location
-from models.ordering.rank import Rank
+from models.ordering.orderings import AnchorSimilarity, Backlinks, ForwardLinks, Mentions, NearHot, Weighted
+from models.ordering.rank import Estimate, Rank
+from models.ordering.similarity import Location
 
 
 def swept_rank() -> Rank[int]:

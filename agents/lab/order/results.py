@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from agents.lab.order.crawls import Kept
 from agents.lab.order.web import Web
-from models.ordering.graph import Ints
+from models.ordering.graph import Ints, Walk, walk
 from models.ordering.performance import (
     area,
     crawl_and_stop,
@@ -21,7 +21,6 @@ from models.ordering.performance import (
     random_crawl_and_stop,
     random_limited_buffer,
 )
-from models.ordering.walk import Walk, walk
 
 Curve = npt.NDArray[np.float64]
 

@@ -23,7 +23,7 @@ from agents.lab.order.crawls import (
 from agents.lab.order.results import IDEAL, RANDOM, Curve, points
 from agents.lab.order.web import Web
 from models.ordering.graph import Ints
-from models.ordering.hot import is_hot
+from models.ordering.orderings import is_hot
 from models.ordering.performance import (
     crawl_and_stop,
     crawl_and_stop_with_threshold,

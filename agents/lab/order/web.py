@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.ordering.estimate import Crawled
-from models.ordering.graph import Graph, Ints
-from models.ordering.pagerank import pagerank
+from models.ordering.graph import Graph, Ints, pagerank
+from models.ordering.rank import Crawled
 
 #: The importance metrics that are worked out of links alone.
 IB, IR, IF = "backlinks", "PageRank", "forward links"

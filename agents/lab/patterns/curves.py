@@ -8,7 +8,7 @@ import numpy as np
 from agents.lab.patterns.measures import URLS, Reliability
 from agents.lab.patterns.orderings import BREADTH_FIRST, OWN_REFERRALS, OWN_VISITS, PAGERANK, Result
 from agents.lab.picture import INK, Look, canvas, frame
-from models.patterns.crawling import reached
+from models.patterns.measures import reached
 from models.patterns.ranking import VISITS
 
 _LOOKS = {

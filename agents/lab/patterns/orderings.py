@@ -10,10 +10,10 @@ from scipy.sparse import csr_array
 from agents.lab.progress import Progress
 from models.evaluate.baselines.simple import Ranked
 from models.evaluate.virtual import Terms, virtual_crawl
-from models.ordering.pagerank import pagerank
+from models.ordering.graph import pagerank
 from models.page import Page
 from models.patterns.counts import Behaviour
-from models.patterns.crawling import Curve, discovered_visits, fetched_visits, reached
+from models.patterns.measures import Curve, discovered_visits, fetched_visits, reached
 from models.patterns.mine import Patterns
 from models.patterns.ranking import DISCOVERY, FETCH, VISITS, score
 from models.url import identifier

@@ -29,7 +29,7 @@ from models.interest.features import BASE
 from models.learner.semantic import page_subject
 from models.ledger import Change, Ledger
 from models.lessons import lessons
-from models.patterns.ways import Ways
+from models.patterns.counts import Ways
 from models.url import host
 from models.verdict import FAILED
 from streams.inbox import MARK, Mark

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from agents.browse.agent import Sessions, UserRow
 from agents.frontier.rows import DepthRow, PageRow
 from agents.operate.audit.report import AuditReport
-from models.depth.place import FAR, Place
+from models.depth.growth import FAR, Place
 from models.url import host
 from streams.records import Access, Outcome
 from streams.topics import partition_of

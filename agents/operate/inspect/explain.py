@@ -17,13 +17,13 @@ from agents.frontier.scorer import Scorer, learned_scorer
 from agents.frontier.scoring import PaperScorer
 from agents.operate.inspect.learned import teach
 from agents.operate.inspect.record import definitions, entries
-from models.crowd.contributions import crowd_contributions
+from models.crowd.collaborative import crowd_contributions
 from models.domain import owner
 from models.frontier.shares import LEAST, WINDOW
 from models.interest.linkage import Contribution, contributions, ordered
 from models.lessons import lessons
 from models.predicate import parse
-from models.traps.barren import space
+from models.traps import space
 from models.url import host
 from models.verdict import FAILED
 from streams.inbox import Codec, Shard

@@ -8,8 +8,8 @@ import msgspec
 from agents.browse.agent import UserRow, within
 from agents.harvest.agent import read_outcome
 from agents.judge.predicates import read_definition
-from models.crowd.window import Visit, insert
-from models.patterns.ways import Ways
+from models.crowd.trace import Visit, insert
+from models.patterns.counts import Ways
 from streams.logging import EventLog
 from streams.records import (
     POINT_VERSION,

@@ -22,9 +22,7 @@ from models.learner.inputs import Input, prior_covariance
 from models.learner.requests import failing
 from models.learner.shrinkage import base_rate
 from models.lessons import lessons
-from models.reuse.checks import LearnedStateError
-from models.reuse.learned import Cell, Combining, Learned, effect
-from models.reuse.stored import State, pack, sizes
+from models.reuse import Cell, Combining, Learned, LearnedStateError, State, effect, pack, sizes
 from models.verdict import FAILED
 from streams.settings import Settings
 from streams.transport.database import TablePartition

@@ -12,9 +12,7 @@ from agents.operate.inspect.record import definitions, entries
 from agents.stored import read_stored
 from models.interest.features import BASE
 from models.predicate import PredicateError, parse
-from models.reuse.checks import LearnedStateError
-from models.reuse.learned import Learned
-from models.reuse.stored import State, sizes, unpack
+from models.reuse import Learned, LearnedStateError, State, sizes, unpack
 from models.sealed import MOST_BYTES
 from models.verdict import FAILED
 from streams.outbox import Outbox

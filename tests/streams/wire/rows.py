@@ -28,15 +28,14 @@ from agents.judge.duplicates import BandRow, DuplicateRow, SketchRow
 from agents.judge.duplicates import SpaceRow as TextsRow
 from agents.judge.rows import LaterRow
 from agents.learn.rows import CountsRow, LearnRow, LearnTotals, ModelRow, PriorRow
-from models.crowd.window import Visit
-from models.depth.growth import Growth
-from models.depth.place import Place
+from models.crowd.trace import Visit
+from models.depth.growth import Growth, Place
 from models.depth.trail import Browsing, Trail
 from models.frontier.promises import Promised
 from models.news.clicks import History
-from models.news.rate import ArrivalRate
-from models.patterns.ways import Ways
-from models.traps.barren import Barren
+from models.news.revisits import ArrivalRate
+from models.patterns.counts import Ways
+from models.traps import Barren
 from streams.inbox import Mark
 from streams.topics import PREDICATES
 from streams.transport.layout import TopicMeta

@@ -1,4 +1,4 @@
-"""Sketches of texts: MinHash over what follows each beginning of a word.
+"""How alike the texts of two pages are, told from sketches: MinHash over what follows each beginning of a word.
 
 Broder, On the resemblance of documents (SEQUENCES 1997): two texts are as alike as the sets of their shingles
 overlap (Jaccard), and the share of equal slots in two sketches estimates it. A shingle here is the 24 bytes of
@@ -10,9 +10,13 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from rensa import RMinHash
+
+from models.page import Page
+from models.traps import space
 
 #: Slots of a sketch: the standard error of an estimated likeness of .9 is .027.
 SLOTS = 128
@@ -82,3 +86,30 @@ def _shingles(text: str) -> _Hashes:
         mixed = (mixed + eight) * factor
         mixed ^= mixed >> shift
     return mixed
+
+
+class Fingerprint(msgspec.Struct, array_like=True, frozen=True):
+    """A page's sketch, None where it has too few words, and a hash of what is there beside digits.
+
+    The hash is empty for a URL that has no numbers.
+    """
+
+    sketch: Sketch | None = None
+    plain: bytes = b""
+
+
+#: That of a page which is compared with none.
+NONE = Fingerprint()
+
+
+def fingerprint(page: Page, least: int) -> Fingerprint:
+    """Return a page's fingerprint; its sketch, where the text has at least so many shingles.
+
+    >>> fingerprint(Page("http://example.org/2", text="few words"), 50).sketch is None
+    True
+    """
+    found = sketch(f"{page.title} {page.text}", least)
+    if space(page.url) is None:
+        return Fingerprint(found)
+    text = f"{page.title}\n{page.text}".encode("utf-8", "replace").translate(None, b"0123456789")
+    return Fingerprint(found, blake2b(text, digest_size=8).digest())

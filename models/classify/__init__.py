@@ -1,1 +1,0 @@
-"""A classifier of texts into categories, which is trained on examples."""

@@ -1,1 +1,0 @@
-"""Near-duplicates: how alike two pages' texts are, from sketches of a fixed size."""
