@@ -13,7 +13,7 @@ import numpy as np
 from bench.timing import seconds
 from models.interest.features import BASE, PAGE_WORD
 from models.learner.batch import inputs_of
-from models.learner.candidate import Candidate, Crowd
+from models.learner.candidate import Candidate, CoVisits, Crowd
 from models.learner.combiner import logits
 from models.learner.inputs import prior_covariance, prior_mean
 from models.learner.knowledge import Knowledge
@@ -54,9 +54,9 @@ def candidates(table: LinkTable, vocabulary: Vocabulary, rng: random.Random) -> 
     for _ in range(max(BATCHES)):
         links = [page.first + rng.randrange(LINKS) for page in rng.sample(pages, IN_LINKS)]
         words = (f"w{rng.randrange(WORDS)}", f"w{rng.randrange(WORDS)}")
-        crowd = Crowd(5, tuple(f"u{rng.randrange(1000)}" for _ in range(5)), 3.0, 1.0, 4, 1)
+        crowd = Crowd(5, tuple(f"u{rng.randrange(1000)}" for _ in range(5)), [CoVisits(3.0, 1.0, 4, 1)])
         places = ("example.org", "www.example.org")
-        found.append(Candidate(vocabulary.numbers(words), places, links, [(9, 3)], [crowd]))
+        found.append(Candidate(vocabulary.numbers(words), places, links, [(9, 3)], crowd))
     return found
 
 

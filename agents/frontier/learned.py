@@ -17,7 +17,7 @@ from models.interest.features import BASE, SUBJECT
 from models.learner.address import prefixes, url_words
 from models.learner.batch import inputs_of
 from models.learner.calibration import calibrated
-from models.learner.candidate import Candidate, Crowd
+from models.learner.candidate import Candidate, CoVisits, Crowd
 from models.learner.combiner import Vector, logits, probability
 from models.learner.inputs import log_rank
 from models.learner.requests import (
@@ -271,7 +271,7 @@ class LearnedScorer:
                 address.prefixes,
                 places,
                 [_links_of_all(row) if name == FAILED else row.links.get(name, _NO_LINKS) for name in names],
-                _crowds(shard, row, names) if row.visits else (),
+                _crowd(shard, row, names) if row.visits else None,
                 row.depth,
                 bool(row.links) and not row.native,
             )
@@ -319,17 +319,18 @@ def _pattern_weights(known: Known, patterns: Iterable[Pattern | None]) -> list[l
     return [[0.0 if pattern is None else weight(pattern.name)] for pattern in patterns]
 
 
-def _crowds(shard: FrontierShard, row: PageRow, predicates: Sequence[str]) -> list[Crowd]:
+def _crowd(shard: FrontierShard, row: PageRow, predicates: Sequence[str]) -> Crowd:
     """Return what users did with a page, as each predicate sees it."""
     judged = [
         (times, sixths, verdict)
         for other, (_, times, sixths) in row.together.items()
         if (verdict := beside_of(shard, other).verdict) is not None
     ]
-    return [_crowd(row, judged, predicate) for predicate in predicates]
+    beside = [_covisits(judged, predicate) for predicate in predicates] if judged else []
+    return Crowd(row.visits, row.visitors, beside)
 
 
-def _crowd(row: PageRow, judged: Iterable[tuple[int, int, Verdict]], predicate: str) -> Crowd:
+def _covisits(judged: Iterable[tuple[int, int, Verdict]], predicate: str) -> CoVisits:
     covisits = covisit_hits = near = near_hits = 0
     for times, sixths, verdict in judged:
         if predicate in verdict:
@@ -338,5 +339,4 @@ def _crowd(row: PageRow, judged: Iterable[tuple[int, int, Verdict]], predicate: 
             if verdict[predicate]:
                 covisit_hits += sixths
                 near_hits += times
-    visitors = tuple(row.visitors)
-    return Crowd(row.visits, visitors, covisits / SIXTHS, covisit_hits / SIXTHS, near, near_hits)
+    return CoVisits(covisits / SIXTHS, covisit_hits / SIXTHS, near, near_hits)

@@ -12,7 +12,7 @@ from models.frontier.queue import CandidateQueue
 #: all else waits meanwhile.
 SWEPT, SWEPT_FOR, SWEPT_LEAST = 200, 10, 10
 #: How full a queue that evicted may be for the sweep to bring others back.
-SWEPT_FULL = 0.95
+SWEPT_FULL = 0.9
 
 
 class Sweep:

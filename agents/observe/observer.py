@@ -84,6 +84,7 @@ class Observer:
         self._known: Final = lru_cache(_REMEMBERED)(self._public)  # most lines name a page that was just named
         self._host: Final = None if self._site is None or everywhere else _host(self._site)
         self._network: Final = lru_cache(_REMEMBERED)(network)
+        self._client: Final = lru_cache(_REMEMBERED)(self._client_named)
         self._clients: Final = Clients(settings.client_users) if settings.client_users else None
         self._robots: Final = Robots(settings.robot_rate, settings.client_rate) if settings.robots else None
         self._parsers: Final = parsers(settings.format, settings.json_fields)
@@ -146,7 +147,7 @@ class Observer:
         reason = page_view(entry)
         if reason is not None and not self._counts_user(entry):
             return self._filter(reason)
-        client = self._client(entry)
+        client = self._client(entry.client)
         who = self._counted(entry, client)
         if self._robots is not None:
             self._robots.ask(who, entry)
@@ -157,9 +158,9 @@ class Observer:
         """Return whether anything is made of who sent a line: views of pages, and requests for robots.txt."""
         return (self._robots is not None and "/robots.txt" in entry.url) or page_view(entry) is None
 
-    def _client(self, entry: Entry) -> str | None:
+    def _client_named(self, client: str) -> str | None:
         """Return the pseudonym of the client that a line came from, None where it does not tell."""
-        name = self._network(entry.client)
+        name = network(client)
         return None if name is None else self._pseudonyms.of(name)
 
     def _counted(self, entry: Entry, client: str | None) -> str:
@@ -195,7 +196,7 @@ class Observer:
             return ()
         name, network = self._identity(entry), self._network(entry.client)
         if network is not None and self._counts_user(entry):
-            who = self._counted(entry, self._client(entry))
+            who = self._counted(entry, self._client(entry.client))
             name = name if who == self._pseudonyms.of(name) else network
         found = [name, entry.client]
         found += [other for other in (entry.user, network) if other and other not in found]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench.size.directory import build
-from bench.size.measure import Mark, start, take_up, write_log
+from bench.size.measure import Mark, start, take_up, take_up_by_stages, write_log
 
 Value = TypeVar("Value")
 
@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--first", action="store_true", help="do not wait until all is taken up")
     parser.add_argument("--lines", type=int, nargs="*", default=[300_000], help="lines of the log")
     parser.add_argument("--users", type=int, default=1_000_000, help="users in the log")
+    parser.add_argument("--stages", action="store_true", help="say what each stage takes of a log's CPU time")
     parser.add_argument("--keep", type=Path, help="directory in which the data directories are made and stay")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -51,7 +52,13 @@ def main() -> None:
             file = place / f"{lines}-{given.users}.log"
             write_log(file, lines, given.users)
             with tempfile.TemporaryDirectory() as directory:
-                _print(f"a log of {lines:,} URLs", apart(take_up, file, Path(directory)))
+                if given.stages:
+                    mark, spent = apart(take_up_by_stages, file, Path(directory))
+                else:
+                    mark, spent = apart(take_up, file, Path(directory)), {}
+            _print(f"a log of {lines:,} URLs", mark)
+            for stage, seconds in sorted(spent.items(), key=lambda entry: -entry[1]):
+                print(f"    {stage:<45}{seconds:7.2f} s{seconds / mark.cpu:9.1%}")
 
 
 def _print(what: str, mark: Mark) -> None:

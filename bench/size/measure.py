@@ -4,6 +4,7 @@ import asyncio
 import random
 import resource
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,9 +14,17 @@ from agents.frontier.agent import FrontierAgent
 from agents.observe.observer import Observer
 from agents.worker.worker import Worker
 from bench.size.directory import settings
+from bench.stages.stopwatch import Stopwatch
+from bench.stages.table import STAGES
 from streams.metrics.registry import Metrics
 from streams.topics import FETCHES
 
+#: The stages that a line of a log takes, beside those of a page.
+OF_A_LINE: Mapping[str, tuple[str, ...]] = {
+    "observe: read a line": ("agents.observe.observer:Observer.observe",),
+    "browse: users' windows": ("agents.browse.agent:BrowseAgent.absorb",),
+    "frontier: leave a full queue": ("models.frontier.queue:CandidateQueue._evict",),
+}
 #: Seconds between two looks.
 LOOK_SECONDS = 0.01
 #: Hosts that the log names, and its lines a second.
@@ -82,6 +91,15 @@ def write_log(file: Path, lines: int, users: int) -> None:
 def take_up(file: Path, directory: Path) -> Mark:
     """Feed a log to a crawl; return what it took until all of it was taken in."""
     return asyncio.run(_take_up(file, directory))
+
+
+def take_up_by_stages(file: Path, directory: Path) -> tuple[Mark, Mapping[str, float]]:
+    """Return the same, and the CPU seconds of each stage; the stopwatch adds a second for 100,000 lines."""
+    stopwatch = Stopwatch()
+    stopwatch.watch({**STAGES, **OF_A_LINE})
+    mark = take_up(file, directory)
+    rest = mark.cpu - sum(stopwatch.spent.values())
+    return mark, {**stopwatch.spent, "the rest: encode, decode, other threads": rest}
 
 
 async def _take_up(file: Path, directory: Path) -> Mark:

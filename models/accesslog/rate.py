@@ -45,13 +45,13 @@ class Rates:
 
     def count(self, viewer: str, time: float) -> int:
         """Count a view at ``time``, in seconds since the epoch; return the viewer's views of that minute."""
-        clock = self._clock(time // _MINUTE)
-        return clock.count(viewer, time // _MINUTE)
+        minute = time // _MINUTE
+        clocks = self._clocks
+        clock = clocks[-1] if clocks and clocks[-1].near(minute) else self._clock(minute)
+        return clock.count(viewer, minute)
 
     def _clock(self, minute: float) -> _Clock:
         clocks = self._clocks
-        if clocks and clocks[-1].near(minute):
-            return clocks[-1]
         place = next((place for place, clock in enumerate(clocks) if clock.near(minute)), None)
         clock = _Clock(minute) if place is None else clocks.pop(place)
         clocks.append(clock)

@@ -16,7 +16,7 @@ from models.interest.features import BASE, user
 from models.learner.address import prefixes, url_words
 from models.learner.batch import inputs_of
 from models.learner.calibration import EXPLORED, SELECTED, Calibration, calibrated
-from models.learner.candidate import Candidate, Crowd
+from models.learner.candidate import Candidate, CoVisits, Crowd
 from models.learner.combiner import BayesianLogisticRegression, Vector, logits, probabilities
 from models.learner.inputs import INPUTS, log_rank
 from models.learner.knowledge import Knowledge
@@ -390,19 +390,12 @@ class LearnedCrawler:
     def _candidate(self, known: _Known) -> Candidate:
         accesses = self._trace.accesses.get(known.url, 0)
         visitors = self._trace.visitors.get(known.url, ())
-        crowd = Crowd(
-            accesses,
-            visitors,
-            known.covisits / SIXTHS,
-            known.covisit_hits / SIXTHS,
-            known.near,
-            known.near_hits,
-        )
+        beside = CoVisits(known.covisits / SIXTHS, known.covisit_hits / SIXTHS, known.near, known.near_hits)
         links = [link.place for link in known.links]
         parents = [(known.parents, 0), (known.parents, known.positive)]
-        crowds = [Crowd(accesses, visitors, 0.0, 0.0, 0, 0), crowd]
+        crowd = Crowd(accesses, visitors, [CoVisits(), beside])
         foreign = known.parents > 0 and not known.native
-        return Candidate(known.numbers, known.prefixes, links, parents, crowds, known.depth or 0, foreign)
+        return Candidate(known.numbers, known.prefixes, links, parents, crowd, known.depth or 0, foreign)
 
 
 def _started(model: Combiner, earlier: Combining | None, names: tuple[str, ...]) -> Combiner:

@@ -8,6 +8,8 @@ from heapq import heapify, heappop, heappush, heapreplace
 from random import Random
 from typing import TypeAlias
 
+import numpy as np
+
 from models.domain import owner
 
 # Negated priority, order, URL, host: the best compares least. A change makes a new item, and the old one
@@ -40,6 +42,9 @@ class _Lane:
 class CandidateQueue:
     """At most ``limit`` candidates by host; the worst leave when there are more.
 
+    A tenth leaves at once. While nine tenths are there, what is no better than the best that left is not let
+    in. When as many came as had left, let in or not, it is looked anew which are the worst: priorities change.
+
     An owner has at most ``hosts`` hosts in it: what lies on further ones is taken as evicted at once.
 
     A candidate is better with a higher priority and, at the same one, with a smaller order (its discovery
@@ -58,12 +63,16 @@ class CandidateQueue:
         if limit < 1:
             raise ValueError(f"candidate queue: limit is {limit}, expected at least 1")
         self._limit = limit
+        self._left = limit + 1 - max(1, limit // 10)
         self._hosts = hosts
         self._owners: Counter[str] = Counter()
         self._live: dict[str, _Item] = {}
         self._lanes: dict[str, _Lane] = {}
         self._tops: list[_Item] = []
         self._floor: float | None = None
+        #: The best of those that left last for want of room, and how many were not let in since.
+        self._cut: _Item | None = None
+        self._refused = 0
 
     def __len__(self) -> int:
         return len(self._live)
@@ -84,7 +93,7 @@ class CandidateQueue:
 
     def reset_floor(self) -> None:
         """Forget what was evicted: to be called when the evicted candidates were looked at again."""
-        self._floor = None
+        self._floor = self._cut = None
 
     def priority(self, url: str) -> float:
         """Return the priority of a candidate; KeyError when it is not one."""
@@ -93,7 +102,7 @@ class CandidateQueue:
     def put(self, url: str, host: str, priority: float, order: int) -> None:
         """Insert a candidate or change its priority and order; ValueError for a priority that is no number.
 
-        When there are more than ``limit``, the worst tenth leaves at once, perhaps with this one.
+        When there are more than ``limit``, the worst leave, perhaps with this one.
         """
         if math.isnan(priority):
             raise ValueError(f"candidate queue: the priority of {host} order {order} is nan, expected a number")
@@ -105,6 +114,9 @@ class CandidateQueue:
             if known[3] != host:
                 self.discard(url)
                 known = None
+        elif self._cut is not None and item > self._cut and len(self._live) >= self._left:
+            self._refuse()
+            return
         lane = self._lanes.get(host)
         if lane is None:
             if self._owners[owner(host)] >= self._hosts:
@@ -119,7 +131,7 @@ class CandidateQueue:
         heappush(lane.heap, item)
         if known is None:
             lane.size += 1
-            if len(self._live) > self._limit:
+            if len(self._live) + self._refused > self._limit:
                 self._evict()
         elif len(lane.heap) > 2 * lane.size + _SLACK:
             self._compact(lane)
@@ -255,16 +267,25 @@ class CandidateQueue:
         lane.heap = [item for item in lane.heap if self._live.get(item[2]) is item]
         heapify(lane.heap)
 
+    def _refuse(self) -> None:
+        self._refused += 1
+        if len(self._live) + self._refused > self._limit:
+            self._evict()
+
     def _evict(self) -> None:
-        count = max(1, self._limit // 10)
-        # Plain numbers sort several times faster than items; only those at or beyond the cut are compared
-        # in full.
-        cut = sorted(item[0] for item in self._live.values())[-count]
+        """Have the worst leave, so that nine tenths of the room are taken."""
+        self._refused, self._cut = 0, None
+        count = len(self._live) - self._left
+        if count <= 0:
+            return
+        # Only those at or beyond the cut are compared in full.
+        numbers = np.fromiter((item[0] for item in self._live.values()), float, len(self._live))
+        cut = float(np.partition(numbers, -count)[-count])
         worst = sorted(item for item in self._live.values() if item[0] >= cut)[-count:]
         for _, _, url, _ in worst:
             self.discard(url)
-        highest = -worst[0][0]
-        self._lost(highest)
+        self._cut = worst[0]
+        self._lost(-worst[0][0])
 
     def _lost(self, priority: float) -> None:
         self._floor = priority if self._floor is None else max(self._floor, priority)

@@ -10,6 +10,7 @@ from models.learner.candidate import Candidate
 from models.learner.combiner import Vector
 from models.learner.inputs import INPUTS, MOST
 from models.learner.knowledge import Knowledge, prefix_ratios
+from models.learner.lifts import Lifts
 from models.learner.linking import HITS, NO_LINK, NOT, PAGES, SATISFIES, SUMMED, LinkTable, Places
 from models.learner.shrinkage import PRIOR_PAGES, log_lifts
 from models.learner.words import URL
@@ -33,8 +34,7 @@ def inputs_of(knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequ
     found[:, :, SUMMED] = _of_links(knowledge, links, candidates, rates)
     _of_url(found, knowledge, candidates)
     _of_counts(found, candidates, rates)
-    if any(candidate.crowds for candidate in candidates):
-        _of_crowds(found, knowledge, candidates, rates)
+    _of_crowds(found, knowledge, candidates, rates)
     found[:, :, _BIAS] = 1.0
     return np.minimum(MOST, np.maximum(-MOST, found, out=found), out=found)
 
@@ -78,7 +78,6 @@ def _of_counts(found: Vector, candidates: Sequence[Candidate], rates: Vector) ->
     found[:, :, _POSITIVE] = log_lifts(links[:, :, :1], links[:, :, 1:], rates, 1.0)[:, :, 0]
     found[:, :, _LINKS] = np.log1p(links[:, :, 0]) / 3
     found[:, :, _NO_LINK] = links[:, :, 0] == 0
-    found[:, :, _NO_ACCESS] = 1.0
     found[:, :, _DEPTH] = np.log1p([candidate.depth for candidate in candidates])
     found[:, :, _FOREIGN] = [candidate.foreign for candidate in candidates]
 
@@ -86,14 +85,27 @@ def _of_counts(found: Vector, candidates: Sequence[Candidate], rates: Vector) ->
 def _of_crowds(
     found: Vector, knowledge: Sequence[Knowledge], candidates: Sequence[Candidate], rates: Vector
 ) -> None:
-    seen = [place for place, candidate in enumerate(candidates) if candidate.crowds]
-    crowds = [candidates[place].crowds for place in seen]
-    for place, crowd in zip(seen, crowds, strict=True):
-        visitors = crowd[0].visitors
-        for inputs, known in zip(found, knowledge, strict=True):
-            inputs[place, _USERS] = known.users.sum(visitors) / math.sqrt(max(1, len(visitors)))
-    cells = np.array([[crowd[2:] for crowd in each] for each in crowds], float).transpose(1, 0, 2)
-    found[:, seen, _CROWD] = log_lifts(cells[:, :, 0::2], cells[:, :, 1::2], rates, 1.0)
-    accesses = np.array([crowd[0].accesses for crowd in crowds], float)
-    found[:, seen, _ACCESSES] = np.log1p(accesses) / 3
-    found[:, seen, _NO_ACCESS] = accesses == 0
+    accesses = np.array([candidate.crowd.accesses if candidate.crowd else 0 for candidate in candidates], float)
+    found[:, :, _ACCESSES] = np.log1p(accesses) / 3
+    found[:, :, _NO_ACCESS] = accesses == 0
+    users = [known.users for known in knowledge]
+    visitors = [candidate.crowd.visitors if candidate.crowd else () for candidate in candidates]
+    for place, names in enumerate(_counted(users, visitors)):
+        if names:
+            found[:, place, _USERS] = [each.sum(names) for each in users]
+            found[:, place, _USERS] /= math.sqrt(len(visitors[place]))
+    seen = [place for place, candidate in enumerate(candidates) if candidate.crowd and candidate.crowd.beside]
+    if seen:
+        beside = [crowd.beside for place in seen if (crowd := candidates[place].crowd) is not None]
+        cells = np.array(beside, float).transpose(1, 0, 2)
+        found[:, seen, _CROWD] = log_lifts(cells[:, :, 0::2], cells[:, :, 1::2], rates, 1.0)
+
+
+def _counted(lifts: Sequence[Lifts], groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Return of each group the names of which any of some predicates' lifts knows anything."""
+    # The counts are in one ledger; what was inherited is each predicate's own.
+    asked = [lifts[0], *(each for each in lifts[1:] if each.inherits)]
+    if len(asked) == 1:
+        has = lifts[0].has
+        return [tuple([name for name in names if has(name)]) for names in groups]
+    return [tuple([name for name in names if any(each.has(name) for each in asked)]) for names in groups]

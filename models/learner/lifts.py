@@ -54,6 +54,11 @@ class Lifts:
             self._earlier.pop(name, None)
         self.renew()
 
+    @property
+    def inherits(self) -> bool:
+        """Whether an earlier crawl counted anything."""
+        return bool(self._earlier)
+
     def rebase(self, rate: float, earlier: float = 0.0) -> None:
         """Take all weights against another base rate from now on.
 
@@ -95,6 +100,10 @@ class Lifts:
             weight = weights.get(name)
             total += self._weight(name) if weight is None else weight
         return total
+
+    def has(self, name: str) -> bool:
+        """Tell whether anything was counted of a feature, for any predicate, or inherited for this one."""
+        return self._kind + name in self._ledger or name in self._earlier
 
     def weight(self, name: str) -> float:
         """Return one name's weight."""

@@ -22,7 +22,7 @@ from models.interest.factors import kept
 from models.interest.features import BASE
 from models.learner.address import prefixes, url_words
 from models.learner.batch import inputs_of
-from models.learner.candidate import Candidate, Crowd
+from models.learner.candidate import Candidate, CoVisits, Crowd
 from models.learner.inputs import NAMES
 from models.learner.knowledge import Knowledge
 from models.learner.lessons import IN_LINKS, LinkWords
@@ -107,7 +107,7 @@ class Facts:
             prefixes(url),
             [self._in_link(table, page, url, predicate) for page in self._kept(url)],
             [(len(verdicts), sum(verdicts))],
-            [self._crowd(url, predicate)],
+            self._crowd(url, predicate),
             depth=1,
             foreign=bool(sources) and all(host(page.url) != host(url) for page in sources.values()),
         )
@@ -146,22 +146,21 @@ class Facts:
         (place,) = (link.position for link in links if link.url == url)
         return linking.first + place
 
-    def _crowd(self, url: str, predicate: str) -> Crowd:
+    def _crowd(self, url: str, predicate: str) -> Crowd | None:
         if url not in self._trace.accesses:
-            return Crowd()
+            return None
         found = [
             (times, sixths, self._pages[other].verdict[predicate])
             for other, (times, sixths) in self._trace.together.get(url, {}).items()
             if other in self._pages and predicate in self._pages[other].verdict
         ]
-        return Crowd(
-            self._trace.accesses[url],
-            self._trace.visitors[url],
+        beside = CoVisits(
             sum(sixths for _, sixths, _ in found) / SIXTHS,
             sum(sixths for _, sixths, holds in found if holds) / SIXTHS,
             sum(times for times, _, _ in found),
             sum(times for times, _, holds in found if holds),
         )
+        return Crowd(self._trace.accesses[url], self._trace.visitors[url], [beside])
 
 
 @pytest.mark.parametrize("policy", ["linkage", "collaborative", "combined"])

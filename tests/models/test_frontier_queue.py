@@ -50,13 +50,22 @@ class QueueAgainstDictionary(RuleBasedStateMachine):
         self.model: dict[str, tuple[float, int, str, str]] = {}
         self.order = 0
         self.evicted: list[float] = []
+        self.cut: tuple[float, int, str, str] | None = None
+        self.refused = 0
 
     def put(self, host: str, number: int, priority: float, order: int) -> None:
         url = f"http://{host}/{number}"
         self.queue.put(url, host, priority, order)
-        self.model[url] = (-priority, order, url, host)
-        if len(self.model) > LIMIT:
-            for item in sorted(self.model.values())[-LIMIT // 10 :]:
+        item = (-priority, order, url, host)
+        known = url in self.model
+        if not known and self.cut is not None and item > self.cut and len(self.model) > LIMIT - LIMIT // 10:
+            self.refused += 1
+        else:
+            self.model[url] = item
+        if len(self.model) + self.refused > LIMIT:
+            worst = sorted(self.model.values())[LIMIT - LIMIT // 10 + 1 :]
+            self.refused, self.cut = 0, min(worst, default=None)
+            for item in worst:
                 del self.model[item[2]]
                 self.evicted.append(-item[0])
 
@@ -119,6 +128,7 @@ class QueueAgainstDictionary(RuleBasedStateMachine):
     def floor_reset(self) -> None:
         self.queue.reset_floor()
         self.evicted.clear()
+        self.cut = None
 
     @invariant()
     def holds_what_the_dictionary_holds(self) -> None:
@@ -220,6 +230,18 @@ def test_the_worst_tenth_leaves_and_the_floor_tells_its_best() -> None:
     assert queue.best(100, anyone)[-1] == "http://a.org/10"
     queue.reset_floor()
     assert queue.floor is None
+
+
+def test_what_is_no_better_than_all_that_left_is_not_let_in_until_as_many_came() -> None:
+    queue = filled({"a.org": 101}, limit=100)
+    for number in range(10):
+        assert len(queue) == 91
+        queue.put(f"http://b.org/{number}", "b.org", 9.0, 200 + number)
+    for number in range(9):
+        queue.put(f"http://c.org/{number}", "c.org", 8.0, 300 + number)
+        assert len(queue) == 92 + number
+    queue.put("http://c.org/9", "c.org", 8.0, 309)
+    assert (queue.floor, len(queue)) == (9.0, 91)
 
 
 def test_sample_is_uniform_over_the_candidates_of_ready_hosts() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from models.interest.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, PREFIX, URL_WORD, USER, link
 from models.learner import words
 from models.learner.batch import inputs_of
-from models.learner.candidate import Candidate, Crowd
+from models.learner.candidate import Candidate, CoVisits, Crowd
 from models.learner.inputs import NAMES
 from models.learner.knowledge import TOPIC_PAGES, Knowledge
 from models.learner.lifts import Lifts
@@ -271,11 +271,11 @@ FEATURES = [
     link("other", True),
 ]
 CROWDS = st.builds(
-    lambda accesses, users, covisits, near: Crowd(accesses, tuple(users), *covisits, *near),
+    Crowd,
     st.integers(0, 50),
     st.lists(st.sampled_from(USERS), unique=True),
-    CELLS,
-    CELLS,
+    st.lists(st.builds(lambda covisits, near: CoVisits(*covisits, *near), CELLS, CELLS), min_size=2, max_size=2)
+    | st.just([]),
 )
 
 
@@ -329,6 +329,7 @@ class PlainKnowledge:
         links: Sequence[PlainLink],
         parents: Cell,
         crowd: Crowd,
+        beside: CoVisits,
         place: tuple[int, bool],
     ) -> list[float]:
         rows = [self.of_link(found) for found in links]
@@ -337,8 +338,8 @@ class PlainKnowledge:
             self.by_root(URL_WORD, url_words),
             self.by_root(PAGE_WORD, url_words),
             self.by_root(USER, crowd.visitors),
-            lift(crowd.covisits, crowd.covisit_hits, self.rate, 1.0),
-            lift(crowd.near, crowd.near_hits, self.rate, 1.0),
+            lift(beside.covisits, beside.covisit_hits, self.rate, 1.0),
+            lift(beside.near, beside.near_hits, self.rate, 1.0),
             lift(*parents, self.rate, 1.0),
             self.prefix(prefixes),
             math.log(1 + parents[0]) / 3,
@@ -400,14 +401,13 @@ class PlainCandidate(NamedTuple):
     depth: int
     links: dict[int, int]
     parents: list[tuple[int, int]]
-    crowds: list[Crowd]
+    crowd: Crowd | None
     place: tuple[int, bool]
 
     def as_told(self, vocabulary: Vocabulary, pages: list[LinkingPage]) -> Candidate:
         links = [pages[page].first + position for page, position in self.links.items()]
         numbers = vocabulary.numbers(self.url_words)
-        crowds = () if self.crowds == [Crowd()] * PREDICATES else self.crowds
-        return Candidate(numbers, PREFIXES[: self.depth], links, self.parents, crowds, *self.place)
+        return Candidate(numbers, PREFIXES[: self.depth], links, self.parents, self.crowd, *self.place)
 
 
 PREDICATES, PAGES, POSITIONS = 2, 3, 6
@@ -421,16 +421,13 @@ A_PAGE = st.builds(
         st.lists(st.none() | st.booleans(), min_size=PREDICATES, max_size=PREDICATES),
     ),
 )
-SOME_CROWDS = st.builds(
-    lambda one, other: [one, other._replace(accesses=one.accesses, visitors=one.visitors)], CROWDS, CROWDS
-)
 CANDIDATE = st.builds(
     PlainCandidate,
     SOME_WORDS,
     st.integers(0, 3),
     st.dictionaries(st.integers(0, PAGES - 1), st.integers(0, POSITIONS - 1)),
     st.lists(CELLS, min_size=PREDICATES, max_size=PREDICATES),
-    SOME_CROWDS | st.just([Crowd()] * PREDICATES),
+    CROWDS | st.none(),
     st.tuples(st.integers(0, 9), st.booleans()),
 )
 
@@ -490,8 +487,9 @@ def test_the_inputs_are_those_that_are_described(
         for candidate, inputs in zip(candidates, found[number].tolist(), strict=True):
             links = [pages[page].link(number, position) for page, position in candidate.links.items()]
             given_to = candidate.url_words, PREFIXES[: candidate.depth], links
-            told_of = candidate.parents[number], candidate.crowds[number], candidate.place
-            expected = plain.inputs(*given_to, *told_of)
+            crowd = candidate.crowd or Crowd(0)
+            beside = crowd.beside[number] if crowd.beside else CoVisits()
+            expected = plain.inputs(*given_to, candidate.parents[number], crowd, beside, candidate.place)
             assert inputs == pytest.approx(expected, abs=KEPT)
 
 
@@ -595,9 +593,10 @@ def test_inputs_worked_by_hand() -> None:
     table = LinkTable(1)
     page = added(table, vocabulary, ["ski", "x", "y", "z"], [(["alps"], ["the", "ski"], ["ski"])], [True], [2])
     table.judged([page] * 2, [1, 4], np.array([[[1.0, 1.0], [1.0, 0.0]]]))
-    crowd = Crowd(accesses=1, visitors=("u",), covisits=1.0, covisit_hits=1.0, near=3, near_hits=0)
+    beside = CoVisits(covisits=1.0, covisit_hits=1.0, near=3, near_hits=0)
+    crowd = Crowd(accesses=1, visitors=("u",), beside=[beside])
     numbers = vocabulary.numbers(["ski"])
-    candidate = Candidate(numbers, ("example.org",), [page.first], [(1, 1)], [crowd], depth=3, foreign=True)
+    candidate = Candidate(numbers, ("example.org",), [page.first], [(1, 1)], crowd, depth=3, foreign=True)
     inputs = dict(zip(NAMES, inputs_of([knowledge], table, [candidate])[0, 0].tolist(), strict=True))
     expected = {
         "parent verdict": math.log(6.2),  # (6 + .2) / (8 + 2) / .1

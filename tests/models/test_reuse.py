@@ -102,7 +102,7 @@ def test_a_feature_that_no_page_of_this_crawl_has_keeps_its_lift_at_another_base
 
 def test_inherited_counts_wait_for_their_base_and_go_with_it() -> None:
     knowledge = Knowledge("p", Vocabulary(Ledger()))
-    candidate = Candidate(knowledge.words.vocabulary.numbers(["ski"]), (), (), [(0, 0)], [Crowd(1, ("ann",))])
+    candidate = Candidate(knowledge.words.vocabulary.numbers(["ski"]), (), (), [(0, 0)], Crowd(1, ("ann",)))
     before = inputs(knowledge, candidate)
     knowledge.inherit([(URL_WORD + "ski", 8, 8), (USER + "ann", 8, 8), (link("p", True), 8, 8)])
     assert inputs(knowledge, candidate) == before
