@@ -3,7 +3,7 @@
 Arrays that grow, and numbers each of which is there once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -146,6 +146,11 @@ class Ledger:
     def __contains__(self, name: str) -> bool:
         """Tell whether a feature is in the ledger."""
         return name in self._slots
+
+    @property
+    def features(self) -> Collection[str]:
+        """The features, as they stand now: a view."""
+        return self._slots.keys()
 
     @property
     def size(self) -> int:

@@ -24,9 +24,10 @@ RUN = 4
 #: Years between which a date in a URL may lie: beyond them a calendar goes on without events.
 YEARS = (1500, 2100)
 
+_IN_PATH = r"/(\d{4})[/-](?:0?[1-9]|1[0-2])(?=[/-]|\Z)"  # /2031/05 and /2031-05-12
+_PATH_DATES = re.compile(_IN_PATH)
 _DATES = re.compile(
-    r"/(\d{4})[/-](?:0?[1-9]|1[0-2])(?=[/-]|\Z)"  # /2031/05 and /2031-05-12
-    r"|[?&](?:year|yr|jahr|annee|ano|anno)=(\d{4,6})(?=&|\Z)"
+    rf"{_IN_PATH}|[?&](?:year|yr|jahr|annee|ano|anno)=(\d{{4,6}})(?=&|\Z)"
     r"|[?&][\w.%-]{0,40}(?:date|month|day|week)=(\d{4,6})-\d{1,2}(?=[-&]|\Z)",
     re.IGNORECASE,
 )
@@ -100,8 +101,8 @@ def _query(query: str, bounds: Bounds) -> str:
 
 
 def _date(url: str) -> str:
-    for found in _DATES.finditer(url):
-        year = int(found[1] or found[2] or found[3])
+    for found in (_DATES if "=" in url else _PATH_DATES).finditer(url):
+        year = int(next(filter(None, found.groups())))
         if not YEARS[0] <= year <= YEARS[1]:
             return f"a calendar, the year {year}"
     return ""

@@ -63,7 +63,7 @@ class Record(msgspec.Struct, array_like=True, kw_only=True):
     version: int = VERSION
 
 
-class Access(msgspec.Struct, array_like=True, frozen=True):
+class Access(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One page view of a user: ``user`` is a pseudonym, ``time`` in seconds since the epoch."""
 
     user: str
@@ -121,7 +121,7 @@ class Relinked(msgspec.Struct, array_like=True, frozen=True, tag="relinked"):
     time: Time
 
 
-class Visited(msgspec.Struct, array_like=True, frozen=True, tag="visited"):
+class Visited(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="visited"):
     """A user's access to a URL; ``referrer`` is where patterns are made of it, a page of the same host."""
 
     url: Url
@@ -139,7 +139,7 @@ class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):
     position: Natural = 0
 
 
-class Beside(msgspec.Struct, array_like=True, frozen=True):
+class Beside(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """What changed between a page and the page ``other`` (an identifier) of a sightings partition.
 
     ``times`` access pairs more within the region of temporal locality, ``sixths`` of co-visits more

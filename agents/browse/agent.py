@@ -4,6 +4,7 @@ Reads `accesses`; keeps the table `users` (a bounded window of accesses a user);
 """
 
 from collections.abc import Iterable
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,11 +23,11 @@ from streams.stateful import Stateful
 from streams.topics import ACCESSES, SIGHTINGS
 
 USER_PREFIX = b"u"
-#: URLs of which it is kept in memory what they are, their identifiers and partitions.
+#: URLs of which it is kept in memory what they are, and hosts whose partition is.
 REMEMBERED = 50_000
 
 
-class UserRow(msgspec.Struct, array_like=True):
+class UserRow(msgspec.Struct, array_like=True, gc=False):
     """A user's last accesses in time order, and how many there were in all.
 
     ``browsing`` has the sessions that go on, where sites are stopped at a depth of their own.
@@ -41,9 +42,8 @@ class BrowseAgent(Handler[UserRow]):
     """Absorbs accesses; a line that was read before changes nothing."""
 
     def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
         self._settings = runtime.settings.browse
-        self._places: dict[str, tuple[bytes, int]] = {}
+        self._partition = lru_cache(REMEMBERED)(partial(runtime.partition, SIGHTINGS))
         self._tells = lessons(runtime.settings.frontier.rule).counts_crowd
         self._instant = runtime.settings.frontier.mode == "instant"
         self._ways = runtime.settings.behaviour
@@ -76,17 +76,18 @@ class BrowseAgent(Handler[UserRow]):
         shard.put(key, row)
         referrer = within(access) if self._ways else None
         visited = Visited(access.url, access.user, access.time, referrer)
-        shard.outbox.emit(SIGHTINGS.name, self._place(access.url)[1], visited)
-        if self._tells:
+        partition = self._partition(host(access.url))
+        shard.outbox.emit(SIGHTINGS.name, partition, visited)
+        if self._tells and pairs:
             self._tell(shard, pairs)
         if self._instant and _first_of_day(row.window, visit):
             clicked = Clicked(access.url, day_of(access.time), access.referrer)
-            shard.outbox.emit(SIGHTINGS.name, self._place(access.url)[1], clicked)
+            shard.outbox.emit(SIGHTINGS.name, partition, clicked)
         else:
             shard.outbox.skip()  # so that origins are the same in either mode
         browsed = self._sessions.view(shard.partition, row, access) if self._sessions is not None else None
         if browsed is not None:
-            shard.outbox.emit(SIGHTINGS.name, self._place(access.url)[1], browsed)
+            shard.outbox.emit(SIGHTINGS.name, partition, browsed)
 
     def _tell(self, shard: Shard[UserRow], pairs: list[Pair]) -> None:
         """Tell each page what changed between it and others: one sighting a page."""
@@ -95,17 +96,11 @@ class BrowseAgent(Handler[UserRow]):
             beside.setdefault(url, []).append(Beside(*self._place(other), times, sixths))
             beside.setdefault(other, []).append(Beside(*self._place(url), times, sixths))
         for url, pages in beside.items():
-            shard.outbox.emit(SIGHTINGS.name, self._place(url)[1], Together(url, tuple(pages)))
+            shard.outbox.emit(SIGHTINGS.name, self._partition(host(url)), Together(url, tuple(pages)))
 
     def _place(self, url: str) -> tuple[bytes, int]:
-        """Return a URL's identifier and partition; those of the last thousands of URLs are remembered."""
-        place = self._places.get(url)
-        if place is None:
-            if len(self._places) >= REMEMBERED:
-                self._places.clear()
-            place = identifier(url), self._runtime.partition(SIGHTINGS, host(url))
-            self._places[url] = place
-        return place
+        """Return a URL's identifier and partition."""
+        return identifier(url), self._partition(host(url))
 
 
 def within(access: Access) -> str | None:

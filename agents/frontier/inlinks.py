@@ -69,11 +69,11 @@ class InLinks:
         unknown = {
             target: parents
             for target, parents in asked
-            if (known := self._places.get(target)) is None or known[0] != parents
+            if parents and ((known := self._places.get(target)) is None or known[0] != parents)
         }
         if unknown:
             self._take_up(shard, unknown)
-        return [self._places[target][1] for target, _ in asked]
+        return [self._places[target][1] if parents else [] for target, parents in asked]
 
     def _take_up(self, shard: FrontierShard, unknown: dict[bytes, Sequence[bytes]]) -> None:
         """Take up the links to some targets: their pages, where these are new, and what the links say."""

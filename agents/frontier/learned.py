@@ -265,12 +265,13 @@ class LearnedScorer:
         targets = ((address.page, row.parents) for address, row in zip(addresses, rows, strict=True))
         links = self._in_links.of(shard, targets)
         names = tuple(self._scored_by)
+        unlinked = [_NO_LINKS] * len(names)
         candidates = [
             Candidate(
                 address.words,
                 address.prefixes,
                 places,
-                [_links_of_all(row) if name == FAILED else row.links.get(name, _NO_LINKS) for name in names],
+                _links_of(row, names) if row.links else unlinked,
                 _crowd(shard, row, names) if row.visits else None,
                 row.depth,
                 bool(row.links) and not row.native,
@@ -309,9 +310,12 @@ class LearnedScorer:
         return found
 
 
-def _links_of_all(row: PageRow) -> list[int]:
-    """Return the links to a page from those that came: of each predicate there may be fewer."""
-    return [max((links for links, _ in row.links.values()), default=0), 0]
+def _links_of(row: PageRow, names: Sequence[str]) -> list[list[int]]:
+    """Return the links to a page as each predicate counts them; for requests, from all pages that came."""
+    found = [row.links.get(name, _NO_LINKS) for name in names]
+    if FAILED in names:
+        found[names.index(FAILED)] = [max(links for links, _ in row.links.values()), 0]
+    return found
 
 
 def _pattern_weights(known: Known, patterns: Iterable[Pattern | None]) -> list[list[float]]:

@@ -64,7 +64,7 @@ class Found(msgspec.Struct, array_like=True, frozen=True):
     since: float
 
 
-class PageRow(msgspec.Struct, array_like=True, tag="page"):
+class PageRow(msgspec.Struct, array_like=True, gc=False, tag="page"):
     """What is known of a URL; what is worked out of that for a choice is in memory only (`Candidates`).
 
     ``parents`` are the linking pages kept for words and siblings, ``links`` the in-links from judged pages

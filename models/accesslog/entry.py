@@ -19,7 +19,7 @@ class LogLineError(ScentlineError, ValueError):
     explains_itself = False
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """One request as a log line tells it.
 
     ``client`` is the client's address, ``user`` the authenticated user, if any. ``time`` is in seconds since

@@ -17,7 +17,7 @@ from models.interest.factors import rank
 from models.url import identifier
 
 
-class Visit(msgspec.Struct, array_like=True, frozen=True, order=True):
+class Visit(msgspec.Struct, array_like=True, frozen=True, order=True, gc=False):
     """One access of a user: ``time`` in seconds since the epoch (finite), canonical ``url``.
 
     Visits are ordered by time and, within one instant, by URL.
@@ -88,6 +88,8 @@ def changes(window: Sequence[Visit], place: int, reach: int) -> Iterator[Pair]:
     >>> [tuple(pair) for pair in changes(visits, 1, 1)]
     [('b', 'a', 1, 6), ('b', 'c', 1, 6), ('a', 'c', -1, -6)]
     """
+    if len(window) == 1:  # as of most users of most logs
+        return
     url = window[place].url
     last = min(len(window) - 1, place + reach)
     first = max(0, place - reach)

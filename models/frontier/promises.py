@@ -60,6 +60,8 @@ class Promises:
 
         An owner's part of hits that came is drawn towards that of all, so that a few misses say little.
         """
+        if not self._owners:
+            return 1.0
         usual = (self._all.kept + PRIOR) / (self._all.promised + PRIOR)
         found = 0.0
         for name in owners:

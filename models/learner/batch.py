@@ -102,10 +102,10 @@ def _of_crowds(
 
 
 def _counted(lifts: Sequence[Lifts], groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return of each group the names of which any of some predicates' lifts knows anything."""
+    """Return of each group, in its order, the names of which any of some predicates' lifts knows anything."""
     # The counts are in one ledger; what was inherited is each predicate's own.
-    asked = [lifts[0], *(each for each in lifts[1:] if each.inherits)]
-    if len(asked) == 1:
-        has = lifts[0].has
-        return [tuple([name for name in names if has(name)]) for names in groups]
-    return [tuple([name for name in names if any(each.has(name) for each in asked)]) for names in groups]
+    first, *more = [each.known(groups) for each in lifts if each is lifts[0] or each.inherits]
+    if not more:
+        return first
+    known = [set(chain(*found)) for found in zip(first, *more, strict=True)]
+    return [tuple(filter(found.__contains__, names)) for found, names in zip(known, groups, strict=True)]

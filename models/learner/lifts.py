@@ -101,9 +101,12 @@ class Lifts:
             total += self._weight(name) if weight is None else weight
         return total
 
-    def has(self, name: str) -> bool:
-        """Tell whether anything was counted of a feature, for any predicate, or inherited for this one."""
-        return self._kind + name in self._ledger or name in self._earlier
+    def known(self, groups: Iterable[Iterable[str]]) -> list[tuple[str, ...]]:
+        """Return of each group the names that were counted, for any predicate, or inherited for this one."""
+        kind, counted, earlier = self._kind, self._ledger.features, self._earlier
+        return [
+            tuple([name for name in names if kind + name in counted or name in earlier]) for names in groups
+        ]
 
     def weight(self, name: str) -> float:
         """Return one name's weight."""

@@ -240,6 +240,9 @@ def _options() -> Options:
     options.set_block_based_table_factory(blocks)
     options.set_compression_type(DBCompressionType.lz4())
     options.set_write_buffer_size(16 * _MEGABYTE)
+    # Most rows that are asked for are not there: so no file is asked for them, nor what is not in one yet.
+    options.set_memtable_prefix_bloom_ratio(0.01)
+    options.set_memtable_whole_key_filtering(True)
     options.set_arena_block_size(_MEGABYTE // 4)  # each of a dozen column families takes one at once
     # deleted records are skipped one by one until their file is compacted: have that done early
     options.add_compact_on_deletion_collector_factory(1000, 500, 0.5)
