@@ -21,6 +21,7 @@ from agents.offline.archive import Archive
 from agents.offline.server import OfflineServer
 from agents.offline.synthetic.export import export
 from agents.offline.synthetic.log import START
+from agents.offline.synthetic.vocabulary import TOPICS
 from agents.offline.synthetic.web import SyntheticWeb
 from models.accesslog.entry import Entry, LogLineError
 from models.accesslog.squid import parse
@@ -189,6 +190,24 @@ def test_an_encoding_is_declared_by_the_header_or_by_the_page_alone() -> None:
     latin = next(host for host, encoding in facts.encodings.items() if encoding == "iso-8859-1")
     bodies = [made.answer(url, {}).body for url in categories() if urlsplit(url).netloc == latin]
     assert any("café".encode("latin-1") in body for body in bodies)
+
+
+def test_topics_move_from_era_to_era_and_links_lead_on_alone() -> None:
+    still, moving = SyntheticWeb(3, 9, 30, 5), SyntheticWeb(3, 9, 30, 5, eras=3)
+    before, labels = dict(still.labels()), dict(moving.labels())
+    sites = dict.fromkeys(urlsplit(url).netloc for url in labels)
+    eras = {site: number // 3 for number, site in enumerate(sites)}
+    names = [topic.name for topic in TOPICS[:5]]
+    for url, category in labels.items():
+        topic, moved = category.partition(".")[0], before[url].partition(".")[0]
+        if topic != "Portal":
+            assert names.index(topic) == (names.index(moved) - eras[urlsplit(url).netloc]) % 5
+        page = moving.planned(url)
+        for link in moving.links(url) if page is not None else ():
+            if link.page is not None:
+                assert eras[urlsplit(link.page.url).netloc] - eras[urlsplit(url).netloc] in (0, 1)
+    assert {eras[urlsplit(url).netloc] for url in moving.seeds(100)} == {0}
+    assert len({topic.partition(".")[0] for topic in labels.values()}) == 6
 
 
 def test_seeds_are_distinct_home_pages() -> None:

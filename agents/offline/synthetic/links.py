@@ -6,7 +6,7 @@ articles of their section, home pages list hubs, some articles and other home pa
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from urllib.parse import urlsplit
@@ -22,6 +22,8 @@ _ACROSS_SAME_TOPIC, _ACROSS_SAME_SUBTOPIC = 0.55, 0.6
 _TO_OLD, _TO_MISSING = 0.3, 0.02
 _TO_PRIVATE, _TO_FILE = 0.08, 0.04
 _FEATURED, _NEIGHBOURS = 6, 3
+# Of the links drawn to a site of the next era, those that are taken; none leads further, or back.
+_TO_NEXT_ERA = 0.15
 #: Where a site's calendar begins; the number of the day follows.
 CALENDAR = "/calendar/day/"
 _GENERIC = ("read more", "here", "this page", "more about it", "continue")
@@ -46,14 +48,18 @@ class Linker:
 
     A share ``dead`` of the links to articles, wherever they stand, lead into an archive of the article's site
     that is gone, with the anchor that the article would have. Home pages and hubs of a web with ``calendars``
-    lead to that of their site.
+    lead to that of their site. Sites are divided into so many ``eras``, in their order: links keep to an era,
+    and now and then lead to the next.
     """
 
-    def __init__(self, seed: int, plan: Plan, dead: float = 0.0, *, calendars: bool = False) -> None:
+    def __init__(
+        self, seed: int, plan: Plan, dead: float = 0.0, *, calendars: bool = False, eras: int = 1
+    ) -> None:
         self._seed = seed
         self._plan = plan
         self._dead = dead
         self._calendars = calendars
+        self._eras = eras
         self._nearby: dict[tuple[int, int, str], list[PlannedPage]] = {}
         self._popularity: dict[str, list[float]] = {}
 
@@ -88,7 +94,7 @@ class Linker:
         plan, site = self._plan, self._plan.sites[page.site]
         hubs = [plan.hubs[page.site, section][0] for section in range(len(site.sections))]
         own = [article for hub in hubs for article in plan.in_section[page.site, hub.section]]
-        others = [home for home in plan.homes if home is not page]
+        others = [home for home in plan.homes if home is not page and self._near_in_time(rng, page, home)]
         return [
             *(self._link(rng, page, hub, "nav") for hub in hubs),
             *(self._link(rng, page, found, "list") for found in _sample(rng, own, _FEATURED)),
@@ -110,8 +116,8 @@ class Linker:
     def _of_article(self, rng: random.Random, page: PlannedPage) -> list[Hyperlink]:
         plan, place = self._plan, (page.site, page.section)
         body = [self._within(rng, page) for _ in range(_WITHIN)]
-        body += [self._across(rng, page) for _ in range(_ACROSS)]
-        body += [rng.choice(plan.articles) for _ in range(_NOISE)]
+        body += [self._of_the_time(rng, page, self._across) for _ in range(_ACROSS)]
+        body += [self._of_the_time(rng, page, self._anywhere) for _ in range(_NOISE)]
         if plan.private[place] and rng.random() < _TO_PRIVATE:
             body.append(rng.choice(plan.private[place]))
         rng.shuffle(body)
@@ -145,10 +151,32 @@ class Linker:
             ]
         return self._nearby[key]
 
+    def _of_the_time(
+        self,
+        rng: random.Random,
+        page: PlannedPage,
+        draw: Callable[[random.Random, PlannedPage], PlannedPage],
+    ) -> PlannedPage:
+        """Draw until it is a page of this era, or now and then of the next."""
+        while not self._near_in_time(rng, page, found := draw(rng, page)):
+            pass
+        return found
+
+    def _near_in_time(self, rng: random.Random, page: PlannedPage, other: PlannedPage) -> bool:
+        later = self.era(other) - self.era(page)
+        return later == 0 or (later == 1 and rng.random() < _TO_NEXT_ERA)
+
+    def era(self, page: PlannedPage) -> int:
+        """Return the era of a page's site, from 0."""
+        return page.site * self._eras // len(self._plan.sites)
+
+    def _anywhere(self, rng: random.Random, page: PlannedPage) -> PlannedPage:
+        return rng.choice(self._plan.articles)
+
     def _across(self, rng: random.Random, page: PlannedPage) -> PlannedPage:
         assert page.topic is not None
         if rng.random() >= _ACROSS_SAME_TOPIC:
-            return rng.choice(self._plan.articles)
+            return self._anywhere(rng, page)
         category = page.category if rng.random() < _ACROSS_SAME_SUBTOPIC else page.topic.name
         return self.popular(rng, category)
 

@@ -70,6 +70,10 @@ class SyntheticWeb:
     with the anchors of the articles; and each site may have a calendar of so many ``days``, a page each that
     links to others and holds nothing.
 
+    Its topics may move: there are so many ``eras``, a part of the sites each, and links keep to an era or now
+    and then lead to the next. With each era what a category names moves on by one topic: what was Sports is
+    Science then, in words, links and places. Seeds are of the first era.
+
     Equal parameters give the same web, byte for byte.
     """
 
@@ -82,13 +86,14 @@ class SyntheticWeb:
         *,
         dead: float = 0.0,
         days: int = 0,
+        eras: int = 1,
     ) -> None:
         self._seed = seed
         self._days = days
         self._topics = TOPICS[:topics]
         self._plan: Plan = make_plan(seed, sites, pages_per_site, topics)
         self._hosts = {site.host: number for number, site in enumerate(self._plan.sites)}
-        self._linker = Linker(seed, self._plan, dead, calendars=days > 0)
+        self._linker = Linker(seed, self._plan, dead, calendars=days > 0, eras=eras)
         self._writer = Writer(seed, self._topics)
 
     def answer(self, url: str, headers: Mapping[str, str]) -> Answer:
@@ -149,13 +154,23 @@ class SyntheticWeb:
     def labels(self) -> Iterator[tuple[str, str]]:
         """Return the URL and the category, such as ``Sports.Hockey``, of every page, copies included."""
         for page in self._plan.pages:
-            yield page.url, page.category
+            yield page.url, self._category(page)
         for url, page in self._plan.copies.items():
-            yield url, page.category
+            yield url, self._category(page)
+
+    def _category(self, page: PlannedPage) -> str:
+        """Return what a page is about by the names of its era."""
+        if page.topic is None:
+            return page.category
+        topics = self._topics
+        topic = topics[(topics.index(page.topic) - self._linker.era(page)) % len(topics)]
+        if page.subtopic is None:
+            return topic.name
+        return f"{topic.name}.{topic.subtopics[page.topic.subtopics.index(page.subtopic)].name}"
 
     def seeds(self, count: int) -> list[str]:
         """Return ``count`` distinct home pages to start from, or all where there are fewer."""
-        homes = [page.url for page in self._plan.homes]
+        homes = [page.url for page in self._plan.homes if not self._linker.era(page)]
         return random.Random(f"{self._seed}/seeds").sample(homes, min(count, len(homes)))
 
     def users(self, count: int) -> list[User]:
@@ -174,7 +189,7 @@ class SyntheticWeb:
         plan = self._plan
         open_pages: list[PlannedPage] = [page for page in plan.pages if page.kind != "private"]
         return Facts(
-            pages=dict(Counter(page.topic.name for page in open_pages if page.topic is not None)),
+            pages=dict(Counter(self._category(page).partition(".")[0] for page in open_pages if page.topic)),
             forbidden=frozenset(page.url for page in plan.pages if page.kind == "private"),
             redirects={url: page.url for url, (_, page) in plan.moved.items()},
             duplicates={url: page.url for url, page in plan.copies.items()},
