@@ -1,13 +1,14 @@
 """The learned policy in memory, for one predicate."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain, count
 from typing import NamedTuple
 
 import numpy as np
 
-from models.crowd.trace import SIXTHS
+from models.crowd.trace import SIXTHS, Trace
 from models.evaluate.crawler import Choice, Task
+from models.evaluate.further import Further
 from models.evaluate.queue import LazyQueue
 from models.evaluate.taken import NAME
 from models.frontier.queue import FEW
@@ -18,7 +19,8 @@ from models.learner.batch import inputs_of
 from models.learner.calibration import EXPLORED, SELECTED, Calibration, calibrated
 from models.learner.candidate import Candidate, CoVisits, Crowd
 from models.learner.combiner import BayesianLogisticRegression, Vector, logits, probabilities
-from models.learner.inputs import INPUTS, log_rank
+from models.learner.drift import Drift
+from models.learner.inputs import INPUTS, MOST, log_rank
 from models.learner.knowledge import Knowledge
 from models.learner.lessons import IN_LINKS, LinkWords, link_lessons, own_lessons
 from models.learner.linking import NEAR, LinkingPage, LinkTable
@@ -109,8 +111,10 @@ class LearnedCrawler:
     page later, as in a crawl, where the frontier counts a verdict itself and chooses before the learner has
     told the new weights. What is chosen has the most hits expected of a request (`models.learner.requests`).
     With a ``table`` there are three inputs more (`models.learner.semantic`), with ``importance`` that of
-    PageRank; ``kind`` is that of the combiners. With the ``state`` of an earlier one its counts, multiplied by
-    ``weight``, count beside those of this one, and its combiners are where these start.
+    PageRank, with ``further`` those; ``kind`` is that of the combiners. ``fade`` of the evidence of the
+    predicate's fades where its pages have changed, as `models.learner.state.Learner` has it. With the ``state``
+    of an earlier one its counts, multiplied by ``weight``, count beside those of this one, and its combiners
+    are where these start.
     """
 
     def __init__(
@@ -123,9 +127,13 @@ class LearnedCrawler:
         importance: bool = False,
         kind: CombinerKind = "bayesian",
         rescored: int = RESCORED,
+        further: Callable[[Trace], Further] | None = None,
+        fade: float = 0.0,
     ) -> None:
         self._vocabulary = Vocabulary(Ledger())
-        inputs = inputs_with(table is not None, importance)
+        self._further = None if further is None else further(task.trace)
+        inputs = (*inputs_with(table is not None, importance), *(self._further.inputs if self._further else ()))
+        self._fade, self._drift = fade, Drift() if fade else None
         self._rank: Rank[str] | None = Rank(every=10, growth=0.1, tolerance=1e-4) if importance else None
         self._names = tuple(entry.name for entry in inputs)
         self.model = combiner(kind, inputs)
@@ -240,6 +248,8 @@ class LearnedCrawler:
         self._count(own_lessons(page.url, page.words) | self._lessons_beside(known), answer)
         self._count_links(True, holds, known.positive)
         self._count_links(False, holds, known.parents - known.positive)
+        if self._further is not None:
+            self._further.judged(page.url, holds)
         if self._meaning is not None:
             self._meaning.learn(self._meaning.table.vector(page_subject(page.url, page.title)), holds)
         if self._rank is not None:
@@ -272,6 +282,13 @@ class LearnedCrawler:
         self._labels.append((self.model, known.inputs, answer[NAME]))
         if chosen is not None and known.chance is not None:
             self._calibration.learn(known.chance, answer[NAME], chosen)
+            if self._drift is not None and chosen == SELECTED:
+                self._look_for_drift(abs(answer[NAME] - known.chance))
+
+    def _look_for_drift(self, residual: float) -> None:
+        assert self._drift is not None
+        if self._drift.update(residual) is not None:
+            self.model.covariance /= 1 - self._fade
 
     def _lessons_beside(self, known: _Known) -> frozenset[str]:
         """Return what a URL is counted under besides what it is itself: its in-links and its visitors."""
@@ -368,6 +385,9 @@ class LearnedCrawler:
         if self._rank is not None:
             ranks = [log_rank(self._rank.value(known.url)) for known in scored]
             inputs = np.hstack((inputs, np.array(ranks)[:, None]))
+        if self._further is not None:
+            values = np.array([self._further.values(known.url, self.knowledge) for known in scored])
+            inputs = np.hstack((inputs, np.clip(values, -MOST, MOST)))
         means, deviations = logits(inputs, self.model.mean, self.model.covariance)
         chances = probabilities(means, deviations).tolist()
         bounds = a_request(means + deviations, self._chances_of_pages(scored, fails)).tolist()

@@ -11,6 +11,7 @@ from models.evaluate.baselines.shark_search import SharkSearch
 from models.evaluate.baselines.simple import Backlink, BreadthFirst, Chance, Oracle, PageRank
 from models.evaluate.baselines.tag_paths import TagPaths
 from models.evaluate.crawler import Crawler, Task
+from models.evaluate.further import ExpectedVisits, Significance
 from models.evaluate.learned import LearnedCrawler
 from models.evaluate.paper import UNBOUNDED, PaperCrawler, PaperPolicy
 from models.interest.ratio import Denominator
@@ -42,6 +43,9 @@ SEMANTIC = "learned+semantic"
 IMPORTANCE = "learned+importance"
 #: The learned policy with river's logistic regression for a combiner.
 RIVER = "learned+river"
+#: The learned policy with inputs that it was tried with, and with evidence that fades by half where the pages
+#: of a predicate have changed.
+SIGNIFICANCE, VISITS, FADE = "learned+significance", "learned+visits", "learned+fade"
 #: What is put behind the name of one of the paper's policies: as the paper has it, to the letter.
 PRINTED = "-printed"
 
@@ -101,6 +105,9 @@ def named(measures: Measures = USUAL, table: SemanticTable | None = None) -> dic
         found[name + PRINTED] = _printed(name, measures)
     found[IMPORTANCE] = lambda task, truth: _learned(task, measures, importance=True)
     found[RIVER] = lambda task, truth: _learned(task, measures, kind="river")
+    found[SIGNIFICANCE] = lambda task, truth: _learned(task, measures, further=Significance)
+    found[VISITS] = lambda task, truth: _learned(task, measures, further=ExpectedVisits)
+    found[FADE] = lambda task, truth: _learned(task, measures, fade=0.5)
     return found
 
 
