@@ -49,19 +49,19 @@ class Hindsight:
 
     def __init__(self, pages: Mapping[str, Page]) -> None:
         self._pages = pages
-        self._learned: tuple[Collection[str], dict[str, float]] = ((), {})
+        # The labels that were learned last, and what that told.
+        self._hits: Collection[str] | None = None
+        self._expected: Mapping[str, float] = {}
 
     def expected(self, hits: Collection[str]) -> Mapping[str, float]:
         """Return the hits expected of a request for each URL with a link to it; ``hits`` are the labels."""
-        known, found = self._learned
-        if known is not hits:
-            linked, chances = self._linked, self._comes.copy()
+        if hits is not self._hits:
+            linked = self._linked
             paged = np.array([url in self._pages for url in linked.urls], np.bool_)
             labels = np.array([url in hits for url in linked.urls], np.bool_)
-            chances *= cross_fitted(linked.texts, labels, paged, linked.folds)
-            found = dict(zip(linked.urls, chances.tolist(), strict=True))
-            self._learned = hits, found
-        return found
+            chances = self._comes * cross_fitted(linked.texts, labels, paged, linked.folds)
+            self._hits, self._expected = hits, dict(zip(linked.urls, chances.tolist(), strict=True))
+        return self._expected
 
     @cached_property
     def _linked(self) -> "_Linked":
