@@ -322,7 +322,8 @@ class FrontierAgent(Handler[FrontierRow]):
         if self.patterns is not None and self.patterns.busy:
             return False
         hubs = self.instant is not None and self.instant.hubs > 0
-        return self.spent or (self._dry and not self.candidates.retries and not hubs)
+        left = bool(self.candidates.retries) or self.candidates.sweep.filling or hubs
+        return self.spent or (self._dry and not left)
 
 
 def _turns(settings: FrontierSettings) -> Turns:

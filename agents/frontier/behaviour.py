@@ -79,10 +79,9 @@ class SitePatterns:
 
     def open(self, shard: FrontierShard) -> None:
         """Have the sites of a partition mined."""
-        for _, row in shard.scan(WAYS_PREFIX):
-            if isinstance(row, WaysRow):
-                self._first.add(host(row.url))
-                self._note(shard, host(row.url))
+        for site in sites(shard):
+            self._first.add(site)
+            self._note(shard, site)
 
     def close(self, shard: FrontierShard) -> None:
         """Forget the sites of a partition that another worker has now."""
@@ -142,7 +141,8 @@ class SitePatterns:
         found = await asyncio.to_thread(mine, _behaviour(rows))
         if self._shards.get(site) is shard:
             self._sites[site] = found
-            self._records[site] = self._records.get(site, 0) + fresh
+            # Of a partition that was opened all that is known is that there are records.
+            self._records[site] = max(self._records.get(site, 0) + fresh, len(rows))
             self._fresh[site] -= fresh
             del self._due[site]
             self._first.discard(site)
@@ -182,6 +182,15 @@ class VisitsOrder(OfRows):
     def value(self, shard: FrontierShard, row: PageRow, topic: tuple[str, ...]) -> float:
         """Return the visits that the page is worth."""
         return self._patterns.expected_visits(shard, row)
+
+
+def sites(shard: FrontierShard) -> Iterator[str]:
+    """Yield the sites of a partition that users were seen on: one look at the disk each, however many pages."""
+    key = next(shard.store.scan(WAYS_PREFIX), (None, b""))[0]
+    while key is not None:
+        site = key[len(WAYS_PREFIX) :].partition(b"\0")[0]
+        yield site.decode()
+        key = next(shard.store.scan(WAYS_PREFIX, after=WAYS_PREFIX + site + b"\x01"), (None, b""))[0]
 
 
 def steps(shard: FrontierShard, site: str) -> Iterator[list[WaysRow]]:

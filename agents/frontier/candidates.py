@@ -48,7 +48,7 @@ class Candidates:
         self.queues: dict[str, CandidateQueue] = {}
         self.paused: set[str] = set()
         self.flights = Flights(clocks)
-        self.retries = Retries()
+        self.retries = Retries(settings.queue)
         self.scope = Scope(settings, self.flights)
         self.sweep = Sweep(self.shards, self.queues, settings.queue, self.offer)
         #: Those scored since anything was learned.
@@ -60,7 +60,7 @@ class Candidates:
         self._random = random
 
     def __len__(self) -> int:
-        return max((len(queue) for queue in self.queues.values()), default=0) + len(self.retries)
+        return max((len(queue) for queue in self.queues.values()), default=0) + self.retries.urls
 
     @property
     def queued(self) -> bool:
@@ -250,11 +250,14 @@ class Candidates:
         return [*self.queues.values()] if self.fresh is None else [*self.queues.values(), self.fresh]
 
     def wake(self, now: float) -> None:
-        """Offer the URLs whose wait for a retry is over."""
+        """Offer the URLs whose wait for a retry is over; where rows alone tell which, look all through."""
         for url in self.retries.due(now):
             found = self.shards.find(url)
             if found is not None and found[1].state == "candidate":
                 self.offer(found[0], [found[1]], now)
+        if self.retries.passed(now) and not self.opening and not self.sweep.filling:
+            self.retries.look_again()
+            self.sweep.begin()
 
     def next_ready(self, now: float) -> float:
         """Return when a host with candidates may be asked, or a wait for a retry ends; infinity for never."""

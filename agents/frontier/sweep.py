@@ -73,7 +73,9 @@ class Sweep:
             for key, row in islice(shard.scan(PAGE_PREFIX, self._cursor), rows):
                 looked_at += 1
                 self._cursor = key
-                if isinstance(row, PageRow) and row.state == "candidate" and self.has_room(row.url):
+                if not isinstance(row, PageRow) or row.state != "candidate":
+                    continue
+                if row.not_before > now or self.has_room(row.url):
                     found.append(row)
             self._offer(shard, found, now)
             shard.let_go_of_excess()

@@ -24,6 +24,7 @@ from agents.frontier.keys import (
     start_of,
 )
 from agents.frontier.opening import FIRST
+from agents.frontier.retries import Retries
 from agents.frontier.rows import (
     Choice,
     FrontierRow,
@@ -132,9 +133,9 @@ class Front:
             found.append(url)
         return found
 
-    def sweep(self, steps: int = 100) -> int:
+    def sweep(self, steps: int = 100, now: float = NOW) -> int:
         """Sweep a round; return its steps."""
-        return next(step for step in range(1, steps) if self.candidates.sweep.step(NOW))
+        return next(step for step in range(1, steps) if self.candidates.sweep.step(now))
 
 
 @pytest.fixture(scope="module")
@@ -604,6 +605,62 @@ def test_candidates_that_a_full_queue_evicted_are_all_fetched_in_the_end(rows: D
         chosen += front.choices("q")
         front.sweep()
     assert sorted(chosen) == sorted(urls(50, hosts=7))
+
+
+def test_urls_that_wait_are_all_fetched_though_few_of_them_are_in_memory(rows: Disk) -> None:
+    """Each URL is answered with a failure first, and must come again. The end is that of the agent."""
+    front = Front(rows, queue=5)
+    front.follow("p")
+    found = urls(40, hosts=7)
+    front.sight(*map(Seeded, found))
+    candidates, now = front.candidates, NOW
+    asked, answered = list[str](), list[str]()
+    while True:
+        candidates.wake(now)
+        if candidates.sweep.filling or not candidates.queued:
+            front.sweep(now=now)
+        url = front.choose(now=now)
+        if url is None:
+            if not candidates.retries:
+                break
+            assert candidates.retries.next is not None
+            now = max(now + 1.0, candidates.retries.next)
+            continue
+        order, wait = front.page(url).attempts, 1e4 + 7.0 * (len(asked) // 3)
+        failed = Failed(url, order, "retry", "503", now, wait)
+        front.sight(Judged(url, {"p": False}, now) if url in asked else failed, now=now)
+        candidates.flights.land(url, now)
+        (answered if url in asked else asked).append(url)
+        assert candidates.retries.urls <= 5
+    assert sorted(answered) == sorted(found)
+
+
+WAITS = st.lists(st.tuples(st.sampled_from("abcdefghij"), st.integers(1, 9), st.integers(0, 2)), max_size=80)
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.integers(1, 6), WAITS)
+def test_what_waits_is_in_memory_or_known_to_be_on_disk(most: int, steps: list[tuple[str, int, int]]) -> None:
+    """The twin are the rows: who waits until when. Rows are looked through whenever it is said to be time."""
+    retries, rows, now = Retries(most), dict[str, float](), 0.0
+    for url, wait, elapsed in steps:
+        now += elapsed
+        taken = set(retries.due(now))
+        if retries.passed(now):
+            retries.look_again()
+            for name, until in rows.items():
+                if until > now:
+                    retries.put(name, until)
+            taken.update(name for name, until in rows.items() if until <= now)
+        assert {name for name, until in rows.items() if until <= now} <= taken
+        rows = {name: until for name, until in rows.items() if until > now}
+        if rows.get(url, 0.0) < now + wait:
+            rows[url] = now + wait
+            retries.put(url, now + wait)
+        assert retries.urls <= most
+        assert bool(retries) or not rows
+        assert retries.next is not None
+        assert retries.next <= min(rows.values())
 
 
 def test_a_sweep_ends_when_each_shard_was_gone_through_once(rows: Disk) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.crawl.fixed import keep_fixed, of_crawl
-from agents.frontier.behaviour import SitePatterns
+from agents.frontier.behaviour import SitePatterns, sites
 from agents.frontier.estimates import PARTS, ordering
 from agents.frontier.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ranks
 from agents.frontier.rows import FrontierRow, FrontierShard
@@ -58,6 +58,17 @@ class Telling:
         for each in self.informed:
             each.absorb(shard, fact)
         self.book.absorb(shard, fact)
+
+
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(st.sets(st.tuples(st.sampled_from(["a.org", "a.org:80", "a.orgs", "b.a.org"]), st.integers(0, 20))))
+def test_each_site_that_users_were_seen_on_is_found_once(rows: Disk, visited: set[tuple[str, int]]) -> None:
+    shard = a_shard(rows)
+    patterns = SitePatterns(32)
+    for host, number in visited:
+        patterns.absorb(shard, Visited(f"http://{host}/{number}", "ann", float(number)))
+    write(shard)
+    assert list(sites(shard)) == sorted({host for host, _ in visited}, key=lambda host: f"{host}\0")
 
 
 @settings(derandomize=True, deadline=None, max_examples=50)
