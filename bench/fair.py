@@ -230,7 +230,7 @@ def apart(bench: Bench, starts: Sequence[Crawls], rules: Sequence[str]) -> None:
     predicates = sorted({name for names in combinations for name in names})
     bench.read(predicates)
     parts: dict[str, dict[tuple[int, str], list[float]]] = {rule: {} for rule in ("best", *rules)}
-    below = dict.fromkeys(rules, 0)
+    below: dict[str, list[str]] = {rule: [] for rule in rules}
     for crawls in starts:
         alone = {name: crawls.crawl([name]).pages for name in predicates}
         breadth = crawls.crawl(predicates, "--policy", "breadth-first").pages
@@ -240,7 +240,7 @@ def apart(bench: Bench, starts: Sequence[Crawls], rules: Sequence[str]) -> None:
                 pages = crawls.crawl(names, "--set", f"frontier.turns={rule}").pages
                 hits = {name: bench.hits(name, pages) for name in names}
                 whole = {name: max(1, bench.hits(name, alone[name])) for name in names}
-                below[rule] += sum(hits[name] < bench.hits(name, breadth) for name in names)
+                below[rule] += [name for name in names if hits[name] < bench.hits(name, breadth)]
                 _add(parts[rule], place, {name: hits[name] / whole[name] for name in names})
     for place, names in enumerate(combinations):
         for rule, found in parts.items():
@@ -248,7 +248,7 @@ def apart(bench: Bench, starts: Sequence[Crawls], rules: Sequence[str]) -> None:
             print(f"{rule:<14}{each}", flush=True)
     for rule in rules:
         _sum_up(rule, parts[rule], parts["best"])
-        print(f"{'':<14}below breadth-first: {below[rule]} of {len(starts) * len(parts[rule])}", flush=True)
+        print(f"{'':<14}below breadth-first: {', '.join(below[rule]) or 'nobody'}", flush=True)
 
 
 def _add(parts: dict[tuple[int, str], list[float]], place: int, found: Mapping[str, float]) -> None:
@@ -280,7 +280,7 @@ def among(bench: Bench, starts: Sequence[Crawls], numbers: Sequence[int], pictur
     alone = {(crawls.start, name): crawls.crawl([name]) for crawls in starts for name in LOOKED_AT}
     cpu = mean(crawl.cpu for crawl in alone.values())
     points = [Point(1, 1e3 * cpu / bench.budget, 1.0, 1.0)]
-    print(f"{'predicates':>10}{'ms of CPU a page':>20}{'least':>8}{'mean':>8}", flush=True)
+    print(f"{'predicates':>10}{'ms of CPU a page':>20}{'least':>8}{'mean':>8}\n{points[0]}", flush=True)
     for number in numbers:
         costs, parts = [], []
         for crawls in starts:
@@ -292,8 +292,7 @@ def among(bench: Bench, starts: Sequence[Crawls], numbers: Sequence[int], pictur
             ]
         whole = exp(mean(log(max(part, 0.01)) for part in parts))
         points.append(Point(number, 1e3 * mean(costs) / bench.budget, min(parts), whole))
-    for point in points:
-        print(f"{point.predicates:>10}{point.cost:>20.1f}{point.least:>8.2f}{point.mean:>8.2f}", flush=True)
+        print(points[-1], flush=True)
     if picture is not None:
         draw(points, picture)
 
@@ -306,6 +305,9 @@ class Point:
     cost: float
     least: float
     mean: float
+
+    def __str__(self) -> str:
+        return f"{self.predicates:>10}{self.cost:>20.1f}{self.least:>8.2f}{self.mean:>8.2f}"
 
 
 def _many(bench: Bench, number: int) -> list[str]:
