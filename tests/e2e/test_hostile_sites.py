@@ -22,13 +22,15 @@ pytestmark = pytest.mark.slow
 BUDGET = 200
 #: So many honest pages bear links to each hostile kind that these are found.
 COMMENTED = 0.05
-#: Of a crawl of the honest sites alone .95 are on the topic; beside all hostile ones .89, give or take .02, and
-#: less on a busy machine, where honest hosts answer late. Undefended it is half.
-LEAST = 0.8 * BUDGET
+#: Of a crawl of the honest sites alone .95 are on the topic; beside all hostile ones .89, give or take .02.
+#: Undefended it is half.
+LEAST = 0.85 * BUDGET
+#: Hosts that answer late on a busy machine are asked as soon as ever: that is the machine's doing.
+SETTINGS: dict[str, object] = {"fetch.delay_seconds": 0.1, "fetch.delay_factor": 0}
 
 
 def fetched(tmp_path: Path, kinds: tuple[str, ...]) -> tuple[int, Counter[str]]:
-    outcome = crawl(Rivals(kinds, 1, COMMENTED), tmp_path / "crawl", BUDGET, {"fetch.delay_seconds": 0.1})
+    outcome = crawl(Rivals(kinds, 1, COMMENTED), tmp_path / "crawl", BUDGET, SETTINGS)
     return outcome.harvest, outcome.fetches
 
 
