@@ -25,9 +25,9 @@ from random import Random
 from statistics import mean, stdev
 
 from agents.judge.labels import load
-from agents.lab.archives import load_web
 from agents.lab.picture import INK, Look, canvas, frame
 from agents.lab.progress import progress
+from agents.lab.reading import load_web
 from agents.offline.archive import Archive
 from agents.offline.process import ServerProcess
 from agents.operate.inspect.record import outcomes

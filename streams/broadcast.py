@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from streams.attempts import Place
-from streams.transport.log import LogReader
+from streams.transport.publisher import LogReader
 
 #: Records applied before other tasks get their turn.
 STEP_RECORDS = 500

@@ -11,7 +11,7 @@ from typing import Any
 from streams.attempts import Place
 from streams.dead_letters import bury, why
 from streams.metrics.catalogue import TAKEN
-from streams.metrics.lag import unacknowledged
+from streams.metrics.reading import unacknowledged
 from streams.outbox import Outbox
 from streams.records import RecordError
 from streams.runtime import Runtime

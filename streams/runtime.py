@@ -12,8 +12,7 @@ from streams.attempts import Attempts, Place
 from streams.dead_letters import Why, bury
 from streams.logging import EventLog
 from streams.metrics.catalogue import DEAD_LETTERS
-from streams.metrics.lag import Positions, read_lag
-from streams.metrics.reading import Reading
+from streams.metrics.reading import Positions, Reading, read_lag
 from streams.metrics.registry import Metrics
 from streams.outbox import Outbox
 from streams.quarantine import cause, quarantinable

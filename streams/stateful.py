@@ -1,21 +1,52 @@
 """A stateful agent on Faust: its inbox topic, its table, its shards and when their groups are committed."""
 
 import asyncio
+import time
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Generic
 
-from streams.absorber import Absorber
-from streams.handler import Handler, Row
-from streams.inbox import Codec, LostShardError, Shard, Store, commit
-from streams.metrics.catalogue import TABLE_BYTES, TABLE_ROWS
-from streams.metrics.groups import GroupMeter
+from streams.absorber import Absorber, Handler, Row
+from streams.inbox import Codec, Group, LostShardError, Shard, Store, commit
+from streams.metrics.catalogue import (
+    GROUP_MESSAGES,
+    GROUP_ROWS,
+    GROUP_SECONDS,
+    GROUPS_LOST,
+    TABLE_BYTES,
+    TABLE_ROWS,
+    TAKEN,
+)
 from streams.metrics.reading import Reading
+from streams.metrics.registry import Metrics
 from streams.records import Pack
 from streams.runtime import Runtime
 from streams.topics import Topic
 from streams.transport.publisher import FencedError
+
+
+class GroupMeter:
+    """Measures the groups of one table, whose inbox is ``topic``."""
+
+    def __init__(self, metrics: Metrics, table: str, topic: str) -> None:
+        self._messages = metrics.histogram(GROUP_MESSAGES).labels(table)
+        self._rows = metrics.histogram(GROUP_ROWS).labels(table)
+        self._seconds = metrics.histogram(GROUP_SECONDS).labels(table)
+        self._lost = metrics.counter(GROUPS_LOST).labels(table)
+        self._taken = metrics.counter(TAKEN).labels(topic)
+
+    def landed(self, group: Group) -> None:
+        """Count a group that is safe now."""
+        self._seconds.observe(time.perf_counter() - group.closed)
+        self._messages.observe(len(group.messages))
+        self._rows.observe(len(group.rows))
+        self._taken.inc(len(group.messages))
+
+    def lost(self) -> None:
+        """Count a group that was given up."""
+        self._lost.inc()
+
 
 #: Bytes of rows that are kept decoded of a table most of whose rows are written once and never read again.
 WRITTEN_ONCE = 1024 * 1024

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from agents.fetch.metrics import EXPIRED
+from agents.fetch.agent import EXPIRED
 from agents.fetch.result import OUTCOMES
 from agents.frontier.rows import TotalsRow
 from streams.dead_letters import Why

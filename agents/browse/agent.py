@@ -15,7 +15,7 @@ from models.depth.trail import Browsing
 from models.lessons import lessons
 from models.news.clicks import day_of
 from models.url import host, identifier
-from streams.handler import Handler
+from streams.absorber import Handler
 from streams.inbox import Shard
 from streams.records import Access, AccessPack, Beside, Browsed, Clicked, Decoder, Together, Visited
 from streams.runtime import Runtime

@@ -7,8 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from streams.collector import collect_seldom
-from streams.sparing import import_sparingly
+from streams.memory import collect_seldom, import_sparingly
 
 #: The modules that hold the commands, in the order of the help; importing one registers its commands.
 COMMANDS = (

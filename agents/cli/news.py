@@ -81,7 +81,7 @@ def news(
 
 def _print(result: "Result", settings: "NewsSettings") -> None:
     from agents.lab.news.command import short
-    from agents.lab.news.tables import day
+    from agents.lab.news.measures import day
 
     first, last = result.days
     kinds = Counter(page.kind for page in result.news.standings.values())
@@ -139,7 +139,7 @@ def _rate(value: float | None) -> str:
 
 
 def _object(result: "Result") -> dict[str, Any]:
-    from agents.lab.news.tables import day
+    from agents.lab.news.measures import day
 
     told = result.separation
     return {

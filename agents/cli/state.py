@@ -42,7 +42,7 @@ def export(
     predicate, and of which requests fail, the 100,000 features with the largest effect. It has no pages and no
     users' identities.
     """
-    from agents.operate.reuse.exporting import export as run
+    from agents.operate.reuse import export as run
 
     settings = load_settings(config, assignments, {"data": data}).settings
     done = run(settings, file, users)
@@ -85,7 +85,7 @@ def import_(
 
     Predicates are matched by name. A file that is imported twice counts once, with the first weight.
     """
-    from agents.operate.reuse.importing import import_state
+    from agents.operate.reuse import import_state
 
     settings = load_settings(config, assignments, {"data": data}).settings
     done = import_state(settings, file, weight)

@@ -28,11 +28,11 @@ from models.predicate import parse
 from models.semantic.table import SemanticTableError
 from models.url import canonical
 from streams.configuration import ConfigurationError
+from streams.memory import import_aiohttp, import_faust
 from streams.settings import Settings
-from streams.sparing import import_aiohttp, import_faust
 
 if TYPE_CHECKING:
-    from agents.crawl.status import Status
+    from agents.crawl.run import Status
 
 
 @dataclass(frozen=True)

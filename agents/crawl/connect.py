@@ -12,8 +12,7 @@ from streams.configuration import ConfigurationError
 from streams.settings import Settings
 from streams.topics import TABLES, TOPICS
 from streams.transport.journal import Journal
-from streams.transport.log import Log
-from streams.transport.publisher import JournalPublisher
+from streams.transport.publisher import JournalPublisher, Log
 
 
 def open_journal(settings: Settings) -> Journal:

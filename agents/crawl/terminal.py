@@ -10,8 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agents.crawl.engine import Engine
-from agents.crawl.run import Report
-from agents.crawl.status import Status
+from agents.crawl.run import Report, Status
 from agents.crawl.view import log_read, news_fetched
 from streams.logging import printable
 

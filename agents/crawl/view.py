@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from agents.crawl.engine import Engine
-from agents.crawl.run import Report
-from agents.crawl.status import Status
+from agents.crawl.run import Report, Status
 
 #: Seconds between two plain lines.
 LINE_SECONDS = 5.0

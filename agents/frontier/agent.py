@@ -26,7 +26,7 @@ from models.frontier.politeness import HostClocks
 from models.frontier.proportional import ProportionalTurns
 from models.frontier.turns import Turns, YieldTurns
 from models.predicate import parse
-from streams.handler import Handler
+from streams.absorber import Handler
 from streams.inbox import Shard
 from streams.records import PAUSED, REMOVED, Decoder, FetchOrder, Interests, PredicateDefinition, SightingPack
 from streams.runtime import Runtime

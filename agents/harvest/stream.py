@@ -19,15 +19,14 @@ from models.harvest import Harvest, merged
 from streams.broadcast import Broadcast
 from streams.inbox import MARK, Mark, Row, Shard
 from streams.logging import EventLog
-from streams.metrics.lag import broadcast_lag
+from streams.metrics.reading import broadcast_lag
 from streams.outbox import Message
 from streams.records import Decoder, HarvestPart, HarvestPoint, RecordError, encode
 from streams.runtime import Runtime, every
 from streams.stateful import Stateful
 from streams.topics import HARVEST, HARVEST_PARTS, partition_of
 from streams.transport.journal import Record
-from streams.transport.log import LogReader
-from streams.transport.publisher import FencedError
+from streams.transport.publisher import FencedError, LogReader
 
 log = EventLog("harvest")
 

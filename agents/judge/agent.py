@@ -16,17 +16,16 @@ from agents.fetch.revisits import report as report_revisit
 from agents.fetch.revisits import unread, version_of
 from agents.judge.duplicates import DuplicateRow, Duplicates, same_owner
 from agents.judge.keep.store import KeptPages
-from agents.judge.outcomes import outcome_of
 from agents.judge.predicates import Predicates
 from agents.judge.question import Examined, Examines, PageError, Question
-from agents.judge.rows import LATER_PREFIX, LaterRow
+from agents.judge.rows import LATER_PREFIX, LaterRow, outcome_of
 from models.learner.semantic import page_subject
 from models.page import Link, Page
 from models.url import host, identifier
 from models.verdict import Verdict
+from streams.absorber import Handler
 from streams.attempts import Place
 from streams.dead_letters import Why
-from streams.handler import Handler
 from streams.inbox import Shard
 from streams.logging import EventLog
 from streams.metrics.catalogue import PAGES_READ

@@ -11,7 +11,7 @@ import msgspec
 import zstandard
 
 from agents.judge.categories import CategoryJudge
-from agents.judge.keep.packing import Packing, UnkeptError
+from agents.judge.keep.records import Packing, UnkeptError
 from agents.judge.parse import parse as parse_page
 from agents.judge.question import Examined, Judging, Question, Work
 from agents.judge.verdicts import Verdicts

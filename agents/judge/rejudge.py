@@ -21,10 +21,9 @@ from typing import Any
 import msgspec
 
 from agents.judge.keep.store import KeptPages
-from agents.judge.outcomes import outcome_of
 from agents.judge.predicates import Predicates
 from agents.judge.question import Examined, Examines, PageError, Question
-from agents.judge.rows import LaterRow, due, later_key, later_row
+from agents.judge.rows import LaterRow, due, later_key, later_row, outcome_of
 from models.learner.semantic import page_subject
 from models.url import host, identifier
 from streams.attempts import Place
@@ -37,7 +36,7 @@ from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import OUTCOMES, PAGES, SIGHTINGS
 from streams.transport.layout import Entry
-from streams.transport.log import LogReader
+from streams.transport.publisher import LogReader
 
 #: Pages judged before other work gets its turn.
 PAGES_AT_ONCE = 5

@@ -1,4 +1,4 @@
-"""The rows of predicates that came later, in the judge's table."""
+"""What the judge writes: the outcome of a page, and its table's rows of predicates that came later."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -6,8 +6,10 @@ from typing import Any
 import msgspec
 
 from agents.judge.predicates import Predicates
+from models.page import Page
+from models.verdict import Verdict
 from streams.inbox import Shard
-from streams.records import PredicateDefinition
+from streams.records import FetchedPage, Outcome, PredicateDefinition
 
 LATER_PREFIX = b"l"
 
@@ -53,3 +55,30 @@ def due(
             row = later_row(shard, definition.name)
             if row is None or not row.done:
                 yield shard, definition
+
+
+def outcome_of(
+    fetched: FetchedPage, page: Page, verdict: Verdict, origin: str, *, later: bool = False
+) -> Outcome:
+    """Return the outcome of a page; what a ``later`` one adds has no need of the words and links again."""
+    order = fetched.order
+    return Outcome(
+        url=order.url,
+        time=fetched.time,
+        title=page.title,
+        verdict=verdict,
+        predicate=order.predicate,
+        policy=order.policy,
+        explored=order.explored,
+        probability=order.probability,
+        priority=order.priority,
+        expected=order.expected,
+        depth=order.depth,
+        words=() if later else page.words,
+        links=() if later else page.links,
+        origin=origin,
+        later=later,
+        pattern=order.pattern,
+        silent=order.silent or msgspec.UNSET,
+        requests=order.requests,
+    )

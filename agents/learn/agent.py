@@ -8,22 +8,62 @@ the group to be safe.
 """
 
 import asyncio
+from collections.abc import Callable, Mapping
 
-from agents.learn.metrics import LearnMetrics
 from agents.learn.models import ModelStore, inputs_of
 from agents.learn.rows import MODEL_PREFIX, LearnRow, LearnTotals, PriorRow, name_of, prior_key
 from agents.learn.store import FeatureStore, LearnShard, learn_totals
 from agents.learn.telling import Telling
 from models.interest.features import BASE
 from models.verdict import FAILED
-from streams.handler import Handler
+from streams.absorber import Handler
 from streams.inbox import Shard
 from streams.logging import EventLog
+from streams.metrics.catalogue import DRIFTS, FEATURES, FORGOTTEN, LABELS, PUBLISHED
+from streams.metrics.reading import Reading
+from streams.metrics.registry import ByPredicate
 from streams.outbox import Message
 from streams.records import Decoder, Evidence, EvidencePack, Interests, Label, Prior, Start, encode
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import EVIDENCE, INTERESTS
+
+
+class LearnMetrics:
+    """Counts what one learn agent tells; ``totals`` and ``labels`` (by predicate) are read at a scrape."""
+
+    def __init__(
+        self, runtime: Runtime, totals: Callable[[], LearnTotals], labels: Callable[[], Mapping[str, int]]
+    ) -> None:
+        metrics = runtime.metrics
+        self._label = metrics.predicate
+        self._totals = totals
+        self._labels = labels
+        self._drifts = ByPredicate(metrics, DRIFTS)
+        self._told = metrics.counter(PUBLISHED)
+        runtime.watch(self.measure)
+
+    def known(self, predicate: str) -> None:
+        """Have a predicate in the figures before anything is learned of it."""
+        self._drifts.count(predicate, 0)
+
+    def drifted(self, predicate: str) -> None:
+        """Count that a predicate's pages have changed."""
+        self._drifts.count(predicate)
+
+    def told(self, features: int) -> None:
+        """Count the features that the frontiers were told of."""
+        self._told.inc(features)
+
+    def measure(self, reading: Reading) -> None:
+        """Tell how much is known."""
+        totals = self._totals()
+        reading.add(FEATURES, totals.features)
+        reading.add(FORGOTTEN, totals.forgotten)
+        for predicate, labels in self._labels().items():
+            if predicate != FAILED:  # no predicate of the crawl's
+                reading.add(LABELS, labels, self._label(predicate))
+
 
 #: Seconds over which a commit group of counts gathers: by so much what others judge is heard of later.
 GROUP_SECONDS = 0.25

@@ -4,7 +4,7 @@ from streams.broadcast import Broadcast
 from streams.logging import EventLog
 from streams.records import Decoder, LogPosition, RecordError, encode
 from streams.topics import LOG_POSITIONS
-from streams.transport.log import LogReader
+from streams.transport.publisher import LogReader
 
 log = EventLog("observe")
 

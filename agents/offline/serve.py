@@ -1,15 +1,128 @@
-"""Serving an offline web until it is told to stop; what runs in the server's own process."""
+"""The HTTP server of the offline webs, in a process of its own until it is told to stop.
+
+It takes the requests of a forward proxy's clients.
+"""
 
 import asyncio
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import TracebackType
 
-from agents.offline.answer import Answerer
+from aiohttp import web
+
+from agents.offline.answer import Answer, Answerer, plain
 from agents.offline.archive import Archive, Progress
-from agents.offline.server import OfflineServer
+from agents.offline.squidlog import AccessLog, squid_line
 from agents.offline.synthetic.web import SyntheticWeb
+
+MAX_LINE = 8190
+_MAX_HEADERS = 100
+_SHUTDOWN_SECONDS = 1.0
+
+
+class OfflineServer:
+    """Serves ``answer`` over HTTP, as a forward proxy (``GET http://host/path``) and as an origin (Host).
+
+    GET and HEAD are answered, over kept-alive connections; CONNECT is refused with 501 (what is behind it
+    would be TLS), every other method with 405. ``port`` 0 takes a free one; `url` is where it listens.
+    With ``log``, each answered request appends a line in Squid's native format to that file before its
+    answer is sent. Raises OSError where it can't listen or write the log.
+
+    Use it as ``async with OfflineServer(answer) as server:``.
+    """
+
+    def __init__(
+        self, answer: Answerer, *, host: str = "127.0.0.1", port: int = 0, log: Path | None = None
+    ) -> None:
+        self._answer = answer
+        self._host = host
+        self._port = port
+        self._log_path = log
+        self._log: AccessLog | None = None
+        self._runner: web.ServerRunner | None = None
+
+    @property
+    def url(self) -> str:
+        """The server's address, such as http://127.0.0.1:40123; to be given to clients as their proxy."""
+        if self._runner is None:
+            raise RuntimeError("the offline server has no address before it listens")
+        host, port = self._runner.addresses[0][:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    async def __aenter__(self) -> "OfflineServer":
+        if self._log_path is not None:
+            self._log = await asyncio.to_thread(AccessLog, self._log_path)
+        server = web.Server(
+            self._handle, access_log=None, max_line_size=MAX_LINE, max_field_size=MAX_LINE,
+            max_headers=_MAX_HEADERS,
+        )  # fmt: skip
+        self._runner = web.ServerRunner(server, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+        try:
+            await self._runner.setup()
+            await web.TCPSite(self._runner, self._host, self._port).start()
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._close()
+
+    async def _close(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        started = time.time()
+        answer = self._answered(request)
+        if self._log is not None:
+            self._log.write(_log_line(request, answer, started))
+        response = web.Response(status=answer.status, headers=answer.headers, body=answer.body)
+        if "Content-Type" not in response.headers:
+            # Left alone, aiohttp would declare application/octet-stream; an empty value declares nothing.
+            response.headers["Content-Type"] = ""
+        return response
+
+    def _answered(self, request: web.BaseRequest) -> Answer:
+        if request.method == "CONNECT":
+            return plain(501, "no tunnels here: ask for http:// URLs in absolute form")
+        if request.method not in ("GET", "HEAD"):
+            answer = plain(405, "this web is read only: GET and HEAD")
+            return Answer(answer.status, (*answer.headers, ("Allow", "GET, HEAD")), answer.body)
+        return self._answer(_requested(request), request.headers)
+
+
+def _requested(request: web.BaseRequest) -> str:
+    """Return the absolute URL asked for, as the client wrote it."""
+    target = request.raw_path
+    return f"http://{request.host}{target}" if target.startswith("/") else target
+
+
+def _log_line(request: web.BaseRequest, answer: Answer, started: float) -> str:
+    now = time.time()
+    host = request.url.host if request.method != "CONNECT" else None
+    head = sum(len(name) + len(value) + 4 for name, value in answer.headers)
+    return squid_line(
+        time=now,
+        elapsed=round((now - started) * 1000),
+        client=request.remote or "-",
+        status=answer.status,
+        size=head + (0 if request.method == "HEAD" else len(answer.body)),
+        url=_requested(request),
+        method=request.method,
+        server=host or "-",
+        content_type=dict(answer.headers).get("Content-Type"),
+    )
+
 
 _BLOCK = 65536
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from agents.crawl.connect import on_kafka
 from agents.judge.rejudge import Room
-from agents.worker.part import Part
+from agents.worker.roles import Part
 from streams.logging import EventLog
 from streams.settings import Settings
 from streams.stateful import Stateful
 from streams.topics import SIGHTINGS
-from streams.transport.log import Log, LogReader
+from streams.transport.publisher import Log, LogReader
 
 #: Messages that may wait for the frontier in the same process, and seconds between two looks at them.
 BACKLOG = 50

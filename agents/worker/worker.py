@@ -19,22 +19,21 @@ from agents.judge.keep.store import KeptPages
 from agents.judge.predicates import Predicates, check_judges
 from agents.judge.question import Work
 from agents.observe.observer import Observer
-from agents.worker.part import Part
-from agents.worker.roles import MAKERS, Tools
+from agents.worker.roles import MAKERS, Part, Tools
 from agents.worker.room import room
 from streams.app import watch
 from streams.attempts import ATTEMPTS_FILE, Attempts, Place
 from streams.broadcast import Broadcast
-from streams.collector import collected_seldom
 from streams.logging import EventLog
-from streams.metrics.lag import broadcast_lag
+from streams.memory import collected_seldom
+from streams.metrics.reading import broadcast_lag
 from streams.metrics.registry import Metrics
 from streams.records import REMOVED, Decoder, Interests, PredicateDefinition, RecordError
 from streams.runtime import Runtime
 from streams.settings import Settings
 from streams.stateful import Stateful
 from streams.topics import INTERESTS, PREDICATES, Topic
-from streams.transport.log import Log
+from streams.transport.publisher import Log
 
 #: Seconds between two looks at whether a definition was heard.
 HEARD_SECONDS = 0.005

@@ -57,7 +57,7 @@ STAGES: Mapping[str, tuple[str, ...]] = {
     "log: read": ("streams.transport.partition:Partition.read",),
     "log: drop what is old": ("streams.transport.journal:Journal.drop_expired",),
     "Faust: poll": (
-        "streams.transport.consumer:Consumer._poll",
-        "streams.transport.consumer:Consumer._to_message",
+        "streams.transport.embedded:Consumer._poll",
+        "streams.transport.embedded:Consumer._to_message",
     ),
 }

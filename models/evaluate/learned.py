@@ -29,7 +29,8 @@ from models.learner.semantic import Meaning, Sense, inputs_with, page_subject, s
 from models.learner.state import Combiner, CombinerKind, combiner
 from models.learner.words import Vocabulary
 from models.ledger import Ledger
-from models.ordering.rank import Crawled, Rank
+from models.ordering.estimate import Crawled
+from models.ordering.rank import Rank
 from models.page import Page
 from models.reuse import WEIGHT, Combining, Learned, learned
 from models.semantic.table import SemanticTable

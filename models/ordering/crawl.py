@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Generic, Protocol, TypeVar
 
-from models.ordering.rank import Crawled, Estimate, Values
+from models.ordering.estimate import Crawled, Estimate, Values
 
 K = TypeVar("K", bound=Hashable)
 

@@ -10,7 +10,7 @@ from heapq import nsmallest
 from typing import Generic, TypeVar
 
 from models.ordering.bounded import PAGES, BoundedCounts
-from models.ordering.rank import Crawled, Estimate
+from models.ordering.estimate import Crawled, Estimate
 from models.ordering.similarity import Idf, Similarity
 
 K = TypeVar("K", bound=Hashable)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from models.ordering.bounded import BoundedCounts
-from models.ordering.rank import Crawled
+from models.ordering.estimate import Crawled
 
 #: Words whose occurrences are counted, unless it is told otherwise.
 WORDS = 200_000

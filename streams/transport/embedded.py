@@ -1,20 +1,272 @@
 """The Faust transport over a journal in this process: ``embedded:///ABSOLUTE/DIRECTORY``.
 
-One process holds every partition. Its journal lies in ``DIRECTORY/journal``; the consumer group is the app's
-id.
+One process holds and reads every partition. Its journal lies in ``DIRECTORY/journal``; the consumer group is
+the app's id.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from faust.fixups import FIXUPS
 from faust.stores import STORES
 from faust.transport import base
+from faust.transport.consumer import Consumer as FaustConsumer
 from faust.transport.drivers import TRANSPORTS
 from faust.transport.producer import Producer
+from faust.types import TP, ConsumerMessage
 
-from streams.transport.consumer import Consumer
+from streams.topics import partition_of
+from streams.transport.journal import Journal
+from streams.transport.layout import Entry
+from streams.transport.partition import Clock
+from streams.transport.waiting import finish
+
+#: What one poll takes at most, shared by the partitions that have records; each gives at least one. The records
+#: fit in what is left of an agent's buffer when Faust calls it full, a fifth: else one agent blocks all.
+POLL_RECORDS = 400
+POLL_BUFFER_SHARE = 8
+POLL_BYTES = 8 * 1024 * 1024
+#: Seconds that a poll waits for a record at most.
+POLL_SECONDS = 1.0
+
+#: What is too old is dropped this often: what is kept for a day may stay a minute longer.
+CLEAN_SECONDS = 60.0
+
+_MEMBER = "embedded"
+
+
+class Consumer(FaustConsumer):
+    """Reads the assigned partitions of the journal; wakes at once when one of them gets a record."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._assigned: set[TP] = set()
+        self._positions: dict[TP, int] = {}
+        self._generation = 0
+        self._idling: asyncio.Future[None] | None = None
+
+    async def on_start(self) -> None:
+        """Open the journal and keep it clean."""
+        self._journal = Journal.open(self.transport.path)
+        await super().on_start()
+        self.add_future(self._clean())
+
+    async def on_shutdown(self) -> None:
+        """Close the journal: nothing is read or committed any more."""
+        await super().on_shutdown()
+        self._journal.close()
+
+    # assignment
+
+    async def create_topic(self, *_: Any, **__: Any) -> None:
+        """Do nothing: topics are made with the data directory."""
+
+    async def subscribe(self, topics: Iterable[str]) -> None:
+        """Take every partition of the topics. Faust asks for the tables' changelogs too, and there are none."""
+        names = sorted(set(topics) - self.app.tables.changelog_topics)
+        counts = {name: self._journal.partitions(name) for name in names}
+        assigned = {TP(name, partition) for name, count in counts.items() for partition in range(count)}
+        if assigned != self._assigned:
+            # what follows waits for this call's return: it must run beside it
+            self.add_future(self._rebalance(assigned, counts))
+
+    async def _rebalance(self, assigned: set[TP], counts: Mapping[str, int]) -> None:
+        self.app.on_rebalance_start()
+        if self._assigned:
+            await self.on_partitions_revoked(set(self._assigned))
+        self._assigned = assigned
+        # Faust resumes partitions before it seeks: nothing may be read of one that has no position yet
+        self._positions = {}
+        _assign_everything(self.app.assignor, counts)
+        self._generation += 1
+        # Faust drops events of another generation without a word
+        self.app.consumer_generation_id = self._generation
+        await self.on_partitions_assigned(set(assigned), self._generation)
+
+    def assignment(self) -> set[TP]:
+        """Return the assigned partitions."""
+        return set(self._assigned)
+
+    def topic_partitions(self, topic: str) -> int | None:
+        """Return the number of partitions of a topic, None when there is no such topic."""
+        meta = self._journal.topics().get(topic)
+        return meta.partitions if meta else None
+
+    def key_partition(self, topic: str, key: bytes | None, partition: int | None = None) -> int | None:
+        """Return the partition of a key."""
+        if partition is not None or key is None:
+            return partition
+        return partition_of(key, self._journal.partitions(topic))
+
+    # positions
+
+    def highwater(self, tp: TP) -> int:
+        """Return the offset that the partition's next record will have."""
+        return self._journal.end(*tp)
+
+    async def highwaters(self, *partitions: TP) -> Mapping[TP, int]:
+        """Return the offset of each partition's next record."""
+        return {tp: self._journal.end(*tp) for tp in partitions}
+
+    async def earliest_offsets(self, *partitions: TP) -> Mapping[TP, int]:
+        """Return each partition's first kept offset."""
+        return {tp: self._journal.start(*tp) for tp in partitions}
+
+    async def position(self, tp: TP) -> int | None:
+        """Return the offset that is read next."""
+        return self._positions.get(tp)
+
+    async def _seek(self, partition: TP, offset: int) -> None:
+        self._positions[partition] = offset
+        self._stop_idling()
+
+    async def seek_wait(self, partitions: Mapping[TP, int]) -> None:
+        """Go on from the given offsets."""
+        for tp, offset in partitions.items():
+            await self.seek(tp, offset)
+
+    async def seek_to_committed(self) -> Mapping[TP, int]:
+        """Go on from what the group committed, else from the start."""
+        positions = {tp: self._resumption(tp) for tp in self._assigned}
+        self._positions.update(positions)
+        self._stop_idling()
+        return positions
+
+    def _resumption(self, tp: TP) -> int:
+        return max(self._journal.start(*tp), self._journal.committed(self.app.conf.id, *tp) or 0)
+
+    async def _commit(self, offsets: Mapping[TP, int]) -> bool:
+        group, journal = self.app.conf.id, self._journal
+        # A stateful agent's offsets are written with its groups.
+        news = {tp: offset for tp, offset in offsets.items() if journal.committed(group, *tp) != offset}
+        if news:
+            journal.commit(group, news)
+        return True
+
+    # reading
+
+    def _new_topicpartition(self, topic: str, partition: int) -> TP:
+        return TP(topic, partition)
+
+    async def _drain_messages(self, fetcher: Any) -> None:
+        """Hand over what is read, until Faust stops.
+
+        Faust's own starts four tasks a message, so that a rebalance can break in while an agent has no room for
+        it. Here nobody waits for one, and what was read before it is read again.
+        """
+        while not (self.should_stop or fetcher.should_stop):
+            records, _ = await self._wait_next_records(POLL_SECONDS)
+            generation = self.app.consumer_generation_id
+            for tp, record in self.scheduler.iterate(records):
+                if not self.flow_active or self.app.consumer_generation_id != generation:
+                    break
+                await self.callback(self._to_message(tp, record))
+            await asyncio.sleep(0)
+
+    async def _wait_next_records(self, timeout: float) -> tuple[Any, Any]:
+        active = self._get_active_partitions()
+        if self.flow_active and not active:
+            # every buffer is full: Faust's own consumer sleeps a second here
+            await self._idle(active, timeout)
+            return {}, active
+        found: tuple[Any, Any] = await super()._wait_next_records(timeout)
+        return found
+
+    async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Mapping[TP, list[Entry]]:
+        active = self._assigned if active_partitions is None else active_partitions
+        if not self._ready(active):
+            await self._idle(active, timeout)
+        return self._poll(self._ready(active))
+
+    def _ready(self, active: Iterable[TP]) -> list[TP]:
+        positions, end = self._positions, self._journal.end
+        return [tp for tp in active if tp in positions and end(*tp) > positions[tp]]
+
+    def _poll(self, ready: Sequence[TP]) -> dict[TP, list[Entry]]:
+        limit = min(POLL_RECORDS, self.app.conf.stream_buffer_maxsize // POLL_BUFFER_SHARE)
+        records: dict[TP, list[Entry]] = {}
+        for tp in ready:
+            topic, partition = tp
+            entries = self._journal.read(
+                topic, partition, self._positions[tp], 1 + limit // len(ready), POLL_BYTES // len(ready)
+            )
+            if entries:
+                records[tp] = entries
+            self._positions[tp] = entries[-1].offset + 1 if entries else self._journal.end(topic, partition)
+        return records
+
+    async def _idle(self, active: Iterable[TP], timeout: float) -> None:
+        """Return after the next append to an active partition, a change of what is active, or the timeout."""
+        loop = asyncio.get_running_loop()
+        self._idling = future = loop.create_future()
+        timer = loop.call_later(timeout, finish, future)
+        try:
+            await self._journal.waiters.join(future, active)
+        finally:
+            timer.cancel()
+            self._idling = None
+
+    def _stop_idling(self) -> None:
+        if self._idling is not None:
+            finish(self._idling)
+
+    def on_buffer_drop(self, tp: TP) -> None:
+        """A full buffer has room again: its partition is read on at once."""
+        super().on_buffer_drop(tp)
+        self._stop_idling()
+
+    def resume_partitions(self, tps: Iterable[TP]) -> None:
+        """Read the partitions again, at once."""
+        super().resume_partitions(tps)
+        self._stop_idling()
+
+    def _to_message(self, tp: TP, record: Entry) -> ConsumerMessage:
+        return ConsumerMessage(
+            topic=tp.topic,
+            partition=tp.partition,
+            offset=record.offset,
+            timestamp=record.timestamp,
+            timestamp_type=0,
+            headers=[],
+            key=record.key,
+            value=record.value,
+            checksum=None,
+            serialized_key_size=len(record.key or b""),
+            serialized_value_size=len(record.value or b""),
+            tp=tp,
+            generation_id=self.app.consumer_generation_id,
+        )
+
+    # cleaning
+
+    async def _clean(self) -> None:
+        now = Clock()
+        while not self.should_stop:
+            await self.sleep(CLEAN_SECONDS)
+            self._journal.drop_expired(now())
+
+
+class _Topics:
+    """The part of a Kafka client's cluster metadata that Faust's assignor asks for."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self._counts = counts
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        return set(range(self._counts.get(topic, 0)))
+
+
+def _assign_everything(assignor: Any, counts: Mapping[str, int]) -> None:
+    """Run one round of the group protocol with this process as the only member.
+
+    ``counts`` holds the number of partitions of every topic subscribed to.
+    """
+    member = assignor.metadata(set(counts))
+    assignments = assignor.assign(_Topics(counts), {_MEMBER: member})
+    assignor.on_assignment(assignments[_MEMBER])
+
 
 SCHEME = "embedded"
 

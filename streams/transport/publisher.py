@@ -1,6 +1,6 @@
-"""What agents need of a transport to publish, and the embedded log's way of doing it."""
+"""What agents need of a transport: the log they are connected to, and how they publish."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import faust
@@ -8,6 +8,7 @@ import faust
 from models.errors import ScentlineError
 from streams.inbox import Committer
 from streams.transport.journal import Journal, Record
+from streams.transport.layout import Entry
 from streams.transport.one_batch import OneBatch
 
 
@@ -73,3 +74,37 @@ class JournalPublisher:
     def committer(self, app: faust.App, table: str, topic: str) -> Committer:
         """Return what writes a group as one batch."""
         return OneBatch(self._journal, app, table, topic, self._clock)
+
+
+class LogReader(Protocol):
+    """A log whose partitions are read by offset; a journal is one, at once, and so is Kafka."""
+
+    def partitions(self, topic: str) -> int:
+        """Return the number of partitions of a topic."""
+
+    async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
+        """Return records from ``offset`` on, up to ``limit``; empty when none is kept from there to the end."""
+
+    async def ends(self, topic: str) -> Mapping[int, int]:
+        """Return the offset that the next record of each partition will have."""
+
+    async def wait(self, positions: Mapping[tuple[str, int], int]) -> Mapping[tuple[str, int], int]:
+        """Return once any of the partitions, all of one topic, has come to an end past its position here.
+
+        Returned are their ends, as far as they are known.
+        """
+
+
+class Log(Protocol):
+    """A log with every topic made, connected to: the embedded one, or Kafka."""
+
+    @property
+    def publisher(self) -> Publisher:
+        """What sends messages to it."""
+
+    @property
+    def reader(self) -> LogReader:
+        """What reads it directly, in no consumer group."""
+
+    def app(self, role: str) -> faust.App:
+        """Return the Faust app that a role runs in; several roles may share one."""

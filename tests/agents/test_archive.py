@@ -13,7 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from agents.offline.archive import Archive
 from agents.offline.process import ServerProcess
-from agents.offline.server import OfflineServer
+from agents.offline.serve import OfflineServer
 from agents.offline.warc import ArchiveError
 from models.url import canonical
 from tests.shared import shared

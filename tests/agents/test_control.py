@@ -15,7 +15,6 @@ from rocksdict import Options
 
 from agents.judge.predicates import Predicates
 from agents.operate.control.command import known_predicates, submit
-from agents.operate.control.messages import carry_out
 from agents.operate.control.requests import (
     MOST_BYTES,
     AddPredicate,
@@ -23,6 +22,7 @@ from agents.operate.control.requests import (
     RefusedError,
     Request,
     Seeds,
+    carry_out,
     checked,
 )
 from agents.operate.control.service import ControlService

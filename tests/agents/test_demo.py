@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.lab.demo.command import LEARNED, POLICIES, PREDICATES, Output
-from agents.lab.demo.lift import curves, judged
+from agents.lab.demo.command import LEARNED, POLICIES, PREDICATES, Output, curves, judged
 from agents.lab.output import OccupiedError
 from streams.transport.database import JournalInUseError
 from tests.agents.commands import (

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from lxml import html
 
-from agents.lab.archives import Web, load_web
 from agents.lab.evaluate.comparisons import headline
 from agents.lab.evaluate.crawls import FIRST, NEW_ONLY, REUSE, Evaluation
 from agents.lab.evaluate.results import Result, Results
 from agents.lab.evaluate.run import Options, halves, measures_of, prepare, read_seeds, read_steps
 from agents.lab.evaluate.webs import read_webs
 from agents.lab.progress import Lines
+from agents.lab.reading import Web, load_web
 from agents.lab.spread import WorkerError, spread
 from agents.offline.synthetic.web import SyntheticWeb
 from models.crowd.trace import Step, Trace

@@ -13,8 +13,7 @@ from agents.frontier.agent import FrontierAgent
 from agents.frontier.depth import why_beyond
 from agents.frontier.keys import DEPTH_PREFIX, PAGE_PREFIX, depth_key, depth_of, page_key
 from agents.frontier.rows import DepthRow, FrontierShard, PageRow
-from agents.operate.audit.depths import RecountedDepths
-from agents.operate.audit.report import AuditReport
+from agents.operate.audit.report import AuditReport, RecountedDepths
 from agents.operate.inspect.explain import Explanation
 from models.depth.breadth import breadth_first
 from models.depth.growth import Growth

@@ -17,7 +17,8 @@ from agents.frontier.estimates import PARTS, ordering
 from agents.frontier.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ranks
 from agents.frontier.rows import FrontierRow, FrontierShard
 from agents.judge.predicates import EVERY_PAGE
-from models.ordering.rank import Crawled, Rank
+from models.ordering.estimate import Crawled
+from models.ordering.rank import Rank
 from models.page import Link
 from models.patterns.counts import BehaviourCounts
 from models.patterns.mine import mine

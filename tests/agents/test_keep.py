@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from agents.judge.keep.export import export
-from agents.judge.keep.packing import Packing, UnkeptError
-from agents.judge.keep.records import packed
+from agents.judge.keep.records import Packing, UnkeptError, packed
 from agents.judge.keep.store import DIRECTORY, PARTS, KeepingError, KeptPages, files
 from agents.offline.archive import Archive
 from models.page import Page

@@ -16,7 +16,7 @@ from agents.fetch.agent import FetchAgent
 from agents.fetch.client import Client
 from agents.fetch.pool import _REASONS
 from agents.fetch.result import OUTCOMES, Early, Failure, Fetched, Moved, outcome_of
-from agents.harvest.metrics import HarvestMetrics
+from agents.harvest.agent import HarvestMetrics
 from models.harvest import Harvest
 from streams.metrics.catalogue import (
     DEAD_LETTERS,

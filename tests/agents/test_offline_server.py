@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from agents.offline.answer import MAX_VALUE, Answer, end_to_end, plain
 from agents.offline.process import ServerProcess, ServerProcessError
-from agents.offline.serve import serve
-from agents.offline.server import OfflineServer
+from agents.offline.serve import OfflineServer, serve
 from agents.offline.squidlog import squid_line
 from tests.patience import PATIENCE, wait_for
 

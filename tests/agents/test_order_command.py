@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from agents.lab.order.crawls import BREADTH_FIRST, MODIFIED, Crawls, Job
-from agents.lab.order.reading import Chosen, read_archive, read_web
+from agents.lab.order.reading import Chosen, Web, read_archive, read_web
 from agents.lab.order.results import Results
-from agents.lab.order.web import Web
 from agents.lab.progress import Lines
 from agents.offline.synthetic.web import SyntheticWeb
 from streams.settings import Settings

@@ -13,9 +13,8 @@ import pytest
 from lxml import etree
 
 from agents.lab.patterns.command import Options, run
-from agents.lab.patterns.measures import PERIODS, read_layouts, reliability, split
-from agents.lab.patterns.reading import Record, Site, records
-from agents.lab.patterns.tree import ROWS, draw_tree
+from agents.lab.patterns.measures import PERIODS, Record, Site, read_layouts, records, reliability, split
+from agents.lab.patterns.pictures import ROWS, draw_tree
 from agents.lab.progress import Lines
 from agents.observe.logfile import LogFileError
 from models.patterns.build import Growth

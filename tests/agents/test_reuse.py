@@ -19,7 +19,7 @@ from agents.learn.agent import LearnAgent
 from agents.learn.rows import PRIOR_PREFIX, LearnRow, ModelRow, PriorRow, model_key, name_of
 from agents.learn.store import LearnShard
 from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.reuse.importing import Imported, facts, import_state
+from agents.operate.reuse import Imported, facts, import_state
 from models.interest.features import BASE, URL_WORD, USER
 from models.interest.ratio import Base
 from models.learner.batch import inputs_of

@@ -8,7 +8,7 @@ import pytest
 
 from agents.browse.agent import USER_PREFIX, BrowseAgent, UserRow
 from agents.frontier.rows import DepthRow
-from agents.operate.audit.depths import RecountedDepths
+from agents.operate.audit.report import RecountedDepths
 from agents.operate.inspect.record import users
 from models.url import host, identifier
 from streams.inbox import Shard

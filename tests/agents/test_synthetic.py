@@ -18,7 +18,7 @@ import pytest
 from lxml import etree
 
 from agents.offline.archive import Archive
-from agents.offline.server import OfflineServer
+from agents.offline.serve import OfflineServer
 from agents.offline.synthetic.export import export
 from agents.offline.synthetic.log import START
 from agents.offline.synthetic.vocabulary import TOPICS

@@ -47,7 +47,7 @@ def test_the_context_that_aiohttp_makes_holds_no_certificates_and_trusts_nobody(
         "from aiohttp.connector import _SSL_CONTEXT_VERIFIED as made; print(*made.cert_store_stats().values())"
     )
     trusts = "print(made.verify_mode.name, made.check_hostname)"
-    lines = printed(f"from streams.sparing import import_aiohttp; import_aiohttp(); {held}; {trusts}")
+    lines = printed(f"from streams.memory import import_aiohttp; import_aiohttp(); {held}; {trusts}")
     assert lines == ["0 0 0", "CERT_REQUIRED True"]
 
 
@@ -56,7 +56,7 @@ def test_aiokafka_is_whole_where_it_is_imported_after_faust() -> None:
         "from faust.tables.recovery import IllegalStateError as one; import aiokafka, aiokafka.errors as all"
     )
     lines = printed(
-        f"from streams.sparing import import_faust; import_faust(); {errors}; "
+        f"from streams.memory import import_faust; import_faust(); {errors}; "
         "print(one is all.IllegalStateError, aiokafka.AIOKafkaConsumer.__module__)"
     )
     assert lines == ["True aiokafka.consumer.consumer"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agents.operate.inspect.learned import read_ledger
+from agents.operate.inspect.record import read_ledger
 from models.interest.features import PATTERN
 from tests.agents.commands import last_line, printed
 from tests.agents.shards import table

@@ -20,8 +20,7 @@ from agents.observe.observer import Observer
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.operate.audit.audit import audit, failed_requests, judged_page
-from agents.operate.inspect.learned import read_ledger
-from agents.operate.inspect.record import accesses, entries, outcomes
+from agents.operate.inspect.record import accesses, entries, outcomes, read_ledger
 from models.crowd.trace import Step
 from models.interest.features import BASE, split
 from models.ledger import INT32, Ledger, Slots

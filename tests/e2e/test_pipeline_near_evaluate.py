@@ -10,8 +10,8 @@ from statistics import mean
 import pytest
 
 from agents.judge.labels import load as load_labels
-from agents.lab.archives import Web, load_web
 from agents.lab.progress import progress
+from agents.lab.reading import Web, load_web
 from agents.offline.process import ServerProcess
 from models.crowd.trace import Trace
 from models.evaluate.crawler import Task

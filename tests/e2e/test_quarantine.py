@@ -23,7 +23,7 @@ from agents.observe.observer import Observer
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.operate.audit.audit import audit
-from streams.handler import Handler
+from streams.absorber import Handler
 from streams.records import Access, Count, DeadLetter, Decoder, Judged, Linked
 from streams.settings import Settings
 from streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS

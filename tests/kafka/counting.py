@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from models.url import host
+from streams.absorber import Handler
 from streams.app import watch
-from streams.handler import Handler
 from streams.inbox import Shard
 from streams.records import AccessPack, Decoder, Visited
 from streams.runtime import Runtime

@@ -25,17 +25,16 @@ from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.operate.audit.audit import audit
 from agents.operate.audit.report import AuditReport
-from agents.operate.privacy.bounds import bounds_of
 from agents.operate.privacy.changelogs import Changelogs
 from agents.operate.privacy.kafka import (
+    Deleted,
     ForgottenOnKafka,
     UnrestError,
     bounds_on_kafka,
     forget_user_on_kafka,
     partitions_on_kafka,
 )
-from agents.operate.privacy.plan import Bounds, Replacement
-from agents.operate.privacy.retained import Deleted
+from agents.operate.privacy.plan import Bounds, Replacement, bounds_of
 from agents.operate.snapshot import take
 from agents.operate.topics.create import create
 from agents.worker.worker import Worker

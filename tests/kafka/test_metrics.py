@@ -4,8 +4,7 @@ import asyncio
 from pathlib import Path
 
 from agents.crawl.engine import Engine
-from agents.crawl.run import _ready
-from agents.crawl.status import Meter, Status
+from agents.crawl.run import Meter, Status, _ready
 from agents.observe.observer import Observer
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.ordering.crawl import Frontier, Heat, crawl
+from models.ordering.estimate import Crawled, Estimate
 from models.ordering.orderings import OCCURRENCES, Backlinks, Mentions, NearHot, is_hot
-from models.ordering.rank import Crawled, Estimate, Rank
+from models.ordering.rank import Rank
 from tests.papers.ranks import dense
 
 EXACT = settings(derandomize=True, deadline=None)

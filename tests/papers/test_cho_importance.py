@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.ordering.bounded import BoundedCounts
+from models.ordering.estimate import Crawled
 from models.ordering.graph import Graph, pagerank
 from models.ordering.orderings import AnchorSimilarity, Backlinks, Weighted
-from models.ordering.rank import Crawled, Rank
+from models.ordering.rank import Rank
 from models.ordering.similarity import Idf, Location, Similarity
 from tests.papers.ranks import dense
 

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from streams.app import create_app
-from streams.metrics.health import Assignment
+from streams.metrics.registry import Assignment
 from streams.settings import Settings
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from agents.crawl.engine import Engine
 from agents.judge.markup import Markup, read
 from agents.observe.observer import Observer
-from streams.collector import YOUNG, YOUNG_OF_PAGES, collected_seldom
+from streams.memory import YOUNG, YOUNG_OF_PAGES, collected_seldom
 from streams.settings import Settings
 from tests.patience import PATIENCE
 

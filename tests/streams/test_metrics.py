@@ -22,8 +22,7 @@ from streams.metrics.catalogue import (
     QUEUED,
     REBALANCES,
 )
-from streams.metrics.lag import Ends, broadcast_lag, read_lag
-from streams.metrics.reading import Reading
+from streams.metrics.reading import Ends, Reading, broadcast_lag, read_lag
 from streams.metrics.registry import MOST_PREDICATES, OTHER, ByPredicate, Metrics, Outcomes
 
 #: All the labels there may be: none of a URL, a host or a user.
@@ -178,7 +177,7 @@ def test_lag_is_what_lies_between_the_positions_and_the_ends() -> None:
 
 
 def test_a_log_that_does_not_answer_leaves_the_lag_untold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.metrics.lag.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("streams.metrics.reading.PATIENCE_SECONDS", 0.01)
 
     async def ends(_: str) -> Mapping[int, int]:
         return await asyncio.Future[Mapping[int, int]]()

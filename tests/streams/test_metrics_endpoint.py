@@ -15,9 +15,8 @@ import pytest
 from streams.configuration import ConfigurationError
 from streams.metrics.catalogue import BEAT_AGE, BUILD, PARTITIONS
 from streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving
-from streams.metrics.health import Health
 from streams.metrics.reading import Reading
-from streams.metrics.registry import Metrics
+from streams.metrics.registry import Health, Metrics
 from streams.settings import MetricsSettings
 from tests.patience import PATIENCE, wait_for
 from tests.streams.scraping import HOST, PATIENT, asked, get

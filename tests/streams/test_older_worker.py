@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from agents.crawl.connect import open_journal
-from streams.handler import Handler
+from streams.absorber import Handler
 from streams.inbox import MARK, Mark, Shard
 from streams.metrics.catalogue import DEAD_LETTERS as BURIED
 from streams.records import VERSION, DeadLetter, Decoder, Pack, SightingPack, Visited, encode

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.crawl.connect import EmbeddedLog, open_journal
+from streams.absorber import Handler
 from streams.app import create_app
-from streams.handler import Handler
 from streams.inbox import ROW_BYTES, Codec, Shard, commit
 from streams.records import Access, AccessPack, Decoder, Pack, encode
 from streams.runtime import Runtime

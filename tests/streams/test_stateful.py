@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from streams.handler import Handler
+from streams.absorber import Handler
 from streams.inbox import Shard
 from streams.records import Access, AccessPack, Decoder, Pack, Visited, encode
 from streams.runtime import Runtime

@@ -1,6 +1,6 @@
 """The process of an examiner (`agents.judge.apart.serve`)."""
 
-from streams.collector import collect_seldom
+from streams.memory import collect_seldom
 
 
 def main() -> None:

@@ -1,12 +1,18 @@
-"""What the process of an examiner does: it answers what it is asked on standard input, until that ends."""
+"""What the process of an examiner does: it answers what it is asked on standard input, until that ends.
+
+What it may take, the system holds it to.
+"""
 
 import os
+import resource
 import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
-from agents.judge.apart.limits import bound_cpu, bound_memory, die_first, die_with_parent
 from agents.judge.apart.messages import (
     HEAD,
     Answer,
@@ -22,9 +28,51 @@ from agents.judge.apart.messages import (
 from agents.judge.categories import load_judges
 from agents.judge.examiner import Examiner
 from agents.judge.question import Question, Work
-from streams.collector import YOUNG_OF_PAGES, collected_seldom
 from streams.logging import printable
+from streams.memory import YOUNG_OF_PAGES, collected_seldom
 from streams.records import RecordError
+
+_STATUS = Path("/proc/self/status")
+_OUT_OF_MEMORY = Path("/proc/self/oom_score_adj")
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+def die_with_parent() -> None:
+    """Have the system kill this process when the thread that started it ends, where it can."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+
+
+def die_first() -> None:
+    """Have the system choose this process where it has no memory left, and write no image of it."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(OSError):
+        _OUT_OF_MEMORY.write_text("1000", encoding="ascii")
+
+
+def bound_memory(size: int) -> None:
+    """Let this process take ``size`` bytes more than it has; more is a MemoryError."""
+    resource.setrlimit(resource.RLIMIT_DATA, (_data() + size, resource.RLIM_INFINITY))
+
+
+def bound_cpu(seconds: int) -> None:
+    """Let this process take ``seconds`` of CPU more than it has; the system ends it then."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    most = int(usage.ru_utime + usage.ru_stime) + 1 + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+
+
+def _data() -> int:
+    """Return the bytes of data that this process has, as `RLIMIT_DATA` counts them."""
+    with suppress(OSError):
+        for line in _STATUS.read_text(encoding="ascii").splitlines():
+            name, _, value = line.partition(":")
+            if name == "VmData":
+                return int(value.split()[0]) * 1024
+    return 0
+
 
 _decode = msgspec.msgpack.Decoder(Request).decode
 

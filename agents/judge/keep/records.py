@@ -4,7 +4,7 @@ The body is what the crawler read, after every transfer and content encoding was
 headers are those that the crawler keeps, with the length of this body, and name no encoding. Their values are
 ASCII: what is beyond it is percent-encoded, as in a URL. The request has what identifies it: method, URL, host
 and User-Agent. Identifiers are derived from URL and time: a page that is written twice, as after a crash, is
-the same one.
+the same one. The settings say which pages are kept.
 """
 
 import io
@@ -19,6 +19,7 @@ from isal import isal_zlib
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from models.errors import ScentlineError
 from models.page import Page
 from models.url import crawlable
 from models.verdict import Verdict
@@ -124,3 +125,26 @@ def _metadata(fetched: FetchedPage, page: Page, verdict: Verdict) -> bytes:
         *(("predicate", name) for name, holds in verdict.items() if holds),
     ]
     return "".join(f"{name}: {value}\r\n" for name, value in fields).encode()
+
+
+class UnkeptError(ScentlineError):
+    """A page that should be kept has no form as a record; the text names the kind of error."""
+
+    explains_itself = False
+
+
+class Packing:
+    """Makes the records of those pages that are kept: ``which`` is the setting `keep.pages`."""
+
+    def __init__(self, which: str, user_agent: str) -> None:
+        self._which = which
+        self._user_agent = user_agent
+
+    def record(self, fetched: FetchedPage, body: bytes, page: Page, verdict: Verdict) -> bytes:
+        """Return a page's records, empty if it is not to be kept; raises `UnkeptError`."""
+        if self._which == "none" or (self._which == "matches" and not any(verdict.values())):
+            return b""
+        try:
+            return packed(fetched, body, page, verdict, self._user_agent)
+        except Exception as error:  # of this page, whatever it is: the others are judged and kept
+            raise UnkeptError(type(error).__name__) from error

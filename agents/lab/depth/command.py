@@ -8,11 +8,10 @@ from pathlib import Path
 
 from agents.lab.depth.figures import Result, result, write_tables
 from agents.lab.depth.picture import draw
-from agents.lab.depth.reading import fetch_archives, fetch_graph, read_log
-from agents.lab.depth.sites import Places, Sites
-from agents.lab.logs import LogReader
+from agents.lab.depth.reading import Places, Sites, fetch_archives, fetch_graph, read_log
 from agents.lab.output import OutputDirectory
 from agents.lab.progress import Progress, progress
+from agents.lab.reading import LogReader
 from agents.observe.site import observed, site_named
 from streams.configuration import ConfigurationError
 from streams.settings import Settings

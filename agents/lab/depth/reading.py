@@ -1,26 +1,108 @@
-"""From logs to the page views of sites, and from archives and graphs to sites fetched breadth-first."""
+"""The sites of a log, an archive or a graph: page views, and pages fetched breadth-first."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agents.judge.parse import parse
-from agents.lab.archives import bodies
-from agents.lab.depth.sites import Places, Sites
-from agents.lab.logs import LogReader
 from agents.lab.progress import Progress
+from agents.lab.reading import LogReader, bodies
 from agents.offline.archive import Archive
 from agents.offline.linkgraph import read_graph
 from models.depth.breadth import breadth_first, ranks_by_level
 from models.depth.sessions import ELSEWHERE, unbrowsed
 from models.depth.site import Site
 from models.duplicates import Sketch, bands, likeness, sketch
+from models.url import host
 from streams.settings import Settings
+
+
+class Page(NamedTuple):
+    """A page of a site."""
+
+    site: str
+    name: str
+
+
+class Places:
+    """Tells the site of a canonical URL: its host without "www.", or one given host with all beneath it.
+
+    A page is known by host and path, so that http, https and "www." make no difference.
+
+    >>> Places(None).page("https://www.example.org/a")
+    Page(site='example.org', name='example.org/a')
+    >>> Places("example.org").page("http://news.example.org/a")
+    Page(site='example.org', name='news.example.org/a')
+    >>> Places("example.org").page("http://example.com/") is None
+    True
+    """
+
+    def __init__(self, only: str | None) -> None:
+        self._only = None if only is None else only.lower().removeprefix("www.")
+
+    def page(self, url: str) -> Page | None:
+        """Return the page that a URL stands for; None where it is of no site that is looked at."""
+        name = url.partition("://")[2].removeprefix("www.")
+        found = host(url).removeprefix("www.")
+        if self._only is None:
+            return Page(found, name)
+        beneath = found == self._only or found.endswith(f".{self._only}")
+        return Page(self._only, name) if beneath else None
+
+    def inside(self, site: str, urls: Iterable[str]) -> list[str]:
+        """Return the distinct pages of a site among URLs, in their order."""
+        pages = (self.page(url) for url in urls)
+        return list(dict.fromkeys(page.name for page in pages if page is not None and page.site == site))
+
+    def referrer(self, url: str | None, site: str) -> str | None:
+        """Return the page of the site that a referrer names, `ELSEWHERE` for another site's."""
+        if url is None:
+            return None
+        page = self.page(url)
+        return page.name if page is not None and page.site == site else ELSEWHERE
+
+
+#: Sites that are kept; views of further ones are passed over and counted.
+MOST_SITES: Final = 10_000
+
+
+class Sites:
+    """The sites by name, the original of each page that is a copy, and counts of what was passed over."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Site] = {}
+        self.passed: Counter[str] = Counter()
+        self.originals: dict[str, str] = {}
+
+    def site(self, name: str) -> Site | None:
+        """Return what is known of a site; None, and it is counted, where it is one too many."""
+        found = self.known.get(name)
+        if found is None:
+            if len(self.known) >= MOST_SITES:
+                self.passed["site beyond the first 10,000"] += 1
+                return None
+            found = self.known[name] = Site(home=f"{name}/")
+        return found
+
+    def finish(self) -> None:
+        """Count the sessions that are still open."""
+        for site in self.known.values():
+            site.finish()
+
+    def largest(self) -> list[str]:
+        """Return the names, those with the most page views, then the most fetched pages, first."""
+
+        def size(name: str) -> tuple[int, int, str]:
+            site = self.known[name]
+            return -site.visits.total, -sum(site.growth.pages), name
+
+        return sorted(self.known, key=size)
+
 
 _Page = TypeVar("_Page", bound=Hashable)
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
-from agents.lab.archives import Web
+from agents.lab.reading import Web
 from models.crowd.trace import Trace
 from models.evaluate.baselines.informed import Hindsight
 from models.evaluate.crawler import Crawler, Task

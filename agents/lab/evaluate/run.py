@@ -7,13 +7,12 @@ from itertools import chain
 from pathlib import Path
 
 from agents.judge.labels import load as load_labels
-from agents.lab.archives import Web, load_web
 from agents.lab.evaluate.crawls import Crawl, Evaluation, Job
 from agents.lab.evaluate.results import Results
 from agents.lab.evaluate.tables import write_order, write_seeds
-from agents.lab.logs import LogReader
 from agents.lab.output import OutputDirectory
 from agents.lab.progress import Progress
+from agents.lab.reading import LogReader, Web, load_web
 from agents.lab.spread import spread
 from models.crowd.trace import Step, Trace
 from models.evaluate.paper import UNBOUNDED

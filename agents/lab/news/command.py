@@ -9,12 +9,24 @@ from itertools import chain
 from pathlib import Path
 
 from agents.judge.labels import Labels, LabelsError, load
-from agents.lab.logs import LogReader
-from agents.lab.news.measures import Measure, Reach, Separation, measures, reach, separation, span
+from agents.lab.news.measures import (
+    Measure,
+    Reach,
+    Separation,
+    measures,
+    reach,
+    separation,
+    span,
+    write_daily,
+    write_hubs,
+    write_measures,
+    write_pages,
+    write_prefixes,
+)
 from agents.lab.news.pictures import draw_concentration, draw_daily
-from agents.lab.news.tables import write_daily, write_hubs, write_measures, write_pages, write_prefixes
 from agents.lab.output import OutputDirectory
 from agents.lab.progress import Progress, progress
+from agents.lab.reading import LogReader
 from agents.observe.logfile import LogFile
 from agents.observe.site import HINT, Site, observed, site_named
 from models.news.clicks import DAY, Criterion, DailyClicks, History

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.lab.news.tables import day
+from agents.lab.news.measures import day
 from agents.lab.picture import INK, canvas, frame
 from models.news.clicks import History
 

@@ -7,11 +7,8 @@ from pathlib import Path
 
 from agents.lab.order.crawls import BACKLINK, BREADTH_FIRST, LOCATION, PAGERANK, Crawls, Job
 from agents.lab.order.pictures import draw_results, draw_topic
-from agents.lab.order.reading import Chosen, read_web
-from agents.lab.order.results import Results
-from agents.lab.order.tables import write_order, write_results, write_topics
-from agents.lab.order.topics import TopicResults, topic_jobs
-from agents.lab.order.web import IB, IR, Web
+from agents.lab.order.reading import IB, IR, Chosen, Web, read_web
+from agents.lab.order.results import Results, TopicResults, topic_jobs, write_order, write_results, write_topics
 from agents.lab.output import OutputDirectory
 from agents.lab.progress import Progress, progress
 from models.ordering.graph import Ints

@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.lab.order.web import IB, IF, IR, Web
+from agents.lab.order.reading import IB, IF, IR, Web
 from agents.lab.progress import Progress
 from agents.lab.spread import spread
 from models.ordering.crawl import Frontier, Heat, crawl, limited_buffers
+from models.ordering.estimate import Estimate
 from models.ordering.graph import Ints
 from models.ordering.orderings import AnchorSimilarity, Backlinks, ForwardLinks, Mentions, NearHot, Weighted
-from models.ordering.rank import Estimate, Rank
+from models.ordering.rank import Rank
 from models.ordering.similarity import Location
 
 

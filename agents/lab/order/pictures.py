@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from agents.lab.order.crawls import ANCHOR, BACKLINK, BREADTH_FIRST, COMBINED, LOCATION, PAGERANK
+from agents.lab.order.reading import IB, IF
 from agents.lab.order.results import IDEAL, RANDOM, Curve, Results
-from agents.lab.order.topics import Panel as TopicPanel
-from agents.lab.order.web import IB, IF
+from agents.lab.order.results import Panel as TopicPanel
 from agents.lab.output import OutputDirectory
 from agents.lab.picture import INK, Look, canvas, frame
 

@@ -1,26 +1,93 @@
-"""The web of a comparison read from what it is given: a file of links, or an archive of pages."""
+"""The web that orderings are compared on, read from a file of links or an archive of pages.
+
+It is a graph, and of archives the words of its pages.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from agents.lab.archives import Body, bodies, chunks, indexable
-from agents.lab.order.web import Text, Web
 from agents.lab.progress import Progress
+from agents.lab.reading import Body, bodies, chunks, indexable
 from agents.lab.spread import spread
 from agents.observe.logfile import LogFile
 from agents.offline.archive import Archive
 from agents.offline.linkgraph import GraphError
 from agents.offline.linkgraph import read_graph as read_links
-from models.ordering.graph import Graph
+from models.ordering.estimate import Crawled
+from models.ordering.graph import Graph, Ints, pagerank
 from models.url import canonical
 from models.words import words
 from streams.settings import JudgeSettings, Settings
+
+#: The importance metrics that are worked out of links alone.
+IB, IR, IF = "backlinks", "PageRank", "forward links"
+
+
+class Text(NamedTuple):
+    """What an archive's page says: title, how often each word is in its text, and the words of its links.
+
+    ``anchors`` are by the URL that a link leads to.
+    """
+
+    title: tuple[str, ...]
+    words: Mapping[str, int]
+    anchors: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Web:
+    """Pages by number, those of ``graph``; ``texts`` is empty where only links are known.
+
+    Every page can be reached from ``start``.
+    """
+
+    graph: Graph
+    texts: Sequence[Text] = ()
+    start: int = 0
+
+    def __len__(self) -> int:
+        return len(self.graph)
+
+    def part(self, pages: Ints, start: int) -> "Web":
+        """Return the web of some of the pages, in ascending order, and the links between them."""
+        texts = [self.texts[page] for page in pages.tolist()] if self.texts else ()
+        return Web(self.graph.within(pages), texts, int(np.searchsorted(pages, start)))
+
+    def name(self, page: int) -> str:
+        """Return the URL of a page, its number in a file that has none."""
+        return self.graph.names[page]
+
+    @property
+    def has_urls(self) -> bool:
+        """Whether pages are known by their URLs."""
+        return "://" in self.graph.names[0]
+
+    def fetch(self, page: int) -> Crawled[int]:
+        """Return a page as a crawler sees it."""
+        targets = self.graph.links(page)
+        if not self.texts:
+            return Crawled(page, targets)
+        text = self.texts[page]
+        anchors = [text.anchors[self.name(target)] for target in targets]
+        return Crawled(page, targets, anchors, text.title, text.words)
+
+    @cached_property
+    def importance(self) -> Mapping[str, npt.NDArray[np.float64]]:
+        """The importance of every page, by the name of the metric."""
+        return {
+            IB: self.graph.backlinks.astype(np.float64),
+            IR: pagerank(self.graph.matrix),
+            IF: self.graph.forward_links.astype(np.float64),
+        }
+
 
 #: Distinct words that are counted of a page.
 MAX_WORDS = 5000

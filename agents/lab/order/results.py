@@ -1,16 +1,34 @@
-"""What a comparison found: curves against the share of the web that was crawled."""
+"""What a comparison found: curves against the share of the web that was crawled, and the same as CSV files.
 
-from collections.abc import Iterator, Mapping, Sequence
+Similarity-based crawlers are compared on pages on a topic, as in section 7 of Cho 1998.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from agents.lab.order.crawls import Kept
-from agents.lab.order.web import Web
+from agents.lab.order.crawls import (
+    ANCHOR,
+    BACKLINK,
+    BACKLINK_WEIGHT,
+    BASIC,
+    BREADTH_FIRST,
+    COMBINED,
+    MODIFIED,
+    PAGERANK,
+    PLAIN,
+    Job,
+    Kept,
+)
+from agents.lab.order.reading import Web
+from agents.lab.output import OutputDirectory, write_table
 from models.ordering.graph import Ints, Walk, walk
+from models.ordering.orderings import is_hot
 from models.ordering.performance import (
     area,
     crawl_and_stop,
@@ -21,6 +39,7 @@ from models.ordering.performance import (
     random_crawl_and_stop,
     random_limited_buffer,
 )
+from models.ordering.similarity import Idf, Similarity
 
 Curve = npt.NDArray[np.float64]
 
@@ -142,3 +161,168 @@ def points(pages: int) -> Ints:
 def told(curve: Curve, share: float) -> float:
     """Return a curve's value at a share of the web."""
     return float(curve[max(0, round(share * len(curve)) - 1)])
+
+
+#: Backlinks of a hot page by the combined metric of the paper's Graphs 9 and 10.
+HOT_LINKS = 5
+_BY_LINKS = (BREADTH_FIRST, BACKLINK, PAGERANK)
+
+
+class Panel(NamedTuple):
+    """One of the paper's graphs: what ``curves``, by ordering, are of, in words and as a name.
+
+    ``hot`` is the number of hot pages, None where it differs from point to point.
+    """
+
+    name: str
+    title: str
+    measure: str
+    hot: int | None
+    curves: Mapping[str, Curve]
+
+
+def topic_jobs(topic: str) -> list[Job]:
+    """Return the crawls for a topic; the plain ones that go by links alone are made without it."""
+    crawlers = [Job(ordering, crawler, topic) for crawler in (BASIC, MODIFIED) for ordering in _BY_LINKS]
+    return [*crawlers, Job(ANCHOR, PLAIN, topic), Job(COMBINED, PLAIN, topic)]
+
+
+@dataclass(frozen=True)
+class TopicResults:
+    """The crawls of one topic."""
+
+    web: Web
+    topic: str
+    orders: Mapping[Job, Ints]
+
+    @cached_property
+    def hot(self) -> npt.NDArray[np.bool_]:
+        """Of each page whether it is on the topic."""
+        return np.array([is_hot(self.web.fetch(page), self.topic) for page in range(len(self.web))])
+
+    @cached_property
+    def similarity(self) -> Curve:
+        """IS(P, Q) of each page, with the idf of the whole web."""
+        idf = Idf()
+        for text in self.web.texts:
+            idf.add(text.words)
+        similarity = Similarity([self.topic], idf)
+        return np.array([similarity.of(text.words) for text in self.web.texts])
+
+    def panels(self) -> Iterator[Panel]:
+        """Yield the graphs that there are hot pages for."""
+        linked = self.web.graph.backlinks >= HOT_LINKS
+        yield from self._with_threshold("graph-7", "on the topic, crawler of Figure 4", self.hot, BASIC)
+        yield from self._with_threshold("graph-8", "on the topic, crawler of Figure 5", self.hot, MODIFIED)
+        both = f"on the topic, {HOT_LINKS} backlinks, Figure 5"
+        yield from self._with_threshold("graph-9", both, self.hot & linked, MODIFIED)
+        if self.similarity.any():
+            yield self._stop("similarity", "I(P) = cosine", self.similarity, ANCHOR)
+            combined = self.similarity + BACKLINK_WEIGHT * self.web.graph.backlinks
+            yield self._stop("combined", f"I(P) = cosine + {BACKLINK_WEIGHT} backlinks", combined, COMBINED)
+
+    def _with_threshold(
+        self, name: str, title: str, hot: npt.NDArray[np.bool_], crawler: str
+    ) -> Iterator[Panel]:
+        count = int(hot.sum())
+        if count:
+            values, at = hot.astype(np.float64), points(len(self.web))
+            curves = {
+                ordering: crawl_and_stop_with_threshold(
+                    values[self.orders[Job(ordering, crawler, self.topic)]], 1, at
+                )
+                for ordering in _BY_LINKS
+            }
+            shares = np.asarray(at / len(self.web), np.float64)
+            curves = {IDEAL: ideal_with_threshold(count, at), **curves, RANDOM: shares}
+            yield Panel(name, title, "P_ST", count, curves)
+
+    def _stop(self, name: str, title: str, values: Curve, own: str) -> Panel:
+        jobs = {own: Job(own, PLAIN, self.topic)} | {ordering: Job(ordering) for ordering in _BY_LINKS}
+        at = points(len(self.web))
+        curves = {ordering: crawl_and_stop(values[self.orders[job]], at) for ordering, job in jobs.items()}
+        return Panel(name, title, "P_CS", None, {**curves, RANDOM: random_crawl_and_stop(values, at)})
+
+
+def order_name(job: Job) -> str:
+    """Return the name of a crawl in its file's name.
+
+    >>> order_name(Job("backlink")), order_name(Job("pagerank", "basic", "computer"))
+    ('backlink', 'computer.basic.pagerank')
+    """
+    return ".".join(part for part in (job.topic, job.crawler if job.topic else "", job.ordering) if part)
+
+
+def write_order(output: OutputDirectory, web: Web, job: Job, order: Ints) -> None:
+    """Write the pages of one crawl in their order."""
+    rows = ((number, web.name(page)) for number, page in enumerate(order.tolist(), 1))
+    _write(output.table(f"order.{order_name(job)}"), ("n", "page"), rows)
+
+
+def write_results(output: OutputDirectory, results: Results) -> None:
+    """Write the curves and figures of the crawls without a topic."""
+    _write(
+        output.table("figures"),
+        ("importance", "threshold", "hot", "ordering", *(f"p_st_{share}" for share in TOLD), "area"),
+        (
+            (each.hot.importance, each.hot.threshold, each.hot.pages, each.ordering, *each.at, each.area)
+            for each in results.figures()
+        ),
+    )
+    _write(
+        output.table("threshold"),
+        ("importance", "threshold", "hot", "ordering", "pages", "share", "p_st"),
+        (
+            (hot.importance, hot.threshold, hot.pages, *row)
+            for hot in results.hot
+            for row in _curves(results.web, results.with_threshold(hot))
+        ),
+    )
+    _write(
+        output.table("stop"),
+        ("importance", "ordering", "pages", "share", "p_cs"),
+        (
+            (importance, *row)
+            for importance in results.web.importance
+            for row in _curves(results.web, results.stop(importance))
+        ),
+    )
+    _write(output.table("buffer"), ("importance", "threshold", "ordering", "buffer", "p_bc"), results.buffers())
+    _write(
+        output.table("walk"),
+        ("ordering", "share", "depth", "wait"),
+        ((ordering, share, *walk) for ordering, share, walk in results.walks()),
+    )
+    counts = np.bincount(results.web.graph.backlinks)
+    _write(
+        output.table("histogram"),
+        ("backlinks", "pages"),
+        ((links, int(counts[links])) for links in np.flatnonzero(counts).tolist()),
+    )
+
+
+def write_topics(output: OutputDirectory, web: Web, panels: Mapping[str, Sequence[Panel]]) -> None:
+    """Write the curves of each topic's graphs."""
+    _write(
+        output.table("topics"),
+        ("topic", "graph", "hot", "measure", "ordering", "pages", "share", "performance"),
+        (
+            (topic, panel.name, panel.hot, panel.measure, *row)
+            for topic, found in panels.items()
+            for panel in found
+            for row in _curves(web, panel.curves)
+        ),
+    )
+
+
+def _curves(web: Web, curves: Mapping[str, Curve]) -> Iterator[tuple[str, int, float, float]]:
+    at = points(len(web)).tolist()
+    for ordering, curve in curves.items():
+        for pages, performance in zip(at, curve.tolist(), strict=True):
+            yield ordering, pages, pages / len(web), performance
+
+
+def _write(path: Path, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+    # Importance has no bound: six digits, not six decimals.
+    cells = ((f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row) for row in rows)
+    write_table(path, columns, cells)

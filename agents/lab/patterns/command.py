@@ -6,21 +6,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from agents.lab.archives import load_web
 from agents.lab.output import OutputDirectory
-from agents.lab.patterns.curves import draw_coverage, draw_curves
 from agents.lab.patterns.measures import (
     ALL,
     FIRST,
+    Record,
     Reliability,
+    Site,
     TreeFigures,
     read_layouts,
+    records,
     reliability,
     split,
     tree_figures,
 )
 from agents.lab.patterns.orderings import Result, crawled, static
-from agents.lab.patterns.reading import Record, Site, records
+from agents.lab.patterns.pictures import draw_coverage, draw_curves, draw_tree
 from agents.lab.patterns.tables import (
     write_coverage,
     write_curves,
@@ -29,8 +30,8 @@ from agents.lab.patterns.tables import (
     write_traffic,
     write_trees,
 )
-from agents.lab.patterns.tree import draw_tree
 from agents.lab.progress import Progress, progress
+from agents.lab.reading import load_web
 from agents.observe.logfile import LogFile
 from agents.observe.site import HINT
 from agents.offline.archive import Archive

@@ -18,11 +18,9 @@ from agents.frontier.keys import TOTALS_KEY as FRONTIER_TOTALS
 from agents.frontier.rows import FrontierRow, HostRow, PageRow, TotalsRow, WaysRow
 from agents.harvest.agent import PREDICATE_PREFIX, HarvestRow, HarvestTableRow
 from agents.learn.rows import TOTALS_KEY, LearnRow, always_kept
-from agents.operate.audit.depths import RecountedDepths
 from agents.operate.audit.quarantined import Quarantined, Seen, seen_of
-from agents.operate.audit.report import AuditReport
-from agents.operate.inspect.learned import read_ledger
-from agents.operate.inspect.record import judged_pages, users, ways
+from agents.operate.audit.report import AuditReport, RecountedDepths
+from agents.operate.inspect.record import judged_pages, read_ledger, users, ways
 from models.crowd.trace import Step, Trace
 from models.evaluate.recount import FailedRequests, JudgedPage, recount
 from models.interest.features import BASE

@@ -10,8 +10,7 @@ from contextlib import suppress
 from typing import Literal
 
 from agents.crawl.connect import connect, on_kafka
-from agents.operate.control.messages import carry_out
-from agents.operate.control.requests import RefusedError, Request
+from agents.operate.control.requests import RefusedError, Request, carry_out
 from agents.operate.control.spool import Spool
 from agents.operate.inspect.record import all_definitions, definitions_of
 from streams.outbox import Message

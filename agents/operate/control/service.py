@@ -7,8 +7,7 @@ import asyncio
 from collections.abc import Callable
 
 from agents.judge.predicates import Predicates
-from agents.operate.control.messages import carry_out
-from agents.operate.control.requests import RefusedError
+from agents.operate.control.requests import RefusedError, carry_out
 from agents.operate.control.spool import Spool
 from streams.logging import EventLog
 from streams.runtime import Runtime

@@ -15,8 +15,7 @@ from agents.frontier.pages import why_spent
 from agents.frontier.rows import FrontierRow, FrontierShard, HubRow, PageRow, SpaceRow
 from agents.frontier.scorer import Scorer, learned_scorer
 from agents.frontier.scoring import PaperScorer
-from agents.operate.inspect.learned import teach
-from agents.operate.inspect.record import definitions, entries
+from agents.operate.inspect.record import definitions, entries, teach
 from models.crowd.collaborative import crowd_contributions
 from models.domain import owner
 from models.frontier.shares import LEAST, WINDOW

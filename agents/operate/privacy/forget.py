@@ -10,8 +10,16 @@ from rocksdict import WriteBatch
 from agents.crawl.connect import open_journal
 from agents.observe.observer import Observer
 from agents.operate.inspect.record import entries
-from agents.operate.privacy.bounds import bounds_of
-from agents.operate.privacy.plan import Replacement, begin, choose, end, key_of, pending, pseudonym_of
+from agents.operate.privacy.plan import (
+    Replacement,
+    begin,
+    bounds_of,
+    choose,
+    end,
+    key_of,
+    pending,
+    pseudonym_of,
+)
 from streams.settings import Settings
 from streams.topics import PROXY_LOG
 from streams.transport.database import Database, TablePartition, open_writer

@@ -1,29 +1,90 @@
-"""Forgetting one user of a crawl on Kafka whose workers are stopped."""
+"""Forgetting one user of a crawl on Kafka whose workers are stopped.
+
+A broker keeps messages for a time. Raw lines, sightings and evidence are of no use to anybody once they are
+taken in. Accesses are: an audit recounts from them, as long as all are kept, which is in a crawl's first week.
+For that week they stay.
+"""
 
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
 from agents.frontier.keys import page_key
 from agents.frontier.rows import FrontierRow, PageRow
 from agents.operate.inspect.record import accesses_of
-from agents.operate.privacy.bounds import bounds, pages_of, visitors_of
 from agents.operate.privacy.changelogs import Changelogs, find
-from agents.operate.privacy.plan import Bounds, Replacement, choose, pseudonym_of
-from agents.operate.privacy.retained import Deleted, delete_taken_in, left
+from agents.operate.privacy.plan import Bounds, Replacement, bounds, choose, pages_of, pseudonym_of, visitors_of
 from agents.operate.topics.lag import lags
 from streams.records import Access
 from streams.settings import Settings
 from streams.topic_configs import declared
-from streams.topics import ACCESSES, APP_ID, HOUR, INBOXES, TABLES, TOPICS, Topic, changelog_of, group_of
+from streams.topics import (
+    ACCESSES,
+    APP_ID,
+    DEAD_LETTERS,
+    EVIDENCE,
+    HOUR,
+    INBOXES,
+    PROXY_LOG,
+    SIGHTINGS,
+    TABLES,
+    TOPICS,
+    Topic,
+    changelog_of,
+    group_of,
+)
 from streams.transport.kafka.admin import Admin, kept
 from streams.transport.kafka.connection import KafkaError
 from streams.transport.kafka.log import connected
 from streams.transport.publisher import FencedError, Publisher
 from streams.transport.waiting import Place
+
+
+@dataclass
+class Deleted:
+    """How many messages were deleted, by topic, and how many on `proxy-log` nobody has read yet: they stay."""
+
+    messages: dict[str, int] = field(default_factory=dict)
+    unread: int = 0
+
+
+def delete_taken_in(admin: Admin, partitions: Mapping[str, int], done: Deleted) -> None:
+    """Delete messages that may bear a pseudonym, or a name, up to where those who read them have committed.
+
+    How many they were is added to ``done``.
+    """
+    for role, topic in INBOXES.items():
+        if topic not in (PROXY_LOG, ACCESSES, SIGHTINGS, EVIDENCE):
+            continue
+        places = [(topic.name, partition) for partition in range(partitions[topic.name])]
+        starts = admin.starts(places)
+        if topic is ACCESSES and not any(starts.values()):
+            continue
+        committed = admin.committed(group_of(role))
+        taken_in = {place: max(starts[place], committed.get(place, 0)) for place in places}
+        admin.delete_before(taken_in)
+        done.messages[topic.name] = done.messages.get(topic.name, 0) + _apart(starts, taken_in)
+        if topic is PROXY_LOG:
+            done.unread = _apart(taken_in, admin.ends(places))
+
+
+def left(settings: Settings, partitions: Mapping[str, int], pseudonym: str) -> dict[Topic, float]:
+    """Return the topics whose messages still bear a pseudonym, and when the last was written, in seconds."""
+    found: dict[Topic, float] = {}
+    for topic in (ACCESSES, DEAD_LETTERS):
+        for partition in range(partitions[topic.name]):
+            for entry in kept(settings, topic.name, partition):
+                if pseudonym.encode() in (entry.value or b""):
+                    found[topic] = max(entry.timestamp, found.get(topic, 0.0))
+    return found
+
+
+def _apart(first: Mapping[Place, int], last: Mapping[Place, int]) -> int:
+    return sum(last[place] - offset for place, offset in first.items())
+
 
 #: That of the frontier; all changelogs are declared alike.
 _CHANGELOG = changelog_of(APP_ID, "frontier")
@@ -36,7 +97,7 @@ Progress = Callable[[str], None]
 
 
 def bounds_on_kafka(old: str, settings: Settings, partitions: Mapping[str, int]) -> Bounds:
-    """Return what `agents.operate.privacy.bounds.bounds_of` does; ``partitions`` is how many each topic has.
+    """Return what `agents.operate.privacy.plan.bounds_of` does; ``partitions`` is how many each topic has.
 
     The accesses are read twice, so that only what concerns the pages of ``old`` is kept in memory.
     """

@@ -1,17 +1,29 @@
-"""What a pseudonym is replaced by, decided once and kept until the replacement is complete."""
+"""What a pseudonym is replaced by, decided once and kept until the replacement is complete.
+
+The new pseudonym must lie so that every page keeps the same visitors. A page keeps those whose pseudonyms come
+first; where it has had more than it keeps, the new pseudonym must be on the same side of the line as the old
+one.
+"""
 
 import re
 import secrets
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
+from agents.frontier.keys import PAGE_PREFIX
+from agents.frontier.rows import FrontierRow, PageRow
 from agents.observe.pseudonym import KEY_FILE, Pseudonyms, kept_key
+from agents.operate.inspect.record import accesses
 from agents.stored import write_stored
 from models.interest.features import user as user_feature
 from streams.configuration import ConfigurationError
+from streams.records import Access
 from streams.settings import Settings
 from streams.topics import partition_of
+from streams.transport.database import TableMissingError
+from streams.transport.journal import Journal
 
 #: The file in a data directory that says which replacement is under way.
 PLAN_FILE = "forgetting"
@@ -120,3 +132,53 @@ def key_of(settings: Settings) -> bytes | None:
     if configured is not None and configured.get_secret_value():
         return configured.get_secret_value().encode()
     return kept_key(settings.data / KEY_FILE)
+
+
+def bounds_of(old: str, settings: Settings, journal: Journal) -> Bounds:
+    """Return the bounds of what may take the place of the pseudonym ``old`` in a data directory."""
+    visitors = visitors_of(pages_of(old, accesses(journal)), accesses(journal))
+    return bounds(old, visitors, _pages(journal), settings.frontier.visitors)
+
+
+def pages_of(old: str, found: Iterable[Access]) -> frozenset[str]:
+    """Return the URLs of a user's accesses among those found."""
+    return frozenset(access.url for access in found if access.user == old)
+
+
+def visitors_of(pages: Collection[str], found: Iterable[Access]) -> dict[str, set[str]]:
+    """Return who visited each of the pages, by their URLs."""
+    visitors: dict[str, set[str]] = {url: set() for url in pages}
+    for access in found:
+        if access.url in visitors:
+            visitors[access.url].add(access.user)
+    return visitors
+
+
+def bounds(old: str, visitors: Mapping[str, set[str]], rows: Iterable[PageRow], most: int) -> Bounds:
+    """Return the bounds, given the visitors of each page of ``old``, and rows with all these pages among them.
+
+    A page keeps ``most`` visitors.
+    """
+    above, below = -1, Bounds().below
+    for row in rows:
+        if len(row.visitors) < most:
+            continue
+        if old in row.visitors:
+            left_out = visitors.get(row.url, set()).difference(row.visitors)
+            below = min([below, *(int(user, 16) for user in left_out if user > old)])
+        elif row.url in visitors and old > max(row.visitors):
+            above = max(above, int(max(row.visitors), 16))
+    return Bounds(above, below)
+
+
+def _pages(journal: Journal) -> Iterator[PageRow]:
+    try:
+        parts = journal.table("frontier")
+    except TableMissingError:
+        return
+    decode = msgspec.msgpack.Decoder(FrontierRow).decode
+    for part in parts.values():
+        for _, raw in part.scan(PAGE_PREFIX):
+            row = decode(raw)
+            if isinstance(row, PageRow):
+                yield row

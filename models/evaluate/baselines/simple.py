@@ -4,8 +4,9 @@ from collections.abc import Callable, Collection
 
 from models.evaluate.baselines.heap import Heap
 from models.evaluate.crawler import Choice, Task
+from models.ordering.estimate import Crawled
 from models.ordering.graph import DAMPING
-from models.ordering.rank import EVERY, Crawled, Rank
+from models.ordering.rank import EVERY, Rank
 from models.page import Page
 
 

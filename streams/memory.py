@@ -1,14 +1,45 @@
-"""What libraries do when they are imported and nobody here has a use for, left out.
+"""What a process does about its memory: Python's collector runs seldom, and needless imports are left out.
 
-None of it may be needed: `tests/costs/test_imports.py` sees whether it is still left out.
+What a crawl keeps, rows above all, is hardly ever a cycle, so a collection finds next to nothing and costs as
+much as the heap is large. Faust collects everything on top of that, for each table that it opens or closes.
+
+`tests/costs/test_imports.py` sees whether what libraries import, and nobody here has a use for, is still left
+out.
 """
 
+import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
+
+#: New objects of the kinds that can form cycles, less those freed, before the youngest are collected; Python's
+#: default is 700. Its older generations follow after as many collections as ever.
+YOUNG = 50_000
+#: The same for who reads pages: lxml's parser leaves a cycle with all that a page holds, and little else lives.
+YOUNG_OF_PAGES = 2_000
+
+
+def collect_seldom(young: int = YOUNG) -> None:
+    """Collect seldom from now on: when there are so many ``young`` objects."""
+    gc.set_threshold(young, *gc.get_threshold()[1:])
+
+
+@contextmanager
+def collected_seldom(young: int = YOUNG) -> Iterator[None]:
+    """Leave whatever lives now out of collections, and collect the rest seldom, until the end of the block."""
+    before = gc.get_threshold()
+    gc.freeze()
+    collect_seldom(young)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def import_sparingly() -> None:
