@@ -71,8 +71,8 @@ def import_aiohttp() -> None:
 def import_faust() -> None:
     """Import Faust without aiokafka, of which it needs an error and a type by their names: 30 ms.
 
-    The embedded log has no use for it. Whoever imports it later has all of it. Call it before anything else
-    imports Faust.
+    Only for a process whose log is the embedded one: what it loads of aiokafka stays, so that the rest can't be
+    imported there any more. Call it before anything else imports Faust.
     """
     found = find_spec("aiokafka")
     nothing_more = ModuleType("aiokafka")

@@ -85,7 +85,7 @@ async def _crawl(
     """Import what a crawl is made of, while the judge's process starts, and crawl."""
     examiner = ExaminerProcess(Work.of(settings))
     try:
-        await asyncio.gather(examiner.start(), asyncio.to_thread(_import))
+        await asyncio.gather(examiner.start(), asyncio.to_thread(_import, settings))
         from agents.crawl.run import run_crawl
         from agents.crawl.view import reporter
 
@@ -95,9 +95,10 @@ async def _crawl(
         await examiner.close()
 
 
-def _import() -> None:
+def _import(settings: Settings) -> None:
     import_aiohttp()
-    import_faust()
+    if settings.broker.startswith("embedded:"):
+        import_faust()
     import_module("agents.crawl.view")
 
 

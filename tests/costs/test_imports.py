@@ -51,17 +51,6 @@ def test_the_context_that_aiohttp_makes_holds_no_certificates_and_trusts_nobody(
     assert lines == ["0 0 0", "CERT_REQUIRED True"]
 
 
-def test_aiokafka_is_whole_where_it_is_imported_after_faust() -> None:
-    errors = (
-        "from faust.tables.recovery import IllegalStateError as one; import aiokafka, aiokafka.errors as all"
-    )
-    lines = printed(
-        f"from streams.memory import import_faust; import_faust(); {errors}; "
-        "print(one is all.IllegalStateError, aiokafka.AIOKafkaConsumer.__module__)"
-    )
-    assert lines == ["True aiokafka.consumer.consumer"]
-
-
 def test_the_page_reader_s_process_imports_what_reads_pages_only() -> None:
     loaded = imported(f"import agents.judge.apart.serve; {_PRINTED}")
     assert within(loaded, UNUSED | UNUSED_BY_READER) == []
