@@ -1,8 +1,14 @@
-"""What a process does when it is told to end: SIGTERM, and Ctrl-C unless it was started to ignore that."""
+"""Processes: what one does when it is told to end, and how a module is run in one of its own.
 
+It ends at SIGTERM, and at Ctrl-C unless it was started to ignore that.
+"""
+
+import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 
@@ -48,3 +54,21 @@ def told_to_end(end: Callable[[], object]) -> Iterator[None]:
         for number, handler in before.items():
             loop.remove_signal_handler(number)
             signal.signal(number, handler)
+
+
+_ROOT = Path(__file__).parents[1]
+
+
+def command(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module of the package that runs here.
+
+    Its path comes first, the working directory (-P) not at all, whatever lies there.
+    """
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def environment() -> dict[str, str]:
+    """Return this process's environment, by which the package is found."""
+    inherited = os.environ.get("PYTHONPATH")
+    path = [str(_ROOT), inherited] if inherited else [str(_ROOT)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}

@@ -16,17 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.lab.evaluate.comparisons import area, area_by_request
 from agents.lab.evaluate.crawls import Evaluation
 from agents.lab.evaluate.results import Results
 from agents.lab.evaluate.run import prepare
+from agents.lab.evaluate.tables import area, area_by_request
 from agents.lab.evaluate.webs import read_webs
 from agents.lab.progress import progress
 from models.evaluate.crawler import Task
 from models.evaluate.learned import Experience, LearnedCrawler
 from models.evaluate.policies import Truth
 from models.evaluate.significance import paired_bootstrap
-from models.evaluate.taken import NAME
+from models.evaluate.tally import NAME
 from models.learner.combiner import Vector
 from models.learner.inputs import INPUTS, Input
 from models.learner.requests import failing

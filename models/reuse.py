@@ -14,7 +14,7 @@ from models.errors import ScentlineError
 from models.interest.features import BASE, LINK, REGION, USER, link, region, split
 from models.learner.calibration import Calibration
 from models.learner.combiner import Vector
-from models.learner.shrinkage import log_lift
+from models.learner.lifts import log_lift
 from models.sealed import Kind, SealedError, seal, unseal
 from models.verdict import FAILED
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from streams.attempts import Place
-from streams.dead_letters import bury, why
+from streams.attempts import Place, bury, why
 from streams.inbox import Shard
 from streams.records import Pack, RecordError, UnknownFactsError, encode
 from streams.runtime import Runtime

@@ -1,22 +1,33 @@
-"""Attempts: which messages are being taken in at the moment, in a file that outlives the process.
+"""What becomes of a message that can't be taken in: attempts, quarantine, dead letters.
 
 Where a process is killed, or dies in somebody's C code, the message that did it comes again, to the next
-process. So each message is noted here before it is touched, and struck out afterwards. What a process finds
-noted at its start was taken in when the one before ended: by that it counts the deaths of a message, and after
-some of them it is buried (`Runtime.deadly`).
+process. So each message is noted in a file before it is touched, and struck out afterwards. What a process
+finds noted at its start was taken in when the one before ended: by that it counts the deaths of a message, and
+after some of them it is buried (`Runtime.deadly`). The file is mapped into memory: a note costs no system call,
+and the kernel keeps it whatever becomes of the process. After a power failure it may be old, which does no
+harm.
 
-The file is mapped into memory: a note costs no system call, and the kernel keeps it whatever becomes of the
-process. After a power failure it may be old, which does no harm.
+What raises while one item is taken in, a message or one of its facts, is that item's failure, and not the end
+of the process. The item goes to the dead letters, which say what could not be read, where it stood and why, and
+the work goes on. That is safe where the failure lies in the item and what was half done can be taken back. It
+is not where the failure lies in the machine: the next item would fail too, and with each one that was passed
+over something would be lost.
 """
 
 import mmap
 import os
 import struct
+import traceback
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from zlib import crc32
+
+from streams.outbox import Outbox
+from streams.records import DeadLetter, RecordError, UnknownFactsError, UnknownVersionError, encode
+from streams.topics import DEAD_LETTERS
+from streams.transport.database import StorageError
 
 #: The file's name in the data directory.
 ATTEMPTS_FILE = "attempts"
@@ -143,3 +154,75 @@ def _mapped(path: Path, size: int) -> mmap.mmap:
         return mmap.mmap(file, size)
     finally:
         os.close(file)
+
+
+#: Why a message is buried: it is no record, one of a version not known here, one with facts of a kind not known
+#: here, no line of a log, a page on which a judge of categories failed or that took too long or too much, or
+#: what raised, or ended its process, while it was taken in (`streams.attempts`).
+Why = Literal["unreadable", "version", "kind", "line", "judge", "page", "quarantine"]
+
+#: Bytes of an unreadable message that are kept.
+LETTER_BYTES = 1000
+
+
+def bury(
+    outbox: Outbox,
+    place: Place,
+    value: bytes,
+    reason: str,
+    why: Why,
+    time: float,
+    origin: tuple[int, int] | None = None,
+) -> None:
+    """Gather a dead letter. A repeated one is recognised by its place, so repetition does no harm."""
+    letter = DeadLetter(
+        topic=place.topic,
+        partition=place.partition,
+        offset=place.offset,
+        reason=reason,
+        value=value[:LETTER_BYTES],
+        time=time,
+        why=why,
+        origin=origin,
+    )
+    outbox.send(DEAD_LETTERS.name, 0, None, encode(letter))
+
+
+def why(error: RecordError) -> Why:
+    """Return why a message that can't be read is buried."""
+    if isinstance(error, UnknownFactsError):
+        return "unreadable" if error.damaged else "kind"
+    return "version" if isinstance(error, UnknownVersionError) else "unreadable"
+
+
+#: Failures of the machine: a disk, a socket, a file that can't be opened, memory that is used up.
+MACHINE = (OSError, MemoryError, StorageError)
+
+_ROOT = Path(__file__).parents[1]
+
+
+def quarantinable(error: BaseException) -> bool:
+    """Tell whether an error is the failure of what was being taken in.
+
+    >>> quarantinable(ValueError("no number")), quarantinable(OSError("no space left on device"))
+    (True, False)
+    """
+    return isinstance(error, Exception) and not isinstance(error, MACHINE)
+
+
+def cause(error: BaseException) -> str:
+    """Return the kind of an error and the line of this program it came from; its text may quote anybody.
+
+    >>> from streams.records import encode
+    >>> try:
+    ...     encode(object())
+    ... except TypeError as error:
+    ...     cause(error)
+    'TypeError in streams/records.py, encode'
+    """
+    kind = type(error).__name__
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if path.is_relative_to(_ROOT) and "site-packages" not in path.parts:
+            return f"{kind} in {path.relative_to(_ROOT)}, {frame.name}"
+    return kind

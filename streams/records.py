@@ -533,7 +533,7 @@ class Interests(Record, kw_only=True):
 class DeadLetter(Record, kw_only=True):
     """A message or log line that could not be read or taken in: where it stood, why, and its first bytes.
 
-    ``why`` is one of `streams.dead_letters.Why`; empty in letters of earlier releases. ``origin`` is that of
+    ``why`` is one of `streams.attempts.Why`; empty in letters of earlier releases. ``origin`` is that of
     the fact in the message's pack, where the others were taken in.
     """
 

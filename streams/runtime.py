@@ -8,14 +8,12 @@ from typing import Any
 
 import faust
 
-from streams.attempts import Attempts, Place
-from streams.dead_letters import Why, bury
+from streams.attempts import Attempts, Place, Why, bury, cause, quarantinable
 from streams.logging import EventLog
 from streams.metrics.catalogue import DEAD_LETTERS
 from streams.metrics.reading import Positions, Reading, read_lag
 from streams.metrics.registry import Metrics
 from streams.outbox import Outbox
-from streams.quarantine import cause, quarantinable
 from streams.settings import Settings
 from streams.topics import Topic, partition_of
 from streams.transport.publisher import Publisher

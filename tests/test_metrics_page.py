@@ -8,7 +8,7 @@ import pytest
 from agents.fetch.agent import EXPIRED
 from agents.fetch.result import OUTCOMES
 from agents.frontier.rows import TotalsRow
-from streams.dead_letters import Why
+from streams.attempts import Why
 from streams.metrics import endpoint, registry
 from streams.metrics.catalogue import CATALOGUE, DEAD_LETTERS, FETCHED, FOUND
 from streams.topics import DEAD_LETTERS as BURIED

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agents.crawl.feeder import Feeder
+from agents.observe.live import NumberedLine, Tail
 from agents.observe.logfile import LogFile, LogFileError, fingerprint
 from agents.observe.observer import Observer
-from agents.observe.tail import NumberedLine, Tail
 from models.accesslog.recognise import LogFormatError
 from streams.configuration import ConfigurationError
 from streams.logging import EventLog

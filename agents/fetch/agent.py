@@ -18,8 +18,7 @@ from agents.fetch.client import Client
 from agents.fetch.result import OUTCOMES, Early, Failure, Fetched, Moved, Result, Unchanged, outcome_of
 from agents.fetch.revisits import known, unread
 from models.url import host
-from streams.attempts import Place
-from streams.dead_letters import bury, why
+from streams.attempts import Place, bury, why
 from streams.logging import EventLog
 from streams.metrics.catalogue import (
     FETCH_SECONDS,

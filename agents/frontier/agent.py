@@ -14,11 +14,10 @@ from random import Random
 from agents.frontier.book import Book
 from agents.frontier.candidates import Candidates
 from agents.frontier.estimates import Estimates
-from agents.frontier.evidence import OwnCount
 from agents.frontier.instant import Instant
 from agents.frontier.keys import check_release
 from agents.frontier.leases import Landing, Leases
-from agents.frontier.ledger import FrontierLedger
+from agents.frontier.ledger import FrontierLedger, OwnCount
 from agents.frontier.metrics import FrontierMetrics, InstantMetrics
 from agents.frontier.rows import FrontierRow, FrontierShard, TotalsRow
 from agents.frontier.selection import Budget, Selection

@@ -9,7 +9,6 @@ from random import Random
 from agents.frontier.fairness import Fairness
 from agents.frontier.keys import LEASED_KEY, PAGE_PREFIX, START_KEY, leased_of, start_of, totals_of
 from agents.frontier.news import Fresh
-from agents.frontier.opening import Opening
 from agents.frontier.orders import Flight, Flights
 from agents.frontier.priorities import Priorities
 from agents.frontier.retries import Retries
@@ -17,8 +16,7 @@ from agents.frontier.rows import Choice, FrontierShard, LeasedRow, PageRow, Star
 from agents.frontier.scope import Scope
 from agents.frontier.scorer import Scorer
 from agents.frontier.scoring import highest
-from agents.frontier.shards import Shards
-from agents.frontier.sweep import Sweep
+from agents.frontier.sweep import Opening, Shards, Sweep
 from models.domain import owner
 from models.frontier.politeness import HostClocks
 from models.frontier.queue import FEW, CandidateQueue

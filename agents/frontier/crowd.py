@@ -6,8 +6,8 @@ crowd says of a page that is judged already, its evidence is corrected.
 
 from collections.abc import Iterator
 
-from agents.frontier.evidence import EvidenceEmitter
 from agents.frontier.keys import PAGE_PREFIX, beside_key, beside_of
+from agents.frontier.ledger import EvidenceEmitter
 from agents.frontier.pages import Pages
 from agents.frontier.rows import OPEN, BesideRow, FrontierShard, PageRow
 from agents.frontier.scoring import pages_beside, signers

@@ -8,16 +8,14 @@ import numpy as np
 from agents.frontier.behaviour import SitePatterns
 from agents.frontier.inlinks import InLinks
 from agents.frontier.keys import beside_of
-from agents.frontier.known import Known
-from agents.frontier.meanings import Texts
+from agents.frontier.known import Known, Texts
 from agents.frontier.ordering import Ranks
 from agents.frontier.rows import FrontierShard, PageRow
 from models.crowd.trace import SIXTHS
 from models.interest.features import BASE, SUBJECT
-from models.learner.address import prefixes, url_words
 from models.learner.batch import inputs_of
 from models.learner.calibration import calibrated
-from models.learner.candidate import Candidate, CoVisits, Crowd
+from models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
 from models.learner.combiner import Vector, logits, probability
 from models.learner.inputs import log_rank
 from models.learner.requests import (

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from agents.frontier.depth import Depths
-from agents.frontier.evidence import EvidenceEmitter
 from agents.frontier.keys import PAGE_PREFIX, children_key, children_of, parent_key, parent_of
+from agents.frontier.ledger import EvidenceEmitter
 from agents.frontier.pages import Pages
 from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in, place_in
 from models.interest.factors import joined, link_features

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from agents.frontier.keys import PARENT_PREFIX, parent_of
 from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in
 from agents.judge.predicates import EVERY_PAGE
-from models.learner.address import url_words
+from models.learner.candidate import url_words
 from models.ordering.estimate import Crawled
 from models.ordering.similarity import Idf, Location, Similarity
 from models.url import identifier

@@ -316,7 +316,7 @@ class SpaceRow(msgspec.Struct, array_like=True, tag="space"):
 class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
     """Totals of a partition: URLs discovered, what became of them, and the pages each predicate judged.
 
-    ``requests`` are those for pages that were answered (`agents.frontier.answers`).
+    ``requests`` are those for pages that were answered (`agents.frontier.book`).
     """
 
     discovered: int = 0

@@ -24,8 +24,7 @@ from models.page import Link, Page
 from models.url import host, identifier
 from models.verdict import Verdict
 from streams.absorber import Handler
-from streams.attempts import Place
-from streams.dead_letters import Why
+from streams.attempts import Place, Why
 from streams.inbox import Shard
 from streams.logging import EventLog
 from streams.metrics.catalogue import PAGES_READ

@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from agents.learn.rounds import BLOCK, Rounds
 from agents.learn.rows import (
+    BLOCK,
     BLOCK_PREFIX,
     EARLIER_PREFIX,
     SEGMENT_PREFIX,
@@ -14,6 +14,7 @@ from agents.learn.rows import (
     CountsRow,
     LearnRow,
     LearnTotals,
+    Rounds,
     always_kept,
     block_key,
     block_slots,
@@ -38,7 +39,7 @@ class FeatureStore:
     """Counts the features of a shard, at most about ``limit`` of them.
 
     Facts of the open group wait; they are counted when it is closed, all at once, and what changed becomes one
-    segment and a few blocks (`agents.learn.rounds`). Beyond the limit those of fewest pages are forgotten; the
+    segment and a few blocks (`agents.learn.rows`). Beyond the limit those of fewest pages are forgotten; the
     base and what there are only a few of, links and regions, never are. ``offset`` and ``origins`` say how far
     of the inbox, and of its sources, is counted.
     """

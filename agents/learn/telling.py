@@ -1,7 +1,7 @@
 """What the frontiers are told of a partition's counts: what changed, and now and then a block as it stands.
 
 Messages are keyed, so that the compacted topic keeps what whoever starts has to read: a ledger in pieces
-(`agents.learn.rounds`). They hold counts as they stand, so that what is told twice does no harm.
+(`agents.learn.rows`). They hold counts as they stand, so that what is told twice does no harm.
 
 What changed before a crash may not have been told, so whoever takes a partition up tells all of it again: block
 after block, in as many rounds as it takes, and in each how many pages were judged. What changes meanwhile is
@@ -14,8 +14,7 @@ from itertools import islice
 
 import numpy as np
 
-from agents.learn.rounds import BLOCK, Rounds
-from agents.learn.rows import PRIOR_PREFIX, PriorRow, block_slots, name_of
+from agents.learn.rows import BLOCK, PRIOR_PREFIX, PriorRow, Rounds, block_slots, name_of
 from agents.learn.store import FeatureStore, LearnShard
 from models.interest.features import BASE
 from models.ledger import Cells, Slots

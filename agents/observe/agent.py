@@ -2,19 +2,93 @@
 
 Reads `proxy-log`; keeps nothing; writes `accesses`, and malformed lines to `dead-letters` (their place and the
 reason only: a raw line names a user).
+
+Messages are gathered for a moment, sent as packs, then acknowledged. After a crash the unacknowledged messages
+come again, the same facts are emitted with the same origins, and receivers drop them.
 """
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from agents.observe.observer import Malformed, Observer
-from streams.attempts import Place
-from streams.metrics.catalogue import LINES
-from streams.metrics.reading import Reading
+from streams.attempts import Place, bury, why
+from streams.metrics.catalogue import LINES, TAKEN
+from streams.metrics.reading import Reading, unacknowledged
 from streams.outbox import Outbox
-from streams.records import Access
-from streams.relay import Relay
+from streams.records import Access, RecordError
 from streams.runtime import Runtime
-from streams.topics import ACCESSES, PROXY_LOG
+from streams.topics import ACCESSES, PROXY_LOG, Topic
+
+
+class Relay:
+    """Runs ``handle(outbox, message)`` over a topic; its emissions are sent together every few milliseconds.
+
+    ``handle`` may raise `RecordError`: the message then goes to the dead letters. Where it raises anything else
+    the message is quarantined, and its letter does not quote it: it may name people.
+    """
+
+    def __init__(
+        self, runtime: Runtime, topic: Topic, name: str, handle: Callable[[Outbox, Any], None]
+    ) -> None:
+        self._runtime = runtime
+        self._topic = topic
+        self._handle = handle
+        self._outboxes: dict[int, Outbox] = {}
+        self._events: list[Any] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._lock = asyncio.Lock()
+        self._taken = runtime.metrics.counter(TAKEN).labels(topic.name)
+        runtime.watch_lag(topic, unacknowledged(runtime.app, topic.name))
+        runtime.read(topic, name, self._run)
+
+    async def _run(self, stream: Any) -> None:
+        async for event in stream.noack().events():
+            self._take(event.message)
+            self._events.append(event)
+            if len(self._events) >= self._runtime.settings.streams.group_messages:
+                await self.flush()
+            elif self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(
+                    self._runtime.settings.streams.group_seconds,
+                    lambda: self._runtime.spawn(self.flush()),
+                )
+
+    def _take(self, message: Any) -> None:
+        outbox = self._outbox(message.partition)
+        outbox.begin(message.offset)
+        place = Place(self._topic.name, message.partition, message.offset)
+        reason = self._runtime.deadly(place)
+        if not reason:
+            with self._runtime.attempts.taking(place):
+                try:
+                    self._handle(outbox, message)
+                except RecordError as error:
+                    self._runtime.bury(outbox, place, message.value, str(error), why(error))
+                except Exception as error:
+                    reason = self._runtime.quarantine(place, error)
+                    outbox.undo()
+        if reason:
+            bury(outbox, place, b"", reason, "quarantine", self._runtime.clock())
+
+    def _outbox(self, partition: int) -> Outbox:
+        if partition not in self._outboxes:
+            self._outboxes[partition] = Outbox(f"{self._topic.name}/{partition}")
+        return self._outboxes[partition]
+
+    async def flush(self) -> None:
+        """Send what was gathered and acknowledge the messages it was made from."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        async with self._lock:
+            events, self._events = self._events, []
+            messages = [m for outbox in self._outboxes.values() if outbox for m in outbox.take()]
+            if messages:
+                await self._runtime.publisher.send_all(messages)
+            for event in events:
+                event.ack()
+            self._taken.inc(len(events))
 
 
 class ObserveAgent:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
-from agents.interpreter import command, environment
 from agents.offline.archive import Progress
+from agents.signals import command, environment
 from models.errors import ScentlineError
 
 #: The module that serves archives and the synthetic web.

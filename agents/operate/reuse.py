@@ -24,8 +24,8 @@ from agents.operate.inspect.record import definitions, entries, read_ledger, rea
 from agents.stored import read_stored, write_stored
 from models.interest.features import BASE, LINK, REGION, SUBJECT, USER, split
 from models.learner.inputs import Input, prior_covariance
+from models.learner.lifts import base_rate
 from models.learner.requests import failing
-from models.learner.shrinkage import base_rate
 from models.lessons import lessons
 from models.predicate import PredicateError, parse
 from models.reuse import Cell, Combining, Learned, LearnedStateError, State, effect, pack, sizes, unpack

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from models.accesslog.entry import Entry, LogLineError
-from models.accesslog.fields import entry_of, unescaped
-from models.accesslog.times import MONTHS, seconds_of
+from models.accesslog.fields import MONTHS, entry_of, seconds_of, unescaped
 from models.errors import ScentlineError
 
 #: Parts of a point in time, which have a form of their own.

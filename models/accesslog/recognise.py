@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from models.accesslog import apache, squid_format
-from models.accesslog.combined import parse_combined, parse_common
+from models.accesslog.apache import parse_combined, parse_common
 from models.accesslog.entry import Entry, LogLineError, text_of
 from models.accesslog.json_lines import JsonLines
 from models.accesslog.layout import FormatTextError

@@ -3,8 +3,7 @@
 import re
 
 from models.accesslog.entry import Entry, LogLineError
-from models.accesslog.fields import entry_of
-from models.accesslog.times import seconds_of
+from models.accesslog.fields import entry_of, seconds_of
 
 #: What the fields tell, in lower case; others are passed over.
 _TOLD = {

@@ -10,14 +10,13 @@ from models.crowd.trace import SIXTHS, Trace
 from models.evaluate.crawler import Choice, Task
 from models.evaluate.further import Further
 from models.evaluate.queue import LazyQueue
-from models.evaluate.taken import NAME
+from models.evaluate.tally import NAME
 from models.frontier.queue import FEW
 from models.interest.factors import link_features, rank
 from models.interest.features import BASE, user
-from models.learner.address import prefixes, url_words
 from models.learner.batch import inputs_of
 from models.learner.calibration import EXPLORED, SELECTED, Calibration, calibrated
-from models.learner.candidate import Candidate, CoVisits, Crowd
+from models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
 from models.learner.combiner import BayesianLogisticRegression, Vector, logits, probabilities
 from models.learner.drift import Drift
 from models.learner.inputs import INPUTS, MOST, log_rank

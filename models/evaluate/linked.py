@@ -4,9 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from models.evaluate.taken import NAME, Counted
-from models.evaluate.tally import OwnFeatures, Tally
-from models.evaluate.unions import Places, Unions
+from models.evaluate.tally import NAME, Counted, OwnFeatures, Places, Tally, Unions
 from models.interest.factors import LinkTable, sibling_log
 from models.interest.features import LINK, TOKEN, WORD, link, token, word
 from models.interest.ratio import Base, Denominator

@@ -8,8 +8,7 @@ from typing import Literal
 from models.evaluate.crawler import Choice, Task
 from models.evaluate.linked import EVEN, Linked, Weights
 from models.evaluate.queue import LazyQueue
-from models.evaluate.taken import NAME, Counted
-from models.evaluate.unions import Places
+from models.evaluate.tally import NAME, Counted, Places
 from models.evaluate.visited import Visited
 from models.interest.features import BASE
 from models.interest.ratio import Base, Denominator

@@ -6,9 +6,7 @@ from heapq import nlargest
 from models.crowd.evidence import SIGNERS, WORDS, region_log
 from models.crowd.evidence import region as near_pages
 from models.crowd.trace import Trace
-from models.evaluate.taken import NAME, Counted
-from models.evaluate.tally import OwnFeatures, Tally
-from models.evaluate.unions import Places, Unions
+from models.evaluate.tally import NAME, Counted, OwnFeatures, Places, Tally, Unions
 from models.interest.features import REGION, SIGNATURE, USER, region, signature, user
 from models.interest.ratio import Base, Denominator
 from models.page import Page

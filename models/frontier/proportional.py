@@ -4,8 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 
-from models.frontier.fairness import FairShare, check_share
-from models.frontier.turns import Offers, Prospects, check_even
+from models.frontier.turns import FairShare, Offers, Prospects, check_even, check_share
 
 #: Turns over which hits are remembered: each one before counts that much less.
 MEMORY = 1_000

@@ -10,9 +10,8 @@ from models.learner.candidate import Candidate
 from models.learner.combiner import Vector
 from models.learner.inputs import INPUTS, MOST
 from models.learner.knowledge import Knowledge, prefix_ratios
-from models.learner.lifts import Lifts
+from models.learner.lifts import PRIOR_PAGES, Lifts, log_lifts
 from models.learner.linking import HITS, NO_LINK, NOT, PAGES, SATISFIES, SUMMED, LinkTable, Places
-from models.learner.shrinkage import PRIOR_PAGES, log_lifts
 from models.learner.words import URL
 
 #: Places of inputs, in the order of `models.learner.inputs.INPUTS`.

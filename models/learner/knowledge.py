@@ -7,10 +7,8 @@ import numpy as np
 
 from models.interest.features import BASE, PATTERN, PREFIX, USER, link
 from models.learner.combiner import Vector
-from models.learner.lifts import Lifts, with_earlier
-from models.learner.roots import roots
-from models.learner.shrinkage import base_rate, log_lift
-from models.learner.words import WORDS, Numbers, Vocabulary, WordLifts
+from models.learner.lifts import Lifts, base_rate, log_lift, with_earlier
+from models.learner.words import WORDS, Numbers, Vocabulary, WordLifts, roots
 
 #: Share of the judged pages for which the sums of a page's words stay as they were taken.
 STALE = 0.03

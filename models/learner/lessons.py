@@ -19,7 +19,7 @@ from models.interest.features import (
     SUBJECT,
     URL_WORD,
 )
-from models.learner.address import prefixes, url_words
+from models.learner.candidate import prefixes, url_words
 from models.page import Link
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from models.learner.calibration import MOST_LOGIT, Shift, calibrated
 from models.learner.combiner import Vector, probabilities
 from models.learner.inputs import Input
-from models.learner.shrinkage import base_rate
+from models.learner.lifts import base_rate
 
 #: Weights before the first request, with their deviations (`docs/learning.md`). Inputs of other names weigh 0.
 WEIGHTS = {

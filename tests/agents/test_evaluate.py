@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from lxml import html
 
-from agents.lab.evaluate.comparisons import headline
 from agents.lab.evaluate.crawls import FIRST, NEW_ONLY, REUSE, Evaluation
 from agents.lab.evaluate.results import Result, Results
 from agents.lab.evaluate.run import Options, halves, measures_of, prepare, read_seeds, read_steps
+from agents.lab.evaluate.tables import headline
 from agents.lab.evaluate.webs import read_webs
 from agents.lab.progress import Lines
 from agents.lab.reading import Web, load_web

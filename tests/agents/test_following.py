@@ -15,10 +15,10 @@ from agents.crawl import following
 from agents.crawl.connect import open_journal
 from agents.crawl.feeder import Feeder, nothing_waits
 from agents.crawl.following import Following, check_followed
+from agents.observe.live import Tail
 from agents.observe.logfile import LogFile, LogFileError
 from agents.observe.observer import Observer
 from agents.observe.positions import read_positions
-from agents.observe.tail import Tail
 from agents.operate.inspect.record import accesses
 from streams.configuration import ConfigurationError
 from streams.settings import Settings

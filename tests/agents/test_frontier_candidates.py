@@ -23,7 +23,6 @@ from agents.frontier.keys import (
     page_key,
     start_of,
 )
-from agents.frontier.opening import FIRST
 from agents.frontier.retries import Retries
 from agents.frontier.rows import (
     Choice,
@@ -35,7 +34,7 @@ from agents.frontier.rows import (
     StartRow,
 )
 from agents.frontier.scorer import scorer
-from agents.frontier.sweep import SWEPT
+from agents.frontier.sweep import FIRST, SWEPT
 from models.frontier.politeness import HostClocks
 from models.interest.features import BASE, token
 from models.learner.inputs import INPUTS

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.evidence import OwnCount
-from agents.frontier.ledger import MOST_OWN, FrontierLedger
+from agents.frontier.ledger import MOST_OWN, FrontierLedger, OwnCount
 from agents.frontier.scoring import PaperScorer
-from agents.learn.rounds import BLOCK
-from agents.learn.rows import LearnRow
+from agents.learn.rows import BLOCK, LearnRow
 from agents.learn.store import FeatureStore, LearnShard
 from agents.learn.telling import Telling
 from models.interest.features import BASE, word

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents.frontier.keys import page_key
-from agents.frontier.promises import LinkPromises
+from agents.frontier.priorities import LinkPromises
 from agents.frontier.rows import Choice, FrontierRow, FrontierShard, PageRow
 from models.frontier.promises import believed
 from streams.records import Failed, Inherited, Judged, Redirected

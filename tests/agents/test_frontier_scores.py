@@ -12,17 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.frontier.inlinks import InLinks
+from agents.frontier.known import HeardMeaning
 from agents.frontier.learned import LearnedScorer
-from agents.frontier.meanings import HeardMeaning
 from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.scoring import PaperScorer
 from models.crowd.trace import SIXTHS, Step, Trace
 from models.evaluate.recount import JudgedPage
 from models.interest.factors import kept
 from models.interest.features import BASE
-from models.learner.address import prefixes, url_words
 from models.learner.batch import inputs_of
-from models.learner.candidate import Candidate, CoVisits, Crowd
+from models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
 from models.learner.inputs import NAMES
 from models.learner.knowledge import Knowledge
 from models.learner.lessons import IN_LINKS, LinkWords

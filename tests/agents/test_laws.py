@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.frontier.evidence import OwnCount
 from agents.frontier.learned import LearnedScorer
-from agents.frontier.ledger import FrontierLedger
+from agents.frontier.ledger import FrontierLedger, OwnCount
 from agents.frontier.scorer import Scorer
 from agents.frontier.scoring import PaperScorer
 from agents.learn.rows import LearnRow, always_kept
@@ -26,8 +25,7 @@ from bench.listening import Memory
 from models.evaluate.tally import Tally
 from models.interest.features import BASE, PAGE_WORD, TOKEN, URL_WORD
 from models.interest.ratio import Base, significant_log
-from models.learner.lifts import MOST
-from models.learner.shrinkage import base_rate, log_lift
+from models.learner.lifts import MOST, base_rate, log_lift
 from models.learner.words import WORDS
 from models.ledger import Cells, Ledger
 from models.lessons import lessons

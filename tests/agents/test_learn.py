@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.learn.agent import LearnAgent
-from agents.learn.rounds import BLOCK
-from agents.learn.rows import BLOCK_PREFIX, SEGMENT_PREFIX, CountsRow, LearnRow, ModelRow, model_key
+from agents.learn.rows import BLOCK, BLOCK_PREFIX, SEGMENT_PREFIX, CountsRow, LearnRow, ModelRow, model_key
 from agents.learn.store import FeatureStore, LearnShard, learn_totals
 from models.interest.features import BASE
 from models.learner.inputs import INPUTS, NAMES, Input

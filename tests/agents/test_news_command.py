@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.lab.news.command import PICTURES, TABLES, short
-from models.accesslog.combined import parse_combined
+from models.accesslog.apache import parse_combined
 from models.accesslog.entry import Entry
 from models.news.clicks import day_of
 from streams.settings import NewsSettings

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from agents.crawl.feeder import Batch, packs
 from agents.observe.logfile import LogFile, LogFileError, fingerprint
 from agents.observe.observer import Observer
-from agents.observe.packing import Batch, packs
 from streams.records import Access, DeadLetter, Decoder, Pack, encode
 from streams.settings import ObserveSettings
 from streams.topics import partition_of

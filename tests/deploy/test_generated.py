@@ -7,7 +7,7 @@ from deploy.manifests.configuration import GIVEN
 from deploy.manifests.files import DEPLOY, files
 from deploy.manifests.topics import PARTITIONS
 from streams.configuration import keys, load
-from streams.topic_configs import declared
+from streams.topics import declared
 from tests.deploy.conftest import Rendered
 
 FILES = files()

@@ -27,8 +27,17 @@ from deploy.kafka.broker import QUICK, Broker, free_port
 from deploy.kafka.jars import MissingProgramError
 from deploy.manifests.files import DEPLOY
 from streams.settings import Settings
-from streams.topic_configs import declared
-from streams.topics import FETCHES, HARVEST, INBOXES, INTERESTS, PROXY_LOG, TABLES, changelog_of, group_of
+from streams.topics import (
+    FETCHES,
+    HARVEST,
+    INBOXES,
+    INTERESTS,
+    PROXY_LOG,
+    TABLES,
+    changelog_of,
+    declared,
+    group_of,
+)
 from streams.transport.kafka.admin import Admin
 from tests.agents.commands import printed, running
 from tests.patience import PATIENCE

@@ -22,8 +22,7 @@ from deploy.kafka.jars import MissingProgramError
 from streams.configuration import load
 from streams.runtime import Runtime
 from streams.settings import Settings
-from streams.topic_configs import declared
-from streams.topics import ACCESSES
+from streams.topics import ACCESSES, declared
 from streams.transport.kafka.admin import Admin
 from streams.transport.kafka.connection import KafkaError, aiokafka_arguments
 from streams.transport.kafka.log import UnreachableError, connected, probe

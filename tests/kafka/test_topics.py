@@ -10,7 +10,7 @@ from agents.operate.topics.create import Difference, TopicsError, check, create
 from deploy.kafka.broker import free_port
 from streams.configuration import load
 from streams.settings import Settings
-from streams.topic_configs import declared
+from streams.topics import declared
 from streams.transport.kafka.admin import Admin, AdminError
 from tests.agents.commands import complaint, printed, scentline
 from tests.patience import wait_for

@@ -15,8 +15,7 @@ from streams.app import create_app
 from streams.records import Access, Pack, encode
 from streams.runtime import Runtime
 from streams.settings import KafkaSettings, Settings
-from streams.topic_configs import declared
-from streams.topics import ACCESSES, APP_ID, changelog_of
+from streams.topics import ACCESSES, APP_ID, changelog_of, declared
 from streams.transport.kafka.admin import Admin
 from streams.transport.kafka.consumer import Consumer, ConsumerThread
 from streams.transport.kafka.log import KafkaLog, connected, wait_for_topics

@@ -15,8 +15,7 @@ from deploy.kafka.broker import Broker
 from streams.inbox import MARK, Mark
 from streams.records import Access, Pack, SightingPack, Visited, encode
 from streams.settings import Settings
-from streams.topic_configs import declared
-from streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of, partition_of
+from streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of, declared, partition_of
 from streams.transport.kafka.admin import Admin
 from streams.transport.kafka.log import KafkaLog, connected
 from streams.transport.kafka.publisher import CLAIM

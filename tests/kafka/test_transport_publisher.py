@@ -9,8 +9,7 @@ import pytest
 
 from deploy.kafka.broker import Broker
 from streams.settings import Settings
-from streams.topic_configs import GROUP_BYTES, declared
-from streams.topics import ACCESSES, APP_ID, changelog_of
+from streams.topics import ACCESSES, APP_ID, GROUP_BYTES, changelog_of, declared
 from streams.transport.kafka.admin import Admin
 from streams.transport.kafka.connection import KafkaError
 from streams.transport.kafka.lane import BATCH_BYTES

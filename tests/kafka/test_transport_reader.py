@@ -12,8 +12,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from deploy.kafka.broker import Broker
 from streams.broadcast import STEP_RECORDS, Broadcast
 from streams.settings import Settings
-from streams.topic_configs import declared
-from streams.topics import INTERESTS, PREDICATES
+from streams.topics import INTERESTS, PREDICATES, declared
 from streams.transport.kafka.admin import Admin
 from streams.transport.kafka.connection import addresses, aiokafka_arguments
 from streams.transport.kafka.log import KafkaLog, connected

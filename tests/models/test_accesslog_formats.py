@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.accesslog import apache, squid_format
-from models.accesslog.combined import parse_combined
+from models.accesslog.apache import parse_combined
 from models.accesslog.entry import MAX_LINE, Entry, LogLineError, text_of
 from models.accesslog.json_lines import JsonLines
 from models.accesslog.layout import FormatTextError

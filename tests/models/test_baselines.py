@@ -13,15 +13,12 @@ from hypothesis import strategies as st
 
 from models.crowd.trace import Step, Trace
 from models.evaluate.baselines.best_first import BestFirst
-from models.evaluate.baselines.board import Board
-from models.evaluate.baselines.heap import Heap
-from models.evaluate.baselines.link_classifier import LinkClassifier
+from models.evaluate.baselines.link_classifier import LinkClassifier, fit, platt
 from models.evaluate.baselines.opic import Opic
-from models.evaluate.baselines.query import Query
+from models.evaluate.baselines.queues import Board, Heap
 from models.evaluate.baselines.shark_search import SharkSearch
 from models.evaluate.baselines.simple import Backlink, BreadthFirst, Chance, Oracle, PageRank
-from models.evaluate.baselines.svm import fit, platt
-from models.evaluate.baselines.texts import Texts
+from models.evaluate.baselines.texts import Query, Texts
 from models.evaluate.crawler import Crawler, Task
 from models.evaluate.virtual import Terms, virtual_crawl
 from models.page import Link, Page

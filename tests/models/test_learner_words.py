@@ -17,8 +17,7 @@ from models.learner.inputs import NAMES
 from models.learner.knowledge import TOPIC_PAGES, Knowledge
 from models.learner.lifts import Lifts
 from models.learner.linking import LinkingPage, LinkTable
-from models.learner.roots import LEAST, Roots, root, roots
-from models.learner.words import AKIN_PAGES, DRIFT, KINDS, Vocabulary, WordLifts
+from models.learner.words import AKIN_PAGES, DRIFT, KINDS, LEAST, Roots, Vocabulary, WordLifts, root, roots
 from models.ledger import Ledger
 from tests.models.teaching import Cell, put, teach
 

@@ -19,7 +19,7 @@ from models.evaluate.crawler import Crawler, Task
 from models.evaluate.learned import Experience, LearnedCrawler
 from models.evaluate.paper import PaperCrawler, PaperPolicy
 from models.evaluate.policies import Reusable, reusable
-from models.evaluate.taken import NAME
+from models.evaluate.tally import NAME
 from models.evaluate.virtual import Terms, virtual_crawl
 from models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
 from models.learner.batch import inputs_of
@@ -27,9 +27,8 @@ from models.learner.calibration import Calibration
 from models.learner.candidate import Candidate, Crowd
 from models.learner.inputs import NAMES, prior_covariance, prior_mean
 from models.learner.knowledge import Knowledge
-from models.learner.lifts import Lifts
+from models.learner.lifts import Lifts, base_rate, log_lift
 from models.learner.linking import LinkTable
-from models.learner.shrinkage import base_rate, log_lift
 from models.learner.state import Learner
 from models.learner.words import PAGE, Vocabulary, WordLifts
 from models.ledger import Ledger

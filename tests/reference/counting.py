@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from models.crowd.trace import Pair, Step, Visit, arrive
 from models.evaluate.recount import CrowdOf, FailedRequests, InLink, JudgedPage, crowd_of, links_of
-from models.evaluate.unions import Places
+from models.evaluate.tally import Places
 from models.interest.factors import kept, link_features
 from models.interest.features import BASE
 from models.lessons import LinkFrom, lessons

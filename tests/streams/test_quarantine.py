@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.observe.agent import Relay
 from streams.attempts import Attempts, Place
 from streams.outbox import Outbox
 from streams.records import Access, AccessPack, DeadLetter, Decoder, Pack, SightingPack, Visited, encode
-from streams.relay import Relay
 from streams.runtime import Runtime
 from streams.settings import Settings
 from streams.stateful import Stateful

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.topic_configs import Declared, declared
-from streams.topics import TABLES, TOPICS, changelog_of
+from streams.topics import TABLES, TOPICS, Declared, changelog_of, declared
 
 DECLARED = declared(4)
 

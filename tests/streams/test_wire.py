@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agents.judge.predicates import read_definition
 from streams import records
-from streams.dead_letters import why
+from streams.attempts import why
 from streams.records import (
     VERSION,
     Count,

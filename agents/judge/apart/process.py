@@ -11,7 +11,6 @@ from contextlib import suppress
 
 import msgspec
 
-from agents.interpreter import command, environment
 from agents.judge.apart.messages import (
     HEAD,
     MOST_BYTES,
@@ -26,6 +25,7 @@ from agents.judge.apart.messages import (
     framed,
 )
 from agents.judge.question import Examined, PageError, Question, Work
+from agents.signals import command, environment
 from models.errors import ScentlineError
 from streams.configuration import PREFIX, ConfigurationError
 from streams.records import RecordError

@@ -7,13 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from agents.judge.predicates import check_judges
-from agents.lab.evaluate.comparisons import against_best, headline, learned_against, reuse
 from agents.lab.evaluate.crawls import Evaluation
 from agents.lab.evaluate.pictures import draw_lift, draw_reliability
 from agents.lab.evaluate.report import Compared, Facts, write_report
 from agents.lab.evaluate.results import Results
 from agents.lab.evaluate.run import Options, Output, crawl, measures_of, prepare
-from agents.lab.evaluate.tables import write_comparisons, write_curves, write_means, write_results
+from agents.lab.evaluate.tables import (
+    against_best,
+    headline,
+    learned_against,
+    reuse,
+    write_comparisons,
+    write_curves,
+    write_means,
+    write_results,
+)
 from agents.lab.evaluate.webs import WebsOutput, write_tables
 from agents.lab.progress import Progress, progress
 from agents.observe.logfile import LogFile

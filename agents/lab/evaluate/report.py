@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from agents.lab.evaluate.comparisons import Versus
-from agents.lab.evaluate.grids import figures_table, versus_table
+from agents.lab.evaluate.pictures import figures_table, versus_table
 from agents.lab.evaluate.results import AREA, Results
 from agents.lab.evaluate.run import Output
+from agents.lab.evaluate.tables import Versus
 
 _STYLE = """
 :root { color-scheme: light; --ink: #26292e; --soft: #666b73; --line: #e3e5e8; }

@@ -7,10 +7,16 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from agents.lab.evaluate.comparisons import against_best, area, area_by_request, learned_against
 from agents.lab.evaluate.results import Results
 from agents.lab.evaluate.run import Options
-from agents.lab.evaluate.tables import write_comparisons, write_webs
+from agents.lab.evaluate.tables import (
+    against_best,
+    area,
+    area_by_request,
+    learned_against,
+    write_comparisons,
+    write_webs,
+)
 from agents.lab.output import OutputDirectory
 from streams.configuration import ConfigurationError
 from streams.settings import Count, PredicateName, Section

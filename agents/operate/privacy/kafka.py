@@ -20,7 +20,6 @@ from agents.operate.privacy.plan import Bounds, Replacement, bounds, choose, pag
 from agents.operate.topics.lag import lags
 from streams.records import Access
 from streams.settings import Settings
-from streams.topic_configs import declared
 from streams.topics import (
     ACCESSES,
     APP_ID,
@@ -34,6 +33,7 @@ from streams.topics import (
     TOPICS,
     Topic,
     changelog_of,
+    declared,
     group_of,
 )
 from streams.transport.kafka.admin import Admin, kept

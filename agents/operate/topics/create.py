@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from models.errors import ScentlineError
 from streams.settings import Settings
-from streams.topic_configs import Declared, declared
+from streams.topics import Declared, declared
 from streams.transport.kafka.admin import Admin, Found
 
 

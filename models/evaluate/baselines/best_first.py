@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from models.evaluate.baselines.board import Board, grown
-from models.evaluate.baselines.query import Query
-from models.evaluate.baselines.texts import Texts
+from models.evaluate.baselines.queues import Board, grown
+from models.evaluate.baselines.texts import Query, Texts
 from models.evaluate.crawler import Choice, Task
 from models.page import Page
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from models.evaluate.baselines.board import Board, grown
+from models.evaluate.baselines.queues import Board, grown
 from models.evaluate.crawler import Choice, Task
 from models.page import Page
 

@@ -1,8 +1,7 @@
 """The policy `shark-search`: a page's likeness to the query is inherited by what it links to, and decays."""
 
-from models.evaluate.baselines.heap import Heap
-from models.evaluate.baselines.query import Query
-from models.evaluate.baselines.texts import Texts
+from models.evaluate.baselines.queues import Heap
+from models.evaluate.baselines.texts import Query, Texts
 from models.evaluate.crawler import Choice, Task
 from models.page import Page
 
@@ -19,7 +18,7 @@ class SharkSearch:
     times that of the context, which is 1 where the anchor has some. The potential score is ``inherited`` times
     the first and the rest times the second; of several links to a page the best counts.
 
-    Similarity is the cosine with the query (`models.evaluate.baselines.query`). The paper takes a page's
+    Similarity is the cosine with the query (`models.evaluate.baselines.texts`). The paper takes a page's
     relevance from it too; here that is the verdict, so a relevant page has similarity 1. The depth to which the
     paper follows links from pages that are not relevant is not bounded: a crawl has its budget.
     """

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 
-from models.evaluate.baselines.heap import Heap
+from models.evaluate.baselines.queues import Heap
 from models.evaluate.crawler import Choice, Task
 from models.ordering.estimate import Crawled
 from models.ordering.graph import DAMPING

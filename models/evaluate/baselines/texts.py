@@ -1,11 +1,16 @@
-"""The words of the links to each candidate, as a list of occurrences that grows."""
+"""The words of the links to each candidate, as they come, and what is looked for as a vector of words.
+
+Looked for are the predicate's keywords, or what the hits so far have in common.
+"""
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from models.evaluate.baselines.queues import grown
 
 
 class Occurrences(NamedTuple):
@@ -72,3 +77,72 @@ class Texts:
         """Return the occurrences from number ``start`` on, in the order in which they were added."""
         # Copies: an array that is looked at through a view can't grow.
         return Occurrences(*(np.array(part[start:] if start else part, np.int32) for part in self._found))
+
+
+_Floats = npt.NDArray[np.float64]
+
+# Weights of words are worked out anew when the fetched pages are more by this share: the order of the
+# candidates moves with the share that a page has in what is known.
+_GROWTH = 0.1
+_TINY = 1e-12
+
+
+class Query:
+    """The words of the predicate or, where it has none, the centroid of the fetched pages that satisfy it.
+
+    Pages count by their distinct words. A word weighs its number times ln((1 + N) / (1 + n)), n of N fetched
+    pages having it: without that, a cosine finds what shares "the" and "of". Columns of words are those of
+    ``texts``.
+    """
+
+    def __init__(self, keywords: Iterable[str], texts: Texts) -> None:
+        self._texts = texts
+        self._keywords = [texts.column(word) for word in dict.fromkeys(keywords)]
+        self._fetched = 0
+        self._due = 0.0
+        # For each word the fetched pages that have it and the hits among them, its weight, and its part in a
+        # product with the query; the latter two stay as they are between two workings out.
+        self._pages, self._hits, self._idf, self._part = (np.zeros(0) for _ in range(4))
+        self._length = 0.0
+
+    def count(self, words: Iterable[str], holds: bool) -> bool:
+        """Take in the distinct words of a fetched page; return whether weights were worked out anew."""
+        columns = np.array([self._texts.column(word) for word in words], np.int64)
+        self._fetched += 1
+        self._pages = grown(self._pages, self._texts.words)
+        self._hits = grown(self._hits, self._texts.words)
+        self._pages[columns] += 1
+        self._hits[columns] += holds
+        if self._fetched < self._due:
+            return False
+        self._due = self._fetched * (1 + _GROWTH)
+        self._weigh()
+        return True
+
+    def weights(self) -> tuple[_Floats, _Floats]:
+        """Return the weight of each word, and its part in a product with the query."""
+        words = self._texts.words
+        return grown(self._idf, words, np.log1p(self._fetched)), grown(self._part, words)
+
+    def cosines(self, texts: Sequence[Sequence[str]]) -> _Floats:
+        """Return how like the query each of some texts is, from 0 to 1."""
+        if not self._length:
+            return np.zeros(len(texts))
+        rows = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+        columns = np.array([self._texts.column(word) for text in texts for word in text], np.int64)
+        pairs, times = np.unique(rows * self._texts.words + columns, return_counts=True)
+        rows, columns = np.divmod(pairs, self._texts.words)
+        weights, parts = self.weights()
+        dots = np.bincount(rows, times * parts[columns], minlength=len(texts))
+        squares = np.bincount(rows, (times * weights[columns]) ** 2, minlength=len(texts))
+        return dots / (np.sqrt(np.maximum(squares, _TINY)) * self._length)
+
+    def _weigh(self) -> None:
+        self._idf = np.log1p(self._fetched) - np.log1p(self._pages)
+        if self._keywords:
+            query = np.zeros(len(self._idf))
+            query[self._keywords] = self._idf[self._keywords]
+        else:
+            query = self._hits * self._idf
+        self._part = query * self._idf
+        self._length = float(np.sqrt((query**2).sum()))

@@ -17,7 +17,7 @@ from kafka.errors import KafkaError as ClientError
 from kafka.errors import KafkaTimeoutError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
 from streams.settings import Settings
-from streams.topic_configs import Declared
+from streams.topics import Declared
 from streams.transport.kafka.connection import KafkaError, addresses, kafka_python_arguments
 from streams.transport.layout import Entry
 from streams.transport.waiting import Place
