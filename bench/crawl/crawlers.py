@@ -125,6 +125,7 @@ class Scentline:
             "--policy", self.policy, *_each("--predicate", predicates),
             *_each("--seed", self.seeds.read_text().split()),
             *_each("--set", (f"fetch.proxy={proxy}", "fetch.delay_seconds=0", f"fetch.user_agent={AGENT}")),
+            "--set", "learn.semantic=",
         ]  # fmt: skip
 
     def environment(self, proxy: str) -> dict[str, str]:
