@@ -15,10 +15,11 @@ from pathlib import Path
 
 from agents.cli import main as scentline
 from agents.offline.process import ServerProcess
-from bench.command import COMMAND, WIKISPEEDIA, children_cpu
+from bench.command import COMMAND, DATA, WIKISPEEDIA, children_cpu
 from bench.stages.stopwatch import Stopwatch
 from bench.stages.table import PAGE, STAGES
 
+ROOT = Path(__file__).parents[2]
 SEED = "http://u.wikispeedia.test/wp/United_States"
 PREDICATES = ('science=category("Science")', 'music=category("Music")')
 
@@ -55,9 +56,13 @@ def _arguments() -> argparse.ArgumentParser:
 
 
 def _draw(given: argparse.Namespace, command: Sequence[str]) -> None:
-    """Crawl under py-spy; a function is one box, however many lines of it were met."""
+    """Crawl under py-spy; a function is one box, however many of its lines were met, and paths are short."""
     spy = [given.py_spy, "record", "--subprocesses", "--function", "--rate", "200", "-o", str(given.flame)]
     subprocess.run([*spy, "--", *COMMAND, *command], check=True)  # noqa: S603 - this project's own command
+    drawn = given.flame.read_text()
+    for place in (ROOT, DATA):
+        drawn = drawn.replace(f"{place}/", "")
+    given.flame.write_text(drawn)
 
 
 def _command(given: argparse.Namespace, proxy: str, data: Path) -> list[str]:
