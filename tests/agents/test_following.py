@@ -228,7 +228,7 @@ def test_several_logs_are_followed_at_once_and_finished_ones_are_fed(crawl: Craw
         for number in range(1, 10):
             append(crawl.log, line(number))
             append(other, line(10 + number))
-            await reached(crawl, 22 + 2 * (number - 1))
+            await reached(crawl, 22 + 2 * number)
 
     crawl.follow(steps, crawl.log, packed, squeezed, other)
     assert crawl.sent() == pages(40)
