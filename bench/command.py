@@ -11,8 +11,9 @@ from typing import Any
 #: Where webs lie that were recorded, each in a directory, and two of them.
 DATA = Path(__file__).parents[2] / "shared" / "data"
 WIKISPEEDIA, DOCS = DATA / "wikispeedia", DATA / "docs"
-# Crawls here have no table of word meanings, whether or not the user's have one.
-os.environ["SCENTLINE_LEARN__SEMANTIC"] = ""
+#: Crawls here have no table of word meanings, whether or not the user's have one.
+NO_MEANINGS = {"SCENTLINE_LEARN__SEMANTIC": ""}
+os.environ.update(NO_MEANINGS)
 
 COMMAND = (sys.executable, "-c", "from agents.cli import main; main()")
 

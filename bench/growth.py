@@ -88,7 +88,7 @@ def _crawl(size: Size, budget: int, policy: str, proxy: str, data: Path) -> floa
     subprocess.run(  # noqa: S603 - this project's own command
         [
             *COMMAND, "crawl", "--data", str(data), "--budget", str(budget), "--policy", policy,
-            "--set", "learn.semantic=", "--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0",
+            "--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0",
             "--set", "fetch.user_agent=growth/1.0 (+mailto:bench@example.org)",
             *(word for predicate in predicates for word in ("--predicate", predicate)),
             *(word for seed in seeds for word in ("--seed", seed)),

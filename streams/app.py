@@ -28,7 +28,7 @@ def create_app(settings: Settings, role: str | None = None) -> faust.App:
 
     On Kafka each role has an app, and thereby a consumer group, of its own; on the embedded log all share one.
     """
-    kafka = settings.broker.startswith("kafka:")
+    kafka = settings.on_kafka
     register()
     app = faust.App(
         f"{APP_ID}-{role}" if kafka and role is not None else APP_ID,

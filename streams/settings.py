@@ -578,6 +578,11 @@ class Settings(BaseModel):
     )
 
     @property
+    def on_kafka(self) -> bool:
+        """Whether the crawl is on Kafka, not on the embedded log."""
+        return self.broker.startswith("kafka:")
+
+    @property
     def semantic(self) -> str | None:
         """The table of word vectors, None without one and where the policy has no use for one."""
         return self.learn.table if self.frontier.rule == "learned" else None

@@ -5,7 +5,7 @@ Reads `accesses`; keeps the table `users` (a bounded window of accesses a user);
 
 from collections.abc import Iterable
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -115,10 +115,6 @@ def _first_of_day(window: Iterable[Visit], visit: Visit) -> bool:
     return sum(other.url == visit.url and day_of(other.time) == day for other in window) == 1
 
 
-if TYPE_CHECKING:
-    from agents.browse.agent import UserRow
-
-
 class Sessions:
     """Follows users' sessions: a function of each partition's accesses in their order."""
 
@@ -126,7 +122,7 @@ class Sessions:
         self._pages: dict[str, tuple[str, bytes | None]] = {}
         self._referred: set[int] = set()
 
-    def open(self, shard: "Shard[UserRow]", prefix: bytes) -> None:
+    def open(self, shard: Shard[UserRow], prefix: bytes) -> None:
         """Take up a partition, whose users' keys begin with ``prefix``."""
         if any(row.browsing is not None and row.browsing.referred for _, row in shard.scan(prefix)):
             self._referred.add(shard.partition)
@@ -135,7 +131,7 @@ class Sessions:
         """Forget a partition that another worker has now."""
         self._referred.discard(partition)
 
-    def view(self, partition: int, row: "UserRow", access: Access) -> Browsed | None:
+    def view(self, partition: int, row: UserRow, access: Access) -> Browsed | None:
         """Take a user's view into his row; return what it adds to the sessions of its site, None for nothing.
 
         What is no browsing (`unbrowsed`) is no view, and as a referrer it is elsewhere.

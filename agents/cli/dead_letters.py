@@ -63,7 +63,7 @@ def _entries(settings: "Settings") -> "Iterator[Entry]":
     """Yield what the topic holds, at a Kafka broker or in the embedded log."""
     from streams.topics import DEAD_LETTERS
 
-    if settings.broker.startswith("kafka:"):
+    if settings.on_kafka:
         from streams.transport.kafka.admin import kept
 
         yield from kept(settings, DEAD_LETTERS.name, 0)

@@ -44,11 +44,10 @@ def forget(
     evidence are deleted there for all users: nothing needs them. The command prints what remains, and until
     when.
     """
-    from agents.crawl.connect import on_kafka
     from agents.operate.privacy.forget import forget_user
 
     settings = load_settings(config, assignments, {"broker": broker, "data": data}).settings
-    if on_kafka(settings):
+    if settings.on_kafka:
         _on_kafka(settings, user, is_name=not pseudonym, as_json=as_json)
         return
     done = forget_user(settings, user, is_name=not pseudonym)

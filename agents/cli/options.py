@@ -144,7 +144,7 @@ def kafka_settings(
 ) -> "Settings":
     """Return the settings as `load_settings` does; raises `CommandError` where the broker is not Kafka."""
     settings = load_settings(config, assignments, options).settings
-    if not settings.broker.startswith("kafka://"):
+    if not settings.on_kafka:
         raise CommandError(
             f"the broker is {settings.broker}; expected kafka://HOST:PORT from --broker or the setting broker"
         )

@@ -1,5 +1,6 @@
 """``scentline state export|import``: start a crawl with what another one has learned."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -56,10 +57,7 @@ def export(
             }
         )
         return
-    for name, number in done.features.items():
-        typer.echo(f"{name}: {number:,} features")
-    if done.requests:
-        typer.echo(f"of requests: {done.requests:,} features")
+    _tell(done.features, done.requests)
     typer.echo(f"{done.users:,} users; {done.size:,} bytes in {file}")
 
 
@@ -97,7 +95,11 @@ def import_(
     if done.repeated:
         typer.echo(f"{settings.data} already has this file: nothing was changed")
         return
-    for name, number in done.features.items():
-        typer.echo(f"{name}: {number:,} features at weight {weight:g}")
-    if done.requests:
-        typer.echo(f"of requests: {done.requests:,} features at weight {weight:g}")
+    _tell(done.features, done.requests, f" at weight {weight:g}")
+
+
+def _tell(features: Mapping[str, int], requests: int, how: str = "") -> None:
+    for name, number in features.items():
+        typer.echo(f"{name}: {number:,} features{how}")
+    if requests:
+        typer.echo(f"of requests: {requests:,} features{how}")

@@ -97,7 +97,7 @@ async def _crawl(
 
 def _import(settings: Settings) -> None:
     import_aiohttp()
-    if settings.broker.startswith("embedded:"):
+    if not settings.on_kafka:
         import_faust()
     import_module("agents.crawl.view")
 

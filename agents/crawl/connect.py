@@ -69,15 +69,10 @@ class EmbeddedLog:
         return self._app
 
 
-def on_kafka(settings: Settings) -> bool:
-    """Return whether the crawl is on Kafka, not on the embedded log."""
-    return settings.broker.startswith("kafka:")
-
-
 @asynccontextmanager
 async def connect(settings: Settings) -> AsyncIterator[Log]:
     """Connect to the log; raises what `open_journal` does, and `KafkaError` for brokers that can't be used."""
-    if on_kafka(settings):
+    if settings.on_kafka:
         # Imported when it is used: a crawl on the embedded log has no use for a Kafka client.
         from streams.transport.kafka.log import connected
 

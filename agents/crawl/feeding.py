@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TextIO
 
-from agents.crawl.connect import connect, on_kafka
+from agents.crawl.connect import connect
 from agents.crawl.directory import make_directory
 from agents.crawl.feeder import BACKLOG, Backlog, Feeder, nothing_waits
 from agents.crawl.following import Following, check_followed
@@ -65,7 +65,7 @@ async def _feed(settings: Settings, observer: Observer, sources: Sequence[str], 
         progress = _Progress(sys.stderr, observer)
         backlog: Backlog = nothing_waits
         most = BACKLOG
-        if on_kafka(settings):
+        if settings.on_kafka:
             # Imported when it is used: feeding the embedded log has no use for a Kafka client.
             from agents.crawl.downstream import Downstream
 

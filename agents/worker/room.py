@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from agents.crawl.connect import on_kafka
 from agents.judge.rejudge import Room
 from agents.worker.roles import Part
 from streams.logging import EventLog
@@ -33,7 +32,7 @@ async def unabsorbed(reader: LogReader, inbox: Stateful[Any]) -> int:
 
 def room(settings: Settings, connected: Log, parts: Mapping[str, Part[Any]]) -> Room:
     """Return what waits until the frontier has room; on the embedded log it is one of the ``parts`` here."""
-    if on_kafka(settings):
+    if settings.on_kafka:
         return _room_on_kafka(settings, connected)
 
     async def here() -> None:

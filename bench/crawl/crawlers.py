@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from bench.command import COMMAND
+from bench.command import COMMAND, NO_MEANINGS
 
 AGENT = "bench/1.0 (+mailto:bench@example.org)"
 #: The predicates, as categories: on a common subject and on a rare one.
@@ -125,12 +125,12 @@ class Scentline:
             "--policy", self.policy, *_each("--predicate", predicates),
             *_each("--seed", self.seeds.read_text().split()),
             *_each("--set", (f"fetch.proxy={proxy}", "fetch.delay_seconds=0", f"fetch.user_agent={AGENT}")),
-            "--set", "learn.semantic=",
         ]  # fmt: skip
 
     def environment(self, proxy: str) -> dict[str, str]:
         """Return an environment without settings of one's own."""
-        return {name: value for name, value in os.environ.items() if not name.startswith("SCENTLINE_")}
+        others = {name: value for name, value in os.environ.items() if not name.startswith("SCENTLINE_")}
+        return others | NO_MEANINGS
 
     def kept(self, directory: Path) -> int:
         """Have the crawl audited, which recounts everything from the judged pages; each counts once."""

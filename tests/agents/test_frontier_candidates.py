@@ -780,15 +780,21 @@ def test_a_page_answered_after_its_lease_ran_out_is_not_ordered_again(agent: Fro
     assert not agent.selection.choose(NOW + 1000.0)
 
 
+def visited_and_chosen(agent: FrontierAgent) -> PageRow:
+    """Return the row of a page that a user visited, when it has been chosen."""
+    (url,) = urls(1)
+    sight(agent, Visited(url, "u", NOW))
+    assert agent.selection.choose(NOW)
+    found = agent.candidates.shards.find(url)
+    assert found is not None
+    return found[1]
+
+
 def test_a_choice_by_the_learned_policy_notes_the_inputs_for_every_predicate_and_what_is_expected(
     agent: FrontierAgent,
 ) -> None:
     agent.heard_predicate(PredicateDefinition(name="q", expression='"sea"'))
-    sight(agent, Visited(urls(1)[0], "u", NOW))
-    assert agent.selection.choose(NOW)
-    found = agent.candidates.shards.find(urls(1)[0])
-    assert found is not None
-    row = found[1]
+    row = visited_and_chosen(agent)
     assert row.choice is not None
     assert row.choice.expected is not None
     assert 0 < row.choice.expected < 1
@@ -817,11 +823,7 @@ def test_where_next_to_no_request_fails_a_choice_notes_no_inputs_by_which_that_i
     scorer = agent.candidates.scorer
     scorer.ledger.count([Change([BASE], {FAILED: False}, np.array([1000], np.int32))])
     scorer.learn(scorer.ledger.slots_of([BASE]))
-    sight(agent, Visited(urls(1)[0], "u", NOW))
-    assert agent.selection.choose(NOW)
-    found = agent.candidates.shards.find(urls(1)[0])
-    assert found is not None
-    row = found[1]
+    row = visited_and_chosen(agent)
     assert row.choice is not None
     assert row.choice.comes == usual_chance_of_page(1000, 0)
     assert set(row.inputs) == {"p"}

@@ -1,6 +1,6 @@
 """A request from the command line: to the crawl that runs, or, where none does, straight into its log.
 
-A crawl on Kafka is asked through its topics (`agents.operate.control.command`).
+A crawl on Kafka is asked through its topics.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Literal
 
-from agents.crawl.connect import connect, on_kafka
+from agents.crawl.connect import connect
 from agents.operate.control.requests import RefusedError, Request, carry_out
 from agents.operate.control.spool import Spool
 from agents.operate.inspect.record import all_definitions, definitions_of
@@ -19,7 +19,6 @@ from streams.settings import Settings
 from streams.topics import PREDICATES, SIGHTINGS
 from streams.transport.database import JournalInUseError
 from streams.transport.journal import Journal
-from streams.transport.kafka.admin import Admin, kept
 
 #: How often it is looked at whether a crawl is running, and how many seconds it is given each time.
 LOOKS, LOOK_SECONDS = 10, 1.0
@@ -33,11 +32,8 @@ def submit(settings: Settings, request: Request) -> Outcome:
 
     Raises `RefusedError` where it can't be, and `JournalMissingError` where there is no crawl.
     """
-    if on_kafka(settings):
-        # Imported when it is used: the embedded log has no use for a Kafka client.
-        from agents.operate.control.command import carry_out_on_kafka
-
-        carry_out_on_kafka(settings, request)
+    if settings.on_kafka:
+        _carry_out_on_kafka(settings, request)
         return "done"
     Journal.open(settings.data / "journal", read_only=True).close()
     spool = Spool(settings.data)
@@ -52,10 +48,8 @@ def submit(settings: Settings, request: Request) -> Outcome:
 
 def known_predicates(settings: Settings) -> dict[str, PredicateDefinition]:
     """Return the predicates that the crawl has had, by name; raises `JournalMissingError`."""
-    if on_kafka(settings):
-        from agents.operate.control.command import predicates_on_kafka
-
-        return predicates_on_kafka(settings)
+    if settings.on_kafka:
+        return _known_on_kafka(settings)
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         return _known(journal)
 
@@ -82,23 +76,28 @@ def _carry_out(journal: Journal, spool: Spool, name: str) -> None:
     spool.done(name)
 
 
-def carry_out_on_kafka(settings: Settings, request: Request) -> None:
+def _carry_out_on_kafka(settings: Settings, request: Request) -> None:
     """Carry out a request; what it comes to is in the log when this returns.
 
     Raises `RefusedError` where it can't be, and `streams.transport.kafka.connection.KafkaError`.
     """
     counts = _partitions(settings)
-    carried = carry_out(request, predicates_on_kafka(settings), counts.__getitem__, settings.judge)
+    carried = carry_out(request, _known_on_kafka(settings), counts.__getitem__, settings.judge)
     asyncio.run(_send(settings, carried.messages))
 
 
-def predicates_on_kafka(settings: Settings) -> dict[str, PredicateDefinition]:
+def _known_on_kafka(settings: Settings) -> dict[str, PredicateDefinition]:
     """Return the predicates that the crawl at the broker has had, by name."""
+    # Imported where it is used: the embedded log has no use for a Kafka client.
+    from streams.transport.kafka.admin import kept
+
     found = definitions_of(kept(settings, PREDICATES.name, 0))
     return {definition.name: definition for definition in found}
 
 
 def _partitions(settings: Settings) -> dict[str, int]:
+    from streams.transport.kafka.admin import Admin
+
     names = (PREDICATES.name, SIGHTINGS.name)
     with Admin(settings) as admin:
         found = admin.topics(names)

@@ -3,11 +3,9 @@
 import numpy as np
 
 from models.evaluate.baselines.queues import Board, grown
-from models.evaluate.baselines.texts import Query, Texts
+from models.evaluate.baselines.texts import Query, Texts, by_length
 from models.evaluate.crawler import Choice, Task
 from models.page import Page
-
-_TINY = 1e-12
 
 
 class BestFirst:
@@ -59,4 +57,4 @@ class BestFirst:
         self._dots = grown(self._dots, size) + np.bincount(rows, parts[columns], minlength=size)
         squares = np.bincount(rows, weights[columns] ** 2 * (2 * repeats + 1), minlength=size)
         self._squares = grown(self._squares, size) + squares
-        self._board.score(self._dots / np.sqrt(np.maximum(self._squares, _TINY)))
+        self._board.score(by_length(self._dots, self._squares))

@@ -5,7 +5,7 @@ Looked for are the predicate's keywords, or what the hits so far have in common.
 
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -84,7 +84,15 @@ _Floats = npt.NDArray[np.float64]
 # Weights of words are worked out anew when the fetched pages are more by this share: the order of the
 # candidates moves with the share that a page has in what is known.
 _GROWTH = 0.1
-_TINY = 1e-12
+
+
+def by_length(dots: npt.NDArray[Any], squares: npt.NDArray[Any]) -> _Floats:
+    """Return products of texts with something, each divided by the text's length; ``squares`` are theirs.
+
+    >>> by_length(np.array([3.0, 0.0]), np.array([9.0, 0.0])).tolist()
+    [1.0, 0.0]
+    """
+    return dots / np.sqrt(np.maximum(squares, 1e-12))
 
 
 class Query:
@@ -135,7 +143,7 @@ class Query:
         weights, parts = self.weights()
         dots = np.bincount(rows, times * parts[columns], minlength=len(texts))
         squares = np.bincount(rows, (times * weights[columns]) ** 2, minlength=len(texts))
-        return dots / (np.sqrt(np.maximum(squares, _TINY)) * self._length)
+        return by_length(dots, squares) / self._length
 
     def _weigh(self) -> None:
         self._idf = np.log1p(self._fetched) - np.log1p(self._pages)
