@@ -92,7 +92,8 @@ def by_length(dots: npt.NDArray[Any], squares: npt.NDArray[Any]) -> _Floats:
     >>> by_length(np.array([3.0, 0.0]), np.array([9.0, 0.0])).tolist()
     [1.0, 0.0]
     """
-    return dots / np.sqrt(np.maximum(squares, 1e-12))
+    lengths: _Floats = np.sqrt(np.maximum(squares, 1e-12))
+    return dots / lengths
 
 
 class Query:
