@@ -8,7 +8,7 @@ from faust.tables import TableManager
 
 from streams.settings import Settings
 from streams.topics import APP_ID
-from streams.transport.embedded import SCHEME, register
+from streams.transport.embedded import SCHEME, Assignor, Leader, register
 
 __all__ = ["APP_ID", "create_app", "watch"]
 
@@ -49,7 +49,7 @@ def create_app(settings: Settings, role: str | None = None) -> faust.App:
         # Topics are made before, by `scentline topics create` or with the data directory, with what each needs.
         topic_allow_declare=False,
         topic_disable_leader=True,
-        **(_kafka(settings) if kafka else {"broker": settings.broker, "topic_replication_factor": 1}),
+        **(_kafka(settings) if kafka else _embedded(settings)),
     )
     if kafka:
         # Imported when it is used: the embedded log has no use for a Kafka client.
@@ -64,6 +64,15 @@ async def watch(app: faust.App, fail: Callable[[BaseException], None]) -> None:
     await app.wait_until_stopped()
     if app.crashed:
         fail(app.crash_reason or RuntimeError(f"{app.conf.id} ended"))
+
+
+def _embedded(settings: Settings) -> dict[str, Any]:
+    return {
+        "broker": settings.broker,
+        "topic_replication_factor": 1,
+        "PartitionAssignor": Assignor,
+        "LeaderAssignor": Leader,
+    }
 
 
 def _kafka(settings: Settings) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from streams.memory import collect_seldom, import_sparingly
+from streams.memory import collect_seldom, import_sparingly, uncollected
 
 #: The modules that hold the commands, in the order of the help; importing one registers its commands.
 COMMANDS = (
@@ -46,16 +46,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     An error that people can fix ends as one line on standard error and status 2. SIGTERM ends a command as
     Ctrl-C does. Only the owner can read what a command writes: data directories say who read what.
     """
-    collect_seldom()  # before most is imported: no garbage is among it
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    collect_seldom()
     import_sparingly()
-    from agents.cli.app import app, complaint
-    from agents.signals import end_as_by_ctrl_c
+    with uncollected():
+        from agents.cli.app import app, complaint
+        from agents.signals import end_as_by_ctrl_c
 
+        load_commands(_named(given))
     end_as_by_ctrl_c()
     atexit.register(gc.freeze)  # nothing has to be found in a process that ends
     os.umask(0o077)
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    load_commands(_named(given))
     try:
         try:
             app(args=given, prog_name="scentline")

@@ -23,6 +23,7 @@ from agents.cli.options import (
     load_settings,
     of_site,
 )
+from streams.memory import uncollected
 
 
 @app.command(
@@ -68,7 +69,8 @@ def crawl(
     Give seeds, a log or both; without seeds, ten pages of the log become the seeds. With --archive, pages come
     from WARC files, served on loopback without politeness delays.
     """
-    from agents.crawl.command import CrawlOptions, run
+    with uncollected():
+        from agents.crawl.command import CrawlOptions, run
 
     options = crawl_settings(
         predicates, labels, policy, ordering, budget, requests, random_seed, data=data, broker=broker

@@ -22,13 +22,12 @@ from agents.observe.logfile import LogFile
 from agents.observe.observer import Observer
 from agents.observe.pseudonym import KEY_FILE, user_key
 from agents.offline.process import ServerProcess
-from agents.semantic.encoders import PACKAGE, EncoderError, has_package, packaged
 from agents.semantic.tables import build, read_table, usual_place
 from models.predicate import parse
 from models.semantic.table import SemanticTableError
 from models.url import canonical
 from streams.configuration import ConfigurationError
-from streams.memory import import_aiohttp, import_faust
+from streams.memory import import_aiohttp, import_faust, uncollected
 from streams.settings import Settings
 
 if TYPE_CHECKING:
@@ -85,7 +84,8 @@ async def _crawl(
     """Import what a crawl is made of, while the judge's process starts, and crawl."""
     examiner = ExaminerProcess(Work.of(settings))
     try:
-        await asyncio.gather(examiner.start(), asyncio.to_thread(_import, settings))
+        with uncollected():
+            await asyncio.gather(examiner.start(), asyncio.to_thread(_import, settings))
         from agents.crawl.run import run_crawl
         from agents.crawl.view import reporter
 
@@ -134,7 +134,12 @@ def _make_table(path: Path) -> None:
 
     A crawl goes on without one where that fails, which is said.
     """
-    if path.exists() or not has_package():
+    if path.exists():
+        return
+    # Imported where there is no table yet, as an encoder is made of much.
+    from agents.semantic.encoders import PACKAGE, EncoderError, has_package, packaged
+
+    if not has_package():
         return
     sys.stderr.write(f"Word meanings: made once, in a minute or two, of the package {PACKAGE}\n")
     # Imported where it is used: it takes longer than all else here.

@@ -21,16 +21,16 @@ from agents.judge.rows import due
 from agents.learn.agent import LearnAgent
 from agents.observe.observer import Observer
 from agents.observe.positions import read_positions
+from agents.operate.control.requests import seeding
 from agents.operate.control.service import ControlService
 from agents.operate.inspect.record import entries
 from agents.worker.roles import ROLES
 from agents.worker.room import unabsorbed
 from agents.worker.worker import Worker
-from models.url import host
 from streams.app import APP_ID
 from streams.metrics.endpoint import endpoint
 from streams.metrics.registry import Metrics
-from streams.records import Decoder, FetchOrder, Pack, RecordError, Seeded, encode
+from streams.records import Decoder, FetchOrder, RecordError
 from streams.runtime import Runtime
 from streams.settings import Settings
 from streams.stateful import Stateful
@@ -102,13 +102,9 @@ class Engine:
 
     async def seed(self, urls: Iterable[str]) -> None:
         """Start from canonical URLs; one that is known already changes nothing."""
-        messages: list[tuple[str, int, bytes | None, bytes | None]] = []
-        for url in urls:
-            pack: Pack[Seeded] = Pack(facts=[(0, 0, Seeded(url))])
-            partition = self.runtime.partition(SIGHTINGS, host(url))
-            messages.append((SIGHTINGS.name, partition, None, encode(pack)))
-        if messages:
-            await self.runtime.publisher.send_all(messages)
+        publisher = self.runtime.publisher
+        if messages := seeding(urls, publisher.partitions(SIGHTINGS.name)):
+            await publisher.send_all(messages)
 
     async def take_up(self) -> None:
         """Wait until the frontier has heard of all evidence there is: an earlier crawl's state, above all."""

@@ -10,8 +10,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from lxml import etree
-
 from agents.fetch.body import gunzip
 from agents.fetch.result import DAY, UNKNOWN, Answer, FetchError, Validators, unexpected
 from models.url import canonical, host
@@ -209,6 +207,9 @@ def _lines(text: bytes, limit: int) -> Sitemap:
 def _xml(text: bytes, limit: int) -> Sitemap:
     if any(mark in text for mark in _NO_SITEMAP):
         return Sitemap()
+    # Imported where it is used: few crawls read sitemaps, and it takes 4 MB.
+    from lxml import etree
+
     target = _Target()
     parser: Any = etree.XMLParser(
         target=target,  # type: ignore[arg-type]  # the stubs know no other target than their own protocol

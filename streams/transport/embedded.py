@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from faust.fixups import FIXUPS
+from faust.serializers import codecs
 from faust.stores import STORES
 from faust.transport import base
 from faust.transport.consumer import Consumer as FaustConsumer
 from faust.transport.drivers import TRANSPORTS
 from faust.transport.producer import Producer
-from faust.types import TP, ConsumerMessage
+from faust.types import TP, AppT, ConsumerMessage
+from faust.types.assignor import HostToPartitionMap, LeaderAssignorT, PartitionAssignorT
+from mode import Service
+from yarl import URL
 
 from streams.topics import partition_of
 from streams.transport.journal import Journal
@@ -33,8 +37,6 @@ POLL_SECONDS = 1.0
 
 #: What is too old is dropped this often: what is kept for a day may stay a minute longer.
 CLEAN_SECONDS = 60.0
-
-_MEMBER = "embedded"
 
 
 class Consumer(FaustConsumer):
@@ -65,21 +67,20 @@ class Consumer(FaustConsumer):
 
     async def subscribe(self, topics: Iterable[str]) -> None:
         """Take every partition of the topics. Faust asks for the tables' changelogs too, and there are none."""
-        names = sorted(set(topics) - self.app.tables.changelog_topics)
-        counts = {name: self._journal.partitions(name) for name in names}
-        assigned = {TP(name, partition) for name, count in counts.items() for partition in range(count)}
+        names = set(topics) - self.app.tables.changelog_topics
+        assigned = {TP(name, number) for name in names for number in range(self._journal.partitions(name))}
         if assigned != self._assigned:
             # what follows waits for this call's return: it must run beside it
-            self.add_future(self._rebalance(assigned, counts))
+            self.add_future(self._rebalance(assigned))
 
-    async def _rebalance(self, assigned: set[TP], counts: Mapping[str, int]) -> None:
+    async def _rebalance(self, assigned: set[TP]) -> None:
         self.app.on_rebalance_start()
         if self._assigned:
             await self.on_partitions_revoked(set(self._assigned))
         self._assigned = assigned
         # Faust resumes partitions before it seeks: nothing may be read of one that has no position yet
         self._positions = {}
-        _assign_everything(self.app.assignor, counts)
+        self.app.assignor.assigned = frozenset(assigned)
         self._generation += 1
         # Faust drops events of another generation without a word
         self.app.consumer_generation_id = self._generation
@@ -248,24 +249,57 @@ class Consumer(FaustConsumer):
             self._journal.drop_expired(now())
 
 
-class _Topics:
-    """The part of a Kafka client's cluster metadata that Faust's assignor asks for."""
+class Assignor(PartitionAssignorT):
+    """Says to Faust what `Consumer` has taken; its own assignor finds out by a round of Kafka's protocol."""
 
-    def __init__(self, counts: Mapping[str, int]) -> None:
-        self._counts = counts
+    def __init__(self, app: AppT, replicas: int = 0) -> None:
+        self.app, self.replicas = app, replicas
+        self.assigned: frozenset[TP] = frozenset()
 
-    def partitions_for_topic(self, topic: str) -> set[int]:
-        return set(range(self._counts.get(topic, 0)))
+    def assigned_actives(self) -> set[TP]:
+        """Return all partitions: no other worker has any."""
+        return set(self.assigned)
+
+    def assigned_standbys(self) -> set[TP]:
+        """Return none."""
+        return set()
+
+    def is_active(self, tp: TP) -> bool:
+        """Return whether a partition was taken."""
+        return tp in self.assigned
+
+    def is_standby(self, tp: TP) -> bool:
+        """Return False."""
+        return False
+
+    def group_for_topic(self, topic: str) -> int:
+        """Return the one group that all topics are in."""
+        return 0
+
+    def key_store(self, topic: str, key: bytes) -> URL:
+        """Return this worker's address."""
+        address: URL = self.app.conf.canonical_url
+        return address
+
+    def table_metadata(self, topic: str) -> HostToPartitionMap:
+        """Return nothing: nobody asks other workers for a table's rows."""
+        return {}
+
+    def tables_metadata(self) -> HostToPartitionMap:
+        """Return nothing, as above."""
+        return {}
 
 
-def _assign_everything(assignor: Any, counts: Mapping[str, int]) -> None:
-    """Run one round of the group protocol with this process as the only member.
+class Leader(Service, LeaderAssignorT):
+    """Says to Faust that this worker leads: there is no other."""
 
-    ``counts`` holds the number of partitions of every topic subscribed to.
-    """
-    member = assignor.metadata(set(counts))
-    assignments = assignor.assign(_Topics(counts), {_MEMBER: member})
-    assignor.on_assignment(assignments[_MEMBER])
+    def __init__(self, app: AppT, **given: Any) -> None:
+        super().__init__(**given)
+        self.app = app
+
+    def is_leader(self) -> bool:
+        """Return True."""
+        return True
 
 
 SCHEME = "embedded"
@@ -275,6 +309,7 @@ def register() -> None:
     """Make Faust know the scheme, of the broker and of the tables' store."""
     for known in (FIXUPS, STORES, TRANSPORTS):
         known.namespaces.clear()  # it would look through all installed packages for more, once for each
+    codecs._extensions_finalized["faust.codecs"] = True  # as above
     TRANSPORTS.aliases.setdefault(SCHEME, "streams.transport.embedded:Transport")
     STORES.aliases.setdefault(SCHEME, "streams.transport.one_batch:Store")
 

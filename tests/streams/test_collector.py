@@ -8,7 +8,7 @@ from pathlib import Path
 from agents.crawl.engine import Engine
 from agents.judge.markup import Markup, read
 from agents.observe.observer import Observer
-from streams.memory import YOUNG, YOUNG_OF_PAGES, collected_seldom
+from streams.memory import YOUNG, YOUNG_OF_PAGES, collected_seldom, uncollected
 from streams.settings import Settings
 from tests.patience import PATIENCE
 
@@ -57,3 +57,15 @@ def test_of_the_pages_that_were_read_few_stay_in_memory() -> None:
             read(html, 100, "agent")
         kept = [each for each in gc.get_objects() if isinstance(each, Markup)]
     assert len(kept) < 100
+
+
+def test_nothing_is_collected_while_modules_are_imported_and_they_are_left_out_afterwards() -> None:
+    frozen = gc.get_freeze_count()
+    try:
+        with uncollected():
+            assert not gc.isenabled()
+            kept = [[number] for number in range(1000)]
+        assert gc.isenabled()
+        assert gc.get_freeze_count() >= frozen + len(kept)
+    finally:
+        gc.unfreeze()

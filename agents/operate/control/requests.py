@@ -3,7 +3,7 @@
 Its messages for the log are the same by a crawl that runs as by a command that writes them itself.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, NamedTuple, TypeAlias
 
 import msgspec
@@ -21,6 +21,8 @@ from streams.topics import PREDICATES, SIGHTINGS, partition_of
 #: URLs in one request at most, and bytes of one.
 MOST_URLS = 10_000
 MOST_BYTES = 4_000_000
+# Seeds of a message; Kafka takes messages of a megabyte.
+_PACKED = 100
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}\Z")]
 Share = Annotated[float, msgspec.Meta(gt=0, le=1_000_000)]
@@ -130,10 +132,23 @@ def _check(request: AddPredicate, judges: JudgeSettings | None) -> None:
 
 
 def _seeds(request: Seeds, partitions: int) -> list[Message]:
-    messages: list[Message] = []
     for url in request.urls:
         if canonical(url) != url:
             raise RefusedError(f"{url[:200]!r} is no canonical URL that can be crawled")
-        pack: Pack[Seeded] = Pack(facts=[(0, 0, Seeded(url))])
-        messages.append((SIGHTINGS.name, partition_of(host(url), partitions), None, encode(pack)))
-    return messages
+    return seeding(request.urls, partitions)
+
+
+def seeding(urls: Iterable[str], partitions: int) -> list[Message]:
+    """Return the messages by which the frontier starts from canonical URLs; a second time they do no harm."""
+    shares: dict[int, list[str]] = {}
+    for url in urls:
+        shares.setdefault(partition_of(host(url), partitions), []).append(url)
+    return [
+        (SIGHTINGS.name, partition, None, encode(_pack(share[start : start + _PACKED])))
+        for partition, share in shares.items()
+        for start in range(0, len(share), _PACKED)
+    ]
+
+
+def _pack(urls: Sequence[str]) -> Pack[Seeded]:
+    return Pack(facts=[(0, index, Seeded(url)) for index, url in enumerate(urls)])
