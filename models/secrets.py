@@ -211,8 +211,9 @@ def one_time(path: str, query: str = "") -> bool:
     [False, False, False, False]
     """
     segments = path.split("/")
-    if len(path) > _ALONE and any(_capability(segment) for segment in segments if len(segment) >= _ALONE):
-        return True
+    for segment in segments:
+        if len(segment) >= _ALONE and _capability(segment):
+            return True
     if not _hinted(f"{path}?{query}".lower()):
         return False
     if any(map(_does, segments)) or any(map(_does, _PART.split(query))):

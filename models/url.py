@@ -56,7 +56,7 @@ def without_session(path: str, query: str) -> tuple[str, str]:
 
 
 MAX_LENGTH = 2000
-#: URLs that are remembered in their canonical form, and those whose identifier is: pages link to the same ones.
+#: Links that are remembered in their canonical form, and URLs whose identifier is: pages link to the same ones.
 REMEMBERED = 5_000
 #: Bytes that stand for a URL where the URL itself would be too long.
 IDENTIFIER_BYTES = 12
@@ -75,6 +75,13 @@ _CRAWLABLE = re.compile(
     r"(\?[^#]*)?"
     r"(?:#.*)?",
     re.DOTALL,
+)
+# What is its own canonical form, told in a fifth of the time that it takes to make it: names and a path of the
+# commonest signs. No segment begins with a dot; the last label of the host has letters alone, so that it is no
+# address, and none is of IDNA. A query may have a session in it.
+_PLAIN = re.compile(
+    r"https?://(?=[^/]{1,253}/)(?:(?!xn--)[a-z0-9_-]{1,63}\.)++[a-z]{2,63}(?:/(?!\.)[A-Za-z0-9._~-]*+)++"
+    r"(\?[A-Za-z0-9._~=&+,:/-]+)?"
 )
 _MAX_HOST = 253
 # What `canonical` returns, as far as its form goes.
@@ -108,14 +115,18 @@ def canonical(url: str, base: str | None = None) -> str | None:
     """
     if len(url) > MAX_LENGTH:
         return None
+    if base is None:
+        return _canonical(url)
     try:
-        return _canonical(url if base is None else _join(base, url))
+        return _remembered(_join(base, url))
     except ValueError:  # the base is no URL that anything could be joined to
         return None
 
 
-@lru_cache(REMEMBERED)
 def _canonical(url: str) -> str | None:
+    plain = _PLAIN.fullmatch(url)
+    if plain is not None and (plain[1] is None or _SUSPECT.search(plain[1]) is None):
+        return url if len(url) <= MAX_LENGTH else None
     try:
         written: str = can_ada.parse(url).href
     except (ValueError, TypeError):  # TypeError: a lone surrogate, which has no UTF-8
@@ -134,6 +145,9 @@ def _canonical(url: str) -> str | None:
         path, query = without_session(path, query)
     found = f"{scheme}{name}{port or ''}{path}{query}"
     return found if len(found) <= MAX_LENGTH else None
+
+
+_remembered = lru_cache(REMEMBERED)(_canonical)
 
 
 def crawlable(url: str) -> bool:

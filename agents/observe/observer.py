@@ -84,7 +84,6 @@ class Observer:
         self._known: Final = lru_cache(_REMEMBERED)(self._public)  # most lines name a page that was just named
         self._host: Final = None if self._site is None or everywhere else _host(self._site)
         self._network: Final = lru_cache(_REMEMBERED)(network)
-        self._client: Final = lru_cache(_REMEMBERED)(self._client_named)
         self._clients: Final = Clients(settings.client_users) if settings.client_users else None
         self._robots: Final = Robots(settings.robot_rate, settings.client_rate) if settings.robots else None
         self._parsers: Final = parsers(settings.format, settings.json_fields)
@@ -147,8 +146,7 @@ class Observer:
         reason = page_view(entry)
         if reason is not None and not self._counts_user(entry):
             return self._filter(reason)
-        client = self._client(entry.client)
-        who = self._counted(entry, client)
+        who, client = self._counted(entry)
         if self._robots is not None:
             self._robots.ask(who, entry)
             reason = reason or self._robots.reason(who, entry, client)
@@ -158,16 +156,17 @@ class Observer:
         """Return whether anything is made of who sent a line: views of pages, and requests for robots.txt."""
         return (self._robots is not None and "/robots.txt" in entry.url) or page_view(entry) is None
 
-    def _client_named(self, client: str) -> str | None:
-        """Return the pseudonym of the client that a line came from, None where it does not tell."""
-        name = network(client)
-        return None if name is None else self._pseudonyms.of(name)
+    def _counted(self, entry: Entry) -> tuple[str, str | None]:
+        """Return the pseudonyms of who a line counts as, and of its client where it tells.
 
-    def _counted(self, entry: Entry, client: str | None) -> str:
-        """Return the pseudonym that a line counts under: its user's, unless its client has too many."""
-        who = self._pseudonyms.of(self._identity(entry))
+        It counts as its user, unless its client has too many.
+        """
+        identity = self._identity(entry)
+        who, client = self._pseudonyms.of_client(entry.client)
+        if identity != entry.client:
+            who = self._pseudonyms.of(identity)
         if self._clients is None or client is None:
-            return who
+            return who, client
         counted = self._clients.counted(client, who)
         if counted != who and not self._counts.crowded:
             self._counts.crowded = True
@@ -176,7 +175,7 @@ class Observer:
                 "many people share an address, set observe.client_users and observe.client_rate to 0",
                 self._settings.client_users,
             )
-        return counted
+        return counted, client
 
     def _identity(self, entry: Entry) -> str:
         """Return who a line says it is from."""
@@ -196,7 +195,7 @@ class Observer:
             return ()
         name, network = self._identity(entry), self._network(entry.client)
         if network is not None and self._counts_user(entry):
-            who = self._counted(entry, self._client(entry.client))
+            who, _ = self._counted(entry)
             name = name if who == self._pseudonyms.of(name) else network
         found = [name, entry.client]
         found += [other for other in (entry.user, network) if other and other not in found]

@@ -1,5 +1,7 @@
 """Who views how many pages in a minute, by the times of a log's lines and nothing else."""
 
+import math
+
 #: Viewers counted in one minute; beyond them nobody more is.
 KEPT = 50_000
 #: Clocks told apart: machines whose lines meet in one log, and lines that were given a wrong time.
@@ -19,14 +21,11 @@ class _Clock:
     def near(self, minute: float) -> bool:
         return abs(minute - self.minute) <= _NEAR
 
-    def count(self, viewer: str, minute: float) -> int:
+    def open(self, minute: float) -> None:
+        """Begin a later minute; a line that comes late counts to the one that is open."""
         if minute > self.minute:
             self.minute = minute
             self.views = {}
-        views = self.views.get(viewer, 0) + 1
-        if views > 1 or len(self.views) < KEPT:
-            self.views[viewer] = views
-        return views
 
 
 class Rates:
@@ -42,13 +41,20 @@ class Rates:
 
     def __init__(self) -> None:
         self._clocks: list[_Clock] = []  # that of the last line at the end
+        self._last = _Clock(math.nan)  # near nothing
 
     def count(self, viewer: str, time: float) -> int:
         """Count a view at ``time``, in seconds since the epoch; return the viewer's views of that minute."""
         minute = time // _MINUTE
-        clocks = self._clocks
-        clock = clocks[-1] if clocks and clocks[-1].near(minute) else self._clock(minute)
-        return clock.count(viewer, minute)
+        clock = self._last
+        if minute != clock.minute:
+            if not clock.near(minute):
+                clock = self._last = self._clock(minute)
+            clock.open(minute)
+        views = clock.views.get(viewer, 0) + 1
+        if views > 1 or len(clock.views) < KEPT:
+            clock.views[viewer] = views
+        return views
 
     def _clock(self, minute: float) -> _Clock:
         clocks = self._clocks

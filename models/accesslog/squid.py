@@ -4,11 +4,12 @@ import re
 
 from models.accesslog.entry import Entry, LogLineError
 
-# Fields hold no white space and are parted by it, so that matching is linear. What follows the content type
-# (headers, with log_mime_hdrs) is passed over. Elapsed time is negative where the clock was set back.
+# Fields hold no white space and are parted by it: matching is linear, and gives nothing back. What follows the
+# content type (headers, with log_mime_hdrs) is passed over. Elapsed time is negative where the clock was set
+# back.
 _LINE = re.compile(
-    r"\s*(\d{1,11}(?:\.\d{1,9})?)\s+-?\d{1,18}\s+(\S+)\s+[^\s/]+/(\d{3})\s+(\d{1,18}|-)"
-    r"\s+(\S+)\s+(\S+)\s+(\S+)\s+[^\s/]+/\S*\s+(-|[^\s/]+/\S+)(?:\s.*)?",
+    r"\s*+(\d{1,11}+(?:\.\d{1,9}+)?+)\s++-?\d{1,18}+\s++(\S++)\s++[^\s/]++/(\d{3})\s++(\d{1,18}+|-)"
+    r"\s++(\S++)\s++(\S++)\s++(\S++)\s++[^\s/]++/\S*+\s++(-(?!\S)|[^\s/]++/\S++)(?:\s.*)?",
     re.ASCII | re.DOTALL,
 )
 

@@ -175,6 +175,22 @@ def test_pseudonyms_are_stable_under_one_key_and_differ_under_another() -> None:
     assert len({pseudonyms.of(f"192.0.2.{number}") for number in range(1000)}) == 1000
 
 
+@pytest.mark.parametrize("length", [0, 1, 63, 64, 65, 200])
+def test_a_pseudonym_is_that_of_hmac_whatever_the_length_of_the_key(length: int) -> None:
+    key = bytes(range(length))
+    for identity in ("", "192.0.2.7", "x" * 1000):
+        assert Pseudonyms(key).of(identity) == hmac.digest(key, identity.encode(), "sha256").hex()[:16]
+
+
+@pytest.mark.parametrize(
+    ("address", "client"),
+    [("192.0.2.7", "192.0.2.7"), ("192.0.2.7:80", "192.0.2.7"), ("2001:db8::7", "2001:db8::/64"), ("-", None)],
+)
+def test_an_address_has_a_pseudonym_and_its_client_another(address: str, client: str | None) -> None:
+    told = pseudonym(address), client and pseudonym(client)
+    assert Pseudonyms(KEY).of_client(address) == told
+
+
 def test_the_users_key_comes_from_the_settings_in_silence(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

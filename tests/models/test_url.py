@@ -90,6 +90,32 @@ def test_what_is_not_a_crawlable_url_has_no_canonical_form(url: str) -> None:
     assert canonical(url) is None
 
 
+LABEL = st.sampled_from(
+    ["a", "www", "xn--a", "xn--n3h", "a_b", "-", "a--b", "0x7f", "1", "b" * 63, "b" * 64, ""]
+)
+PATH = st.lists(st.sampled_from(["", "a", "B-1", ".a", "a.", "..", "c.html", "~d", "sid=1"]), max_size=5)
+QUERY = "?a=b ?+,:/a=& ?sid=0123456789abcdef0123456789abcdef&a ?sessid= ? ?zenid=01234567 ?PHPSESSID=12345678"
+
+
+@proven
+@given(
+    st.lists(LABEL, max_size=6),
+    st.sampled_from(["org", "o", "1a", "0x7f", "7"]),
+    PATH,
+    st.sampled_from(QUERY.split()),
+)
+@example(["b" * 62] * 4, "org", [], "")
+@example(["b" * 61] * 4, "org", [], "")
+@example(["www"], "org", ["a" * 1985], "")
+@example(["www"], "org", ["a" * 1986], "")
+def test_a_url_that_seems_to_be_canonical_is_read_as_any_other(
+    labels: list[str], last: str, path: list[str], query: str
+) -> None:
+    url = f"http://{'.'.join([*labels, last])}/{'/'.join(path)}{query}"
+    # A fragment makes it one that is not told at a glance.
+    assert canonical(url) == canonical(f"{url}#") or len(url) == MAX_LENGTH
+
+
 @pytest.mark.parametrize(
     ("link", "target"),
     [
