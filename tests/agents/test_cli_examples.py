@@ -17,7 +17,7 @@ from agents.cli.app import app
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed, running, typed, wait_until
-from tests.agents.encoders import write_encoder
+from tests.agents.encoders import packaged_model, write_encoder
 from tests.agents.test_archive import write
 from tests.patience import PATIENCE
 
@@ -26,6 +26,7 @@ EXAMPLES = load_commands()
 STOPPED = {
     "scentline demo",
     "scentline feed /var/log/squid/access.log --follow",
+    "scentline semantic build",
     "scentline serve-archive pages.warc.gz --log served.log",
 }
 #: Those that name a broker are run on one, in tests/kafka/test_examples.py.
@@ -151,3 +152,14 @@ def test_the_demo_of_the_examples_starts_and_stops(cwd: Path) -> None:
         wait_until((cwd / "demo" / "breadth-first" / "journal" / "CURRENT").exists, process)
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 130
+
+
+def test_the_table_of_the_examples_is_begun_and_nothing_is_left_of_it_when_it_is_stopped(cwd: Path) -> None:
+    packaged_model()
+    (line, _) = EXAMPLES["semantic build"]
+    with running(cwd, *shlex.split(line)[1:], XDG_CACHE_HOME=str(cwd)) as process:
+        assert process.stderr is not None
+        assert "encode word pieces: " in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 130
+    assert not list((cwd / "scentline").iterdir())
