@@ -13,10 +13,9 @@ from faust.fixups import FIXUPS
 from faust.serializers import codecs
 from faust.stores import STORES
 from faust.transport import base
-from faust.transport.consumer import Consumer as FaustConsumer
 from faust.transport.drivers import TRANSPORTS
 from faust.transport.producer import Producer
-from faust.types import TP, AppT, ConsumerMessage
+from faust.types import TP, AppT
 from faust.types.assignor import HostToPartitionMap, LeaderAssignorT, PartitionAssignorT
 from mode import Service
 from yarl import URL
@@ -24,6 +23,7 @@ from yarl import URL
 from streams.topics import partition_of
 from streams.transport.journal import Journal
 from streams.transport.layout import Entry
+from streams.transport.offering import Offering
 from streams.transport.partition import Clock
 from streams.transport.waiting import finish
 
@@ -39,7 +39,7 @@ POLL_SECONDS = 1.0
 CLEAN_SECONDS = 60.0
 
 
-class Consumer(FaustConsumer):
+class Consumer(Offering):
     """Reads the assigned partitions of the journal; wakes at once when one of them gets a record."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -159,21 +159,8 @@ class Consumer(FaustConsumer):
         """
         while not (self.should_stop or fetcher.should_stop):
             records, _ = await self._wait_next_records(POLL_SECONDS)
-            generation = self.app.consumer_generation_id
-            for tp, record in self.scheduler.iterate(records):
-                if not self.flow_active or self.app.consumer_generation_id != generation:
-                    break
-                await self.callback(self._to_message(tp, record))
+            await self._offer(records)
             await asyncio.sleep(0)
-
-    async def _wait_next_records(self, timeout: float) -> tuple[Any, Any]:
-        active = self._get_active_partitions()
-        if self.flow_active and not active:
-            # every buffer is full: Faust's own consumer sleeps a second here
-            await self._idle(active, timeout)
-            return {}, active
-        found: tuple[Any, Any] = await super()._wait_next_records(timeout)
-        return found
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Mapping[TP, list[Entry]]:
         active = self._assigned if active_partitions is None else active_partitions
@@ -222,23 +209,6 @@ class Consumer(FaustConsumer):
         """Read the partitions again, at once."""
         super().resume_partitions(tps)
         self._stop_idling()
-
-    def _to_message(self, tp: TP, record: Entry) -> ConsumerMessage:
-        return ConsumerMessage(
-            topic=tp.topic,
-            partition=tp.partition,
-            offset=record.offset,
-            timestamp=record.timestamp,
-            timestamp_type=0,
-            headers=[],
-            key=record.key,
-            value=record.value,
-            checksum=None,
-            serialized_key_size=len(record.key or b""),
-            serialized_value_size=len(record.value or b""),
-            tp=tp,
-            generation_id=self.app.consumer_generation_id,
-        )
 
     # cleaning
 

@@ -1,7 +1,7 @@
 """Messages are delivered in their turn, each once, whatever a client brings in which order."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,13 +15,24 @@ HERE, CHANGELOG = TP("sightings", 0), TP("scentline-frontier-changelog", 0)
 END = 40
 
 
+class Feeds:
+    """What a reading fetches ahead of, without a broker."""
+
+    def __init__(self, reading: "Reading") -> None:
+        self.get = {reading.tp: reading}.get
+        self.take, self.go = reading.poll_client, reading.go_back
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+
 class Reading(Consumer):
     """The consumer's rules over one partition, of a log that ends before ``END``, without a client."""
 
     def __init__(self, first: int, tp: TP = HERE) -> None:
         self.delivered: list[int] = []
         self.tp = tp
-        self.position = first
+        self.at = first
         self.went_back = 0
         self.app = SimpleNamespace(rebalancing=False, flow_control=SimpleNamespace(acquire=self._flows))
         self._next = {HERE: first}
@@ -31,9 +42,9 @@ class Reading(Consumer):
         self._deliver = self._take
         self._polling = asyncio.Lock()
         self._outdated = False
-        self._thread: Any = SimpleNamespace(
-            first_kept=self._first, getmany=self._poll, seek_wait=self._go, go_back=self._back
-        )
+        self.flow_active = True
+        self._thread: Any = SimpleNamespace(first_kept=self._first, polled=lambda: None)
+        self._reading: Any = Feeds(self)
         self.first = 0
         self.asked = 0
         self.answered = asyncio.Event()
@@ -42,21 +53,19 @@ class Reading(Consumer):
     async def _flows(self) -> None:
         """Nothing has to be waited for."""
 
-    async def _poll(self, wanted: set[TP] | None, timeout: float) -> dict[TP, list[Any]]:
+    async def poll_client(self, wanted: set[TP], timeout: float) -> dict[TP, list[Any]]:
         """Take two messages, once the broker answers."""
-        assert wanted is None or wanted, "an empty set is all partitions to the client"
         await self.answered.wait()
-        self.position = max(self.position, self.first)
-        offsets = range(self.position, min(self.position + 2, END))
-        self.position = max(self.position, offsets.stop)
-        return {self.tp: [SimpleNamespace(tp=self.tp, offset=offset) for offset in offsets]}
+        self.at = max(self.at, self.first)
+        offsets = range(self.at, min(self.at + 2, END))
+        self.at = max(self.at, offsets.stop)
+        found = [SimpleNamespace(tp=self.tp, offset=offset) for offset in offsets]
+        return {self.tp: found} if found else {}
 
-    async def _go(self, positions: Mapping[TP, int]) -> None:
-        self.position = positions[self.tp]
-
-    async def _back(self, positions: Mapping[TP, int]) -> None:
+    def go_back(self, tp: TP, offset: int) -> None:
+        assert tp == self.tp
         self.went_back += 1
-        await self._go(positions)
+        self.at = offset
 
     async def _take(self, message: Any) -> None:
         self.delivered.append(message.offset)
@@ -82,10 +91,10 @@ class Reading(Consumer):
 
     async def rest(self) -> None:
         """Poll until everything came; twice more, since the first may find that it has to go back."""
-        while self.position < END:
+        while self.at < END:
             await self.turn()
         await self.turn()
-        while self.position < END:
+        while self.at < END:
             await self.turn()
 
 
@@ -99,7 +108,7 @@ async def a_while(reading: Reading, events: list[str]) -> None:
             case "lost":  # Faust drops all of it
                 await reading.poll()
             case "ahead":  # it was read ahead of a seek
-                reading.position = min(reading.position + 3, END - 1)
+                reading.at = min(reading.at + 3, END - 1)
                 await reading.turn()
             case "rebalance":
                 reading.app.rebalancing = not reading.app.rebalancing
@@ -145,7 +154,7 @@ def test_messages_that_the_broker_keeps_no_more_are_passed_over() -> None:
 
 def test_the_broker_is_asked_once_a_poll_for_what_it_keeps() -> None:
     reading = Reading(5)
-    reading.position = 8
+    reading.at = 8
     asyncio.run(reading.turn())
     assert (reading.delivered, reading.asked, reading.went_back) == ([], 1, 0)
     asyncio.run(reading.turn())
@@ -162,7 +171,7 @@ def test_changelogs_have_gaps() -> None:
 def test_a_poll_for_nothing_takes_nothing() -> None:
     reading = Reading(5)
     assert asyncio.run(reading._getmany(set(), 1.0)) == {}
-    assert reading.position == 5
+    assert reading.at == 5
 
 
 def test_a_poll_that_waits_for_its_turn_asks_for_what_is_active_then() -> None:

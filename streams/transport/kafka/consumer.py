@@ -7,17 +7,21 @@
   begun before it, pass over what lies between, and commit past it. It also empties the agents' queues once it
   has gone back to where they stand, and what was delivered in between is lost: so nothing is, until it has. A
   poll begins where what was delivered ends: what an earlier one brought in vain is read again.
-- A poll asks for the partitions that are active when it is its turn. Faust's set may be emptied meanwhile, and
-  its client takes no partitions for all: what it then brings of a changelog, Faust drops.
+- A poll asks for the partitions that are active when it is its turn: Faust's set may be changed meanwhile.
 - A table is read from where its recovery goes to. A poll that was begun before may bring what is read there,
   and Faust passes that over while the flow of messages stands: the recovery would wait for it for ever. So no
   poll is under way then, and what an earlier one brought is not delivered any more.
 - It knows for how long the group has had no sign of life of this worker.
+- The client, in a thread of its own, is in the group and commits. It fetches nothing: one
+  `streams.transport.kafka.fetcher.Fetcher` does for all roles, in the event loop where its records are used. A
+  thread that wakes for each record costs more than the record.
+- What a poll brought is handed over by one task: Faust's own starts four a message.
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from aiokafka.errors import (
@@ -32,11 +36,12 @@ from faust.types import TP
 
 from streams.logging import EventLog
 from streams.transport.kafka.connection import REQUEST_SECONDS
+from streams.transport.kafka.fetcher import Fetcher, Reading
+from streams.transport.layout import Entry
+from streams.transport.offering import Offering
+from streams.transport.waiting import Place
 
 log = EventLog("kafka")
-
-#: Milliseconds that a broker waits for records before it says that there are none.
-FETCH_WAIT_MS = 100
 
 #: Seconds that one poll takes at most: a recovery waits for it. Faust's take a second.
 POLL_SECONDS = 0.3
@@ -59,16 +64,12 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     #: When the last sign of life was sent that the group is known to have had.
     alive_at = float("-inf")
 
-    def _create_worker_consumer(self, transport: Any) -> Any:
-        consumer = super()._create_worker_consumer(transport)
-        # A partition that was full waits for the look at the others to end: Faust's takes 1.5 s.
-        consumer._fetch_max_wait_ms = FETCH_WAIT_MS
-        return consumer
-
     async def on_start(self) -> None:
-        """Start the client, and see its signs of life."""
+        """Start the client, which fetches nothing, and see its signs of life."""
         await super().on_start()
-        coordinator = self._ensure_consumer()._coordinator
+        consumer = self._ensure_consumer()
+        consumer._fetcher._fetch_task.cancel()
+        coordinator = consumer._coordinator
         beat = coordinator._do_heartbeat
 
         async def timed() -> bool:
@@ -80,29 +81,28 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
         coordinator._do_heartbeat = timed
 
-    def verify_event_path(self, now: float, tp: TP) -> None:
-        """Complain of nothing: Faust takes offsets that it did not commit itself for a stream that hangs.
-
-        The metrics of lag tell of a stream that does.
-        """
-
     def rejoin(self) -> None:
         """Have the group share its partitions out again; from any thread."""
         coordinator = self._ensure_consumer()._coordinator
         self.thread_loop.call_soon_threadsafe(coordinator.request_rejoin)
 
-    async def seek_to_committed(self) -> Mapping[TP, int | None]:
-        """Go on from what the group committed, else from the start; leave changelogs where they are."""
-        positions: Mapping[TP, int | None] = await self.call_thread(self._seek_to_committed)
+    def polled(self) -> None:
+        """Note that records are asked for: the client leaves the group where nobody does for long."""
+        with self._ensure_consumer()._subscription.fetch_context():
+            pass
+
+    async def committed(self) -> Mapping[TP, int]:
+        """Return what the group goes on from, else the start; nothing of changelogs."""
+        positions: Mapping[TP, int] = await self.call_thread(self._committed)
         return positions
 
-    async def _seek_to_committed(self) -> Mapping[TP, int | None]:
+    async def _committed(self) -> Mapping[TP, int]:
         consumer = self._ensure_consumer()
-        positions: dict[TP, int | None] = await consumer.seek_to_committed()
-        fresh = [tp for tp, at in positions.items() if not at and not self.consumer._is_changelog_tp(tp)]
-        if fresh:
-            await consumer.seek_to_beginning(*fresh)
-        return positions | {tp: await consumer.position(tp) for tp in fresh}
+        places = [tp for tp in self.assignment() if not self.consumer._is_changelog_tp(tp)]
+        found = {tp: await consumer.committed(driver.ensure_aiokafka_TP(tp)) for tp in places}
+        fresh = [driver.ensure_aiokafka_TP(tp) for tp, at in found.items() if not at]
+        starts = await consumer.beginning_offsets(fresh) if fresh else {}
+        return {tp: at or starts[driver.ensure_aiokafka_TP(tp)] for tp, at in found.items()}
 
     async def first_kept(self, tp: TP) -> int:
         """Return the first offset that the broker still has."""
@@ -113,15 +113,6 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         place = driver.ensure_aiokafka_TP(tp)
         first: int = (await self._ensure_consumer().beginning_offsets([place]))[place]
         return first
-
-    async def go_back(self, places: Mapping[TP, int]) -> None:
-        """Read partitions again from where they are said to, those that are still this worker's."""
-        await self.call_thread(self._go_back, places)
-
-    async def _go_back(self, places: Mapping[TP, int]) -> None:
-        for tp, offset in places.items():
-            if tp in self.assignment():
-                self.seek(tp, offset)
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
         held = {driver.ensure_aiokafka_TP(tp): at for tp, at in offsets.items() if tp in self.assignment()}
@@ -137,7 +128,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return True
 
 
-class Consumer(driver.Consumer):
+class Consumer(Offering, driver.Consumer):
     """Reads what the group gives to this worker."""
 
     RebalanceListener = Listener
@@ -146,6 +137,7 @@ class Consumer(driver.Consumer):
         super().__init__(transport, callback, **options)
         self._deliver = callback
         self.callback = self._in_order
+        self._reading: Reading = transport.fetcher.reading()
         self._next: dict[TP, int] = {}
         self._read: dict[TP, int] = {}
         self._kept: dict[TP, int] = {}
@@ -154,38 +146,86 @@ class Consumer(driver.Consumer):
         self._polling = asyncio.Lock()
         self._outdated = False
 
-    async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:
+    # reading
+
+    async def _drain_messages(self, fetcher: Any) -> None:
+        """Hand over what is read, until Faust stops; a rebalance breaks in where an agent has no room."""
+        while not (self.should_stop or fetcher.should_stop):
+            records, _ = await self._wait_next_records(POLL_SECONDS)
+            if records and self.flow_active:
+                await self.wait_first(self._offer(records), self.suspend_flow.wait())
+            await asyncio.sleep(0)
+
+    async def _idle(self, active: Iterable[TP], timeout: float) -> None:
+        await self._reading.idle(timeout)
+
+    async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Mapping[Place, list[Entry]]:
         async with self._polling:
-            await self._read_again()
-            wanted = active_partitions and set(active_partitions)
-            if wanted is not None and not wanted:
+            self._read_again()
+            await self._go_to_kept()
+            if not (active_partitions and self.flow_active):
                 return {}
-            found = await super()._getmany(wanted, min(timeout, POLL_SECONDS))
-            self._read.update({tp: records[-1].offset + 1 for tp, records in found.items() if records})
+            self._thread.polled()
+            found = await self._reading.take(set(active_partitions), min(timeout, POLL_SECONDS))
+            self._read.update({TP(*place): records[-1].offset + 1 for place, records in found.items()})
             self._outdated = False
             return found
 
-    async def _read_again(self) -> None:
+    def _read_again(self) -> None:
         """Go back to what was read and not delivered: everything that was read has been offered by now."""
         self._missed.clear()
         if self.app.rebalancing:
             return
         back = {tp: due for tp, due in self._next.items() if self._read.get(tp, due) > due}
-        if back:
-            self._read.update(back)
-            await self._thread.go_back(back)
+        self._read.update(back)
+        for tp, offset in back.items():
+            if self._reading.get(tp) is not None:
+                self._reading.go(tp, offset)
+
+    async def _go_to_kept(self) -> None:
+        """Go on from the first message that the broker has, where it has none at the position."""
+        for place in [feed.place for feed in self._reading if feed.out_of_range]:
+            with suppress(ClientError):  # the broker is away: the next poll asks again
+                first = await self._thread.first_kept(TP(*place))
+                if self._reading.get(place) is not None:
+                    self._reading.go(place, first)
+
+    def on_buffer_drop(self, tp: TP) -> None:
+        """An agent has room again: its partition is read on at once."""
+        super().on_buffer_drop(tp)
+        self._reading.wake()
+
+    def resume_partitions(self, tps: Iterable[TP]) -> None:
+        """Read the partitions again, at once."""
+        super().resume_partitions(tps)
+        self._reading.wake()
+
+    async def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        """Read these partitions no more."""
+        self._reading.leave(revoked)
+        await super().on_partitions_revoked(revoked)
 
     async def seek_wait(self, partitions: Mapping[TP, int]) -> None:
         """Go to where tables are to be read from."""
         async with self._polling:
-            await super().seek_wait(partitions)
+            self._go(partitions)
             self._outdated = True
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
         """Go on from what the group committed, and deliver nothing but what follows."""
-        positions: Mapping[TP, int] = await super().seek_to_committed()
-        self._next = {tp: at for tp, at in positions.items() if at is not None}
-        return positions
+        self._next = dict(await self._thread.committed())
+        self._reading.clear()
+        self._go(self._next)
+        return self._next
+
+    def _go(self, positions: Mapping[TP, int]) -> None:
+        for tp, offset in positions.items():
+            self._reading.go(tp, offset)
+
+    async def position(self, tp: TP) -> int | None:
+        """Return the offset that is read next."""
+        feed = self._reading.get(tp)
+        return None if feed is None else feed.position
 
     async def _in_order(self, message: Any) -> None:
         """Deliver a message if it is the next of its partition; go back to that one where it is not."""
@@ -228,6 +268,11 @@ class Consumer(driver.Consumer):
     async def create_topic(self, *_: Any, **__: Any) -> None:
         """Make none: ``scentline topics create`` does."""
 
+    def verify_event_path(self, now: float, tp: TP) -> None:
+        """Complain of nothing: Faust asks its client, which fetches nothing. Metrics tell of what waits."""
+
+    verify_recovery_event_path = verify_event_path
+
     def in_session(self) -> bool:
         """Return whether the group has heard of this worker within its session time-out.
 
@@ -261,6 +306,8 @@ class Transport(driver.Transport):
 
     Consumer = Consumer
     Producer = Producer
+    #: What fetches for all roles of this process.
+    fetcher: Fetcher
 
     def in_session(self) -> bool:
         """Return whether what this worker was given is certainly still its own."""

@@ -23,6 +23,7 @@ from streams.logging import EventLog
 from streams.settings import Settings
 from streams.topics import APP_ID, TABLES, TOPICS, changelog_of
 from streams.transport.kafka.connection import KafkaError, addresses, aiokafka_arguments
+from streams.transport.kafka.fetcher import Fetcher
 from streams.transport.kafka.publisher import KafkaPublisher
 from streams.transport.kafka.reader import KafkaReader
 
@@ -138,10 +139,13 @@ def _silent(where: str, settings: Settings, error: Exception) -> KafkaError:
 class KafkaLog:
     """A broker's topics: each role has an app, and a consumer group, of its own."""
 
-    def __init__(self, settings: Settings, reader: KafkaReader, publisher: KafkaPublisher) -> None:
+    def __init__(
+        self, settings: Settings, reader: KafkaReader, publisher: KafkaPublisher, fetcher: Fetcher
+    ) -> None:
         self.reader = reader
         self.publisher = publisher
         self._settings = settings
+        self._fetcher = fetcher
         self._apps: dict[str, faust.App] = {}
 
     def app(self, role: str) -> faust.App:
@@ -149,6 +153,8 @@ class KafkaLog:
         found = self._apps.get(role)
         if found is None:
             found = self._apps[role] = create_app(self._settings, role)
+            transport: Any = found.transport
+            transport.fetcher = self._fetcher
         return found
 
 
@@ -161,10 +167,13 @@ async def connected(settings: Settings) -> AsyncIterator[KafkaLog]:
     changelogs = (changelog_of(APP_ID, table) for table in TABLES)
     await wait_for_topics(settings, [*(topic.name for topic in TOPICS), *changelogs])
     async with AsyncExitStack() as resources:
-        reader = KafkaReader(settings)
+        fetcher = Fetcher(settings)
+        await fetcher.start()
+        resources.push_async_callback(fetcher.stop)
+        reader = KafkaReader(settings, fetcher)
         await reader.start()
         resources.push_async_callback(reader.stop)
         publisher = KafkaPublisher(settings, reader)
         await publisher.start()
         resources.push_async_callback(publisher.stop)
-        yield KafkaLog(settings, reader, publisher)
+        yield KafkaLog(settings, reader, publisher, fetcher)

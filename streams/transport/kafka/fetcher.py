@@ -1,0 +1,298 @@
+"""Fetching: one long poll at a time to each broker, for all partitions that somebody in this process reads.
+
+A poll costs a client about the same whatever it brings, so that what many readers wait for comes with one.
+The first record that is there ends it. A moment passes before the next, in which more gathers: under load a
+poll brings much, and where there is none, nobody waits.
+
+A partition is polled on while what came of it is not taken yet, up to a bound. Offsets are those of the log:
+compaction, and the markers of others' transactions, take offsets without a record, and are passed over.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
+from operator import attrgetter
+from typing import Any
+
+from aiokafka.client import AIOKafkaClient
+from aiokafka.errors import (
+    CorruptRecordException,
+    LeaderNotAvailableError,
+    NoError,
+    OffsetOutOfRangeError,
+    for_code,
+)
+from aiokafka.protocol.fetch import FetchRequest
+from aiokafka.record.memory_records import MemoryRecords
+from aiokafka.structs import TopicPartition
+
+from streams.settings import Settings
+from streams.transport.kafka.connection import KafkaError, aiokafka_arguments, persist
+from streams.transport.layout import Entry
+from streams.transport.waiting import Place, finish
+
+#: Milliseconds that a broker waits for records before it says that there are none; what becomes wanted
+#: meanwhile is asked for after that.
+WAIT_MS = 100
+#: Seconds between an answer and the next poll.
+GATHER_SECONDS = 0.01
+#: Bytes that one poll brings of a partition, where a single batch is not larger, and of all.
+PARTITION_BYTES = 1024 * 1024
+POLL_BYTES = 50 * 1024 * 1024
+
+
+class Feed:
+    """A reader's way through one partition; ``news`` is called when the broker has told of it."""
+
+    def __init__(self, place: Place, start: int, news: Callable[[], None]) -> None:
+        self.place = TopicPartition(*place)
+        #: The offset that is taken next, and the one that is fetched next.
+        self.start = self.position = start
+        #: What came and is not taken.
+        self.entries: list[Entry] = []
+        #: The offset after the last record there is, -1 where it is not known yet.
+        self.end = -1
+        #: Whether the broker has nothing at the position: what was there expired, or was never there.
+        self.out_of_range = False
+        #: When it was served last, in polls.
+        self.served = 0
+        self.news = news
+        self._bytes = 0
+
+    @property
+    def wanting(self) -> bool:
+        """Whether more is to be fetched."""
+        return self._bytes < PARTITION_BYTES and not self.out_of_range
+
+    def stands_at(self, offset: int) -> bool:
+        """Return whether what is taken next is what comes first from an offset on."""
+        return self.start <= offset <= (self.entries[0].offset if self.entries else self.position)
+
+    def take_in(self, batches: bytes, end: int) -> None:
+        """Add what a poll brought; an incomplete batch at its end comes again."""
+        before = (self.position, self.end)
+        records = MemoryRecords(batches)
+        self._bytes += len(batches)
+        self.end = end
+        while records.has_next():
+            batch: Any = records.next_batch()
+            if not batch.validate_crc():
+                raise CorruptRecordException(f"invalid checksum in {self.place}")
+            if not batch.is_control_batch:
+                self.entries += [
+                    Entry(record.offset, record.timestamp / 1000, record.key, record.value)
+                    for record in batch
+                    if record.offset >= self.position
+                ]
+            self.position = max(self.position, batch.next_offset)
+        if (self.position, self.end) != before:
+            self.news()
+
+    def take(self, limit: int | None = None) -> list[Entry]:
+        """Return what came, the first ``limit`` of it, and forget that."""
+        found, self.entries = self.entries[:limit], ([] if limit is None else self.entries[limit:])
+        if not self.entries:
+            self._bytes = 0
+        self.start = found[-1].offset + 1 if self.entries else self.position
+        return found
+
+
+class Reading:
+    """What one reader reads: a feed of each partition that it went to."""
+
+    def __init__(self, fetcher: "Fetcher") -> None:
+        self._fetcher = fetcher
+        self._feeds: dict[Place, Feed] = {}
+        self._waiting: set[asyncio.Future[None]] = set()
+
+    def __iter__(self) -> Iterator[Feed]:
+        return iter(self._feeds.values())
+
+    def get(self, place: Place) -> Feed | None:
+        """Return the feed of a partition that is read."""
+        return self._feeds.get(place)
+
+    def go(self, place: Place, offset: int) -> Feed:
+        """Read a partition from an offset on; what came of it before is dropped."""
+        feed = self._feeds[place] = Feed(place, offset, self.wake)
+        self._fetcher.look()
+        return feed
+
+    def leave(self, places: Iterable[Place]) -> None:
+        """Read these partitions no more."""
+        for place in places:
+            self._feeds.pop(place, None)
+
+    def clear(self) -> None:
+        """Read nothing more."""
+        self._feeds.clear()
+
+    async def take(self, places: Collection[Place], timeout: float) -> dict[Place, list[Entry]]:
+        """Return what came of these partitions, as soon as anything did; it may be nothing.
+
+        Raises `KafkaError` where the brokers can't be read.
+        """
+        if not self._came(places):
+            await self.idle(timeout)
+        found = {place: self._feeds[place].take() for place in self._came(places)}
+        self._fetcher.look()
+        return found
+
+    def _came(self, places: Iterable[Place]) -> list[Place]:
+        return [place for place in places if (feed := self._feeds.get(place)) is not None and feed.entries]
+
+    async def idle(self, timeout: float | None = None) -> None:
+        """Return when there are news of any partition, after `wake`, or after the timeout in seconds.
+
+        Raises `KafkaError` where the brokers can't be read.
+        """
+        loop = asyncio.get_running_loop()
+        waiter = loop.create_future()
+        timer = None if timeout is None else loop.call_later(timeout, finish, waiter)
+        self._waiting.add(waiter)
+        try:
+            if self._fetcher.failure is None:
+                await waiter
+        finally:
+            self._waiting.discard(waiter)
+            if timer is not None:
+                timer.cancel()
+        if self._fetcher.failure is not None:
+            raise self._fetcher.failure
+
+    def wake(self) -> None:
+        """Have whoever waits look again."""
+        for waiter in self._waiting:
+            finish(waiter)
+
+
+class Fetcher:
+    """Polls for all that is read in this process. Use it from one event loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.failure: KafkaError | None = None
+        self._settings = settings
+        self._readings: list[Reading] = []
+        self._polls: dict[int, asyncio.Task[None]] = {}
+        self._change = asyncio.Event()
+        self._turn = 0
+        self._client: AIOKafkaClient
+        self._leading: asyncio.Task[None]
+
+    async def start(self) -> None:
+        """Connect."""
+        self._client = AIOKafkaClient(**aiokafka_arguments(self._settings), client_id="scentline-fetcher")
+        try:
+            await self._client.bootstrap()
+        except BaseException:
+            await self._client.close()
+            raise
+        self._leading = asyncio.create_task(self._guarded(self._lead()), name="leaders of what is read")
+
+    async def stop(self) -> None:
+        """Disconnect."""
+        tasks = (self._leading, *self._polls.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        await self._client.close()
+
+    @contextmanager
+    def reading_once(self) -> Iterator[Reading]:
+        """Return a reader until the end of the block."""
+        reading = self.reading()
+        try:
+            yield reading
+        finally:
+            self._readings.remove(reading)
+
+    def reading(self) -> Reading:
+        """Return a new reader; several may read the same partition, and then do so by turns."""
+        reading = Reading(self)
+        self._readings.append(reading)
+        return reading
+
+    def look(self) -> None:
+        """See again what is wanted."""
+        self._change.set()
+        self._change.clear()
+
+    # leaders
+
+    async def _lead(self) -> None:
+        """Have each broker polled that leads a partition which is read."""
+        while True:
+            leaders = {self._leader(feed) for feed in self._feeds()}
+            for leader in leaders - self._polls.keys():
+                if leader is not None:
+                    poll = self._guarded(self._poll_all(leader))
+                    self._polls[leader] = asyncio.create_task(poll, name=f"polls to broker {leader}")
+            if None in leaders:
+                await persist(self._client, "looking for leaders", self._find_leaders)
+            else:
+                await self._change.wait()
+
+    def _feeds(self) -> Iterator[Feed]:
+        return (feed for reading in self._readings for feed in reading)
+
+    def _leader(self, feed: Feed) -> int | None:
+        leader: int | None = self._client.cluster.leader_for_partition(feed.place)
+        return None if leader == -1 else leader
+
+    async def _find_leaders(self) -> None:
+        if any(self._leader(feed) is None for feed in self._feeds()):
+            raise LeaderNotAvailableError
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        """Tell every reader of what ends the work."""
+        try:
+            await work
+        except Exception as error:
+            self.failure = KafkaError(f"reading: {type(error).__name__}: {error}")
+            for reading in self._readings:
+                reading.wake()
+
+    # polls
+
+    async def _poll_all(self, leader: int) -> None:
+        while True:
+            if any(self._wanted(leader)):
+                await persist(self._client, f"reading from broker {leader}", lambda: self._poll(leader))
+                self.look()  # a partition may have another leader by now
+                await asyncio.sleep(GATHER_SECONDS)
+            else:
+                await self._change.wait()
+
+    def _wanted(self, leader: int) -> Iterator[Feed]:
+        return (feed for feed in self._feeds() if feed.wanting and self._leader(feed) == leader)
+
+    async def _poll(self, leader: int) -> None:
+        """Poll once. Raises the first error of a partition once all others are taken in."""
+        # A batch beyond the bound comes where its partition is the first that has anything.
+        wanted = sorted(self._wanted(leader), key=attrgetter("served"))
+        asked: dict[TopicPartition, Feed] = {}
+        for feed in wanted:
+            asked.setdefault(feed.place, feed)
+        errors: list[Exception] = []
+        for topic, partitions in (await self._client.send(leader, _request(asked.values()))).topics:
+            for partition, code, end, *_, batches in partitions:
+                feed, error = asked[TopicPartition(topic, partition)], for_code(code)
+                if error is NoError:
+                    feed.take_in(batches, end)
+                elif error is OffsetOutOfRangeError:
+                    feed.out_of_range = True
+                    feed.news()
+                else:
+                    errors.append(error(f"{topic}/{partition}"))
+                if batches or len(asked) < len(wanted):
+                    feed.served = self._turn
+        self._turn += 1
+        if errors:
+            raise errors[0]
+
+
+def _request(feeds: Iterable[Feed]) -> FetchRequest:
+    topics: dict[str, list[tuple[int, int, int]]] = {}
+    for feed in feeds:
+        topics.setdefault(feed.place.topic, []).append((feed.place.partition, feed.position, PARTITION_BYTES))
+    return FetchRequest(WAIT_MS, 1, POLL_BYTES, 0, list(topics.items()))
