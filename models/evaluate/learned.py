@@ -15,17 +15,16 @@ from models.frontier.queue import FEW
 from models.interest.factors import link_features, rank
 from models.interest.features import BASE, user
 from models.learner.batch import inputs_of
-from models.learner.calibration import EXPLORED, SELECTED, Calibration, calibrated
+from models.learner.calibration import EXPLORED, SELECTED, calibrated
 from models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
-from models.learner.combiner import BayesianLogisticRegression, Vector, logits, probabilities
-from models.learner.drift import Drift
+from models.learner.combiner import Vector, logits, probabilities
 from models.learner.inputs import INPUTS, MOST, log_rank
 from models.learner.knowledge import Knowledge
 from models.learner.lessons import IN_LINKS, LinkWords, link_lessons, own_lessons
 from models.learner.linking import NEAR, LinkingPage, LinkTable
 from models.learner.requests import a_request, chances_of_pages, failing, foretold, usual_chance_of_page
 from models.learner.semantic import Meaning, Sense, inputs_with, page_subject, subject
-from models.learner.state import Combiner, CombinerKind, combiner
+from models.learner.state import CombinerKind, Learner
 from models.learner.words import Vocabulary
 from models.ledger import Ledger
 from models.ordering.estimate import Crawled
@@ -60,7 +59,6 @@ class _Known:
         "covisits",
         "depth",
         "failing",
-        "failure",
         "id",
         "inputs",
         "links",
@@ -90,7 +88,6 @@ class _Known:
         self.inputs: Vector | None = None
         self.chance: float | None = None
         self.failing: Vector | None = None
-        self.failure = 0.0
         #: What came of the request: the verdict, and whether it failed.
         self.answer: Verdict | None = None
         self.sense: Sense | None = None
@@ -107,9 +104,10 @@ class LearnedCrawler:
     """The policy ``learned``: see `docs/learning.md`. ``knowledge`` holds what was counted.
 
     ``explore`` of the choices are left to chance. A page's inputs are those of when it was chosen, which is
-    what trains the combiner; seeds train nothing but the counts. What a label teaches the combiner is known a
-    page later, as in a crawl, where the frontier counts a verdict itself and chooses before the learner has
-    told the new weights. What is chosen has the most hits expected of a request (`models.learner.requests`).
+    what trains the combiner; seeds train nothing but the counts. What a label teaches the combiner and its
+    calibration is known a page later, as in a crawl, where the frontier counts a verdict itself and chooses
+    before the learner has told the new weights. What is chosen has the most hits expected of a request
+    (`models.learner.requests`).
     With a ``table`` there are three inputs more (`models.learner.semantic`), with ``importance`` that of
     PageRank, with ``further`` those; ``kind`` is that of the combiners. ``fade`` of the evidence of the
     predicate's fades where its pages have changed, as `models.learner.state.Learner` has it. With the ``state``
@@ -133,14 +131,12 @@ class LearnedCrawler:
         self._vocabulary = Vocabulary(Ledger())
         self._further = None if further is None else further(task.trace)
         inputs = (*inputs_with(table is not None, importance), *(self._further.inputs if self._further else ()))
-        self._fade, self._drift = fade, Drift() if fade else None
         self._rank: Rank[str] | None = Rank(every=10, growth=0.1, tolerance=1e-4) if importance else None
         self._names = tuple(entry.name for entry in inputs)
-        self.model = combiner(kind, inputs)
+        self._learner = Learner(kind, fade, inputs=inputs)
         self.knowledge = Knowledge(NAME, self._vocabulary, task.topic)
-        self._failing = combiner(kind, failing(INPUTS))
+        self._failing = Learner(kind, inputs=failing(INPUTS))
         self._requests = Knowledge(FAILED, self._vocabulary)
-        self._failures = Calibration()
         self._foretells = True
         # What an earlier crawl counted, by predicate.
         self._earlier: dict[str, list[tuple[str, float, float]]] = {FAILED: [], NAME: []}
@@ -160,9 +156,8 @@ class LearnedCrawler:
         self._closed: set[str] = set()
         self._seeds: dict[str, None] = {}
         self._started = False
-        self._calibration = Calibration()
-        #: What the combiners have still to learn.
-        self._labels: list[tuple[Combiner, Vector, bool]] = []
+        #: What the learners are still to be told: inputs, what came of them, and how they were chosen.
+        self._labels: list[tuple[Learner, Vector, bool, str]] = []
         #: What is in flight, and how it was chosen.
         self._chosen: dict[str, str] = {}
 
@@ -170,20 +165,22 @@ class LearnedCrawler:
         self._earlier = {each.name: list(each.counts(weight)) for each in state}
         self._requests.inherit(self._earlier[FAILED])
         self.knowledge.inherit(self._earlier[NAME])
-        self._failing = _started(self._failing, state.requests.combining, self._names)
-        self.model = _started(self.model, state.predicate.combining, self._names)
+        for learner, earlier in ((self._failing, state.requests), (self._learner, state.predicate)):
+            if earlier.combining is not None:
+                learner.start(earlier.combining)
 
     def export_state(self) -> Experience:
         """Return what was learned, what the crawl started with included."""
         self._learn_labels()
         return Experience(
             self._exported(FAILED, self._requests, self._failing),
-            self._exported(NAME, self.knowledge, self.model),
+            self._exported(NAME, self.knowledge, self._learner),
         )
 
-    def _exported(self, name: str, knowledge: Knowledge, model: Combiner) -> Learned:
-        names = self._names[: len(model.mean)]  # of requests, those of `INPUTS` alone are known
-        combining = Combining(names, model.mean.tobytes(), model.covariance.tobytes())
+    def _exported(self, name: str, knowledge: Knowledge, learner: Learner) -> Learned:
+        state = learner.state()
+        names = self._names[: len(learner.combiner.mean)]  # of requests, those of `INPUTS` alone are known
+        combining = Combining(names, state.mean, state.covariance, state.calibration)
         return learned(name, "", chain(knowledge.items(), self._earlier[name]), combining)
 
     def add_seed(self, url: str) -> None:
@@ -219,7 +216,7 @@ class LearnedCrawler:
         self._close(best)
         self._chosen[best] = EXPLORED if explored else SELECTED
         chance = self._pages[best].chance
-        probability = None if chance is None else calibrated(chance, self._calibration.shifts[explored])
+        probability = None if chance is None else calibrated(chance, self._learner.shifts[explored])
         return Choice(best, probability, explored)
 
     def _best(self) -> str | None:
@@ -263,32 +260,21 @@ class LearnedCrawler:
         self._score(touched)
 
     def _learn_labels(self) -> None:
-        for model, inputs, holds in self._labels:
-            model.learn(inputs, holds)
+        for learner, inputs, holds, chosen in self._labels:
+            learner.learn(inputs, holds, chosen)
         self._labels.clear()
 
     def _take_answer(self, known: _Known, answer: Verdict) -> None:
-        """Note what came of a request, and what it teaches the combiners; the calibrations learn of it."""
+        """Note what came of a request, and what that teaches the learners."""
         self._learn_labels()
         known.answer = answer
-        chosen = self._chosen.pop(known.url, None)
+        chosen = self._chosen.pop(known.url, SELECTED)
         if known.inputs is None or known.url in self._seeds:
             return
         if known.failing is not None:
-            self._labels.append((self._failing, known.failing, answer[FAILED]))
-            self._failures.learn(known.failure, answer[FAILED], SELECTED)
-        if NAME not in answer:
-            return
-        self._labels.append((self.model, known.inputs, answer[NAME]))
-        if chosen is not None and known.chance is not None:
-            self._calibration.learn(known.chance, answer[NAME], chosen)
-            if self._drift is not None and chosen == SELECTED:
-                self._look_for_drift(abs(answer[NAME] - known.chance))
-
-    def _look_for_drift(self, residual: float) -> None:
-        assert self._drift is not None
-        if self._drift.update(residual) is not None:
-            self.model.covariance /= 1 - self._fade
+            self._labels.append((self._failing, known.failing, answer[FAILED], SELECTED))
+        if NAME in answer:
+            self._labels.append((self._learner, known.inputs, answer[NAME], chosen))
 
     def _lessons_beside(self, known: _Known) -> frozenset[str]:
         """Return what a URL is counted under besides what it is itself: its in-links and its visitors."""
@@ -388,7 +374,7 @@ class LearnedCrawler:
         if self._further is not None:
             values = np.array([self._further.values(known.url, self.knowledge) for known in scored])
             inputs = np.hstack((inputs, np.clip(values, -MOST, MOST)))
-        means, deviations = logits(inputs, self.model.mean, self.model.covariance)
+        means, deviations = logits(inputs, self._learner.combiner.mean, self._learner.combiner.covariance)
         chances = probabilities(means, deviations).tolist()
         bounds = a_request(means + deviations, self._chances_of_pages(scored, fails)).tolist()
         for known, row, bound, chance in zip(scored, inputs, bounds, chances, strict=True):
@@ -402,10 +388,10 @@ class LearnedCrawler:
             for known in scored:
                 known.failing = None
             return np.full(len(scored), usual_chance_of_page(*self._answered))
-        failed = logits(fails, self._failing.mean, self._failing.covariance)
-        for known, row, failure in zip(scored, fails, probabilities(*failed).tolist(), strict=True):
-            known.failing, known.failure = row, failure
-        return chances_of_pages(*failed, self._failures.shifts[0])
+        for known, row in zip(scored, fails, strict=True):
+            known.failing = row
+        failed = logits(fails, self._failing.combiner.mean, self._failing.combiner.covariance)
+        return chances_of_pages(*failed, self._failing.shifts[0])
 
     def _candidate(self, known: _Known) -> Candidate:
         accesses = self._trace.accesses.get(known.url, 0)
@@ -416,14 +402,6 @@ class LearnedCrawler:
         crowd = Crowd(accesses, visitors, [CoVisits(), beside])
         foreign = known.parents > 0 and not known.native
         return Candidate(known.numbers, known.prefixes, links, parents, crowd, known.depth or 0, foreign)
-
-
-def _started(model: Combiner, earlier: Combining | None, names: tuple[str, ...]) -> Combiner:
-    """Return a combiner that starts where an earlier crawl's stood, where that is known."""
-    if earlier is None:
-        return model
-    names = names[: len(model.mean)]
-    return BayesianLogisticRegression(*earlier.onto(names, model.mean, model.covariance))
 
 
 def _cells(answer: Verdict) -> Vector:

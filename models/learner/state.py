@@ -68,7 +68,7 @@ class Learner:
         self._calibration = Calibration(state.calibration if state else b"")
         self._drift = Drift(state.residuals if state else b"")
 
-    def learn(self, inputs: Sequence[float], holds: bool, chosen: str) -> float | None:
+    def learn(self, inputs: Sequence[float] | Vector, holds: bool, chosen: str) -> float | None:
         """Take in a label; return the mean of the recent residuals |y - p| where the pages have changed.
 
         ``chosen`` is that of `streams.records.Label`. Drift is looked for in selected pages alone: explored
@@ -91,7 +91,7 @@ class Learner:
         self.combiner = combiner(self._kind, self._inputs, state)
         self._calibration = Calibration(earlier.calibration)
 
-    def probability(self, inputs: Sequence[float]) -> float:
+    def probability(self, inputs: Sequence[float] | Vector) -> float:
         """Return how probable a hit is, before calibration."""
         found = np.array(inputs)
         variance = max(0.0, float(found.dot(self.combiner.covariance.dot(found))))
