@@ -56,7 +56,8 @@ def words(text: str) -> list[str]:
     >>> words("The STRASSE and the Straße: 24 hours, 12345 a_b e-mail")
     ['the', 'strasse', 'and', 'the', 'strasse', '24', 'hours', 'mail']
     """
-    return [run for run in spaced(text)[0].split() if is_word(run)]
+    runs = (text.translate(_ASCII) if text.isascii() else spaced(text)[0]).split()
+    return [run for run in runs if 1 < len(run) <= MAX_DIGITS or is_word(run)]
 
 
 def is_word(run: str) -> bool:

@@ -1,6 +1,7 @@
 """A candidate's priority by the learned policy, from its rows and what was learned."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import count, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -50,11 +51,11 @@ _NO_LINKS = [0, 0]
 
 
 class _Address(NamedTuple):
-    """A URL's identifier, its words as places in the tables of words, and its prefixes."""
+    """A URL's words as places in the tables of words, its prefixes, and, where it has links, its identifier."""
 
-    page: bytes
     words: list[int]
     prefixes: tuple[str, ...]
+    page: bytes = b""
 
 
 class LearnedScorer:
@@ -103,7 +104,8 @@ class LearnedScorer:
         }
         self._in_links = InLinks(self._vocabulary, self._scored_by)
         self._weights: tuple[Vector, Vector] | None = None
-        self._scored: dict[str, Vector] = {}
+        #: By URL the inputs of candidates that were scored together, and its place among them.
+        self._scored: dict[str, tuple[Vector, int]] = {}
 
     def known(self, predicate: str) -> Known:
         """Return what is known of a predicate."""
@@ -184,7 +186,7 @@ class LearnedScorer:
         means, deviations = logits(inputs, *self._combiners())
         if len(self._scored) + len(rows) > CACHED_INPUTS:
             self._scored.clear()
-        self._scored.update(zip((row.url for row in rows), inputs.transpose(1, 0, 2), strict=True))
+        self._scored.update(zip((row.url for row in rows), zip(repeat(inputs), count()), strict=False))
         of_predicates = slice(len(means) - len(names), None)
         bounds = means[of_predicates] + deviations[of_predicates]
         if self.foretells:
@@ -210,9 +212,8 @@ class LearnedScorer:
         They are those that it was scored by, unless something was learned since. A page that is chosen for what
         a URL that redirects to it promised keeps the inputs of that one.
         """
-        scored = self._scored.get(row.url)
-        if scored is None:
-            scored = self._inputs_of(shard, [row])[:, 0]
+        batch, place = self._scored.get(row.url) or (self._inputs_of(shard, [row]), 0)
+        scored = batch[:, place]
         inputs = {name: tuple(found) for name, found in zip(self._scored_by, scored.tolist(), strict=True)}
         comes = self.comes(inputs.get(FAILED))
         inherited = row.inherited.get(predicate)
@@ -259,22 +260,24 @@ class LearnedScorer:
 
     def _inputs_of(self, shard: FrontierShard, rows: Sequence[PageRow]) -> Vector:
         """Return the inputs of candidates, shape (predicates, candidates, inputs)."""
-        addresses = [self._address(row.url) for row in rows]
-        targets = ((address.page, row.parents) for address, row in zip(addresses, rows, strict=True))
-        links = self._in_links.of(shard, targets)
+        addresses = [self._address(row) for row in rows]
+        targets = [
+            (address.page, row.parents) for address, row in zip(addresses, rows, strict=True) if row.parents
+        ]
+        links = iter(self._in_links.of(shard, targets)) if targets else iter(())
         names = tuple(self._scored_by)
         unlinked = [_NO_LINKS] * len(names)
         candidates = [
             Candidate(
                 address.words,
                 address.prefixes,
-                places,
+                next(links) if row.parents else (),
                 _links_of(row, names) if row.links else unlinked,
                 _crowd(shard, row, names) if row.visits else None,
                 row.depth,
                 bool(row.links) and not row.native,
             )
-            for address, places, row in zip(addresses, links, rows, strict=True)
+            for address, row in zip(addresses, rows, strict=True)
         ]
         known = list(self._scored_by.values())
         found = inputs_of([each.knowledge for each in known], self._in_links.table, candidates)
@@ -298,13 +301,16 @@ class LearnedScorer:
             found.append(np.array([_pattern_weights(each, patterns) for each in known]))
         return found
 
-    def _address(self, url: str) -> _Address:
+    def _address(self, row: PageRow) -> _Address:
+        url = row.url
+        if not row.parents:  # as of most URLs of a log, which are scored once
+            return _Address(self._vocabulary.numbers(url_words(url)), prefixes(url))
         found = self._addresses.get(url)
         if found is None:
             if len(self._addresses) >= CACHED_ADDRESSES:
                 self._addresses.clear()
             words = self._vocabulary.numbers(url_words(url))
-            found = self._addresses[url] = _Address(identifier(url), words, prefixes(url))
+            found = self._addresses[url] = _Address(words, prefixes(url), identifier(url))
         return found
 
 

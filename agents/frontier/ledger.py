@@ -51,7 +51,8 @@ class EvidenceEmitter:
 
     def begin(self) -> None:
         """Forget what a sighting that failed half-way has gathered."""
-        self._gathered = {}
+        if self._gathered:
+            self._gathered = {}
 
     def count(self, features: Iterable[str], verdict: Verdict, times: int = 1) -> None:
         """Count features ``times`` over under a verdict; taken back, where negative."""
@@ -67,6 +68,8 @@ class EvidenceEmitter:
 
     def emit(self, shard: FrontierShard) -> None:
         """Emit what was gathered."""
+        if not self._gathered:  # as of any access to a page that was not judged
+            return
         gathered, self._gathered = self._gathered, {}
         for verdict, found in gathered.items():
             for partition, features in self._split([name for name, times in found.items() if times]):

@@ -61,6 +61,10 @@ class LinkPromises:
         verdict = row.verdict or {}
         self.ended(shard, row, row.choice is not None and verdict.get(row.choice.predicate, False))
 
+    def __bool__(self) -> bool:
+        """Return whether any promise came to its end: before, everybody is believed."""
+        return bool(self._promises)
+
     def belief(self, shard: FrontierShard, row: PageRow) -> float:
         """Return how far those who link to a candidate are believed."""
         return self._promises.belief(self._sources(shard, row))
@@ -113,8 +117,9 @@ class Priorities:
         if self.fixed:
             return [dict.fromkeys(predicates, self._order(row)) for row in rows]
         found = []
+        promises = self.promises if self._rule == "learned" else None
         for row, scores in zip(rows, self._scores(shard, rows, predicates), strict=True):
-            belief = self._belief(shard, row)
+            belief = promises.belief(shard, row) if promises else 1.0
             if belief == 1 and not row.inherited and not any(map(math.isnan, scores.values())):
                 found.append({name: scores[name] for name in predicates})
             else:
@@ -127,12 +132,6 @@ class Priorities:
         # What is known from the log alone is at no distance from the seeds: it comes last.
         near = row.seed or row.links or row.inherited or row.found
         return -float(row.depth) if near else -UNLINKED_DEPTH
-
-    def _belief(self, shard: FrontierShard, row: PageRow) -> float:
-        """Return how far those who link to a candidate are believed."""
-        if self._rule != "learned" or self.promises is None:
-            return 1.0
-        return self.promises.belief(shard, row)
 
     def _scores(
         self, shard: FrontierShard, rows: Sequence[PageRow], predicates: Collection[str]

@@ -43,6 +43,9 @@ class Promises:
         self._owners: dict[str, Promised] = {}
         self._all = Promised()
 
+    def __bool__(self) -> bool:
+        return bool(self._owners)
+
     def take_up(self, owner: str, promised: Promised) -> None:
         """Add what was counted of an owner before."""
         own = self._owners.setdefault(owner, Promised())

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
+from itertools import compress
+from operator import itemgetter
 from random import Random
 from typing import TypeAlias
 
@@ -279,9 +281,10 @@ class CandidateQueue:
         if count <= 0:
             return
         # Only those at or beyond the cut are compared in full.
-        numbers = np.fromiter((item[0] for item in self._live.values()), float, len(self._live))
-        cut = float(np.partition(numbers, -count)[-count])
-        worst = sorted(item for item in self._live.values() if item[0] >= cut)[-count:]
+        items = self._live.values()
+        numbers = np.fromiter(map(itemgetter(0), items), float, len(items))
+        cut = np.partition(numbers, -count)[-count]
+        worst = sorted(compress(items, (numbers >= cut).tolist()))[-count:]
         for _, _, url, _ in worst:
             self.discard(url)
         self._cut = worst[0]

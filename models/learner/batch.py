@@ -67,8 +67,10 @@ def _of_url(found: Vector, knowledge: Sequence[Knowledge], candidates: Sequence[
     weights = np.array([known.words.weights.take(both) for known in knowledge])
     sums = np.add.reduceat(weights, starts, axis=2) * scale
     found[:, :, _URL_WORDS], found[:, :, _URL_PAGE_WORDS] = sums[:, 0], sums[:, 1]
+    # A level of which nothing is known has the rate of the one above.
+    known = _counted([each.prefixes for each in knowledge], [candidate.prefixes for candidate in candidates])
     distinct: dict[tuple[str, ...], int] = {}  # many candidates share a directory
-    prefixes = [distinct.setdefault(candidate.prefixes, len(distinct)) for candidate in candidates]
+    prefixes = [distinct.setdefault(names, len(distinct)) for names in known]
     found[:, :, _PREFIX] = prefix_ratios(knowledge, list(distinct))[:, prefixes]
 
 
