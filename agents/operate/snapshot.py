@@ -11,6 +11,7 @@ from rocksdict import WriteBatch
 
 from agents.crawl.fixed import keep_fixed
 from agents.frontier.rows import INSTANT
+from agents.harvest.agent import read_counted
 from agents.operate.inspect.record import entries, outcomes_of
 from streams.configuration import ConfigurationError
 from streams.forgetting import check_not_forgetting
@@ -84,7 +85,7 @@ class _Copying:
         rule = self._settings.frontier.rule
         for partition in range(partitions):
             newest = max(0, self._journal.end(OUTCOMES.name, partition) - 1)
-            for outcome in outcomes_of(entries(self._journal, OUTCOMES.name, partition, newest)):
+            for outcome in outcomes_of(entries(self._journal, OUTCOMES.name, partition, newest), read_counted):
                 if outcome.policy not in (rule, INSTANT):
                     raise ConfigurationError(
                         f"snapshot: the crawl has the policy {outcome.policy}, the settings have {rule}; "

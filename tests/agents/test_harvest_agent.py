@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.harvest.agent import HarvestAgent, HarvestTableRow, read_outcome
+from agents.harvest.agent import Counted, HarvestAgent, HarvestTableRow, read_counted, read_outcome
 from models.harvest import Harvest
 from streams.inbox import Shard
 from streams.records import HarvestPoint, Outcome, RecordError
@@ -155,6 +155,22 @@ def test_an_outcome_is_read_with_the_place_of_its_page_as_origin() -> None:
     assert (pack.source, pack.facts) == ("pages/3", [(17, 0, outcome)])
 
 
+def test_what_is_counted_of_an_outcome_is_what_it_says() -> None:
+    outcome = an_outcome(1, hit=True, origin="pages/3@17")
+    pack = read_counted(msgspec.json.encode(outcome))
+    assert pack.source == "pages/3"
+    [(offset, number, counted)] = pack.facts
+    assert (offset, number) == (17, 0)
+    for field in msgspec.structs.fields(Counted):
+        assert getattr(counted, field.name) == getattr(outcome, field.name)
+
+
+def test_what_is_counted_has_the_types_that_an_outcome_has() -> None:
+    whole = {field.name: (field.type, field.default) for field in msgspec.structs.fields(Outcome)}
+    told = {field.name: (field.type, field.default) for field in msgspec.structs.fields(Counted)}
+    assert told.items() <= whole.items()
+
+
 @pytest.mark.parametrize(
     ("value", "why"),
     [
@@ -167,5 +183,6 @@ def test_an_outcome_is_read_with_the_place_of_its_page_as_origin() -> None:
     ],
 )
 def test_what_is_no_outcome_is_refused_with_the_reason(value: bytes, why: str) -> None:
-    with pytest.raises(RecordError, match=why):
-        read_outcome(value)
+    for read in (read_outcome, read_counted):
+        with pytest.raises(RecordError, match=why):
+            read(value)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agents.harvest.agent import read_outcome
+from agents.harvest.agent import read_counted, read_outcome
 from agents.judge.predicates import Predicates
 from models.page import Link
 from streams.records import (
@@ -88,10 +88,11 @@ def test_damaged_records_are_records_or_errors(decode: Decoder[Any], data: st.Da
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(st.binary(max_size=300) | st.builds(msgspec.json.encode, values) | st.text().map(str.encode))
 def test_any_bytes_are_an_outcome_or_an_error(message: bytes) -> None:
-    try:
-        read_outcome(message)
-    except RecordError as error:
-        assert len(str(error)) < REASON
+    for read in (read_outcome, read_counted):
+        try:
+            read(message)
+        except RecordError as error:
+            assert len(str(error)) < REASON
 
 
 @settings(derandomize=True, deadline=None, max_examples=200)

@@ -16,7 +16,7 @@ from agents.crawl.fixed import of_crawl
 from agents.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, WAYS_PREFIX
 from agents.frontier.keys import TOTALS_KEY as FRONTIER_TOTALS
 from agents.frontier.rows import FrontierRow, HostRow, PageRow, TotalsRow, WaysRow
-from agents.harvest.agent import PREDICATE_PREFIX, HarvestRow, HarvestTableRow
+from agents.harvest.agent import PREDICATE_PREFIX, Counted, HarvestRow, HarvestTableRow
 from agents.learn.rows import TOTALS_KEY, LearnRow, always_kept
 from agents.operate.audit.quarantined import Quarantined, Seen, seen_of
 from agents.operate.audit.report import AuditReport, RecountedDepths
@@ -203,7 +203,7 @@ def _at_most(state: dict[str, tuple[int, int]], counted: dict[str, tuple[int, in
     )
 
 
-def _check_harvest(report: AuditReport, judged: Iterable[Outcome], parts: dict[int, TablePartition]) -> None:
+def _check_harvest(report: AuditReport, judged: Iterable[Counted], parts: dict[int, TablePartition]) -> None:
     expected: dict[str, list[int]] = {}
     for outcome in judged:
         for name, hit in outcome.verdict.items():

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from agents.harvest.agent import Counted, read_counted
 from agents.operate.inspect.record import accesses_of, entries, judged_of, outcomes_of
 from streams.records import (
     Access,
@@ -70,11 +71,11 @@ class Quarantined:
         partitions = range(self._journal.partitions(ACCESSES.name))
         return accesses_of(self.entries(ACCESSES.name, partition) for partition in partitions)
 
-    def harvested(self) -> dict[str, Outcome]:
-        """Return the judged pages that harvest has taken in."""
+    def harvested(self) -> dict[str, Counted]:
+        """Return what harvest has counted of the judged pages that it has taken in."""
         partitions = range(self._journal.partitions(OUTCOMES.name))
         found = (self.entries(OUTCOMES.name, partition) for partition in partitions)
-        return judged_of(outcomes_of(chain.from_iterable(found)))
+        return judged_of(outcomes_of(chain.from_iterable(found), read_counted))
 
     def facts(self, topic: str) -> Iterator[Any]:
         """Yield the facts of a topic that were quarantined."""

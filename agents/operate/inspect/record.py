@@ -10,7 +10,7 @@ import numpy as np
 
 from agents.browse.agent import UserRow, within
 from agents.frontier.scorer import Scorer
-from agents.harvest.agent import read_outcome
+from agents.harvest.agent import Told, read_outcome
 from agents.judge.predicates import read_definition
 from agents.learn.rows import (
     BLOCK_PREFIX,
@@ -37,6 +37,7 @@ from streams.records import (
     Decoder,
     HarvestPoint,
     Outcome,
+    Pack,
     PredicateDefinition,
     RecordError,
     UnknownVersionError,
@@ -68,14 +69,14 @@ def outcomes(journal: Journal) -> Iterator[Outcome]:
     What can't be read is left out: the harvest agent sends it to the dead letters.
     """
     for partition in range(journal.partitions(OUTCOMES.name)):
-        yield from outcomes_of(entries(journal, OUTCOMES.name, partition))
+        yield from outcomes_of(entries(journal, OUTCOMES.name, partition), read_outcome)
 
 
-def outcomes_of(entries: Iterable[Entry]) -> Iterator[Outcome]:
-    """Yield the outcomes in records of their topic, leaving out what can't be read."""
+def outcomes_of(entries: Iterable[Entry], read: Callable[[bytes], Pack[Told]]) -> Iterator[Told]:
+    """Yield what ``read`` reads in records of the topic of outcomes, leaving out what can't be read."""
     for entry in entries:
         with suppress(RecordError):
-            for _, _, outcome in read_outcome(entry.value or b"").facts:
+            for _, _, outcome in read(entry.value or b"").facts:
                 yield outcome
 
 
@@ -84,9 +85,9 @@ def judged_pages(journal: Journal) -> dict[str, Outcome]:
     return judged_of(outcomes(journal))
 
 
-def judged_of(told: Iterable[Outcome]) -> dict[str, Outcome]:
+def judged_of(told: Iterable[Told]) -> dict[str, Told]:
     """Return the pages that outcomes tell of, as `judged_pages` does."""
-    found: dict[str, Outcome] = {}
+    found: dict[str, Told] = {}
     for outcome in told:
         first = found.setdefault(outcome.url, outcome) if not outcome.later else found.get(outcome.url)
         if outcome.later and first is not None and outcome.time == first.time:
