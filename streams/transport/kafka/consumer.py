@@ -144,6 +144,7 @@ class Consumer(Offering, driver.Consumer):
         self._missed: set[TP] = set()
         self._read_offset = _Unread()
         self._polling = asyncio.Lock()
+        self._offering: asyncio.Task[None] | None = None
         self._outdated = False
 
     # reading
@@ -153,8 +154,20 @@ class Consumer(Offering, driver.Consumer):
         while not (self.should_stop or fetcher.should_stop):
             records, _ = await self._wait_next_records(POLL_SECONDS)
             if records and self.flow_active:
-                await self.wait_first(self._offer(records), self.suspend_flow.wait())
+                self._offering = asyncio.create_task(self._offer(records))
+                try:
+                    await asyncio.wait([self._offering])
+                finally:
+                    self._offering.cancel()
+                if not self._offering.cancelled():
+                    self._offering.result()
             await asyncio.sleep(0)
+
+    def stop_flow(self) -> None:
+        """Deliver nothing more; what waits for room with an agent is read again."""
+        super().stop_flow()
+        if self._offering is not None:
+            self._offering.cancel()
 
     async def _idle(self, active: Iterable[TP], timeout: float) -> None:
         await self._reading.idle(timeout)

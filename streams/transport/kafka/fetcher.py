@@ -27,15 +27,13 @@ from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 
 from streams.settings import Settings
-from streams.transport.kafka.connection import KafkaError, aiokafka_arguments, persist
+from streams.transport.kafka.connection import GATHER_SECONDS, KafkaError, aiokafka_arguments, persist
 from streams.transport.layout import Entry
 from streams.transport.waiting import Place, finish
 
 #: Milliseconds that a broker waits for records before it says that there are none; what becomes wanted
 #: meanwhile is asked for after that.
 WAIT_MS = 100
-#: Seconds between an answer and the next poll.
-GATHER_SECONDS = 0.01
 #: Bytes that one poll brings of a partition, where a single batch is not larger, and of all.
 PARTITION_BYTES = 1024 * 1024
 POLL_BYTES = 50 * 1024 * 1024

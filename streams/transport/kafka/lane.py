@@ -5,7 +5,8 @@ batch is under way at a time, and it is sent again, the same bytes, until the pa
 has it; a leader that had it before recognises the number. So a connection may break, or a broker die, at any
 moment. Whoever waits for a record may stop waiting: the batch goes on, since a number must not be used twice.
 
-Batches that go to the same broker at the same moment share one request: a broker takes up one at a time.
+Batches that go to the same broker share one request, those of a moment: a broker takes up one at a time. The
+first goes at once, and what comes soon after a request waits for more (`GATHER_SECONDS`).
 """
 
 import asyncio
@@ -28,7 +29,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import TopicPartition
 
 from streams.transport.journal import Record
-from streams.transport.kafka.connection import REQUEST_SECONDS, KafkaError, persist
+from streams.transport.kafka.connection import GATHER_SECONDS, REQUEST_SECONDS, KafkaError, persist
 from streams.transport.publisher import FencedError
 
 #: Bytes up to which batches share a request.
@@ -50,6 +51,7 @@ class Wire:
     def __init__(self, client: AIOKafkaClient) -> None:
         self.client = client
         self._waiting: dict[TopicPartition, tuple[bytes, Answer]] = {}
+        self._sent = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def produce(self, place: TopicPartition, batch: bytes) -> int:
@@ -59,7 +61,7 @@ class Wire:
         """
         loop = asyncio.get_running_loop()
         if not self._waiting:
-            loop.call_soon(self._flush)
+            loop.call_at(self._sent + GATHER_SECONDS, self._flush)
         answer: Answer = loop.create_future()
         self._waiting[place] = (batch, answer)
         return await answer
@@ -78,6 +80,7 @@ class Wire:
             shares.setdefault(leader, {})[place] = (batch, answer)
             sizes[leader] = sizes.get(leader, 0) + len(batch)
         self._waiting = {}
+        self._sent = asyncio.get_running_loop().time()
         for leader, share in shares.items():
             self._send(leader, share)
 
