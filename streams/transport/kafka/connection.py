@@ -26,9 +26,9 @@ from streams.settings import KafkaSettings, Settings
 
 #: A request without an answer for so long is given up, and sent again on a new connection.
 REQUEST_SECONDS = 30.0
-#: Seconds between a poll or a batch of messages and the next, in which more gathers. Each costs a client about
-#: the same whatever it carries; where there was none for so long, none waits.
-GATHER_SECONDS = 0.01
+#: Seconds from a poll, or from a request with messages, to the next, in which more gathers. Each costs a client
+#: about the same whatever it carries. Where there was none for so long, none waits.
+GATHER_SECONDS = 0.02
 T = TypeVar("T")
 #: Seconds before the first repetition, and before any.
 FIRST_SECONDS = 0.05

@@ -32,6 +32,7 @@ from aiokafka.errors import (
 )
 from aiokafka.errors import KafkaError as ClientError
 from faust.transport.drivers import aiokafka as driver
+from faust.transport.producer import Producer
 from faust.types import TP
 
 from streams.logging import EventLog
@@ -307,15 +308,8 @@ class _Unread(dict[TP, int | None]):
         return None
 
 
-class Producer(driver.Producer):
-    """Faust wants a producer; what this program sends goes another way."""
-
-    async def create_topic(self, *_: Any, **__: Any) -> None:
-        """Make none: ``scentline topics create`` does."""
-
-
 class Transport(driver.Transport):
-    """What Faust is to use for ``kafka://``."""
+    """What Faust is to use for ``kafka://``; its producer sends nothing, and connects to nobody."""
 
     Consumer = Consumer
     Producer = Producer

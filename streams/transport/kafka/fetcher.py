@@ -1,14 +1,15 @@
 """Fetching: one long poll at a time to each broker, for all partitions that somebody in this process reads.
 
 A poll costs a client about the same whatever it brings, so that what many readers wait for comes with one.
-The first record that is there ends it. A moment passes before the next, in which more gathers: under load a
-poll brings much, and where there is none, nobody waits.
+The first record that is there ends it. A moment passes from one to the next, in which more gathers: under
+load a poll brings much, and where there is none, nobody waits.
 
 A partition is polled on while what came of it is not taken yet, up to a bound. Offsets are those of the log:
 compaction, and the markers of others' transactions, take offsets without a record, and are passed over.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
@@ -254,12 +255,13 @@ class Fetcher:
 
     async def _poll_all(self, leader: int) -> None:
         while True:
-            if any(self._wanted(leader)):
-                await persist(self._client, f"reading from broker {leader}", lambda: self._poll(leader))
-                self.look()  # a partition may have another leader by now
-                await asyncio.sleep(GATHER_SECONDS)
-            else:
+            if not any(self._wanted(leader)):
                 await self._change.wait()
+                continue
+            gathered = time.monotonic() + GATHER_SECONDS
+            await persist(self._client, f"reading from broker {leader}", lambda: self._poll(leader))
+            self.look()  # a partition may have another leader by now
+            await asyncio.sleep(max(0.0, gathered - time.monotonic()))
 
     def _wanted(self, leader: int) -> Iterator[Feed]:
         return (feed for feed in self._feeds() if feed.wanting and self._leader(feed) == leader)
