@@ -23,6 +23,7 @@ from agents.frontier.rows import FrontierRow, FrontierShard, TotalsRow
 from agents.frontier.selection import Budget, Selection
 from models.frontier.politeness import HostClocks
 from models.frontier.proportional import ProportionalTurns
+from models.frontier.queue import ANSWERS_A_SWEEP
 from models.frontier.turns import Turns, YieldTurns
 from models.predicate import parse
 from streams.absorber import Handler
@@ -45,8 +46,8 @@ WAIT_SECONDS = 0.1
 TAKE_UP_SECONDS = 0.01
 #: Seconds between two notes of what the shards held start with.
 NOTE_SECONDS = 60.0
-#: Choices between two steps of the sweep.
-CHOICES_A_SWEEP = 20
+#: Looks between two steps of the sweep while nothing is in flight.
+LOOKS_A_SWEEP = 20
 
 
 class FrontierAgent(Handler[FrontierRow]):
@@ -73,7 +74,8 @@ class FrontierAgent(Handler[FrontierRow]):
         self.ledger = FrontierLedger(settings.features, self.candidates.scorer)
         self._counted: dict[int, list[OwnCount]] = {}
         self._wake = asyncio.Event()
-        self._choices = 0
+        self._idle = 0
+        self._next_sweep = 0
         self._dry = False
         self._noted = math.inf
         self._rests = 0.0
@@ -252,7 +254,7 @@ class FrontierAgent(Handler[FrontierRow]):
         for shard in changed:
             await self.inbox.commit(shard)
         if not changed:
-            self._look_for_more(now)
+            self._look_for_more()
         if self.candidates.sweep.filling:
             return 0.0
         if self.candidates.opening:
@@ -270,6 +272,8 @@ class FrontierAgent(Handler[FrontierRow]):
         self.candidates.wake(now)
         if self.candidates.sweep.filling:
             self._sweep(now)
+        elif not self.candidates.opening:
+            self._sweep_in_turn(now)
         if self.instant is not None:
             self.instant.look(now)
         if now >= self._noted + NOTE_SECONDS:
@@ -287,16 +291,24 @@ class FrontierAgent(Handler[FrontierRow]):
         """Take note of an order that was sent although the death of this process kept it out of the row."""
         self.leases.expect(order, self.runtime.clock())
 
-    def _look_for_more(self, now: float) -> None:
-        """Sweep: a step now and then, a whole round when the queues are empty."""
-        if self.candidates.opening or self.candidates.sweep.filling:
+    def _look_for_more(self) -> None:
+        """Note that there was nothing to order; begin a round of the sweep where the queues are empty."""
+        candidates = self.candidates
+        self._idle += not candidates.flights
+        if candidates.opening or candidates.sweep.filling or candidates.queued or self._dry:
             return
-        self._choices += 1
-        if not self.candidates.queued and not self._dry:
-            if self.book.stops is not None:
-                self.book.stops.catch_up()
-            self.candidates.sweep.begin()
-        elif self._choices % CHOICES_A_SWEEP == 0:
+        if self.book.stops is not None:
+            self.book.stops.catch_up()
+        candidates.sweep.begin()
+
+    def _sweep_in_turn(self, now: float) -> None:
+        """Go on with the sweep whenever so many requests more are answered, so that no clock decides on scores.
+
+        While nothing is in flight, now and then: the queues may be full of what may not be asked for.
+        """
+        answered = self.totals().requests
+        if answered >= self._next_sweep or self._idle >= LOOKS_A_SWEEP:
+            self._next_sweep, self._idle = answered + ANSWERS_A_SWEEP, 0
             self.candidates.sweep.step(now)
 
     # totals

@@ -15,17 +15,13 @@ from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_
 from models.interest.factors import joined, link_features
 from models.interest.features import link
 from models.learner.lessons import LinkWords
+from models.learner.linking import NEAR, NEAR_AT_MOST
 from models.lessons import NOTHING, Lessons, LinkFrom
 from models.page import Link
 from models.url import IDENTIFIER_BYTES, host, identifier
 from models.verdict import Verdict, unknown
 from streams.records import Linked, Near, Relinked
 from streams.topics import SIGHTINGS
-
-#: Link positions around a judged link target within which others are scored anew.
-NEAR = 4
-#: Candidates at most that one verdict has scored anew because they are near.
-NEAR_AT_MOST = 30
 
 
 class Links:

@@ -8,7 +8,7 @@ from itertools import islice
 
 from agents.frontier.keys import PAGE_PREFIX, page_key, start_of, totals_of
 from agents.frontier.rows import FrontierShard, PageRow, TotalsRow
-from models.frontier.queue import CandidateQueue
+from models.frontier.queue import SWEPT, CandidateQueue
 from models.url import host
 from streams.topics import partition_of
 
@@ -110,9 +110,9 @@ class Shards(dict[int, FrontierShard]):
         return total
 
 
-#: Rows looked at by one step, for as many predicates: fewer for more, since each is scored for all of them, and
-#: all else waits meanwhile.
-SWEPT, SWEPT_FOR, SWEPT_LEAST = 200, 10, 10
+#: Predicates for which a step looks at `SWEPT` rows: at fewer for more, each of which is scored for all, and
+#: everything else waits.
+SWEPT_FOR, SWEPT_LEAST = 10, 10
 #: How full a queue that evicted may be for the sweep to bring others back.
 SWEPT_FULL = 0.9
 

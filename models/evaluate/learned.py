@@ -1,7 +1,9 @@
 """The learned policy in memory, for one predicate."""
 
+from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain, count
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +13,7 @@ from models.evaluate.crawler import Choice, Task
 from models.evaluate.further import Further
 from models.evaluate.queue import LazyQueue
 from models.evaluate.tally import NAME
-from models.frontier.queue import FEW
+from models.frontier.queue import ANSWERS_A_SWEEP, FEW, SWEPT
 from models.interest.factors import link_features, rank
 from models.interest.features import BASE, user
 from models.learner.batch import inputs_of
@@ -21,7 +23,7 @@ from models.learner.combiner import Vector, logits, probabilities
 from models.learner.inputs import INPUTS, MOST, log_rank
 from models.learner.knowledge import Knowledge
 from models.learner.lessons import IN_LINKS, LinkWords, link_lessons, own_lessons
-from models.learner.linking import NEAR, LinkingPage, LinkTable
+from models.learner.linking import NEAR, NEAR_AT_MOST, LinkingPage, LinkTable
 from models.learner.requests import a_request, chances_of_pages, failing, foretold, usual_chance_of_page
 from models.learner.semantic import Meaning, Sense, inputs_with, page_subject, subject
 from models.learner.state import CombinerKind, Learner
@@ -35,8 +37,9 @@ from models.semantic.table import SemanticTable
 from models.url import host, identifier
 from models.verdict import FAILED, Verdict
 
-#: Candidates scored anew at a choice at most, as `frontier.rescored` has it.
-RESCORED = 50
+#: Candidates scored anew at a choice at most, and in-links kept of a page, as `frontier.rescored` and
+#: `frontier.parents` have it.
+RESCORED, PARENTS = 50, 32
 
 
 class _InLink(NamedTuple):
@@ -125,6 +128,7 @@ class LearnedCrawler:
         importance: bool = False,
         kind: CombinerKind = "bayesian",
         rescored: int = RESCORED,
+        parents: int = PARENTS,
         further: Callable[[Trace], Further] | None = None,
         fade: float = 0.0,
     ) -> None:
@@ -147,10 +151,15 @@ class LearnedCrawler:
         self._random = task.random
         self._explore = explore
         self._rescored = rescored
+        self._parents = parents
         #: Candidates scored since anything was learned.
         self._fresh: set[str] = set()
         self._queue = LazyQueue()
         self._pages: dict[str, _Known] = {}
+        # All that is known in the order of the sweep, where that stands, and after which answer it goes on.
+        self._by_id: list[tuple[bytes, _Known]] = []
+        self._swept = b""
+        self._next_sweep = 0
         self._links = LinkTable(2)
         self._targets: dict[LinkingPage, list[tuple[int, _Known]]] = {}
         self._closed: set[str] = set()
@@ -207,6 +216,7 @@ class LearnedCrawler:
         if not self._started:
             self._started = True
             self._score([self._page(url) for url in (*self._seeds, *self._trace.accesses)])
+        self._sweep()
         explored = self._random.random() < self._explore
         best = self._queue.sample(self._random) if explored else self._best()
         if best is None:
@@ -233,6 +243,17 @@ class LearnedCrawler:
             self._score(stale)
             scored += len(stale)
         return None
+
+    def _sweep(self) -> None:
+        """Score anew those whose turn it is, as the frontier does (`Sweep` in `agents/frontier/sweep.py`)."""
+        answered, _ = self._answered
+        if answered < self._next_sweep:
+            return
+        self._next_sweep = answered + ANSWERS_A_SWEEP
+        start = bisect_right(self._by_id, self._swept, key=itemgetter(0))
+        step = self._by_id[start : start + SWEPT]
+        self._swept = step[-1][0] if len(step) == SWEPT else b""
+        self._score([known for _, known in step])
 
     # learning
 
@@ -292,15 +313,18 @@ class LearnedCrawler:
         return self._vocabulary.ledger.get(BASE, FAILED)
 
     def _tell_links(self, known: _Known) -> dict[_Known, None]:
-        """Tell the links to a URL what came of it; return the candidates near it on those pages."""
+        """Tell the links to a URL what came of it; return some of those near it on these pages."""
         assert known.answer is not None
-        touched: dict[_Known, None] = {}
+        near: dict[_Known, None] = {}
         for link in known.links:
             self._links.judged([link.source], [link.position], _cells(known.answer))
-            for position, target in self._targets[link.source]:
-                if abs(position - link.position) <= NEAR:
-                    touched[target] = None
-        return touched
+            found = [
+                target
+                for position, target in self._targets[link.source]
+                if abs(position - link.position) <= NEAR and target is not known
+            ]
+            near.update(dict.fromkeys(found[: NEAR_AT_MOST - len(near)]))
+        return near
 
     def _count_links(self, source: bool, holds: bool, times: int = 1) -> None:
         """Count ``times`` links from pages with the verdict ``source`` to one with the verdict ``holds``."""
@@ -324,10 +348,10 @@ class LearnedCrawler:
             depth = (source.depth or 0) + 1
             target.depth = depth if target.depth is None else min(target.depth, depth)
             target.native = target.native or host(target.url) == host(source.url)
-            target.links.append(_InLink(rank(source.id, target.id), linking, place, link.position, found))
+            in_link = _InLink(rank(source.id, target.id), linking, place, link.position, found)
+            insort(target.links, in_link, key=attrgetter("rank"))
+            del target.links[self._parents :]
             target.sense = None
-            if len(target.links) > IN_LINKS:
-                target.links.remove(max(target.links, key=lambda entry: entry.rank))
             if target.answer is None:
                 touched[target] = None
             else:
@@ -357,6 +381,7 @@ class LearnedCrawler:
         known = self._pages.get(url)
         if known is None:
             known = self._pages[url] = _Known(url, self._vocabulary)
+            insort(self._by_id, (known.id, known), key=itemgetter(0))
         return known
 
     def _score(self, pages: Iterable[_Known]) -> None:
@@ -397,7 +422,7 @@ class LearnedCrawler:
         accesses = self._trace.accesses.get(known.url, 0)
         visitors = self._trace.visitors.get(known.url, ())
         beside = CoVisits(known.covisits / SIXTHS, known.covisit_hits / SIXTHS, known.near, known.near_hits)
-        links = [link.place for link in known.links]
+        links = [link.place for link in known.links[:IN_LINKS]]
         parents = [(known.parents, 0), (known.parents, known.positive)]
         crowd = Crowd(accesses, visitors, [CoVisits(), beside])
         foreign = known.parents > 0 and not known.native
@@ -411,12 +436,12 @@ def _cells(answer: Verdict) -> Vector:
 
 def _lessons(known: _Known) -> frozenset[str]:
     """Return what the in-links kept have a page counted under."""
-    return link_lessons(link.words for link in known.links)
+    return link_lessons(link.words for link in known.links[:IN_LINKS])
 
 
 def _sense(known: _Known, meaning: Meaning) -> Sense:
     """Return what a page is about, as its URL and the in-links kept say."""
     if known.sense is None:
-        anchors = (" ".join(link.words[0]) for link in known.links)
+        anchors = (" ".join(link.words[0]) for link in known.links[:IN_LINKS])
         known.sense = Sense(meaning.table.vector(subject(known.url, anchors)))
     return known.sense

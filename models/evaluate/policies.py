@@ -123,7 +123,7 @@ def _anew(heir: Heir) -> Maker:
 
 
 def _learned(task: Task, measures: Measures, **given: Any) -> LearnedCrawler:
-    return LearnedCrawler(task, measures.explore, rescored=measures.rescored, **given)
+    return LearnedCrawler(task, measures.explore, rescored=measures.rescored, parents=measures.parents, **given)
 
 
 def _paper(policy: PaperPolicy, measures: Measures) -> Heir:

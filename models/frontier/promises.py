@@ -61,9 +61,10 @@ class Promises:
     def belief(self, owners: Iterable[str]) -> float:
         """Return by how much the probability of a hit is lowered that some owners promise: by the best of them.
 
-        An owner's part of hits that came is drawn towards that of all, so that a few misses say little.
+        An owner's part of hits that came is drawn towards that of all, so that a few misses say little. Who
+        alone has promised is believed: there is nobody to do worse than.
         """
-        if not self._owners:
+        if len(self._owners) < 2:
             return 1.0
         usual = (self._all.kept + PRIOR) / (self._all.promised + PRIOR)
         found = 0.0

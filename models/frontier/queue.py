@@ -24,6 +24,9 @@ _SLACK = 32
 _DRAWS = 16
 #: Candidates looked at together at a choice: those of them that are not fresh are scored anew.
 FEW = 10
+#: Known URLs that a step of the sweep looks at, and answered requests between two steps: what the best few hide
+#: is scored anew in its turn.
+SWEPT, ANSWERS_A_SWEEP = 200, 20
 #: Hosts of one owner (`models.domain`) that are kept: a name costs nothing, and takes time at every choice.
 OWNER_HOSTS = 1_000
 

@@ -17,6 +17,8 @@ _Columns = npt.NDArray[np.float32]
 
 #: Link positions within which siblings are near.
 NEAR = 4
+#: Candidates at most that one verdict has scored anew because they are near.
+NEAR_AT_MOST = 30
 #: What a link target counts for another one, by the difference of their positions.
 _NEARNESS = np.array((0.0, *(1 / step for step in range(1, NEAR + 1))))
 

@@ -34,8 +34,9 @@ from agents.frontier.rows import (
     StartRow,
 )
 from agents.frontier.scorer import scorer
-from agents.frontier.sweep import FIRST, SWEPT
+from agents.frontier.sweep import FIRST
 from models.frontier.politeness import HostClocks
+from models.frontier.queue import SWEPT
 from models.interest.features import BASE, token
 from models.learner.inputs import INPUTS
 from models.learner.requests import usual_chance_of_page

@@ -1,0 +1,160 @@
+"""``python -m bench.near``: whether crawls find what the virtual crawls of `evaluate` do, from the same seeds.
+
+Every predicate of a web of docs/evaluation.toml is crawled from several sets of seeds by the learned policy,
+with pages in flight as by default and with one at a time, and each crawl has a virtual twin. One at a time
+there is no order of answers: what is left are weights that come late, near-duplicates, and what only one of the
+two does. What pages in flight cost is the difference between twins.
+"""
+
+import argparse
+import math
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from random import Random
+from statistics import mean, median, stdev
+
+from agents.judge.labels import load as load_labels
+from agents.lab.evaluate.run import read_seeds
+from agents.lab.evaluate.webs import WebSpec, read_webs
+from agents.lab.progress import progress
+from agents.lab.reading import Web, load_web
+from agents.offline.process import ServerProcess
+from agents.operate.inspect.record import judged_pages
+from bench.command import summary
+from models.crowd.trace import Trace
+from models.evaluate.crawler import Task
+from models.evaluate.learned import LearnedCrawler
+from models.evaluate.metrics import auc
+from models.evaluate.virtual import Terms, virtual_crawl
+from models.predicate import parse
+from streams.settings import Settings
+from streams.transport.journal import Journal
+
+WEBS = Path(__file__).parents[1] / "docs" / "evaluation.toml"
+#: Pages in flight at most: as by default, and one at a time.
+IN_FLIGHT = (Settings().frontier.window_max, 1)
+
+
+def main() -> None:
+    """Parse the command line, crawl, and print lines for each web."""
+    parser = argparse.ArgumentParser(prog="bench.near")
+    parser.add_argument(
+        "--web", action="append", help="a web of docs/evaluation.toml; wikispeedia and docs-held-out"
+    )
+    parser.add_argument("--budget", type=int, default=200, help="pages of each crawl")
+    parser.add_argument("--starts", type=int, default=2, help="sets of seeds for each predicate")
+    parser.add_argument("--in-flight", type=int, action="append", help="pages in flight at most; 16 and 1")
+    given = parser.parse_args()
+    for name, spec in read_webs(WEBS, given.web or ("wikispeedia", "docs-held-out")).items():
+        compare(name, Twins(spec, given.budget), given.starts, given.in_flight or IN_FLIGHT)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a crawl found: its pages in their order, those that satisfy, and the requests made."""
+
+    pages: Sequence[str]
+    hits: Sequence[bool]
+    requests: int
+
+
+class Twins:
+    """Crawls of one web, and virtual ones; without chance, and without the web's log."""
+
+    def __init__(self, spec: WebSpec, budget: int) -> None:
+        self.spec = spec
+        self._budget = budget
+        self._predicates = {name: parse(text) for name, text in spec.predicates.items()}
+        labels = load_labels(spec.labels) if spec.labels else None
+        with progress(sys.stderr) as bars:
+            self._web: Web = load_web(spec.archives, self._predicates, labels, Settings(), 1, bars)
+
+    def seeds(self, start: int) -> list[str]:
+        """Return the seeds of a start."""
+        sources = read_seeds(self.spec.seed_file) if self.spec.seed_file else sorted(self._web.pages)
+        return Random(f"near:{start}").sample(sources, self.spec.seeds)
+
+    def crawl(self, proxy: str, predicate: str, start: int, in_flight: int) -> Found:
+        """Crawl through a proxy that serves the web. Raises CalledProcessError."""
+        labels = ["--labels", str(self.spec.labels)] if self.spec.labels else []
+        with tempfile.TemporaryDirectory() as directory:
+            data = Path(directory) / "data"
+            came_to = summary(
+                "--data", str(data), "--budget", str(self._budget), "--policy", "learned", *labels,
+                "--predicate", f"{predicate}={self.spec.predicates[predicate]}",
+                "--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0",
+                "--set", "frontier.explore=0", "--set", f"frontier.window_max={in_flight}",
+                "--set", "fetch.user_agent=near/1.0 (+mailto:bench@example.org)",
+                *(word for seed in self.seeds(start) for word in ("--seed", seed)),
+            )  # fmt: skip
+            with Journal.open(data / "journal", read_only=True) as journal:
+                judged = judged_pages(journal)
+        hits = [outcome.verdict[predicate] for outcome in judged.values()]
+        return Found(list(judged), hits, came_to["requests"])
+
+    def virtual(self, predicate: str, start: int, in_flight: int) -> Found:
+        """Crawl without a network."""
+        frontier = Settings().frontier
+        task = Task((), Trace([]), Random(start), self._predicates[predicate].topic)
+        crawler = LearnedCrawler(task, explore=0.0, rescored=frontier.rescored)
+        terms = Terms(self._budget, window_share=frontier.window_share, window_max=in_flight, seeds_first=False)
+        asked = virtual_crawl(self._web.pages, self._web.hits[predicate], self.seeds(start), crawler, terms)
+        came = [request for request in asked if request.page]
+        return Found([request.url for request in came], [request.hit for request in came], len(asked))
+
+
+def compare(name: str, twins: Twins, starts: int, in_flight: Sequence[int]) -> None:
+    """Crawl each predicate from each start, as real and virtual crawls; print how near they are."""
+    virtual: dict[int, list[float]] = {}
+    with ServerProcess.archive(list(twins.spec.archives)) as server:
+        for most in in_flight:
+            pairs = list(_pairs(twins, server.url, starts, most))
+            virtual[most] = [_area(second) for _, second in pairs]
+            print(f"{name}, {len(pairs)} crawls, {most} in flight at most: {_line(pairs)}", flush=True)
+    first, *others = in_flight
+    for other in others:
+        changes = [one - more for one, more in zip(virtual[other], virtual[first], strict=True)]
+        print(f"{name}, virtual, {other} instead of {first} in flight: {_difference(changes)}", flush=True)
+
+
+def _pairs(twins: Twins, proxy: str, starts: int, in_flight: int) -> Iterator[tuple[Found, Found]]:
+    for predicate in twins.spec.predicates:
+        for start in range(1, starts + 1):
+            yield (
+                twins.crawl(proxy, predicate, start, in_flight),
+                twins.virtual(predicate, start, in_flight),
+            )
+
+
+def _area(found: Found) -> float:
+    return auc(found.hits, len(found.hits))
+
+
+def _line(pairs: Sequence[tuple[Found, Found]]) -> str:
+    crawls, virtual = zip(*pairs, strict=True)
+    differences = [_area(crawl) - _area(twin) for crawl, twin in pairs]
+    alike = median(
+        sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(crawl.pages, twin.pages, strict=False)))
+        for crawl, twin in pairs
+    )
+    requests = (mean(found.requests / len(found.pages) for found in each) for each in (crawls, virtual))
+    return (
+        f"area {mean(map(_area, crawls)):.3f}, virtual {mean(map(_area, virtual)):.3f}, difference "
+        f"{_difference(differences)}, of one {mean(map(abs, differences)):.3f}; "
+        f"requests a page {' and '.join(f'{number:.2f}' for number in requests)}; "
+        f"the first {alike:.0f} pages alike (median)"
+    )
+
+
+def _difference(differences: Sequence[float]) -> str:
+    """Return a mean with its 95 % interval."""
+    middle, half = mean(differences), 1.96 * stdev(differences) / math.sqrt(len(differences))
+    return f"{middle:+.3f} ({middle - half:+.3f} to {middle + half:+.3f})"
+
+
+if __name__ == "__main__":
+    main()
