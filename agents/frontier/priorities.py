@@ -23,6 +23,8 @@ from streams.settings import FrontierSettings
 MOVED = 0.5
 #: Linking pages of a page whose owners answer for it.
 SOURCES = 8
+#: Linking pages whose owners are remembered: candidates are scored by the same ones again and again.
+REMEMBERED = 10_000
 
 
 class LinkPromises:
@@ -30,6 +32,7 @@ class LinkPromises:
 
     def __init__(self) -> None:
         self._promises = Promises()
+        self._owners: dict[bytes, str] = {}
 
     def open(self, shard: FrontierShard) -> None:
         """Take up a partition's owners."""
@@ -78,7 +81,14 @@ class LinkPromises:
         if not row.parents:
             yield owner(host(row.url))
         for parent in islice(row.parents, SOURCES):
-            yield owner(host(parent_of(shard, parent).url))
+            yield self._owners.get(parent) or self._owner(shard, parent)
+
+    def _owner(self, shard: FrontierShard, parent: bytes) -> str:
+        """Look up the owner of a linking page, and remember it."""
+        if len(self._owners) >= REMEMBERED:
+            self._owners.clear()
+        found = self._owners[parent] = owner(host(parent_of(shard, parent).url))
+        return found
 
 
 #: Where breadth-first puts URLs that no fetched page links to.
