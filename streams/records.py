@@ -456,7 +456,8 @@ class FetchOrder(Record, kw_only=True):
     the policy has a use for it. ``vouched`` is the part of all trust that the host's owner had
     (`models.frontier.trust`); older orders do not tell. A ``silent`` page is to teach nothing but that it was
     judged: its owner had more of the latest fetches than may teach. ``requests`` is how many the crawl has made
-    with this one, as far as who ordered it knows; older orders say 0.
+    with this one, as far as who ordered it knows; older orders say 0. ``delay`` is how many seconds lie between
+    two requests to its host, as far as that is known; older orders do not tell.
     """
 
     url: Url
@@ -475,6 +476,7 @@ class FetchOrder(Record, kw_only=True):
     silent: bool = False
     comes: Finite | None = None
     requests: Natural = 0
+    delay: Seconds = 0.0
 
 
 class FetchedPage(Record, kw_only=True):

@@ -3,6 +3,9 @@
 Reads `fetches`; keeps nothing; writes `pages`, and to `sightings` what failed, was redirected, came too early
 or is as it was, and what sitemaps list.
 
+Between two requests to a host lies its delay, also where a worker dies or partitions change hands: what was
+asked before may be unknown then, so every host counts as just asked.
+
 An order is acknowledged when its answer is in the log: what was under way when a worker died comes again.
 Nobody knows which of those it died of, if of any, so each is carried out alone then.
 """
@@ -48,6 +51,7 @@ from streams.records import (
 )
 from streams.runtime import Runtime
 from streams.topics import FETCHES, PAGES, SIGHTINGS
+from streams.transport.publisher import LogReader
 
 #: What came of an order that the frontier had taken back before its turn came.
 EXPIRED = "expired"
@@ -119,20 +123,27 @@ log = EventLog("fetch")
 class FetchAgent:
     """Fetches several pages at once, at most as many as there are connections."""
 
-    def __init__(self, runtime: Runtime, client: Client) -> None:
+    def __init__(self, runtime: Runtime, client: Client, reader: LogReader) -> None:
         self._runtime = runtime
         self._client = client
+        self._reader = reader
         self._decode = Decoder[FetchOrder](FetchOrder)
         self._slots = asyncio.Semaphore(runtime.settings.fetch.connections)
         self._metrics = FetchMetrics(runtime, client, runtime.settings.fetch.connections)
         self._silence = Silence()
         self._compress = zstandard.ZstdCompressor(level=1)
         runtime.read(FETCHES, "fetch", self._run)
+        runtime.app.on_rebalance_complete.connect(self._assigned)
 
     @property
     def reading_sitemaps(self) -> bool:
         """Whether sitemaps are still to be read: there may be candidates to come."""
         return self._client.sitemaps.reading
+
+    async def _assigned(self, *_: Any, **__: Any) -> None:
+        """Count every host as just asked, where there were orders before; Faust waits for this."""
+        if any((await self._reader.ends(FETCHES.name)).values()):
+            self._client.servers.hold()
 
     async def _run(self, stream: Any) -> None:
         if self._runtime.settings.fetch.sitemaps:
@@ -191,7 +202,7 @@ class FetchAgent:
         if order.lease < self._runtime.clock():
             self._metrics.expired()
             return []  # the frontier has taken the order back
-        result = await self._client.fetch(order.url, known(order.revisit))
+        result = await self._client.fetch(order.url, known(order.revisit), order.delay)
         self._metrics.answered(result)
         self._silence.note(result)
         return [self._message(order, result)]

@@ -72,15 +72,16 @@ class Client:
         await self._robots.close()
         await self._pool.__aexit__()
 
-    async def fetch(self, url: str, known: Validators = UNKNOWN) -> Result:
+    async def fetch(self, url: str, known: Validators = UNKNOWN, delay: float = 0.0) -> Result:
         """Return what asking for the canonical ``url`` brought; nothing that a server does raises.
 
-        Where a version of it is ``known``, only another one is asked for.
+        Where a version of it is ``known``, only another one is asked for. ``delay`` is how many seconds lie
+        between two requests to its host, where that is known to be more than the settings say.
 
         Takes at most ``settings.timeout_seconds``, and as much again where robots.txt must be fetched first,
         and a few seconds to look a name up and to keep a short delay.
         """
-        asking = _Asking(self._settings.delay_seconds, Held(self.servers))
+        asking = _Asking(max(self._settings.delay_seconds, delay), Held(self.servers))
         try:
             with telling(asking.held.connected):
                 result = await self._fetch(url, known, asking)

@@ -109,6 +109,7 @@ class Servers:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._servers: OrderedDict[str, _Server] = OrderedDict()
+        self._held = -math.inf
         self.waits = 0
         self.waited = 0.0
 
@@ -124,6 +125,12 @@ class Servers:
         self._wait(known, delay)
         for name in names:
             self._server(name).taken = True
+
+    def hold(self) -> None:
+        """Count every server as asked now: whoever carried out orders before may just have asked it."""
+        self._held = self._clock()
+        for one in self._servers.values():
+            one.started = max(one.started, self._held)
 
     def release(self, addresses: Sequence[str]) -> None:
         """Let others to a server again."""
@@ -191,7 +198,7 @@ class Servers:
     def _server(self, name: str) -> _Server:
         found = self._servers.get(name)
         if found is None:
-            found = self._servers[name] = _Server(-math.inf)
+            found = self._servers[name] = _Server(self._held)
             if len(self._servers) > _MAX_SERVERS:
                 oldest = next((other for other, one in self._servers.items() if not one.taken), name)
                 del self._servers[oldest]

@@ -21,7 +21,6 @@ from agents.frontier.ledger import FrontierLedger, OwnCount
 from agents.frontier.metrics import FrontierMetrics, InstantMetrics
 from agents.frontier.rows import FrontierRow, FrontierShard, TotalsRow
 from agents.frontier.selection import Budget, Selection
-from models.frontier.politeness import HostClocks
 from models.frontier.proportional import ProportionalTurns
 from models.frontier.queue import ANSWERS_A_SWEEP
 from models.frontier.turns import Turns, YieldTurns
@@ -34,8 +33,6 @@ from streams.settings import FrontierSettings
 from streams.stateful import Stateful
 from streams.topics import EVIDENCE, SIGHTINGS
 
-#: Hosts whose clocks are kept.
-CLOCKS = 100_000
 #: Seconds between two looks at leases and retries when nothing else happens.
 IDLE_SECONDS = 0.25
 #: Seconds between two looks at least, so that a full window does not make it turn round and round.
@@ -85,9 +82,8 @@ class FrontierAgent(Handler[FrontierRow]):
         return Book(self.settings, evidence, self._partitions, settings.fetch.redirects, settings.news)
 
     def _the_candidates(self) -> Candidates:
-        fetch, random = self.runtime.settings.fetch, Random(self.runtime.settings.random_seed)
-        clocks = HostClocks(fetch.delay_seconds, CLOCKS, fetch.delay_factor, fetch.host_connections)
-        candidates = Candidates(self.settings, self._estimates.scorer, clocks, random)
+        settings = self.runtime.settings
+        candidates = Candidates(settings, self._estimates.scorer, Random(settings.random_seed))
         candidates.scope.spent = self.book.spaces.spent
         candidates.priorities.promises = self.book.promises
         candidates.scope.stops = self.book.stops

@@ -14,10 +14,11 @@ request that was given up, that is taken back. So all these counts are functions
 """
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from agents.frontier.crowd import Crowd
 from agents.frontier.depth import Depths, handed_on
+from agents.frontier.hosts import Ended, count_judged, note_end
 from agents.frontier.hubs import Hubs
 from agents.frontier.keys import page_key
 from agents.frontier.ledger import EvidenceEmitter
@@ -98,10 +99,6 @@ class Answers:
         """Return what a URL that brought no page is counted under, but for base and links."""
         own = self._lessons.own(row.url, NOTHING) - {BASE}
         return own | self._links.features(shard, row) | self._crowd.features(shard, row)
-
-
-#: A sighting that says how a fetch ended.
-Ended: TypeAlias = Judged | Failed | Redirected | Postponed | Revisited
 
 
 class Book:
@@ -194,8 +191,12 @@ class Book:
 
     # how a fetch ends
 
-    def _judged(self, shard: FrontierShard, sighting: Judged) -> None:
+    def _end(self, shard: FrontierShard, sighting: Ended) -> None:
+        note_end(shard, sighting)
         self.ended.append(sighting)
+
+    def _judged(self, shard: FrontierShard, sighting: Judged) -> None:
+        self._end(shard, sighting)
         key, row = self._pages.find(shard, sighting.url)
         if row.verdict is not None:
             return
@@ -208,7 +209,7 @@ class Book:
         row.judged_at = sighting.time
         self.promises.judged(shard, row)
         self._pages.close(shard, key, row, "judged")
-        self._pages.count_for_host(shard, row.url)
+        count_judged(shard, row.url)
         if self._instant:
             self.hubs.judged(shard, row, sighting)
         hit = any(sighting.verdict.values())
@@ -244,7 +245,7 @@ class Book:
         key, row = self._pages.find(shard, sighting.url)
         if row.state != "leased" or row.attempts != sighting.order:
             return  # the order was taken back, and perhaps given again
-        self.ended.append(sighting)
+        self._end(shard, sighting)
         row.reason = sighting.reason
         if sighting.asked:
             self._answers.failed(shard, row)
@@ -268,7 +269,7 @@ class Book:
         key, row = self._pages.find(shard, sighting.url)
         if row.state != "leased" or row.attempts != sighting.order:
             return  # the order was taken back, and perhaps given again
-        self.ended.append(sighting)
+        self._end(shard, sighting)
         self._answers.failed(shard, row)
         self._answers.ended(shard, row, silent=sighting.silent)
         if row.hops >= self._redirects:
@@ -292,7 +293,7 @@ class Book:
         key, row = self._pages.find(shard, sighting.url)
         if row.state != "leased" or row.attempts != sighting.order:
             return  # the order was taken back, and perhaps given again
-        self.ended.append(sighting)
+        self._end(shard, sighting)
         row.postponed += 1
         row.not_before = sighting.time + sighting.wait
         row.state = "candidate"
@@ -300,7 +301,7 @@ class Book:
 
     def _revisited(self, shard: FrontierShard, sighting: Revisited) -> None:
         if self.hubs.revisited(shard, sighting):
-            self.ended.append(sighting)
+            self._end(shard, sighting)
 
     def _clicked(self, shard: FrontierShard, sighting: Clicked) -> None:
         clicked(shard, sighting, self._news.window)

@@ -22,8 +22,10 @@ from models.frontier.politeness import HostClocks
 from models.frontier.queue import FEW, CandidateQueue
 from models.url import host, identifier
 from models.verdict import FAILED
-from streams.settings import FrontierSettings
+from streams.settings import Settings
 
+#: Hosts whose clocks are kept in memory.
+CLOCKS = 100_000
 #: Candidates that the shards held start with after a crash, at most.
 STARTED = 10_000
 #: Candidates scored anew to find one of an owner that had less, for each choice at most.
@@ -37,11 +39,14 @@ class Candidates:
     brings them back when they rise or there is room.
     """
 
-    def __init__(self, settings: FrontierSettings, scorer: Scorer, clocks: HostClocks, random: Random) -> None:
-        self.settings = settings
+    def __init__(self, whole: Settings, scorer: Scorer, random: Random) -> None:
+        self.settings = settings = whole.frontier
         self.scorer = scorer
-        self.clocks = clocks
         self.shards = Shards()
+        fetch, states = whole.fetch, self.shards.host_state
+        self.clocks = clocks = HostClocks(
+            fetch.delay_seconds, CLOCKS, states, fetch.delay_factor, fetch.host_connections
+        )
         self.opening = Opening()
         self.queues: dict[str, CandidateQueue] = {}
         self.paused: set[str] = set()
@@ -180,6 +185,7 @@ class Candidates:
         for queue in self._queues():
             for url in self._of(shard, queue):
                 queue.discard(url)
+        self.clocks.forget(lambda name: self.shards.partition_of(name) == shard.partition)
 
     def restore(self, shard: FrontierShard, now: float) -> None:
         """Offer again what is in flight here and not on disk: its order was taken back before it was sent."""

@@ -288,7 +288,9 @@ class HubSchedule:
         depth = 0 if page is None else page[1].depth
         choice = Choice("", INSTANT, False, 1.0, 0.0, now)
         revisit = Revisit(row.version, row.visited)
-        send(self._runtime, shard, order_of(choice, row.url, row.orders, depth, lease, revisit=revisit))
+        delay = self._candidates.clocks.apart(host(row.url))
+        order = order_of(choice, row.url, row.orders, depth, lease, delay=delay, revisit=revisit)
+        send(self._runtime, shard, order)
 
     def expect(self, order: FetchOrder, now: float) -> None:
         """Take note of a revisit that was ordered although the death of this process kept it out of the row."""

@@ -1,19 +1,17 @@
 """Leases: a URL whose fetch is ordered is leased, until the fetch ends or no answer comes in time."""
 
 from agents.frontier.behaviour import SitePatterns
-from agents.frontier.book import Ended
 from agents.frontier.candidates import Candidates
+from agents.frontier.hosts import Ended, tell_clocks
 from agents.frontier.instant import Instant
 from agents.frontier.keys import TOTALS_KEY, page_key, totals_of
 from agents.frontier.metrics import FrontierMetrics
 from agents.frontier.orders import choice_of, order_of, send
 from agents.frontier.rows import INSTANT, OPEN, Choice, FrontierRow, FrontierShard, PageRow
-from models.domain import server
-from models.frontier.politeness import HostClocks
 from models.frontier.turns import Turns
 from models.url import host
 from streams.logging import EventLog
-from streams.records import Failed, FetchOrder, Judged, Postponed, Revisited
+from streams.records import Failed, FetchOrder, Judged, Revisited
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 
@@ -54,7 +52,7 @@ class Leases:
         silent = not row.seed and self._candidates.taught_enough(name)
         order = order_of(
             choice, row.url, row.attempts, row.depth, row.lease,
-            pattern=pattern, vouched=vouched, silent=silent,
+            delay=self._candidates.clocks.apart(name), pattern=pattern, vouched=vouched, silent=silent,
             requests=self._candidates.answered + self._candidates.flights.pages,
         )  # fmt: skip
         send(self._runtime, shard, order)
@@ -124,7 +122,7 @@ class Landing:
     def land(self, sighting: Ended, now: float) -> None:
         """Take in how one fetch ended."""
         flight = self._candidates.flights.land(sighting.url, now)
-        _tell_clocks(self._candidates.clocks, sighting, now)
+        tell_clocks(self._candidates.clocks, sighting)
         self._candidates.fairness.shares.serves(sighting.server, host(sighting.url))
         if isinstance(sighting, Judged):
             self._candidates.withdraw(sighting.url)
@@ -141,24 +139,3 @@ class Landing:
         if found is not None and found[1].seed and found[1].state not in OPEN:
             advice = "name it in fetch.allow" if failed.reason.startswith("address") else "look at it"
             log.warning("a seed could not be fetched", url=failed.url, reason=failed.reason, advice=advice)
-
-
-def _tell_clocks(clocks: HostClocks, sighting: Ended, now: float) -> None:
-    """Tell the clocks what the end of a fetch says of its host."""
-    name = host(sighting.url)
-    revisit = sighting.outcome if isinstance(sighting, Revisited) else ""
-    asked = not isinstance(sighting, Postponed) and revisit != "early"
-    if sighting.server:
-        clocks.serves(server(sighting.server), name, asked=asked)
-    if sighting.crawl_delay:
-        clocks.crawl_delay(name, sighting.crawl_delay)
-    if isinstance(sighting, Postponed) or not asked:
-        return
-    if sighting.elapsed:
-        clocks.answered(name, sighting.elapsed)
-    if isinstance(sighting, Failed) and sighting.kind == "retry":
-        clocks.failed(name, now, sighting.retry_after, overloaded=sighting.overloaded)
-    elif isinstance(sighting, Revisited) and revisit == "retry":
-        clocks.failed(name, now, sighting.wait, overloaded=sighting.overloaded)
-    elif isinstance(sighting, Judged) or sighting.elapsed:  # robots.txt may refuse without asking the host
-        clocks.succeeded(name, now)

@@ -21,13 +21,17 @@ def order_of(
     depth: int,
     lease: float,
     *,
+    delay: float,
     pattern: str = "",
     vouched: float | None = None,
     silent: bool = False,
     requests: int = 0,
     revisit: Revisit | None = None,
 ) -> FetchOrder:
-    """Return the order for a choice: the fetch of a URL by this ``number``, whose answer is waited for."""
+    """Return the order for a choice: the fetch of a URL by this ``number``, whose answer is waited for.
+
+    ``delay`` is how many seconds lie between two requests to its host.
+    """
     return FetchOrder(
         url=url,
         order=number,
@@ -41,6 +45,7 @@ def order_of(
         expected=choice.expected,
         comes=choice.comes,
         requests=requests,
+        delay=delay,
         revisit=revisit,
         pattern=pattern,
         vouched=vouched,

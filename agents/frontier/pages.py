@@ -8,10 +8,10 @@ chosen.
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from agents.frontier.keys import PAGE_PREFIX, SPACE_PREFIX, TOTALS_KEY, host_key, page_key, space_key, totals_of
-from agents.frontier.rows import OPEN, FrontierShard, HostRow, PageRow, SpaceRow, State
+from agents.frontier.keys import PAGE_PREFIX, SPACE_PREFIX, TOTALS_KEY, page_key, space_key, totals_of
+from agents.frontier.rows import OPEN, FrontierShard, PageRow, SpaceRow, State
 from models.traps import Barren, Bounds, dated, pattern, trap
-from models.url import host, identifier
+from models.url import identifier
 from models.verdict import Verdict
 from streams.settings import FrontierSettings
 
@@ -84,14 +84,6 @@ class Pages:
         totals = totals_of(shard)
         totals.requests += 1
         shard.put(TOTALS_KEY, totals)
-
-    def count_for_host(self, shard: FrontierShard, url: str) -> None:
-        """Count a judged page for its host."""
-        key = host_key(host(url))
-        row = shard.get(key)
-        counts = row if isinstance(row, HostRow) else HostRow()
-        counts.judged += 1
-        shard.put(key, counts)
 
 
 class Spaces:

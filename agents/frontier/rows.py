@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from models.depth.growth import MAX_LEVEL, Growth, Place
+from models.frontier.politeness import HostState
 from models.frontier.promises import Promised
 from models.learner.lessons import LinkWords
 from models.news.clicks import History
@@ -273,9 +274,10 @@ class StartRow(msgspec.Struct, array_like=True, tag="start"):
 
 
 class HostRow(msgspec.Struct, array_like=True, tag="host"):
-    """Pages judged of a host."""
+    """Pages judged of a host, and what its answers said of how it wants to be asked."""
 
     judged: int = 0
+    state: HostState = msgspec.field(default_factory=HostState)
 
 
 class OwnerRow(msgspec.Struct, array_like=True, tag="owner"):

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection
 
 from agents.frontier.depth import Stops
-from agents.frontier.keys import host_key
-from agents.frontier.rows import FrontierShard, HostRow, PageRow
+from agents.frontier.hosts import host_of
+from agents.frontier.rows import FrontierShard, PageRow
 from models.traps import space
 from models.url import host
 from streams.settings import FrontierSettings
@@ -47,6 +47,4 @@ class Scope:
 
     def _fetches(self, shard: FrontierShard, name: str) -> int:
         """Return the pages of a host that were judged, and those in flight."""
-        counts = shard.get(host_key(name))
-        judged = counts.judged if isinstance(counts, HostRow) else 0
-        return judged + sum(host(url) == name for url in self._flying)
+        return host_of(shard, name).judged + sum(host(url) == name for url in self._flying)

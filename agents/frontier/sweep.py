@@ -6,8 +6,10 @@ Of shards that were opened and are not all taken up, the best of what they hold 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
+from agents.frontier.hosts import state_of
 from agents.frontier.keys import PAGE_PREFIX, page_key, start_of, totals_of
 from agents.frontier.rows import FrontierShard, PageRow, TotalsRow
+from models.frontier.politeness import HostState
 from models.frontier.queue import SWEPT, CandidateQueue
 from models.url import host
 from streams.topics import partition_of
@@ -90,7 +92,16 @@ class Shards(dict[int, FrontierShard]):
 
     def partition(self, url: str) -> int:
         """Return the partition of a URL, held or not."""
-        return partition_of(host(url), self.partitions)
+        return self.partition_of(host(url))
+
+    def partition_of(self, name: str) -> int:
+        """Return the partition of a host, held or not."""
+        return partition_of(name, self.partitions)
+
+    def host_state(self, name: str) -> HostState | None:
+        """Return what a host has said of how it wants to be asked, None where that is not known here."""
+        shard = self.get(self.partition_of(name))
+        return None if shard is None else state_of(shard, name)
 
     def of(self, url: str) -> FrontierShard | None:
         """Return the shard of a URL, if it is held."""

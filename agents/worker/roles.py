@@ -88,8 +88,8 @@ def frontier(runtime: Runtime, tools: Tools) -> Part[FrontierAgent]:
 
 def fetch(runtime: Runtime, tools: Tools) -> Part[FetchAgent]:
     """Return the role that asks the web."""
-    assert tools.client is not None
-    return Part(FetchAgent(runtime, tools.client))
+    assert tools.client is not None and tools.reader is not None
+    return Part(FetchAgent(runtime, tools.client, tools.reader))
 
 
 def judge(runtime: Runtime, tools: Tools) -> Part[JudgeAgent]:

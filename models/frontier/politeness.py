@@ -4,8 +4,10 @@ A server is an address: hosts known to share one are asked as one.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+
+import msgspec
 
 #: The longest delay that a robots.txt may ask for and get; a longer one would hold candidates for ever.
 LONGEST_CRAWL_DELAY = 300.0
@@ -19,11 +21,68 @@ LONGEST_BACK_OFF = 86_400.0
 TOLERATED_FAILURES = 3
 
 
+class HostState(msgspec.Struct, array_like=True):
+    """What a host has said so far of how it wants to be asked: a function of its answers, in their order.
+
+    ``asked`` is when the last request that was answered began, ``elapsed`` how long the answer took. ``delay``
+    is the Crawl-delay of its robots.txt. ``wait`` is the last back-off, 0 when forgiven, and ``until`` is when
+    that ends; ``failures`` are those in a row. ``server`` is the address that was asked, empty where unknown.
+
+    A host backs off from its third failure in a row, since one slow or broken page says little of its host,
+    and at once when it said that it is overloaded (429, 503) or gave a Retry-After. Back-off takes a minute,
+    doubled with each failure after it up to a day, or the Retry-After if that is longer, within a day.
+    Failures and successes that arrive during a back-off are of fetches begun before it: only a Retry-After
+    of theirs counts, and makes it longer.
+
+    >>> state = HostState()
+    >>> state.failed(100.0, retry_after=90.0)
+    >>> state.until
+    190.0
+    """
+
+    asked: float = -math.inf
+    elapsed: float = 0.0
+    delay: float = 0.0
+    until: float = 0.0
+    wait: float = 0.0
+    failures: int = 0
+    server: str = ""
+
+    def answered(self, began: float, elapsed: float) -> None:
+        """Note when a request began, and how long its answer took."""
+        self.asked, self.elapsed = max(self.asked, began), max(0.0, elapsed)
+
+    def crawl_delay(self, seconds: float) -> None:
+        """Note the delay that robots.txt asks for, up to 5 minutes."""
+        self.delay = min(max(0.0, seconds), LONGEST_CRAWL_DELAY)
+
+    def succeeded(self, now: float) -> None:
+        """Forgive the host its failures, unless it backs off."""
+        if now >= self.until:
+            self.failures = 0
+            self.wait = 0.0
+
+    def failed(self, now: float, retry_after: float | None = None, *, overloaded: bool = False) -> None:
+        """Count a failure of the host (not a page that is missing): back off if it is time to.
+
+        ``retry_after`` is in seconds from now; ``overloaded`` says that the host itself asked for less.
+        """
+        asked = min(max(0.0, retry_after or 0.0), LONGEST_BACK_OFF)
+        if now < self.until:
+            self.until = max(self.until, now + asked)
+            return
+        self.failures += 1
+        if overloaded or asked or self.failures >= TOLERATED_FAILURES:
+            self.wait = min(max(SHORTEST_BACK_OFF, 2 * self.wait), LONGEST_BACK_OFF)
+            self.until = now + max(self.wait, asked)
+
+
 @dataclass(slots=True)
 class _Server:
     """What the hosts of one address share: the last start, the fetches in flight, the delay by its answers.
 
-    One without a ``name`` serves one host only, as far as is known.
+    One without a ``name`` serves one host only, as far as is known. One without ``hosts`` is kept for those to
+    come, while there is room.
     """
 
     name: str = ""
@@ -35,21 +94,24 @@ class _Server:
 
 @dataclass(slots=True)
 class _Clock:
-    """One host: ``wait`` is its last back-off, 0 when forgiven, and ``until`` is when that ends."""
+    """One host: its delay, its server, its last start, and until when it is left alone."""
 
     delay: float
     server: _Server
     started: float = -math.inf
     until: float = -math.inf
-    wait: float = 0.0
-    failures: int = 0
     in_flight: int = 0
+
+    @property
+    def apart(self) -> float:
+        """Seconds between two starts."""
+        return max(self.delay, self.server.pace) if self.delay else 0.0
 
     def opens(self) -> float:
         """Return when the host may be asked again, as far as time goes."""
         if not self.delay:
             return max(self.until, self.started)
-        return max(self.until, self.server.started + max(self.delay, self.server.pace))
+        return max(self.until, self.server.started + self.apart)
 
     def busy(self, at_once: int) -> bool:
         """Tell whether fetches in flight keep the host from being asked, whatever the time."""
@@ -57,36 +119,41 @@ class _Clock:
 
 
 class HostClocks:
-    """Clocks of the hosts that were asked of late.
+    """Clocks of the hosts that were asked of late, over their ``states``, which outlive this process.
 
     A host with a delay has one fetch in flight at most, and starts are at least the delay apart (counted
     from the last start; a fetch that takes longer is waited for). It shares both with the other hosts of its
     server, once `serves` told of it, and waits ``factor`` times as long as the last answer took, within a
     minute. A host without a delay may have ``at_once`` fetches in flight.
 
-    A host backs off from its third failure in a row, since one slow or broken page says little of its host,
-    and at once when it said that it is overloaded (429, 503) or gave a Retry-After. Back-off takes a minute,
-    doubled with each failure after it up to a day, or the Retry-After if that is longer, within a day.
-    Failures and successes that arrive during a back-off are of fetches begun before it: only a Retry-After
-    of theirs counts, and makes it longer.
+    ``states`` returns what is known of a host, None for one that has not answered yet. A clock that is not kept
+    is made of that. At most ``limit`` hosts are kept beside those with a fetch in flight: those that could be
+    asked again earliest are forgotten first, a tenth at once.
 
-    At most ``limit`` hosts are kept beside those with a fetch in flight: those that could be asked again
-    earliest are forgotten first, a tenth at once.
-
-    >>> clocks = HostClocks(delay=1.0, limit=10_000)
+    >>> clocks = HostClocks(delay=1.0, limit=10_000, states={"slow.org": HostState(asked=0.0, delay=9.0)}.get)
+    >>> clocks.ready("slow.org", now=8.9), clocks.ready("slow.org", now=9.0)
+    (False, True)
     >>> clocks.started("example.org", now=0.0)
     >>> clocks.finished("example.org", now=0.2)
     >>> clocks.ready("example.org", now=0.9), clocks.ready("example.org", now=1.0)
     (False, True)
     """
 
-    def __init__(self, delay: float, limit: int, factor: float = 0.0, at_once: int = 16) -> None:
+    def __init__(
+        self,
+        delay: float,
+        limit: int,
+        states: Callable[[str], HostState | None],
+        factor: float = 0.0,
+        at_once: int = 16,
+    ) -> None:
         if not 0 <= delay < math.inf:
             raise ValueError(f"host clocks: delay is {delay}, expected seconds, 0 or more")
         if limit < 1:
             raise ValueError(f"host clocks: limit is {limit}, expected at least 1")
         self._delay = delay
         self._limit = limit
+        self._states = states
         self._factor = factor
         self._at_once = at_once
         self._clocks: dict[str, _Clock] = {}
@@ -97,7 +164,7 @@ class HostClocks:
 
     def ready(self, host: str, now: float) -> bool:
         """Tell whether a host may be asked now."""
-        clock = self._clocks.get(host)
+        clock = self._known(host)
         return clock is None or (not clock.busy(self._at_once) and now >= clock.opens())
 
     def soon(self, host: str, now: float, seconds: float) -> bool:
@@ -105,7 +172,7 @@ class HostClocks:
 
         A fetch that has been in flight for longer is not expected to be.
         """
-        clock = self._clocks.get(host)
+        clock = self._known(host)
         if clock is None:
             return True
         last = clock.server.started if clock.delay else clock.started
@@ -123,18 +190,24 @@ class HostClocks:
         """
         earliest = math.inf
         for host in hosts:
-            clock = self._clocks.get(host)
+            clock = self._known(host)
             if clock is None:
                 return now
             if not clock.busy(self._at_once):
                 earliest = min(earliest, clock.opens())
         return None if earliest == math.inf else max(now, earliest)
 
-    def crawl_delay(self, host: str, seconds: float) -> None:
-        """Set the delay that a host's robots.txt asks for: at least the general one, up to 5 minutes."""
-        asked = min(max(0.0, seconds), LONGEST_CRAWL_DELAY)
-        if asked > self._delay or host in self._clocks:
-            self._clock(host).delay = max(self._delay, asked)
+    def apart(self, host: str) -> float:
+        """Return how many seconds lie between two requests to a host."""
+        clock = self._known(host)
+        return self._delay if clock is None else clock.apart
+
+    def renew(self, host: str) -> None:
+        """Take in that a host's state has changed."""
+        state = self._states(host)
+        if state is not None:
+            clock = self._clock(host)
+            clock.delay, clock.until = max(self._delay, state.delay), state.until
 
     def answered(self, host: str, seconds: float) -> None:
         """Note how long a host took to answer: its server's delay follows."""
@@ -149,12 +222,14 @@ class HostClocks:
             return
         shared = self._servers.get(server)
         if shared is None:
+            if len(self._servers) >= self._limit:
+                self._servers = {name: known for name, known in self._servers.items() if known.hosts}
             shared = self._servers[server] = _Server(server)
         if asked:
             shared.started = max(shared.started, clock.started)
         shared.in_flight += clock.in_flight
         clock.server.in_flight -= clock.in_flight
-        self._leave(clock.server)
+        clock.server.hosts -= 1
         shared.hosts += 1
         clock.server = shared
 
@@ -172,29 +247,16 @@ class HostClocks:
             clock.in_flight -= 1
             clock.server.in_flight -= 1
 
-    def succeeded(self, host: str, now: float) -> None:
-        """Forgive a host its failures, unless it backs off."""
+    def forget(self, hosts: Callable[[str], bool]) -> None:
+        """Forget the hosts for which ``hosts`` is true, but those with a fetch in flight."""
+        for host in [host for host, clock in self._clocks.items() if not clock.in_flight and hosts(host)]:
+            self._clocks.pop(host).server.hosts -= 1
+
+    def _known(self, host: str) -> _Clock | None:
         clock = self._clocks.get(host)
-        if clock is not None and now >= clock.until:
-            clock.failures = 0
-            clock.wait = 0.0
-
-    def failed(
-        self, host: str, now: float, retry_after: float | None = None, *, overloaded: bool = False
-    ) -> None:
-        """Count a failure of the host (not a page that is missing): back off if it is time to.
-
-        ``retry_after`` is in seconds from now; ``overloaded`` says that the host itself asked for less.
-        """
-        clock = self._clock(host)
-        asked = min(max(0.0, retry_after or 0.0), LONGEST_BACK_OFF)
-        if now < clock.until:
-            clock.until = max(clock.until, now + asked)
-            return
-        clock.failures += 1
-        if overloaded or asked or clock.failures >= TOLERATED_FAILURES:
-            clock.wait = min(max(SHORTEST_BACK_OFF, 2 * clock.wait), LONGEST_BACK_OFF)
-            clock.until = now + max(clock.wait, asked)
+        if clock is None and self._states(host) is not None:
+            clock = self._clock(host)
+        return clock
 
     def _clock(self, host: str) -> _Clock:
         clock = self._clocks.get(host)
@@ -202,15 +264,22 @@ class HostClocks:
             if len(self._clocks) >= self._limit:
                 self._forget()
             clock = self._clocks[host] = _Clock(self._delay, _Server(hosts=1))
+            state = self._states(host)
+            if state is not None:
+                self._recall(host, clock, state)
         return clock
 
-    def _leave(self, server: _Server) -> None:
-        server.hosts -= 1
-        if not server.hosts:
-            self._servers.pop(server.name, None)
+    def _recall(self, host: str, clock: _Clock, state: HostState) -> None:
+        """Go on with a host where its state stands."""
+        clock.delay, clock.until = max(self._delay, state.delay), state.until
+        clock.started = clock.server.started = state.asked
+        if state.server:
+            self.serves(state.server, host)
+        if not clock.server.pace:
+            self.answered(host, state.elapsed)
 
     def _forget(self) -> None:
         idle = [host for host, clock in self._clocks.items() if not clock.in_flight]
         idle.sort(key=lambda host: self._clocks[host].opens())
         for host in idle[: max(1, self._limit // 10)]:
-            self._leave(self._clocks.pop(host).server)
+            self._clocks.pop(host).server.hosts -= 1

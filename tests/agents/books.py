@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
+from agents.frontier.agent import FrontierAgent
 from agents.frontier.book import Book
-from agents.frontier.keys import children_of, page_key, parent_key
+from agents.frontier.hosts import host_of
+from agents.frontier.keys import children_of, host_key, page_key, parent_key
 from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in
 from models.page import Link
 from models.url import identifier
@@ -86,3 +88,11 @@ def lease(shard: FrontierShard, url: str, attempt: int = 1) -> None:
     row = page(shard, url)
     row.state, row.attempts, row.lease = "leased", attempt, 100.0
     shard.put(page_key(url), row)
+
+
+def fail(agent: FrontierAgent, shard: FrontierShard, name: str, *failure: Any, **why: Any) -> None:
+    """Have a host fail, as `HostState.failed` takes it in."""
+    row = host_of(shard, name)
+    row.state.failed(*failure, **why)
+    shard.put(host_key(name), row)
+    agent.candidates.clocks.renew(name)

@@ -38,7 +38,7 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(answer: Answer, address: str = "127.0.0.1") -> AsyncIterator[Server]:
+async def serving(answer: Answer, address: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Server]:
     """Serve what ``answer`` writes to each request; it may close the writer, or write for ever."""
     seen = Server()
     tasks: set[asyncio.Task[None]] = set()
@@ -61,7 +61,7 @@ async def serving(answer: Answer, address: str = "127.0.0.1") -> AsyncIterator[S
             seen.open -= 1
             writer.close()
 
-    server = await asyncio.start_server(connected, address, 0)
+    server = await asyncio.start_server(connected, address, port)
     seen.port = server.sockets[0].getsockname()[1]
     try:
         yield seen

@@ -121,3 +121,9 @@ def a_runtime(settings: Settings, now: float = 1000.0) -> Iterator[Runtime]:
     with open_journal(settings) as journal:
         publisher = JournalPublisher(journal, lambda: now)
         yield Runtime(create_app(settings), settings, publisher, fail, lambda: now)
+
+
+def journal_of(runtime: Runtime) -> Journal:
+    """Return the journal that a runtime publishes to."""
+    assert isinstance(runtime.publisher, JournalPublisher)
+    return runtime.publisher._journal

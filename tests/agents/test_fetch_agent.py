@@ -13,6 +13,7 @@ import zstandard
 
 from agents.fetch.agent import FetchAgent
 from agents.fetch.client import Client
+from agents.fetch.servers import TooEarlyError
 from streams.attempts import Attempts, Place
 from streams.records import (
     DeadLetter,
@@ -30,7 +31,7 @@ from streams.settings import Settings
 from streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS
 from streams.transport.publisher import JournalPublisher
 from tests.agents.loopback import Answer, Request, fixed, response, serving
-from tests.agents.shards import a_runtime
+from tests.agents.shards import a_runtime, journal_of
 from tests.patience import PATIENCE
 
 NOW = 1000.0
@@ -72,14 +73,14 @@ def answered(
     async def run() -> Any:
         with a_runtime(settings, NOW) as runtime:
             async with serving(answer) as server, Client(settings.fetch, lambda: NOW) as client:
-                agent = FetchAgent(runtime, client)
+                agent = FetchAgent(runtime, client, journal_of(runtime))
                 url = f"{server.origin}/page"
                 event = Event(encode(order(url, lease)) if value == b"" else value)
                 await agent._slots.acquire()
                 await agent._answer(event)
                 if settings.fetch.sitemaps:
                     await read_sitemaps(agent, client)
-                journal = runtime.publisher._journal  # type: ignore[attr-defined]  # what it published to
+                journal = journal_of(runtime)
                 topics = (PAGES, SIGHTINGS, DEAD_LETTERS)
                 found = {topic.name: [e.value for e in journal.read(topic.name, 0, 0, 10)] for topic in topics}
                 return event, url, found, server.targets()
@@ -215,7 +216,7 @@ def carried_out(tmp_path: Path, killers: set[int], deaths: int) -> tuple[list[li
                     for number in killers:
                         died.taking(Place(FETCHES.name, 0, number)).__enter__()
                 runtime.attempts = Attempts(attempts)
-                await FetchAgent(runtime, client)._run(Stream())
+                await FetchAgent(runtime, client, journal_of(runtime))._run(Stream())
                 while runtime._tasks:
                     await asyncio.sleep(0.01)
                 assert isinstance(runtime.publisher, JournalPublisher)
@@ -240,3 +241,22 @@ def test_an_order_that_three_processes_died_with_is_refused(tmp_path: Path) -> N
     assert [(fact.url.rpartition("/")[2], fact.kind, fact.reason) for fact in told] == [
         ("4", "refused", "quarantined: its fetch failed here")
     ]
+
+
+@pytest.mark.parametrize("orders", [0, 1])
+def test_hosts_count_as_just_asked_where_there_were_orders_before(tmp_path: Path, orders: int) -> None:
+    settings = Settings.model_validate({"data": tmp_path / "data"})
+
+    async def run() -> bool:
+        with a_runtime(settings, NOW) as runtime:
+            journal = journal_of(runtime)
+            journal.append_all([(FETCHES.name, 0, None, b"an order")] * orders, NOW)
+            async with Client(settings.fetch, lambda: NOW) as client:
+                await FetchAgent(runtime, client, journal)._assigned()
+                try:
+                    await client.servers.ready(["a.org"], 60.0)
+                except TooEarlyError:
+                    return True
+        return False
+
+    assert asyncio.run(run()) is bool(orders)

@@ -35,7 +35,6 @@ from agents.frontier.rows import (
 )
 from agents.frontier.scorer import scorer
 from agents.frontier.sweep import FIRST
-from models.frontier.politeness import HostClocks
 from models.frontier.queue import SWEPT
 from models.interest.features import BASE, token
 from models.learner.inputs import INPUTS
@@ -54,7 +53,7 @@ from streams.records import (
     Together,
     Visited,
 )
-from streams.settings import FrontierSettings, LearnSettings, Settings
+from streams.settings import LearnSettings, Settings
 from streams.topics import SIGHTINGS, partition_of
 from tests.agents.cells import a_cells, teach
 from tests.agents.shards import Disk, a_runtime, disk, put, take_in, write
@@ -69,9 +68,15 @@ class Front:
         self, rows: Disk, partitions: int = 1, delay: float = 0.0, *, taken_up: bool = True, **changed: Any
     ) -> None:
         self.rows = rows
-        self.settings = FrontierSettings(**{"policy": "linkage", "explore": 0.0} | changed)
+        settings = Settings.model_validate(
+            {
+                "frontier": {"policy": "linkage", "explore": 0.0} | changed,
+                "fetch": {"delay_seconds": delay},
+            }
+        )
+        self.settings = settings.frontier
         self.scorer = scorer(self.settings.policy, LearnSettings())
-        self.candidates = Candidates(self.settings, self.scorer, HostClocks(delay, 1000), Random(1))
+        self.candidates = Candidates(settings, self.scorer, Random(1))
         self.book = Book(self.settings, 1, partitions, redirects=5)
         self.shards: list[FrontierShard] = [
             rows.shard(FrontierRow, SIGHTINGS, number) for number in range(partitions)

@@ -15,7 +15,7 @@ from models.url import host
 from streams.records import Failed, Judged, PredicateDefinition, Seeded
 from streams.settings import Settings
 from streams.topics import SIGHTINGS
-from tests.agents.books import YES, linked
+from tests.agents.books import YES, fail, linked
 from tests.agents.cells import a_cells, teach
 from tests.agents.shards import Disk, a_runtime, disk, write
 
@@ -163,7 +163,7 @@ def test_a_host_that_backs_off_is_not_waited_for(front: Front) -> None:
     front.sight(*pages("overloaded.org", "great"), *found("only.org", "good"))
     front.sight(farm("good"))
     front.crawl(100)
-    front.agent.candidates.clocks.failed("overloaded.org", front.now, 3600.0, overloaded=True)
+    fail(front.agent, front.shard, "overloaded.org", front.now, 3600.0, overloaded=True)
     before = front.now
     asked = front.crawl(100)
     assert "overloaded.org" not in asked

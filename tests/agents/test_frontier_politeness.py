@@ -22,7 +22,7 @@ from streams.records import (
 )
 from streams.settings import Settings
 from streams.topics import SIGHTINGS
-from tests.agents.books import a_book, lease, page, url
+from tests.agents.books import a_book, fail, lease, page, url
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
 
 NOW = 1000.0
@@ -151,9 +151,9 @@ def test_any_answer_of_a_host_forgives_its_failures(
     front.sight(Seeded("http://a.org/"))
     assert front.ordered() == {"a.org"}
     for _ in range(2):
-        clocks.failed("a.org", NOW)
+        fail(front.agent, front.shard, "a.org", NOW)
     front.sight(Failed("http://a.org/", 1, kind, reason, NOW, elapsed=elapsed))
-    clocks.failed("a.org", NOW + 10)
+    fail(front.agent, front.shard, "a.org", NOW + 10)
     assert clocks.ready("a.org", NOW + 20) is forgiven
 
 
@@ -239,3 +239,33 @@ class TestBook:
         take_in(shard, book, Inherited(url(1), 1, {}, hops=5), Inherited(url(2), 1, {}, hops=5))
         take_in(shard, book, Inherited(url(1), 1, {}, hops=1), Inherited(url(1), 1, {}, hops=4))
         assert (page(shard, url(1)).hops, page(shard, url(2)).hops) == (1, 5)
+
+
+def test_whoever_takes_over_a_partition_asks_no_host_before_its_time(rows: Disk, tmp_path: Path) -> None:
+    names = ("plain.org", "slow.org", "busy.org", "moved.org")
+    ends = (
+        Judged("http://plain.org/0", {"p": True}, NOW, elapsed=0.1),
+        Judged("http://slow.org/0", {"p": True}, NOW, crawl_delay=30.0, elapsed=0.1),
+        Failed("http://busy.org/0", 1, "retry", "status 429", NOW, 90.0, overloaded=True, elapsed=0.1),
+        Redirected("http://moved.org/0", 1, "http://moved.org/1", NOW, elapsed=0.5),
+    )
+    for first in fronts(rows, tmp_path, delay_seconds=5.0, delay_factor=20.0):
+        for end in ends:
+            first.sight(Seeded(end.url))
+            assert first.ordered() == {host(end.url)}
+            first.sight(end)
+    for heir in fronts(rows, tmp_path, delay_seconds=5.0, delay_factor=20.0):
+        due = {name: heir.agent.candidates.clocks.next_ready([name], NOW) for name in names}
+        # From when the request began: the delay, the Crawl-delay, twenty times the half second of an answer.
+        assert due == {
+            "plain.org": NOW + 4.9, "slow.org": NOW + 29.9, "busy.org": NOW + 90, "moved.org": NOW + 9.5,
+        }  # fmt: skip
+        orders = [heir.agent.candidates.clocks.apart(name) for name in names]
+        assert orders == [5.0, 30.0, 5.0, 10.0]
+
+
+def test_a_crawl_delay_that_robots_txt_no_longer_asks_for_is_forgotten(front: Front) -> None:
+    clocks = front.agent.candidates.clocks
+    for number, asked in enumerate((30.0, None)):
+        front.sight(Judged(f"http://a.org/{number}", {"p": True}, NOW, crawl_delay=asked, elapsed=0.01))
+        assert clocks.apart("a.org") == (asked or 1.0)

@@ -37,7 +37,7 @@ from streams.runtime import Runtime
 from streams.settings import Settings
 from tests.agents.loopback import fixed, serving
 from tests.agents.loopback import settings as fetch_settings
-from tests.agents.shards import a_runtime
+from tests.agents.shards import a_runtime, journal_of
 
 NOW = 1000.0
 WEB = Path(agents.fetch.__file__).parent
@@ -146,7 +146,7 @@ def test_fetches_are_counted_by_what_came_of_them(runtime: Runtime) -> None:
 
     async def run() -> None:
         async with serving(fixed(body)) as server, Client(fetch_settings(), lambda: NOW) as client:
-            agent: Any = FetchAgent(runtime, client)
+            agent: Any = FetchAgent(runtime, client, journal_of(runtime))
             page, closed = f"{server.origin}/", "http://127.0.0.1:2/"
             for value in (encode(an_order(page)), encode(an_order(page, NOW - 1)), encode(an_order(closed))):
                 await answer(agent, value)
@@ -170,7 +170,7 @@ def test_waits_for_a_servers_delay_are_told(runtime: Runtime) -> None:
     async def run() -> Reading:
         delayed = fetch_settings(delay_seconds=0.05)
         async with serving(fixed(b"page")) as server, Client(delayed, lambda: NOW) as client:
-            agent: Any = FetchAgent(runtime, client)
+            agent: Any = FetchAgent(runtime, client, journal_of(runtime))
             for _ in range(2):
                 await client.fetch(f"{server.origin}/")
             reading = Reading()

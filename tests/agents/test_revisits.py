@@ -33,7 +33,7 @@ from streams.topics import PAGES, SIGHTINGS
 from tests.agents.judging import judge_of, take_in
 from tests.agents.loopback import Answer, Request, fixed, serving, untimed
 from tests.agents.loopback import settings as fetch_settings
-from tests.agents.shards import a_runtime, disk, emitted
+from tests.agents.shards import a_runtime, disk, emitted, journal_of
 from tests.agents.test_fetch_agent import Event
 
 NOW = 1000.0
@@ -90,13 +90,13 @@ def answered(tmp_path: Path, answer: Answer) -> tuple[list[Any], list[FetchedPag
     async def run() -> tuple[list[Any], list[FetchedPage], str]:
         with a_runtime(settings, NOW) as runtime:
             async with serving(answer) as server, Client(settings.fetch, lambda: NOW) as client:
-                agent = FetchAgent(runtime, client)
+                agent = FetchAgent(runtime, client, journal_of(runtime))
                 url = f"{server.origin}/"
                 await agent._slots.acquire()
                 await agent._answer(Event(encode(order(url, Revisit(KNOWN, 900.0)))))
-                journal = runtime.publisher._journal  # type: ignore[attr-defined]  # what it published to
-                packs = [entry.value for entry in journal.read(SIGHTINGS.name, 0, 0, 10)]
-                pages = [entry.value for entry in journal.read(PAGES.name, 0, 0, 10)]
+                journal = journal_of(runtime)
+                packs = [entry.value or b"" for entry in journal.read(SIGHTINGS.name, 0, 0, 10)]
+                pages = [entry.value or b"" for entry in journal.read(PAGES.name, 0, 0, 10)]
                 decode, decode_page = Decoder[SightingPack](SightingPack), Decoder[FetchedPage](FetchedPage)
                 facts = [fact for pack in packs for _, _, fact in decode(pack).facts]
                 return facts, [decode_page(value) for value in pages], url

@@ -202,3 +202,22 @@ class TestHeld:
         servers.take(["2001:db8:0:1::2"], 1.0)
         held.release()
         servers.take(["2001:db8::1"], 1.0)
+
+
+def test_where_others_carried_out_orders_every_server_counts_as_just_asked(clock: WaitingClock) -> None:
+    servers = Servers(clock)
+    servers.hold()
+
+    async def run() -> None:
+        await servers.start(["a"], 1.5)
+        clock.time = 20.0
+        servers.hold()
+        assert early(servers, ["a"], 9.0) == 9.0
+        with pytest.raises(TooEarlyError):
+            await servers.ready(["b"], 9.0)
+        clock.time = 20.5
+        await servers.ready(["b"], 1.0)
+        await servers.ready(["a"], 1.0)
+
+    asyncio.run(run())
+    assert clock.slept == [1.5, 0.5]

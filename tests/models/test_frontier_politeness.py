@@ -13,6 +13,7 @@ from models.frontier.politeness import (
     LONGEST_PACE,
     SHORTEST_BACK_OFF,
     HostClocks,
+    HostState,
 )
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=200)
@@ -26,6 +27,31 @@ times = st.lists(
     ),
     max_size=80,
 )
+
+
+class Hosts(HostClocks):
+    """Clocks over states that are kept beside them, as the frontier keeps them in rows."""
+
+    def __init__(self, delay: float, limit: int, factor: float = 0.0, at_once: int = 16) -> None:
+        self.states: dict[str, HostState] = {}
+        super().__init__(delay, limit, self.states.get, factor, at_once)
+
+    def state(self, host: str) -> HostState:
+        return self.states.setdefault(host, HostState())
+
+    def failed(
+        self, host: str, now: float, retry_after: float | None = None, *, overloaded: bool = False
+    ) -> None:
+        self.state(host).failed(now, retry_after, overloaded=overloaded)
+        self.renew(host)
+
+    def succeeded(self, host: str, now: float) -> None:
+        self.state(host).succeeded(now)
+        self.renew(host)
+
+    def crawl_delay(self, host: str, seconds: float) -> None:
+        self.state(host).crawl_delay(seconds)
+        self.renew(host)
 
 
 @dataclass
@@ -42,7 +68,7 @@ class Seen:
 def test_starts_are_apart_one_in_flight_and_none_during_back_off(
     steps: list[tuple[str, float, str, float | None]], delay: float
 ) -> None:
-    clocks, now, seen = HostClocks(delay, limit=100), 0.0, dict[str, Seen]()
+    clocks, now, seen = Hosts(delay, limit=100), 0.0, dict[str, Seen]()
     for host, passed, step, retry_after in steps:
         now += passed
         state = seen.setdefault(host, Seen())
@@ -72,7 +98,7 @@ def test_starts_are_apart_one_in_flight_and_none_during_back_off(
 def test_a_host_is_ready_at_the_time_foretold_and_not_before(
     steps: list[tuple[str, float, str, float | None]], delay: float
 ) -> None:
-    clocks, now = HostClocks(delay, limit=100), 0.0
+    clocks, now = Hosts(delay, limit=100), 0.0
     for host, passed, step, retry_after in steps:
         now += passed
         if step == "start" and clocks.ready(host, now):
@@ -89,7 +115,7 @@ def test_a_host_is_ready_at_the_time_foretold_and_not_before(
             assert due == now or not clocks.ready(host, math.nextafter(due, now))
 
 
-def failing(clocks: HostClocks, now: float, times: int, *, overloaded: bool = False) -> list[float]:
+def failing(clocks: Hosts, now: float, times: int, *, overloaded: bool = False) -> list[float]:
     """Fail so many times, each as soon as the host may be asked; return the waits."""
     waits = []
     for _ in range(times):
@@ -104,14 +130,14 @@ def failing(clocks: HostClocks, now: float, times: int, *, overloaded: bool = Fa
 
 
 def test_an_unknown_host_is_ready() -> None:
-    clocks = HostClocks(1.0, 10)
+    clocks = Hosts(1.0, 10)
     assert clocks.ready(HOST, 0.0)
     assert clocks.next_ready([HOST], 5.0) == 5.0
     assert clocks.next_ready([], 5.0) is None
 
 
 def test_a_slow_fetch_is_waited_for_beyond_the_delay() -> None:
-    clocks = HostClocks(1.0, 10)
+    clocks = Hosts(1.0, 10)
     clocks.started(HOST, 0.0)
     assert not clocks.ready(HOST, 50.0)
     assert clocks.next_ready([HOST], 50.0) is None
@@ -120,18 +146,18 @@ def test_a_slow_fetch_is_waited_for_beyond_the_delay() -> None:
 
 
 def test_without_a_delay_a_host_may_have_several_in_flight() -> None:
-    clocks = HostClocks(0.0, 10)
+    clocks = Hosts(0.0, 10)
     for _ in range(5):
         assert clocks.ready(HOST, 3.0)
         clocks.started(HOST, 3.0)
 
 
 def test_two_failures_are_the_pages_own_and_the_third_is_the_hosts() -> None:
-    assert failing(HostClocks(1.0, 10), 0.0, 5) == [1.0, 1.0, 60.0, 120.0, 240.0]
+    assert failing(Hosts(1.0, 10), 0.0, 5) == [1.0, 1.0, 60.0, 120.0, 240.0]
 
 
 def test_an_overloaded_host_is_left_alone_at_once_up_to_a_day() -> None:
-    waits = failing(HostClocks(1.0, 10), 0.0, 13, overloaded=True)
+    waits = failing(Hosts(1.0, 10), 0.0, 13, overloaded=True)
     assert waits[:3] == [60.0, 120.0, 240.0]
     assert waits[-3:] == [61_440.0, LONGEST_BACK_OFF, LONGEST_BACK_OFF]
 
@@ -141,26 +167,26 @@ def test_an_overloaded_host_is_left_alone_at_once_up_to_a_day() -> None:
     [(600.0, 600.0), (5.0, 60.0), (1e12, LONGEST_BACK_OFF), (math.inf, LONGEST_BACK_OFF), (math.nan, 60.0)],
 )
 def test_retry_after_is_obeyed_when_longer_and_within_a_day(retry_after: float, wait: float) -> None:
-    clocks = HostClocks(1.0, 10)
+    clocks = Hosts(1.0, 10)
     clocks.failed(HOST, 1000.0, retry_after, overloaded=True)
     assert clocks.next_ready([HOST], 1000.0) == 1000.0 + wait
 
 
 def test_a_retry_after_alone_begins_a_back_off() -> None:
-    clocks = HostClocks(1.0, 10)
+    clocks = Hosts(1.0, 10)
     clocks.failed(HOST, 0.0, 90.0)
     assert clocks.next_ready([HOST], 0.0) == 90.0
 
 
 def test_success_forgives() -> None:
-    clocks = HostClocks(1.0, 10)
+    clocks = Hosts(1.0, 10)
     assert failing(clocks, 0.0, 4)[-1] == 120.0
     clocks.succeeded(HOST, 500.0)
     assert failing(clocks, 500.0, 3) == [1.0, 1.0, 60.0]
 
 
 def test_a_burst_of_failures_in_flight_together_is_one_back_off() -> None:
-    clocks = HostClocks(0.0, 10)
+    clocks = Hosts(0.0, 10)
     for _ in range(16):
         clocks.started(HOST, 0.0)
     for number in range(16):
@@ -170,7 +196,7 @@ def test_a_burst_of_failures_in_flight_together_is_one_back_off() -> None:
 
 
 def test_a_longer_retry_after_lengthens_a_back_off_that_runs_and_a_shorter_one_does_not() -> None:
-    clocks = HostClocks(0.0, 10)
+    clocks = Hosts(0.0, 10)
     clocks.failed(HOST, 0.0, overloaded=True)
     clocks.failed(HOST, 1.0, 20.0, overloaded=True)
     assert clocks.next_ready([HOST], 1.0) == 60.0
@@ -179,7 +205,7 @@ def test_a_longer_retry_after_lengthens_a_back_off_that_runs_and_a_shorter_one_d
 
 
 def test_a_success_begun_before_a_back_off_does_not_end_or_forgive_it() -> None:
-    clocks = HostClocks(0.0, 10)
+    clocks = Hosts(0.0, 10)
     clocks.failed(HOST, 0.0, overloaded=True)
     clocks.succeeded(HOST, 1.0)
     assert not clocks.ready(HOST, 59.0)
@@ -192,7 +218,7 @@ def test_a_success_begun_before_a_back_off_does_not_end_or_forgive_it() -> None:
     [(10.0, 10.0), (0.5, 2.0), (-3.0, 2.0), (math.nan, 2.0), (math.inf, LONGEST_CRAWL_DELAY), (1e9, 300.0)],
 )
 def test_a_crawl_delay_raises_the_delay_within_five_minutes(asked: float, delay: float) -> None:
-    clocks = HostClocks(2.0, 10)
+    clocks = Hosts(2.0, 10)
     clocks.started(HOST, 0.0)
     clocks.crawl_delay(HOST, asked)
     clocks.finished(HOST, 0.5)
@@ -200,7 +226,7 @@ def test_a_crawl_delay_raises_the_delay_within_five_minutes(asked: float, delay:
 
 
 def test_a_crawl_delay_counts_where_the_general_delay_is_none() -> None:
-    clocks = HostClocks(0.0, 10)
+    clocks = Hosts(0.0, 10)
     clocks.crawl_delay(HOST, 4.0)
     clocks.started(HOST, 0.0)
     assert not clocks.ready(HOST, 100.0)
@@ -209,7 +235,7 @@ def test_a_crawl_delay_counts_where_the_general_delay_is_none() -> None:
 
 
 def test_next_ready_is_the_earliest_of_those_not_in_flight() -> None:
-    clocks = HostClocks(10.0, 10)
+    clocks = Hosts(10.0, 10)
     for start, host in enumerate(["a", "b", "c"]):
         clocks.started(host, float(start))
     clocks.finished("b", 3.0)
@@ -220,7 +246,7 @@ def test_next_ready_is_the_earliest_of_those_not_in_flight() -> None:
 
 
 def test_the_host_whose_clock_ran_out_first_is_forgotten_first_and_one_in_flight_never() -> None:
-    clocks = HostClocks(1.0, limit=20)
+    clocks = Hosts(1.0, limit=20)
     clocks.started("busy", 0.0)
     clocks.failed("bad", 0.0, overloaded=True)
     for number in range(500):
@@ -234,7 +260,7 @@ def test_the_host_whose_clock_ran_out_first_is_forgotten_first_and_one_in_flight
     assert clocks.ready("h0.org", 0.0)
 
 
-def lasting(clocks: HostClocks, host: str, start: float, seconds: float) -> None:
+def lasting(clocks: Hosts, host: str, start: float, seconds: float) -> None:
     """Ask a host, which takes so long to answer."""
     clocks.started(host, start)
     clocks.finished(host, start + seconds)
@@ -246,20 +272,20 @@ def lasting(clocks: HostClocks, host: str, start: float, seconds: float) -> None
     [(0.1, 1.0), (0.2, 1.0), (0.3, 1.5), (4.0, 20.0), (12.0, LONGEST_PACE), (1e9, LONGEST_PACE)],
 )
 def test_the_delay_follows_the_last_answer_within_a_minute(seconds: float, delay: float) -> None:
-    clocks = HostClocks(1.0, 10, factor=5.0)
+    clocks = Hosts(1.0, 10, factor=5.0)
     lasting(clocks, HOST, 0.0, 30.0)
     lasting(clocks, HOST, 1000.0, seconds)
     assert clocks.next_ready([HOST], 1000.0) == pytest.approx(1000.0 + delay)
 
 
 def test_where_there_is_no_delay_none_follows_from_a_slow_answer() -> None:
-    clocks = HostClocks(0.0, 10, factor=5.0)
+    clocks = Hosts(0.0, 10, factor=5.0)
     lasting(clocks, HOST, 0.0, 30.0)
     assert clocks.ready(HOST, 30.0)
 
 
 def test_without_a_delay_so_many_fetches_may_be_in_flight_and_no_more() -> None:
-    clocks = HostClocks(0.0, 10, at_once=3)
+    clocks = Hosts(0.0, 10, at_once=3)
     for _ in range(3):
         assert clocks.ready(HOST, 0.0)
         clocks.started(HOST, 0.0)
@@ -270,7 +296,7 @@ def test_without_a_delay_so_many_fetches_may_be_in_flight_and_no_more() -> None:
 
 
 def test_hosts_of_one_server_are_asked_as_one() -> None:
-    clocks = HostClocks(1.0, 10, factor=5.0)
+    clocks = Hosts(1.0, 10, factor=5.0)
     for host in ("a", "b", "c"):
         clocks.started(host, 0.0)
         clocks.finished(host, 0.1)
@@ -287,7 +313,7 @@ def test_hosts_of_one_server_are_asked_as_one() -> None:
 
 
 def test_a_back_off_and_a_crawl_delay_are_a_hosts_own_wherever_it_is_served() -> None:
-    clocks = HostClocks(1.0, 10)
+    clocks = Hosts(1.0, 10)
     for host in ("a", "b"):
         clocks.serves("192.0.2.1", host)
     clocks.failed("a", 0.0, overloaded=True)
@@ -300,7 +326,7 @@ def test_a_back_off_and_a_crawl_delay_are_a_hosts_own_wherever_it_is_served() ->
 
 
 def test_a_host_that_changes_servers_takes_its_fetches_along() -> None:
-    clocks = HostClocks(1.0, 10)
+    clocks = Hosts(1.0, 10)
     clocks.serves("192.0.2.1", "a")
     clocks.serves("192.0.2.1", "b")
     clocks.started("a", 0.0)
@@ -313,7 +339,7 @@ def test_a_host_that_changes_servers_takes_its_fetches_along() -> None:
 
 
 def test_hosts_wait_for_a_delay_a_back_off_or_a_fetch_in_flight() -> None:
-    clocks = HostClocks(1.0, 10)
+    clocks = Hosts(1.0, 10)
     lasting(clocks, "delayed", 9.0, 9.1)
     lasting(clocks, "rested", 5.0, 5.1)
     clocks.failed("failing", 9.0, overloaded=True)
@@ -324,7 +350,7 @@ def test_hosts_wait_for_a_delay_a_back_off_or_a_fetch_in_flight() -> None:
 
 
 def test_an_order_that_came_too_early_was_no_start_for_its_server() -> None:
-    clocks = HostClocks(1.0, 10)
+    clocks = Hosts(1.0, 10)
     lasting(clocks, "a", 0.0, 0.1)
     clocks.serves("192.0.2.1", "a")
     clocks.started("b", 0.9)
@@ -338,7 +364,7 @@ def test_an_order_that_came_too_early_was_no_start_for_its_server() -> None:
 def test_starts_on_a_known_server_are_apart_and_one_in_flight(
     steps: list[tuple[str, float, str, float | None]], moves: list[str], delay: float
 ) -> None:
-    clocks, now = HostClocks(delay, limit=100), 0.0
+    clocks, now = Hosts(delay, limit=100), 0.0
     serves: dict[str, str] = {}
     flying: dict[str, int] = {}
     starts: dict[str, float] = {}
@@ -362,8 +388,17 @@ def test_starts_on_a_known_server_are_apart_and_one_in_flight(
             flying[on] = 0
 
 
-def test_servers_are_forgotten_with_their_last_host() -> None:
-    clocks = HostClocks(1.0, limit=10)
+def test_a_server_that_a_host_has_left_was_asked_all_the_same() -> None:
+    clocks = Hosts(5.0, limit=10)
+    clocks.serves("s", "a")
+    lasting(clocks, "a", 0.0, 0.1)
+    clocks.serves("t", "a")
+    clocks.serves("s", "b", asked=False)
+    assert clocks.next_ready(["b"], 1.0) == 5.0
+
+
+def test_servers_without_hosts_are_forgotten_where_there_are_many() -> None:
+    clocks = Hosts(1.0, limit=10)
     for number in range(200):
         clocks.started(f"h{number}", number)
         clocks.finished(f"h{number}", number)
@@ -374,4 +409,58 @@ def test_servers_are_forgotten_with_their_last_host() -> None:
 @pytest.mark.parametrize(("delay", "limit"), [(-1.0, 1), (math.nan, 1), (math.inf, 1), (1.0, 0)])
 def test_settings_out_of_range_are_refused(delay: float, limit: int) -> None:
     with pytest.raises(ValueError, match=r"host clocks: .*, expected"):
-        HostClocks(delay, limit)
+        Hosts(delay, limit)
+
+
+@PROPERTY
+@given(times, st.floats(0.01, 30), st.lists(st.sampled_from(["", "s"]), min_size=80, max_size=80))
+def test_clocks_that_begin_with_the_states_ask_no_host_before_those_that_went_on(
+    steps: list[tuple[str, float, str, float | None]], delay: float, moves: list[str]
+) -> None:
+    kept, now = Hosts(delay, limit=100, factor=5.0), 0.0
+    for (host, passed, step, retry_after), server in zip(steps, moves, strict=False):
+        now += passed
+        state = kept.state(host)
+        if kept.ready(host, now):
+            kept.started(host, now)
+            state.answered(now, 0.5)
+            now += 0.5
+            kept.finished(host, now)
+            if server:
+                state.server = server
+                kept.serves(server, host)
+            kept.answered(host, 0.5)
+        if step == "succeed":
+            kept.succeeded(host, now)
+        elif step in {"fail", "overload"}:
+            kept.failed(host, now, retry_after, overloaded=step == "overload")
+        elif step == "finish":
+            kept.crawl_delay(host, passed)
+        begun = HostClocks(delay, 100, kept.states.get, factor=5.0)
+        for name in kept.states:
+            begun.ready(name, now)  # each is recalled, and with it what shares its server
+        for name in kept.states:
+            assert begun.next_ready([name], now) == kept.next_ready([name], now)
+            assert begun.apart(name) == kept.apart(name)
+
+
+def test_a_clock_that_is_not_kept_any_more_is_made_of_its_state() -> None:
+    clocks = Hosts(1.0, limit=2)
+    clocks.failed("bad", 0.0, overloaded=True)
+    for number in range(10):
+        clocks.started(f"h{number}", 100.0 + number)
+        clocks.finished(f"h{number}", 100.0 + number)
+    assert "bad" not in clocks._clocks
+    assert clocks.next_ready(["bad"], 10.0) == 60.0
+
+
+def test_hosts_that_another_worker_has_now_are_forgotten_but_those_in_flight() -> None:
+    clocks = Hosts(1.0, 10)
+    for host in ("a.org", "b.org", "c.org"):
+        clocks.started(host, 0.0)
+    clocks.finished("a.org", 0.1)
+    clocks.finished("c.org", 0.1)
+    clocks.forget(lambda host: host < "c")
+    assert clocks.ready("a.org", 0.2)
+    assert not clocks.ready("b.org", 9.0)
+    assert not clocks.ready("c.org", 0.2)

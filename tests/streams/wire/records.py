@@ -79,7 +79,7 @@ ORDER = FetchOrder(
     url=URL, order=2, predicate="news", policy="learned", explored=True, probability=0.125, priority=-1.5,
     depth=4, lease=1_700_000_120.0, expected=0.75,
     revisit=Revisit(version=VERSION_HAD, since=1_700_000_000.5), pattern="http://a.test/**",
-    vouched=0.25, silent=True, comes=0.875, requests=17,
+    vouched=0.25, silent=True, comes=0.875, requests=17, delay=2.5,
 )  # fmt: skip
 
 SIGHTED = (

@@ -31,6 +31,7 @@ from agents.learn.rows import CountsRow, LearnRow, LearnTotals, ModelRow, PriorR
 from models.crowd.trace import Visit
 from models.depth.growth import Growth, Place
 from models.depth.trail import Browsing, Trail
+from models.frontier.politeness import HostState
 from models.frontier.promises import Promised
 from models.news.clicks import History
 from models.news.revisits import ArrivalRate
@@ -94,7 +95,13 @@ ROWS: dict[str, tuple[Any, ...]] = {
         BesideRow(verdict=VERDICT, words=("erste", "zweite"), pages={CHILD: None}),
         LeasedRow(pages=[CHILD]),
         StartRow(best=[CHILD, PAGE], vouched={"a.test": 0.75}, discovered=17),
-        HostRow(judged=12),
+        HostRow(
+            judged=12,
+            state=HostState(
+                asked=1_700_000_000.5, elapsed=0.25, delay=10.0, until=1_700_000_120.0, wait=60.0, failures=4,
+                server="192.0.2.7",
+            ),
+        ),
         OwnerRow(promises=Promised(promised=7.5, kept=6)),
         DepthRow(
             views=[7, 4], sessions=6, growth=Growth(pages=[1, 3], linking=[1, 2], new=[3, 4], seen=[0, 5])

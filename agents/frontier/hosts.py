@@ -1,0 +1,83 @@
+"""Hosts' rows: the pages judged of each, and what its answers said of how it wants to be asked.
+
+That outlives the process: after a restart, or on another worker, no host is asked before its time.
+"""
+
+from typing import TypeAlias
+
+from agents.frontier.keys import host_key
+from agents.frontier.rows import FrontierShard, HostRow
+from models.domain import server
+from models.frontier.politeness import HostClocks, HostState
+from models.url import host
+from streams.records import Failed, Judged, Postponed, Redirected, Revisited
+
+#: A sighting that says how a fetch ended.
+Ended: TypeAlias = Judged | Failed | Redirected | Postponed | Revisited
+
+
+def host_of(shard: FrontierShard, name: str) -> HostRow:
+    """Return a host's row, a new one where it has none."""
+    row = shard.get(host_key(name))
+    return row if isinstance(row, HostRow) else HostRow()
+
+
+def count_judged(shard: FrontierShard, url: str) -> None:
+    """Count a judged page for its host."""
+    row = host_of(shard, host(url))
+    row.judged += 1
+    shard.put(host_key(host(url)), row)
+
+
+def state_of(shard: FrontierShard, name: str) -> HostState | None:
+    """Return what a host has said of how it wants to be asked, None where it has not answered yet."""
+    row = shard.get(host_key(name))
+    return row.state if isinstance(row, HostRow) else None
+
+
+def note_end(shard: FrontierShard, sighting: Ended) -> None:
+    """Take the end of a fetch into the row of its host."""
+    name = host(sighting.url)
+    row = host_of(shard, name)
+    state = row.state
+    if sighting.server:
+        state.server = server(sighting.server)
+    if sighting.crawl_delay or _elapsed(sighting):
+        state.crawl_delay(sighting.crawl_delay or 0.0)
+    if _asked(sighting):
+        _take_answer(state, sighting)
+    shard.put(host_key(name), row)
+
+
+def _take_answer(state: HostState, sighting: Ended) -> None:
+    elapsed = _elapsed(sighting)
+    if elapsed:
+        state.answered(sighting.time - elapsed, elapsed)
+    if isinstance(sighting, Failed) and sighting.kind == "retry":
+        state.failed(sighting.time, sighting.retry_after, overloaded=sighting.overloaded)
+    elif isinstance(sighting, Revisited) and sighting.outcome == "retry":
+        state.failed(sighting.time, sighting.wait, overloaded=sighting.overloaded)
+    elif isinstance(sighting, Judged) or elapsed:  # robots.txt may refuse without asking the host
+        state.succeeded(sighting.time)
+
+
+def tell_clocks(clocks: HostClocks, sighting: Ended) -> None:
+    """Tell the clocks how a fetch ended, once that is in the row of its host."""
+    name = host(sighting.url)
+    if sighting.server:
+        clocks.serves(server(sighting.server), name, asked=_asked(sighting))
+    clocks.renew(name)
+    if elapsed := _elapsed(sighting):
+        clocks.answered(name, elapsed)
+
+
+def _asked(sighting: Ended) -> bool:
+    """Return whether the order came to more than that it came too early."""
+    return not isinstance(sighting, Postponed) and not (
+        isinstance(sighting, Revisited) and sighting.outcome == "early"
+    )
+
+
+def _elapsed(sighting: Ended) -> float:
+    """Return how long the host took to answer, 0 where it was not asked for the page."""
+    return 0.0 if isinstance(sighting, Postponed) else sighting.elapsed

@@ -1,0 +1,104 @@
+"""Hosts of several addresses that note when they are asked, and a crawl of them that is killed again and again.
+
+Hosts lie on addresses of their own in 127.0.0.0/8, but for two that share one.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+from tests.agents.commands import forked
+from tests.agents.loopback import Request, response, serving
+
+#: Seconds between two requests to a server, what one host's robots.txt asks for, and what another says for how
+#: long it is to be left alone.
+DELAY, CRAWL_DELAY, RETRY_AFTER = 5, 9, 61
+SLOW, BUSY, SHARED, OTHER = "127.0.0.2", "127.0.0.3", "localhost", "a.localhost"
+HOSTS = (SLOW, BUSY, SHARED, OTHER)
+#: A request may be under way for so long before a busy machine's server sees it, one after it for no time.
+LEEWAY = 1.0
+
+
+@dataclass
+class Watched:
+    """When each server was asked, and since when one of them is to be left alone."""
+
+    port: int = 0
+    asked: dict[str, list[float]] = field(default_factory=dict)
+    refused: float = 0.0
+
+    async def answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
+        name = request.headers["host"].partition(":")[0]
+        address = writer.get_extra_info("sockname")[0]
+        now = time.monotonic()
+        self.asked.setdefault(address, []).append(now)
+        if request.target == "/robots.txt":
+            rules = f"User-agent: *\nCrawl-delay: {CRAWL_DELAY}" if name == SLOW else ""
+            writer.write(response(rules.encode(), content_type="text/plain"))
+        elif name == BUSY and not self.refused:
+            self.refused = now
+            writer.write(response(b"", "429 Too Many Requests", retry_after=str(RETRY_AFTER)))
+        else:
+            links = "".join(f"<a href='/{number}'>page {number}</a>" for number in range(200))
+            writer.write(response(f"<title>Page {request.target}</title>{links}".encode()))
+
+    @property
+    def requests(self) -> int:
+        """How many there were."""
+        return sum(map(len, self.asked.values()))
+
+    def gaps(self, address: str) -> list[float]:
+        """Return the seconds between the requests to an address."""
+        times = self.asked[address]
+        return [later - earlier for earlier, later in pairwise(times)]
+
+    @property
+    def left_alone(self) -> float:
+        """For how many seconds the host was left alone that asked for it; infinite if it still is."""
+        return min((at for at in self.asked[BUSY] if at > self.refused), default=float("inf")) - self.refused
+
+
+def crawled(directory: Path, options: Iterable[str], random: Random) -> tuple[Watched, int]:
+    """Crawl until the host that is to be left alone was asked again; return what was seen, and the kills."""
+    return asyncio.run(_crawled(directory, tuple(options), random))
+
+
+async def _crawled(directory: Path, options: tuple[str, ...], random: Random) -> tuple[Watched, int]:
+    watched, kills = Watched(), 0
+    async with AsyncExitStack() as stack:
+        watched.port = (await stack.enter_async_context(serving(watched.answer, "127.0.0.1"))).port
+        for address in (SLOW, BUSY):
+            await stack.enter_async_context(serving(watched.answer, address, watched.port))
+        while not watched.refused or watched.left_alone == float("inf"):
+            with forked(directory, *_arguments(watched.port), *options) as crawl:
+                # The host that refused is known to the log when others have been asked since.
+                enough = watched.requests + (random.randint(1, 4) if watched.refused else 12)
+                while watched.requests < enough and crawl.process.is_alive():
+                    await asyncio.sleep(0.05)
+                assert crawl.process.is_alive(), crawl.err.read_text()
+                await asyncio.sleep(random.random())
+            kills += 1
+    return watched, kills
+
+
+def _arguments(port: int) -> list[str]:
+    given = ["crawl", "--predicate", 'p="page"', "--policy", "breadth-first"]
+    for name in HOSTS:
+        given += ["--seed", f"http://{name}:{port}/"]
+    for value in ("fetch.allow=127.0.0.0/8,localhost,a.localhost", f"fetch.delay_seconds={DELAY}"):
+        given += ["--set", value]
+    return given
+
+
+def check(watched: Watched) -> None:
+    """Assert that no server was asked before its time."""
+    for address in ("127.0.0.1", BUSY, SLOW):
+        assert min(watched.gaps(address)) > DELAY - LEEWAY, (address, watched.gaps(address))
+    # Before its first robots.txt nobody knows of the delay that it asks for.
+    assert min(watched.gaps(SLOW)[1:]) > CRAWL_DELAY - LEEWAY, watched.gaps(SLOW)
+    assert watched.left_alone > RETRY_AFTER - LEEWAY
