@@ -1,7 +1,10 @@
 """What is fuzzed: each reader of what strangers write takes any bytes, and raises only where it is wrong."""
 
 import asyncio
+import logging
+import tempfile
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from agents.fetch.robots import MAX_BYTES
 from agents.fetch.rules import rules
@@ -9,15 +12,49 @@ from agents.fetch.sitemaps import MAX_URLS
 from agents.fetch.sitemaps import read as read_sitemap
 from agents.judge.parse import parse as parse_page
 from agents.observe.observer import Filtered, Malformed, Observer
+from agents.offline.archive import Archive
+from agents.offline.warc import ArchiveError
 from bench.fuzz.answers import asked
-from bench.fuzz.archives import archive
-from bench.fuzz.files import sealed
 from bench.fuzz.messages import message
 from models.accesslog.entry import LogLineError, text_of
 from models.accesslog.recognise import parsers
+from models.classifier import ClassifierError
+from models.classifier import unpack as unpack_classifier
 from models.predicate import PredicateError, parse
+from models.reuse import LearnedStateError
+from models.reuse import unpack as unpack_state
+from models.semantic.table import SemanticTableError
+from models.semantic.table import unpack as unpack_table
 from models.url import MAX_LENGTH, canonical
 from streams.settings import JudgeSettings, ObserveSettings
+
+
+def sealed(data: bytes) -> None:
+    """Read a file as each kind that there is; what is none is an error of one line."""
+    for unpack, refused in (
+        (unpack_state, LearnedStateError),
+        (unpack_classifier, ClassifierError),
+        (unpack_table, SemanticTableError),
+    ):
+        try:
+            unpack(data)
+        except refused as error:
+            assert "\n" not in str(error)
+
+
+def archive(data: bytes) -> None:
+    """Read an archive and answer from its records; what is none is an `ArchiveError` of one line."""
+    logging.getLogger("agents.offline.archive").disabled = True  # it names each record that can't be read
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "pages.warc")
+        path.write_bytes(data)
+        try:
+            with Archive([path]) as found:
+                for url in found.urls():
+                    assert 200 <= found.answer(url, {}).status <= 599
+        except ArchiveError as error:
+            assert "\n" not in str(error)
+
 
 Target = Callable[[bytes], None]
 

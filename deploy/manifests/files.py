@@ -10,7 +10,6 @@ import yaml
 from deploy.manifests.configuration import configuration
 from deploy.manifests.lock import build_lock, runtime_lock
 from deploy.manifests.panels import dashboard
-from deploy.manifests.rules import prometheus_rule
 from deploy.manifests.topics import topics
 from deploy.manifests.users import users
 
@@ -26,12 +25,22 @@ def files() -> dict[str, str]:
     return {
         "k8s/base/kafka/topics.yaml": _manifest("streams/topics.py", topics()),
         "k8s/base/kafka/users.yaml": _manifest("streams/topics.py", users()),
-        "k8s/base/monitoring/rules.yaml": _manifest("deploy/prometheus/rules.yaml", [prometheus_rule(rules)]),
+        "k8s/base/monitoring/rules.yaml": _manifest("deploy/prometheus/rules.yaml", [_alerts(rules)]),
         "k8s/base/scentline.toml": configuration(),
         "grafana/crawl.json": _json(dashboard(_read("grafana/crawl.yaml"))),
         "grafana/operator.json": _json(dashboard(_read("grafana/operator.yaml"))),
         "requirements.lock": runtime_lock(lock, project),
         "build.lock": build_lock(lock, project),
+    }
+
+
+def _alerts(rules: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file of rules, which a plain Prometheus reads, as the Prometheus Operator's object."""
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "PrometheusRule",
+        "metadata": {"name": "scentline"},
+        "spec": {"groups": rules["groups"]},
     }
 
 
