@@ -26,11 +26,11 @@ class Page(msgspec.Struct, frozen=True):
     ``url`` is the canonical URL the body came from; ``text`` is the visible text in reading order (title not
     included), and ``sequence`` all of its words. ``words`` are its distinct words, bounded: those of the title,
     then those of the main text, outside navigation, the most frequent first; in a heading a word counts six
-    times. ``paths`` are the tag paths of ``links``, one each: the elements that a link lies in, from the
-    outermost, with spaces between, each a tag with up to three classes behind dots and perhaps an identifier
-    behind ``#``; of a long one the end. ``indexable`` and ``follow`` say what the page's own robots directives
-    allow. ``barred`` is why the page is not to be judged, empty where it is; ``missing`` tells that this is
-    because it says that there is no page.
+    times. ``paths`` are the tag paths of ``links``, one each where they were asked for: the elements that a
+    link lies in, from the outermost, with spaces between, each a tag with up to three classes behind dots and
+    perhaps an identifier behind ``#``; of a long one the end. ``indexable`` and ``follow`` say what the page's
+    own robots directives allow. ``barred`` is why the page is not to be judged, empty where it is; ``missing``
+    tells that this is because it says that there is no page.
     """
 
     url: str

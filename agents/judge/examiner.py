@@ -38,7 +38,7 @@ class PageReader:
         body = self.body(fetched)
         page = parse_page(fetched.order.url, body, kind, self._limits, self._agent)
         if fetched.nofollow:
-            page = msgspec.structs.replace(page, links=(), paths=(), follow=False)
+            page = msgspec.structs.replace(page, links=(), follow=False)
         return fetched, body, page
 
     def body(self, fetched: FetchedPage) -> bytes:
@@ -73,7 +73,7 @@ class Examiner:
     def examined(self, question: Question) -> Examined:
         """Return what a page is; raises `RecordError` where the message holds none."""
         fetched, body, page = self._pages.read(question.value)
-        told = msgspec.structs.replace(page, text="", sequence=(), paths=())
+        told = msgspec.structs.replace(page, text="", sequence=())
         if page.barred or fetched.order.revisit is not None:
             return Examined(told)
         asked = {name: _parsed(text) for name, text in question.asked.items()}

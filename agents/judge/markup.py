@@ -72,8 +72,8 @@ _REFRESH = re.compile(r"\s*[0-9.]{1,20}\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)
 class Anchor:
     """A link as it is written: its place in the text, from character ``start`` to ``end``.
 
-    ``heading`` counts the headings before it, ``path`` is its tag path (`models.page.Page`), and ``alt`` holds
-    the words that stand for its images.
+    ``heading`` counts the headings before it, ``path`` is its tag path (`models.page.Page`) where one was asked
+    for, ``alt`` holds the words that stand for its images.
     """
 
     href: str
@@ -106,8 +106,6 @@ class Markup:
         self._names = frozenset({"robots", agent}) - {""}
         self._size = 0
         self._weights = [TEXT]  # of all open elements
-        self._within: list[tuple[str, Attributes]] = []
-        self._paths: list[str] = []  # of the outermost of them: as many as a link has asked for
         self._elements = 0
         self._hidden = 0
         self._titles = 0
@@ -136,7 +134,6 @@ class Markup:
             if tag in _HEADINGS and not self._hidden:
                 self.headings.append([self._size, self._size])
         self._weights.append(weight)
-        self._within.append((tag, attributes))
         if not self._hidden:
             if tag not in _INLINE:
                 self.parts.append("\n")
@@ -150,8 +147,6 @@ class Markup:
     def end(self, tag: str) -> None:
         """Take the end of an element, which may be one that the page leaves out."""
         weight = self._weights.pop()
-        self._within.pop()
-        del self._paths[len(self._within) :]
         if weight != self._weights[-1]:
             self.weights.append((self._size, self._weights[-1]))
         if tag in _HIDDEN:
@@ -207,12 +202,8 @@ class Markup:
         return anchor
 
     def _path(self) -> str:
-        """Return the tag path of the innermost open element."""
-        path = self._paths[-1] if self._paths else ""
-        for tag, attributes in self._within[len(self._paths) :]:
-            path = _longer(path, tag, attributes)
-            self._paths.append(path)
-        return path
+        """Return the tag path of the innermost open element, empty where none is asked for."""
+        return ""
 
     def _a(self, attributes: Attributes) -> None:
         self._close_link()
@@ -252,6 +243,33 @@ class Markup:
             found = _REFRESH.match(attributes.get("content", ""))
             if found is not None and found[1].strip():
                 self._target(found[1], attributes)
+
+
+class TracedMarkup(Markup):
+    """The same with the tag path of each link, which takes a fifth longer."""
+
+    def __init__(self, links: int, agent: str) -> None:
+        super().__init__(links, agent)
+        self._within: list[tuple[str, Attributes]] = []
+        self._paths: list[str] = []  # of the outermost of them: as many as a link has asked for
+
+    def start(self, tag: str, attributes: Attributes) -> None:
+        """Take the start of an element."""
+        self._within.append((tag, attributes))
+        super().start(tag, attributes)
+
+    def end(self, tag: str) -> None:
+        """Take the end of an element, which may be one that the page leaves out."""
+        super().end(tag)
+        self._within.pop()
+        del self._paths[len(self._within) :]
+
+    def _path(self) -> str:
+        path = self._paths[-1] if self._paths else ""
+        for tag, attributes in self._within[len(self._paths) :]:
+            path = _longer(path, tag, attributes)
+            self._paths.append(path)
+        return path
 
 
 def _weight(tag: str, attributes: Attributes, around: int) -> int:
@@ -308,12 +326,12 @@ class _Pieces:
         return self._file.read(_PIECE)
 
 
-def read(html: str, links: int, agent: str) -> Markup:
+def read(html: str, links: int, agent: str, *, paths: bool = False) -> Markup:
     """Return what the HTML holds, with at most ``links`` anchors; reads little further than the limits.
 
-    ``agent`` is our product token in lower case.
+    ``agent`` is our product token in lower case. Anchors have their tag paths where ``paths`` asks for them.
     """
-    markup = Markup(links, agent)
+    markup = TracedMarkup(links, agent) if paths else Markup(links, agent)
     target: Any = markup  # the stubs ask for a target of bytes and of comments, which lxml does not
     parser = etree.HTMLParser(target=target, encoding="utf-8", recover=True, no_network=True, huge_tree=False)
     pieces: Any = _Pieces(html, markup)

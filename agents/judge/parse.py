@@ -37,12 +37,14 @@ _HTML = frozenset({"text/html", "application/xhtml+xml", "application/xml", "tex
 _UNREAD = frozenset({"text/css", "text/javascript", "text/ecmascript", "text/calendar", "text/vcard"})
 
 
-def parse(url: str, body: bytes, content_type: str | None, limits: Judging, agent: str = "") -> Page:
+def parse(
+    url: str, body: bytes, content_type: str | None, limits: Judging, agent: str = "", *, paths: bool = False
+) -> Page:
     """Read a page of the canonical ``url``; ``content_type`` is the HTTP header.
 
-    ``agent`` is our product token in lower case, for directives that name it. Never raises: of what is broken,
-    as much is read as a browser would. Plain text has no links; what is neither text nor HTML gives an empty
-    page, and its ``barred`` says what it is.
+    ``agent`` is our product token in lower case, for directives that name it. ``paths`` asks for the tag paths
+    of links. Never raises: of what is broken, as much is read as a browser would. Plain text has no links; what
+    is neither text nor HTML gives an empty page, and its ``barred`` says what it is.
     """
     kind = (content_type or "").partition(";")[0].strip().lower()
     if "/" not in kind or kind in _UNKNOWN:
@@ -55,7 +57,8 @@ def parse(url: str, body: bytes, content_type: str | None, limits: Judging, agen
     text = decode(body, content_type)
     if kind and kind not in _HTML:
         return _plain(url, text, limits)
-    return _html(url, text, limits, agent)
+    markup = read(text, limits.links * ANCHORS_PER_LINK, agent, paths=paths)
+    return _html(url, markup, limits)
 
 
 def _unread(kind: str) -> str:
@@ -79,8 +82,7 @@ def _barred(markup: Markup, title: str, text: str, limits: Judging) -> tuple[str
     return "", False
 
 
-def _html(url: str, html: str, limits: Judging, agent: str) -> Page:
-    markup = read(html, limits.links * ANCHORS_PER_LINK, agent)
+def _html(url: str, markup: Markup, limits: Judging) -> Page:
     title = " ".join(markup.title.split())[:MAX_TITLE]
     text = "".join(markup.parts)[:MAX_TEXT]
     base = (canonical(markup.base, url) if markup.base else None) or url
@@ -199,7 +201,7 @@ def _links(
 ) -> tuple[tuple[Link, ...], tuple[str, ...]]:
     """Return a link for each target in the order of first occurrence, to which later anchors add words.
 
-    Beside them their tag paths.
+    Beside them their tag paths, where anchors have them.
     What stands behind the last target that is used is not looked at: to make a URL canonical takes time.
     """
     targets: dict[str, str | None] = {}
@@ -223,7 +225,8 @@ def _links(
             around = reading.words[max(0, start - limits.context) : start]
             around += reading.words[end : end + limits.context]
             found[target] = inside[:MAX_ANCHOR], tuple(around), reading.above(anchor)
-            paths.append(anchor.path)
+            if anchor.path:
+                paths.append(anchor.path)
             if len(found) >= limits.links:
                 break
     links = tuple(

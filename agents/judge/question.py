@@ -70,7 +70,7 @@ class Question(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Examined(msgspec.Struct, array_like=True, frozen=True):
-    """What was found out about a page, which comes without its text and paths.
+    """What was found out about a page, which comes without its text.
 
     A page that is barred or was fetched for its links alone has no verdict. ``failure`` says why a judge of
     categories failed; ``record`` is what is kept of the page, ``unkept`` why nothing is that should be.

@@ -116,7 +116,7 @@ def bodies(archive: Archive, limit: int, progress: Progress) -> Iterator[Body]:
 
 def indexable(found: Iterable[Body], settings: JudgeSettings) -> Iterator[Page]:
     """Yield the pages that may be indexed, read as the judge agent reads them."""
-    pages = (parse(body.url, body.content, body.content_type, settings) for body in found)
+    pages = (parse(body.url, body.content, body.content_type, settings, paths=True) for body in found)
     return (page for page in pages if page.indexable)
 
 

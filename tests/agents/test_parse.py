@@ -4,6 +4,7 @@ from html import escape
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from warcio.archiveiterator import ArchiveIterator
 
 from agents.judge.markup import MAX_PATH
@@ -19,7 +20,7 @@ LIMITS = JudgeSettings(context=3)
 
 
 def html(markup: str, limits: JudgeSettings = LIMITS) -> Page:
-    return parse(URL, markup.encode(), "text/html; charset=utf-8", limits)
+    return parse(URL, markup.encode(), "text/html; charset=utf-8", limits, paths=True)
 
 
 def urls(page: Page) -> list[str]:
@@ -459,7 +460,9 @@ HEADERS = st.one_of(TYPES, st.text(max_size=60), st.text(max_size=30).map("text/
 @settings(derandomize=True, deadline=None, max_examples=400)
 @given(st.binary(max_size=400), HEADERS)
 def test_any_bytes_and_any_header_are_read(body: bytes, content_type: str | None) -> None:
-    check(parse(URL, body, content_type, LIMITS))
+    page = parse(URL, body, content_type, LIMITS, paths=True)
+    check(page)
+    assert parse(URL, body, content_type, LIMITS) == replace(page, paths=())
 
 
 PIECES = st.sampled_from(
@@ -521,7 +524,7 @@ def test_mutated_real_pages_are_read() -> None:
         for _ in range(20):
             at = chance.randrange(len(mutant) + 1)
             mutant[at : at + chance.randrange(8)] = chance.randbytes(chance.randrange(4))
-        check(parse(URL, bytes(mutant), "text/html", LIMITS))
+        check(parse(URL, bytes(mutant), "text/html", LIMITS, paths=True))
 
 
 def test_links_of_real_pages_have_their_anchor_in_the_text() -> None:
@@ -544,7 +547,7 @@ def test_every_page_of_an_archive_is_read(name: str) -> None:
             if record.rec_type != "response" or url is None:
                 continue
             kind = record.http_headers.get_header("content-type") if record.http_headers else None
-            page = parse(url, record.content_stream().read(), kind, JudgeSettings())
+            page = parse(url, record.content_stream().read(), kind, JudgeSettings(), paths=True)
             check(page, JudgeSettings().context)
             read, barred, empty = read + 1, barred + bool(page.barred), empty + (not page.words)
     assert read > 1500
