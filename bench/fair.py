@@ -18,11 +18,14 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import product
 from math import exp, log, prod
 from pathlib import Path
 from random import Random
 from statistics import mean, stdev
+
+import msgspec
 
 from agents.judge.labels import load
 from agents.lab.picture import INK, Look, canvas, frame
@@ -106,7 +109,7 @@ def main() -> None:
     """Parse the command line, crawl, and print a line for each combination and rule."""
     given = _arguments().parse_args()
     web: Web = WEBS[given.web]
-    bench = Bench(web, given.data, given.budget)
+    bench = Bench(web, given.data, given.budget, given.kept)
     with ServerProcess.archive([given.data / web.archive]) as server:
         starts = [bench.crawls(server.url, start) for start in range(1, given.starts + 1)]
         if given.among:
@@ -123,6 +126,9 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--rule", choices=RULES, action="append", help="rule of turns; all by default")
     parser.add_argument(
         "--starts", type=int, default=1, help="sets of seeds, or of chances where seeds are fixed"
+    )
+    parser.add_argument(
+        "--kept", type=Path, help="directory where crawls are kept, so that a stopped run goes on"
     )
     parser.add_argument("--among", type=int, action="append", help="so many predicates at once instead")
     parser.add_argument("--picture", type=Path, help="SVG file of cost and fairness among many")
@@ -147,9 +153,20 @@ class Crawls:
     seeds: Sequence[str]
     budget: int
     start: int
+    kept: Path | None = None
 
     def crawl(self, predicates: Sequence[str], *arguments: str) -> Crawl:
-        """Crawl for some predicates at once. Raises CalledProcessError."""
+        """Crawl for some predicates at once, unless that was kept. Raises CalledProcessError."""
+        if self.kept is None:
+            return self._crawl(predicates, arguments)
+        told = (self.web.archive, self.budget, self.start, *predicates, *arguments)
+        path = self.kept / f"{blake2b(repr(told).encode(), digest_size=8).hexdigest()}.json"
+        if not path.exists():
+            self.kept.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(msgspec.json.encode(self._crawl(predicates, arguments)))
+        return msgspec.json.decode(path.read_bytes(), type=Crawl)
+
+    def _crawl(self, predicates: Sequence[str], arguments: Sequence[str]) -> Crawl:
         labels = ["--labels", str(self.data / self.web.labels)] if self.web.labels else []
         given = [f"p{number}={self.web.expression(name)}" for number, name in enumerate(predicates)]
         with tempfile.TemporaryDirectory() as directory:
@@ -170,8 +187,9 @@ class Crawls:
 class Bench:
     """A web's pages, by what they satisfy."""
 
-    def __init__(self, web: Web, data: Path, budget: int) -> None:
+    def __init__(self, web: Web, data: Path, budget: int, kept: Path | None) -> None:
         self.web = web
+        self._kept = kept
         self.budget = budget
         self._data = data
         self._hits: Mapping[str, frozenset[str]] = {}
@@ -187,7 +205,7 @@ class Bench:
 
     def crawls(self, proxy: str, start: int) -> Crawls:
         """Return the crawls of a start."""
-        return Crawls(self.web, self._data, proxy, self._seeds(start), self.budget, start)
+        return Crawls(self.web, self._data, proxy, self._seeds(start), self.budget, start, self._kept)
 
     def _seeds(self, start: int) -> list[str]:
         if self.web.seeds:
@@ -230,7 +248,7 @@ def apart(bench: Bench, starts: Sequence[Crawls], rules: Sequence[str]) -> None:
     predicates = sorted({name for names in combinations for name in names})
     bench.read(predicates)
     parts: dict[str, dict[tuple[int, str], list[float]]] = {rule: {} for rule in ("best", *rules)}
-    below: dict[str, list[str]] = {rule: [] for rule in rules}
+    lead: dict[str, dict[tuple[int, str], list[float]]] = {rule: {} for rule in rules}
     for crawls in starts:
         alone = {name: crawls.crawl([name]).pages for name in predicates}
         breadth = crawls.crawl(predicates, "--policy", "breadth-first").pages
@@ -240,7 +258,7 @@ def apart(bench: Bench, starts: Sequence[Crawls], rules: Sequence[str]) -> None:
                 pages = crawls.crawl(names, "--set", f"frontier.turns={rule}").pages
                 hits = {name: bench.hits(name, pages) for name in names}
                 whole = {name: max(1, bench.hits(name, alone[name])) for name in names}
-                below[rule] += [name for name in names if hits[name] < bench.hits(name, breadth)]
+                _add(lead[rule], place, {name: hits[name] - bench.hits(name, breadth) for name in names})
                 _add(parts[rule], place, {name: hits[name] / whole[name] for name in names})
     for place, names in enumerate(combinations):
         for rule, found in parts.items():
@@ -248,7 +266,8 @@ def apart(bench: Bench, starts: Sequence[Crawls], rules: Sequence[str]) -> None:
             print(f"{rule:<14}{each}", flush=True)
     for rule in rules:
         _sum_up(rule, parts[rule], parts["best"])
-        print(f"{'':<14}below breadth-first: {', '.join(below[rule]) or 'nobody'}", flush=True)
+        behind = [f"{name} {mean(hits):+.1f} hits" for (_, name), hits in lead[rule].items() if mean(hits) < 0]
+        print(f"{'':<14}below breadth-first: {', '.join(behind) or 'nobody'}", flush=True)
 
 
 def _add(parts: dict[tuple[int, str], list[float]], place: int, found: Mapping[str, float]) -> None:
