@@ -2,8 +2,8 @@
 
 Every predicate of a web of docs/evaluation.toml is crawled from several sets of seeds by the learned policy,
 with pages in flight as by default and with one at a time, and each crawl has a virtual twin. One at a time
-there is no order of answers: what is left are weights that come late, near-duplicates, and what only one of the
-two does. What pages in flight cost is the difference between twins.
+there is no order of answers: what is left are weights that come late, and what only one of the two does. What
+pages in flight cost is the difference between twins.
 """
 
 import argparse
@@ -102,7 +102,8 @@ class Twins:
         task = Task((), Trace([]), Random(start), self._predicates[predicate].topic)
         crawler = LearnedCrawler(task, explore=0.0, rescored=frontier.rescored)
         terms = Terms(self._budget, window_share=frontier.window_share, window_max=in_flight, seeds_first=False)
-        asked = virtual_crawl(self._web.pages, self._web.hits[predicate], self.seeds(start), crawler, terms)
+        web, seeds = self._web, self.seeds(start)
+        asked = virtual_crawl(web.pages, web.hits[predicate], seeds, crawler, terms, texts=web.texts)
         came = [request for request in asked if request.page]
         return Found([request.url for request in came], [request.hit for request in came], len(asked))
 

@@ -23,6 +23,8 @@ SLOTS = 128
 #: Slots of a band, all of which are equal in texts that are found to be candidates: of those alike by .9, .95
 #: and 1, four fifths, 99 % and all are found.
 BAND = 16
+#: Pages that one band leads to, the last judged: what many share is no sign of a duplicate, and costs time.
+BAND_PAGES = 8
 
 #: A sketch: 128 numbers of four bytes.
 Sketch: TypeAlias = bytes

@@ -13,7 +13,7 @@ import msgspec
 
 from agents.judge.rows import LaterRow
 from models.domain import owner
-from models.duplicates import Fingerprint, Sketch, bands, likeness
+from models.duplicates import BAND_PAGES, Fingerprint, Sketch, bands, likeness
 from models.traps import space
 from models.url import host, identifier
 from streams.inbox import Shard
@@ -24,8 +24,6 @@ BAND_PREFIX = b"b"
 SPACE_PREFIX = b"n"
 #: Texts kept of a space: a calendar has one for each month's name.
 SPACE_TEXTS = 16
-#: Pages that one band leads to: what many pages share is no sign of a duplicate, and costs time.
-BAND_PAGES = 8
 
 
 class SketchRow(msgspec.Struct, array_like=True, frozen=True, tag="sketch"):

@@ -21,6 +21,8 @@ from agents.lab.spread import spread
 from agents.observe.logfile import LogFile
 from agents.observe.observer import Observer
 from agents.offline.archive import Archive
+from models.duplicates import Sketch, fingerprint
+from models.evaluate.virtual import NO_TEXTS, Texts
 from models.page import Link, Page
 from models.predicate import Predicate, View
 from streams.records import Access
@@ -43,12 +45,13 @@ class Web:
     """The pages by canonical URL, without their text, and each predicate's hits: URLs of ``pages``.
 
     ``left_out`` counts records that are no page: other statuses, no text, or a page that asks not to be
-    indexed.
+    indexed. ``texts`` tell which pages are near-duplicates.
     """
 
     pages: Mapping[str, Page]
     hits: Mapping[str, frozenset[str]]
     left_out: int
+    texts: Texts = NO_TEXTS
 
 
 class Judge:
@@ -59,12 +62,16 @@ class Judge:
         self._labels = labels
         self._settings = settings.judge
 
-    def read(self, bodies: Iterable[Body]) -> list[tuple[Page, tuple[str, ...]]]:
-        """Return the pages that may be indexed, without their text, and the names of what each satisfies."""
+    def read(self, bodies: Iterable[Body]) -> list[tuple[Page, tuple[str, ...], Sketch | None]]:
+        """Return the pages that may be indexed, without their text, what each satisfies, and its sketch."""
         return [
-            (msgspec.structs.replace(page, text=""), self._satisfied(page))
+            (msgspec.structs.replace(page, text=""), self._satisfied(page), self._sketch(page))
             for page in indexable(bodies, self._settings)
         ]
+
+    def _sketch(self, page: Page) -> Sketch | None:
+        settings = self._settings
+        return fingerprint(page, settings.least_words).sketch if settings.duplicates else None
 
     def _satisfied(self, page: Page) -> tuple[str, ...]:
         categories = self._labels.categories(page.url) if self._labels is not None else frozenset()
@@ -87,19 +94,23 @@ def load_web(
     judge = Judge(predicates, labels, settings)
     pages: dict[str, Page] = {}
     hits: dict[str, set[str]] = {name: set() for name in predicates}
+    sketches: dict[str, Sketch] = {}
     progress.phase("index the archive", 1)
     with Archive(archives) as archive:
         progress.advance()
         progress.phase("read the pages", len(archive))
         parts = chunks(bodies(archive, settings.fetch.max_bytes, progress))
         for chunk in spread(judge.read, parts, processes):
-            for page, satisfied in chunk:
+            for page, satisfied, sketch in chunk:
                 pages[page.url] = _shared(page)
+                if sketch is not None:
+                    sketches[page.url] = sketch
                 for name in satisfied:
                     hits[name].add(page.url)
         records = len(archive)
     found = {url: pages[url] for url in sorted(pages)}
-    return Web(found, {name: frozenset(urls) for name, urls in hits.items()}, records - len(found))
+    satisfying = {name: frozenset(urls) for name, urls in hits.items()}
+    return Web(found, satisfying, records - len(found), Texts(sketches, settings.judge.likeness))
 
 
 def bodies(archive: Archive, limit: int, progress: Progress) -> Iterator[Body]:

@@ -1,9 +1,12 @@
 """A crawl without a network: pages and verdicts are known, and a policy says in which order to ask for them."""
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
+from models.domain import owner
+from models.duplicates import BAND_PAGES, Sketch, bands, likeness
 from models.evaluate.crawler import Choice, Crawler
 from models.frontier.window import window
 from models.page import Page
@@ -40,6 +43,16 @@ class Terms(NamedTuple):
     seeds_first: bool = True
 
 
+class Texts(NamedTuple):
+    """The sketches of pages by URL, where these have words enough, and the likeness of near-duplicates."""
+
+    sketches: Mapping[str, Sketch]
+    likeness: float
+
+
+NO_TEXTS = Texts({}, 1.0)
+
+
 def virtual_crawl(
     pages: Mapping[str, Page],
     hits: Collection[str],
@@ -47,13 +60,15 @@ def virtual_crawl(
     crawler: Crawler,
     terms: Terms,
     barred: Collection[str] = (),
+    texts: Texts = NO_TEXTS,
 ) -> list[Request]:
     """Return the requests that ``crawler`` makes, in the order of their answers.
 
     ``hits`` are the URLs of the pages that satisfy the predicate. A URL without a page is a request that fails,
-    as a dead link does. URLs that are ``barred``, or of a host whose budget is spent, cost nothing. Answers
-    come in the order of the requests; what is in flight was chosen without them. Membership in ``hits`` is
-    asked once a page, so a set serves best.
+    as a dead link does, and so does a near-duplicate of a page of the same owner that came before, as
+    ``texts`` tell. URLs that are ``barred``, or of a host whose budget is spent, cost nothing. Answers come in
+    the order of the requests; what is in flight was chosen without them. Membership in ``hits`` is asked once a
+    page, so a set serves best.
 
     Raises ValueError when the policy chooses a URL twice: it would never end.
 
@@ -68,7 +83,7 @@ def virtual_crawl(
     >>> [(request.url, request.page, request.hit) for request in found]
     [('a', True, False), ('b', True, False), ('gone', False, False), ('c', True, True)]
     """
-    return _VirtualCrawl(pages, hits, crawler, terms, barred).run(seeds)
+    return _VirtualCrawl(pages, hits, crawler, terms, barred, texts).run(seeds)
 
 
 class _VirtualCrawl:
@@ -81,12 +96,16 @@ class _VirtualCrawl:
         crawler: Crawler,
         terms: Terms,
         barred: Collection[str],
+        texts: Texts,
     ) -> None:
         self._pages = pages
         self._hits = hits
         self._crawler = crawler
         self._terms = terms
         self._barred = barred
+        self._texts = texts
+        #: The pages judged last whose sketches have a band.
+        self._like: defaultdict[bytes, deque[str]] = defaultdict(lambda: deque(maxlen=BAND_PAGES))
         self._seeds: deque[str] = deque()
         self._chosen: set[str] = set()
         self._asked: set[str] = set()
@@ -146,6 +165,8 @@ class _VirtualCrawl:
     def _answer(self, choice: Choice) -> None:
         """Tell the policy what came of a request."""
         page = self._pages.get(choice.url)
+        if page is not None and self._repeats(choice.url):
+            page = None
         hit = page is not None and choice.url in self._hits
         self._answered.append(Request(choice.url, page is not None, hit, choice.probability, choice.explored))
         if page is None:
@@ -155,3 +176,21 @@ class _VirtualCrawl:
         if self._terms.host_budget:
             self._of_host[host(choice.url)] += 1
         self._crawler.judged(page, hit)
+
+    def _repeats(self, url: str) -> bool:
+        """Tell whether a page is a near-duplicate; one that is none is remembered.
+
+        In a crawl a page like another owner's is one too, where that owner is trusted more.
+        """
+        sketches, least = self._texts
+        sketch = sketches.get(url)
+        if sketch is None:
+            return False
+        found = [self._like[band] for band in bands(sketch)]
+        own = owner(host(url))
+        for other in dict.fromkeys(chain.from_iterable(found)):
+            if owner(host(other)) == own and likeness(sketch, sketches[other]) >= least:
+                return True
+        for pages in found:
+            pages.append(url)
+        return False

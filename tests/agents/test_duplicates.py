@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.judge.duplicates import BAND_PAGES, BAND_PREFIX, SPACE_TEXTS, BandRow, DuplicateRow, Duplicates
+from agents.judge.duplicates import BAND_PREFIX, SPACE_TEXTS, BandRow, DuplicateRow, Duplicates
 from agents.judge.parse import parse
-from models.duplicates import fingerprint
+from models.duplicates import BAND_PAGES, fingerprint
 from models.page import Page
 from models.url import canonical
 from streams.inbox import Shard

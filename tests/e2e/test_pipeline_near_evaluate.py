@@ -72,5 +72,5 @@ def _virtual(settings: Settings, web: Web, predicate: str, seeds: list[str]) -> 
     task = Task((), Trace([]), Random(1), parse(settings.predicates[predicate]).topic)
     terms = Terms(BUDGET, window_share=frontier.window_share, window_max=frontier.window_max, seeds_first=False)
     crawler = LearnedCrawler(task, frontier.explore, rescored=frontier.rescored)
-    asked = virtual_crawl(web.pages, web.hits[predicate], seeds, crawler, terms)
+    asked = virtual_crawl(web.pages, web.hits[predicate], seeds, crawler, terms, texts=web.texts)
     return [request.hit for request in asked if request.page]

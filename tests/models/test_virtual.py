@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.crowd.trace import Step, Trace
+from models.duplicates import sketch
 from models.evaluate.baselines.simple import BreadthFirst, Chance
 from models.evaluate.crawler import Choice, Task
-from models.evaluate.virtual import Request, Terms, virtual_crawl
+from models.evaluate.virtual import Request, Terms, Texts, virtual_crawl
 from models.page import Link, Page
 
 EXACT = settings(derandomize=True, deadline=None)
@@ -139,3 +140,20 @@ def test_every_page_is_fetched_once_and_none_beyond_the_budget(
             reached |= more
         assert set(fetched) <= reached
         assert len(fetched) == min(budget, len(reached))
+
+
+def test_a_near_duplicate_of_a_page_that_came_is_a_request_without_a_page() -> None:
+    """Of the same owner alone: who copies others may be asked first."""
+    text = " ".join(f"word{number}" for number in range(200))
+    urls = ("http://a.org/1", "http://www.a.org/2", "http://b.org/3", "http://a.org/4")
+    other = sketch(text[::-1], 50)
+    like = sketch(text, 50)
+    assert like is not None
+    assert other is not None
+    texts = Texts(dict(zip(urls, (like, like, like, other), strict=True)), 0.9)
+    pages = {url: Page(url) for url in urls}
+    crawler = BreadthFirst(Task((), Trace([]), Random(1)))
+    found = virtual_crawl(pages, set(urls), urls, crawler, Terms(10), texts=texts)
+    assert [(request.page, request.hit) for request in found] == [
+        (True, True), (False, False), (True, True), (True, True),
+    ]  # fmt: skip

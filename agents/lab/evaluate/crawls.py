@@ -107,7 +107,7 @@ class Evaluation:
         self, job: Job, crawler: Crawler, barred: Collection[str] = (), *, kind: str = ""
     ) -> list[Request]:
         hits, seeds = self.web.hits[job.predicate], self.seeds_of(job.start, kind)
-        return virtual_crawl(self.web.pages, hits, seeds, crawler, self.terms, barred)
+        return virtual_crawl(self.web.pages, hits, seeds, crawler, self.terms, barred, self.web.texts)
 
     @cached_property
     def _hindsight(self) -> Hindsight:
