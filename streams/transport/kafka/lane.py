@@ -35,7 +35,6 @@ from streams.transport.publisher import FencedError
 #: Bytes up to which batches share a request.
 SHARED_BYTES = 16 * 1024 * 1024
 
-Answer = asyncio.Future[int]
 #: Bytes up to which what waits goes out as one batch; below the least limit that brokers have.
 BATCH_BYTES = 900_000
 #: Bytes of a batch beyond which a broker breaks the connection (socket.request.max.bytes), less a margin.
@@ -46,50 +45,50 @@ _SEQUENCES = 2**31
 
 
 class Wire:
-    """Sends record batches to the leaders of their partitions, all replicas in sync to have them."""
+    """Sends the batches of lanes to the leaders of their partitions, all replicas in sync to have them."""
 
     def __init__(self, client: AIOKafkaClient) -> None:
         self.client = client
-        self._waiting: dict[TopicPartition, tuple[bytes, Answer]] = {}
+        self._asking: dict[Lane, None] = {}
         self._sent = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def produce(self, place: TopicPartition, batch: bytes) -> int:
-        """Send a batch, the only one under way to its partition; return its first record's offset.
-
-        Raises the error of the broker, or of the connection.
-        """
-        loop = asyncio.get_running_loop()
-        if not self._waiting:
-            loop.call_at(self._sent + GATHER_SECONDS, self._flush)
-        answer: Answer = loop.create_future()
-        self._waiting[place] = (batch, answer)
-        return await answer
+    def ask(self, lane: "Lane") -> None:
+        """Have a lane's batch, the only one under way to its partition, sent with the next request."""
+        if not self._asking:
+            asyncio.get_running_loop().call_at(self._sent + GATHER_SECONDS, self._flush)
+        self._asking[lane] = None
 
     def _flush(self) -> None:
-        shares: dict[int, dict[TopicPartition, tuple[bytes, Answer]]] = {}
-        sizes: dict[int, int] = {}
-        for place, (batch, answer) in self._waiting.items():
-            leader = self.client.cluster.leader_for_partition(place)
-            if leader is None or leader == -1:
-                _settle(answer, LeaderNotAvailableError())
-                continue
-            if sizes.get(leader, 0) + len(batch) > SHARED_BYTES and leader in shares:
-                self._send(leader, shares.pop(leader))
-                sizes[leader] = 0
-            shares.setdefault(leader, {})[place] = (batch, answer)
-            sizes[leader] = sizes.get(leader, 0) + len(batch)
-        self._waiting = {}
+        asking, self._asking = self._asking, {}
         self._sent = asyncio.get_running_loop().time()
+        shares: dict[int, Share] = {}
+        sizes: dict[int, int] = {}
+        for lane in asking:
+            batch = lane.batch()
+            leader = self.client.cluster.leader_for_partition(lane.place)
+            if batch is None:
+                continue
+            if leader is None or leader == -1:
+                lane.failed(LeaderNotAvailableError())
+                continue
+            share = shares.setdefault(leader, {})
+            # Who claims a partition may write to it beside an earlier claimant.
+            if share and (lane.place in share or sizes[leader] + len(batch) > SHARED_BYTES):
+                self._send(leader, share)
+                share = shares[leader] = {}
+                sizes[leader] = 0
+            share[lane.place] = (batch, lane)
+            sizes[leader] = sizes.get(leader, 0) + len(batch)
         for leader, share in shares.items():
             self._send(leader, share)
 
-    def _send(self, leader: int, share: dict[TopicPartition, tuple[bytes, Answer]]) -> None:
+    def _send(self, leader: int, share: "Share") -> None:
         task = asyncio.create_task(self._request(leader, share))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _request(self, leader: int, share: dict[TopicPartition, tuple[bytes, Answer]]) -> None:
+    async def _request(self, leader: int, share: "Share") -> None:
         topics: dict[str, list[tuple[int, bytes]]] = {}
         for place, (batch, _) in share.items():
             topics.setdefault(place.topic, []).append((place.partition, batch))
@@ -97,23 +96,17 @@ class Wire:
         try:
             response = await self.client.send(leader, request)
         except Exception as error:
-            for _, answer in share.values():
-                _settle(answer, error)
+            for _, lane in share.values():
+                lane.failed(error)
             return
         for topic, partitions in response.topics:
             for partition, code, offset, *_ in partitions:
-                _, answer = share[TopicPartition(topic, partition)]
+                _, lane = share[TopicPartition(topic, partition)]
                 failure = for_code(code)
-                _settle(answer, offset if failure is NoError else failure())
-
-
-def _settle(answer: Answer, outcome: int | Exception) -> None:
-    if answer.done():
-        return
-    if isinstance(outcome, Exception):
-        answer.set_exception(outcome)
-    else:
-        answer.set_result(outcome)
+                if failure is NoError:
+                    lane.landed(offset)
+                else:
+                    lane.failed(failure())
 
 
 class Writer(NamedTuple):
@@ -133,13 +126,15 @@ class Lane:
     """Appends records to a partition as ``writer``."""
 
     def __init__(self, wire: Wire, topic: str, partition: int, writer: Writer) -> None:
+        self.place = TopicPartition(topic, partition)
         self._wire = wire
-        self._place = TopicPartition(topic, partition)
         self._writer = writer
         self._sequence = 0
         self._waiting: deque[_Job] = deque()
         self._under_way: Sequence[_Job] = ()
-        self._work: asyncio.Task[None] | None = None
+        self._batch = b""
+        self._again: asyncio.Future[int] | None = None
+        self._repeating: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
 
     def append(self, records: Sequence[Record]) -> "asyncio.Future[int]":
@@ -153,41 +148,73 @@ class Lane:
             done.set_exception(self._failure)
             return done
         self._waiting.append(_Job(records, size, done))
-        if self._work is None or self._work.done():
-            self._work = asyncio.create_task(self._deliver_all(), name=f"lane to {self._place}")
+        if not self._under_way:
+            self._wire.ask(self)
         return done
 
     def close(self, reason: Exception) -> None:
         """Take nothing more, and give up what is not delivered; whoever waits for it gets ``reason``."""
-        self._failure = reason
-        if self._work is not None:
-            self._work.cancel()
-        self._fail((*self._under_way, *self._waiting), reason)
+        if self._repeating is not None:
+            self._repeating.cancel()
+        self._again = None
+        self._fail(reason)
 
-    async def _deliver_all(self) -> None:
-        while self._waiting:
+    def batch(self) -> bytes | None:
+        """Return what was under way, the same bytes, or else what waits; None where there is nothing.
+
+        A lane that can't send what waits fails.
+        """
+        if not self._under_way and self._waiting:
             jobs = self._under_way = self._next()
-            try:
-                offset = await self._deliver(jobs)
-            except Exception as error:
-                self._failure = self._explained(error, jobs)
-                # A refused batch took no number, and those after it may hang on it.
-                return self._fail((*jobs, *self._waiting), self._failure)
-            for job in jobs:
-                if not job.done.done():
-                    job.done.set_result(offset)
-                offset += len(job.records)
-        return None
+            if sum(job.size for job in jobs) > MOST_BYTES:
+                self._fail(self._explained(RecordListTooLargeError()))
+            else:
+                self._batch = self._built(jobs)
+        return self._batch if self._under_way else None
 
-    async def _deliver(self, jobs: Sequence[_Job]) -> int:
-        if sum(job.size for job in jobs) > MOST_BYTES:
-            raise RecordListTooLargeError
-        batch = self._batch(jobs)
-        offset = await persist(
-            self._wire.client, f"writing to {self._name}", lambda: self._wire.produce(self._place, batch)
-        )
+    def landed(self, offset: int) -> None:
+        """Take in that the broker has what is under way, its first record at ``offset``."""
+        if self._again is not None:
+            again, self._again = self._again, None
+            again.set_result(offset)
+        elif self._under_way:
+            self._done(offset)
+
+    def failed(self, error: Exception) -> None:
+        """Take in that what was to be sent was not: it is sent again, as long as the error may pass."""
+        if self._again is not None:
+            again, self._again = self._again, None
+            again.set_exception(error)
+        elif self._failure is None:
+            self._repeating = asyncio.create_task(self._repeat(error), name=f"lane to {self._name}")
+
+    def _done(self, offset: int) -> None:
+        jobs, self._under_way, self._batch = self._under_way, (), b""
         self._sequence = (self._sequence + sum(len(job.records) for job in jobs)) % _SEQUENCES
-        return offset
+        for job in jobs:
+            if not job.done.done():
+                job.done.set_result(offset)
+            offset += len(job.records)
+        if self._waiting:
+            self._wire.ask(self)
+
+    async def _repeat(self, error: Exception) -> None:
+        earlier = [error]
+
+        async def attempt() -> int:
+            if earlier:
+                raise earlier.pop()
+            self._again = asyncio.get_running_loop().create_future()
+            self._wire.ask(self)
+            return await self._again
+
+        try:
+            offset = await persist(self._wire.client, f"writing to {self._name}", attempt)
+        except Exception as refused:
+            # A refused batch took no number, and those after it may hang on it.
+            self._fail(self._explained(refused))
+        else:
+            self._done(offset)
 
     def _next(self) -> list[_Job]:
         """Take what fits in one batch, one job at least."""
@@ -198,7 +225,7 @@ class Lane:
             size += jobs[-1].size
         return jobs
 
-    def _batch(self, jobs: Sequence[_Job]) -> bytes:
+    def _built(self, jobs: Sequence[_Job]) -> bytes:
         builder = DefaultRecordBatchBuilder(
             2, 0, 0, self._writer.producer_id, self._writer.epoch, self._sequence, _SEQUENCES - 1
         )
@@ -209,17 +236,20 @@ class Lane:
                 number += 1
         return bytes(builder.build())
 
-    def _fail(self, jobs: Sequence[_Job], failure: Exception) -> None:
+    def _fail(self, failure: Exception) -> None:
+        self._failure = failure
+        jobs = (*self._under_way, *self._waiting)
+        self._under_way, self._batch = (), b""
         self._waiting.clear()
         for job in jobs:
             if not job.done.done():
                 job.done.set_exception(failure)
 
-    def _explained(self, error: Exception, jobs: Sequence[_Job]) -> Exception:
+    def _explained(self, error: Exception) -> Exception:
         if isinstance(error, (InvalidProducerEpoch, ProducerFenced)):
             return FencedError(f"writing to {self._name}: another writer has claimed it since")
         if isinstance(error, (MessageSizeTooLargeError, RecordListTooLargeError)):
-            size = sum(job.size for job in jobs)
+            size = sum(job.size for job in self._under_way)
             return KafkaError(
                 f"writing to {self._name}: a batch of {size:,} bytes is more than the broker takes; expected "
                 f"at most the topic's max.message.bytes, and {MOST_BYTES:,}"
@@ -228,4 +258,8 @@ class Lane:
 
     @property
     def _name(self) -> str:
-        return f"{self._place.topic}/{self._place.partition}"
+        return f"{self.place.topic}/{self.place.partition}"
+
+
+#: What one request carries: of each partition a batch, and the lane that it is of.
+Share = dict[TopicPartition, tuple[bytes, Lane]]
