@@ -63,12 +63,16 @@ def batch(first: int, offsets: list[int]) -> bytes:
     return bytes(built)
 
 
+def nothing() -> None:
+    """Do nothing."""
+
+
 @given(st.sets(st.integers(0, 60)).map(sorted), st.integers(0, 60), st.lists(st.integers(1, 7)))
 def test_a_feed_gives_what_is_kept_from_its_start_on_each_once(
     kept: list[int], start: int, limits: list[int]
 ) -> None:
     told: list[None] = []
-    feed = Feed(HERE, start, lambda: told.append(None))
+    feed = Feed(HERE, start, lambda: told.append(None), nothing)
     taken = []
     for low in range(0, 61, 10):
         here = [offset for offset in kept if low <= offset < low + 10]
@@ -85,7 +89,7 @@ def test_a_feed_gives_what_is_kept_from_its_start_on_each_once(
 
 
 def test_half_a_batch_is_left_to_come_again() -> None:
-    feed = Feed(HERE, 0, lambda: None)
+    feed = Feed(HERE, 0, nothing, nothing)
     whole = batch(0, [0, 1, 2])
     feed.take_in(whole + batch(3, [3, 4])[:-3], 5)
     assert (feed.position, [entry.offset for entry in feed.take()]) == (3, [0, 1, 2])
@@ -95,7 +99,7 @@ def test_a_batch_of_another_checksum_is_no_batch() -> None:
     spoilt = bytearray(batch(0, [0]))
     spoilt[-2] ^= 1
     with pytest.raises(Exception, match="invalid checksum"):
-        Feed(HERE, 0, lambda: None).take_in(bytes(spoilt), 1)
+        Feed(HERE, 0, nothing, nothing).take_in(bytes(spoilt), 1)
 
 
 def test_readers_of_the_same_and_of_other_partitions_each_have_all(empty_kafka: str) -> None:
@@ -152,6 +156,15 @@ def test_what_is_not_taken_bounds_what_is_fetched(empty_kafka: str) -> None:
         await asyncio.sleep(0.3)
         assert feed.position <= 9
         assert len(await values(reading, HERE, 16)) == 16
+
+    run(empty_kafka, work)
+
+
+def test_a_partition_of_many_bounds_is_read_part_by_part(empty_kafka: str) -> None:
+    async def work(log: KafkaLog, fetcher: Fetcher) -> None:
+        await put(log, HERE, *(b"%d" % n + b"x" * (PARTITION_BYTES // 10) for n in range(40)))
+        entries = await log.reader.records(*HERE, 0, 40)
+        assert [entry.offset for entry in entries] == list(range(40))
 
     run(empty_kafka, work)
 

@@ -41,9 +41,12 @@ POLL_BYTES = 50 * 1024 * 1024
 
 
 class Feed:
-    """A reader's way through one partition; ``news`` is called when the broker has told of it."""
+    """A reader's way through one partition.
 
-    def __init__(self, place: Place, start: int, news: Callable[[], None]) -> None:
+    ``news`` is called when the broker has told of it, ``wanted`` when more is wanted again.
+    """
+
+    def __init__(self, place: Place, start: int, news: Callable[[], None], wanted: Callable[[], None]) -> None:
         self.place = TopicPartition(*place)
         #: The offset that is taken next, and the one that is fetched next.
         self.start = self.position = start
@@ -56,6 +59,7 @@ class Feed:
         #: When it was served last, in polls.
         self.served = 0
         self.news = news
+        self._wanted = wanted
         self._bytes = 0
 
     @property
@@ -90,9 +94,11 @@ class Feed:
     def take(self, limit: int | None = None) -> list[Entry]:
         """Return what came, the first ``limit`` of it, and forget that."""
         found, self.entries = self.entries[:limit], ([] if limit is None else self.entries[limit:])
-        if not self.entries:
-            self._bytes = 0
         self.start = found[-1].offset + 1 if self.entries else self.position
+        if not self.entries:
+            full, self._bytes = not self.wanting, 0
+            if full:
+                self._wanted()
         return found
 
 
@@ -113,7 +119,7 @@ class Reading:
 
     def go(self, place: Place, offset: int) -> Feed:
         """Read a partition from an offset on; what came of it before is dropped."""
-        feed = self._feeds[place] = Feed(place, offset, self.wake)
+        feed = self._feeds[place] = Feed(place, offset, self.wake, self._fetcher.look)
         self._fetcher.look()
         return feed
 
@@ -133,9 +139,7 @@ class Reading:
         """
         if not self._came(places):
             await self.idle(timeout)
-        found = {place: self._feeds[place].take() for place in self._came(places)}
-        self._fetcher.look()
-        return found
+        return {place: self._feeds[place].take() for place in self._came(places)}
 
     def _came(self, places: Iterable[Place]) -> list[Place]:
         return [place for place in places if (feed := self._feeds.get(place)) is not None and feed.entries]
@@ -186,6 +190,7 @@ class Fetcher:
         except BaseException:
             await self._client.close()
             raise
+        self._client.cluster.add_listener(lambda _: self.look())
         self._leading = asyncio.create_task(self._guarded(self._lead()), name="leaders of what is read")
 
     async def stop(self) -> None:
@@ -255,21 +260,24 @@ class Fetcher:
 
     async def _poll_all(self, leader: int) -> None:
         while True:
-            if not any(self._wanted(leader)):
-                await self._change.wait()
-                continue
             gathered = time.monotonic() + GATHER_SECONDS
-            await persist(self._client, f"reading from broker {leader}", lambda: self._poll(leader))
-            self.look()  # a partition may have another leader by now
-            await asyncio.sleep(max(0.0, gathered - time.monotonic()))
+            if await persist(self._client, f"reading from broker {leader}", lambda: self._poll(leader)):
+                await asyncio.sleep(max(0.0, gathered - time.monotonic()))
+            else:
+                await self._change.wait()
 
     def _wanted(self, leader: int) -> Iterator[Feed]:
         return (feed for feed in self._feeds() if feed.wanting and self._leader(feed) == leader)
 
-    async def _poll(self, leader: int) -> None:
-        """Poll once. Raises the first error of a partition once all others are taken in."""
+    async def _poll(self, leader: int) -> bool:
+        """Poll once, if anything is wanted; return whether it was.
+
+        Raises the first error of a partition once all others are taken in.
+        """
         # A batch beyond the bound comes where its partition is the first that has anything.
         wanted = sorted(self._wanted(leader), key=attrgetter("served"))
+        if not wanted:
+            return False
         asked: dict[TopicPartition, Feed] = {}
         for feed in wanted:
             asked.setdefault(feed.place, feed)
@@ -289,6 +297,7 @@ class Fetcher:
         self._turn += 1
         if errors:
             raise errors[0]
+        return True
 
 
 def _request(feeds: Iterable[Feed]) -> FetchRequest:
