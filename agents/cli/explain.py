@@ -84,7 +84,11 @@ def _print_inputs(found: "Explanation", features: int) -> None:
 def _promise(found: "Explanation", predicate: str) -> str:
     """Return what is expected of a request, by the inputs of a predicate, that of requests among them."""
     if predicate in found.expected:
-        return f"{predicate}: a hit with probability {found.expected[predicate]:.3f}, where a page comes"
+        named = found.named[predicate]
+        forward = f"; put forward by {named:.2f}, as a link or its URL has keywords" if named else ""
+        return (
+            f"{predicate}: a hit with probability {found.expected[predicate]:.3f}, where a page comes{forward}"
+        )
     return f"a page comes with probability {found.comes:.3f}; what makes it fail:"
 
 
@@ -197,6 +201,7 @@ def _print_as_json(found: "Explanation", features: int) -> None:
             for name, entries in found.contributions.items()
         },
         "expected": found.expected,
+        "named": found.named,
         "comes": found.comes,
         "inputs": {
             name: [msgspec.structs.asdict(part) for part in parts[:features]]

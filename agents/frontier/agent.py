@@ -112,7 +112,8 @@ class FrontierAgent(Handler[FrontierRow]):
             self.turns.remove(name)
         else:
             if name not in self.candidates.queues:
-                self.candidates.add_predicate(name, parse(definition.expression).topic)
+                predicate = parse(definition.expression)
+                self.candidates.add_predicate(name, predicate.topic, predicate.phrases)
                 self.ledger.tell_all()
                 self._metrics.known(name)
             self._give_turns(definition)

@@ -84,12 +84,14 @@ class Candidates:
 
     # predicates
 
-    def add_predicate(self, name: str, topic: tuple[str, ...]) -> None:
+    def add_predicate(
+        self, name: str, topic: tuple[str, ...] = (), phrases: tuple[tuple[str, ...], ...] = ()
+    ) -> None:
         """Start keeping a queue for a predicate; ``topic`` are the words that say what it is about.
 
-        Where shards are held, sweeps have to fill it.
+        ``phrases`` are those that pages of interest hold. Where shards are held, sweeps have to fill it.
         """
-        self.scorer.add_predicate(name, topic)
+        self.scorer.add_predicate(name, topic, phrases)
         self.queues.setdefault(name, CandidateQueue(self.settings.queue))
         self._fresh.clear()
         self.sweep.begin()

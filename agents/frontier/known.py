@@ -94,11 +94,12 @@ class Known:
         predicate: str,
         vocabulary: Vocabulary,
         topic: tuple[str, ...],
+        phrases: tuple[tuple[str, ...], ...],
         table: SemanticTable | None,
         inputs: Sequence[Input],
     ) -> None:
         self.predicate = predicate
-        self.knowledge = Knowledge(predicate, vocabulary, topic)
+        self.knowledge = Knowledge(predicate, vocabulary, topic, phrases)
         self.meaning = None if table is None else HeardMeaning(table, topic)
         self.mean: Vector = prior_mean(inputs)
         self.covariance: Vector = prior_covariance(inputs)

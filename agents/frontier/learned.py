@@ -14,7 +14,7 @@ from agents.frontier.ordering import Ranks
 from agents.frontier.rows import FrontierShard, PageRow
 from models.crowd.trace import SIXTHS
 from models.interest.features import BASE, SUBJECT
-from models.learner.batch import inputs_of
+from models.learner.batch import inputs_of, named_of
 from models.learner.calibration import calibrated
 from models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
 from models.learner.combiner import Vector, logits, probability
@@ -85,16 +85,18 @@ class LearnedScorer:
         self._patterns = patterns
         self._texts = None if table is None else Texts(table)
         #: What is known of requests, and of each predicate behind it.
-        self._known = {FAILED: Known(FAILED, self._vocabulary, (), None, failing(self._inputs))}
+        self._known = {FAILED: Known(FAILED, self._vocabulary, (), (), None, failing(self._inputs))}
         #: Whether it is foretold which requests fail.
         self.foretells = True
         self._addresses: dict[str, _Address] = {}
         self._set_predicates()
 
-    def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
-        """Start keeping what is known of a predicate, starting from the words of its ``topic``."""
+    def add_predicate(
+        self, name: str, topic: tuple[str, ...] = (), phrases: tuple[tuple[str, ...], ...] = ()
+    ) -> None:
+        """Start keeping what is known of a predicate, from the words of its ``topic`` and ``phrases`` on."""
         if name not in self._known:
-            self._known[name] = Known(name, self._vocabulary, topic, self._table, self._inputs)
+            self._known[name] = Known(name, self._vocabulary, topic, phrases, self._table, self._inputs)
             self._set_predicates()
 
     def _set_predicates(self) -> None:
@@ -175,20 +177,22 @@ class LearnedScorer:
     ) -> list[dict[str, float]]:
         """Return what each page's inputs x come to, for all predicates, whichever are asked for.
 
-        That is the logit of the hits that are expected of a request: of a page those of m'x + sqrt(x'Px).
+        That is the logit of the hits that are expected of a request: of a page those of m'x + sqrt(x'Px), and
+        what the predicate's phrases add (`models.learner.named`).
         """
         names = tuple(self._known)[1:]
         if not rows or not names:
             return [{} for _ in rows]
         if len(self._vocabulary) > self._most_words:
             self._forget_words()
-        inputs = self._inputs_of(shard, rows)
+        candidates = self._candidates(shard, rows)
+        inputs = self._inputs_of(shard, rows, candidates)
         means, deviations = logits(inputs, *self._combiners())
         if len(self._scored) + len(rows) > CACHED_INPUTS:
             self._scored.clear()
         self._scored.update(zip((row.url for row in rows), zip(repeat(inputs), count()), strict=False))
         of_predicates = slice(len(means) - len(names), None)
-        bounds = means[of_predicates] + deviations[of_predicates]
+        bounds = (means + deviations + self._named_of(candidates))[of_predicates]
         if self.foretells:
             pages = chances_of_pages(means[0], deviations[0], self._known[FAILED].shifts[0])
         else:
@@ -198,10 +202,10 @@ class LearnedScorer:
 
     def _forget_words(self) -> None:
         """Forget the words that nothing is counted of, and all that words were numbered for."""
-        lifts = [known.knowledge.words for known in self._known.values()]
-        before = self._vocabulary.compact(np.concatenate([each.beside for each in lifts]))
-        for each in lifts:
-            each.renumber(before)
+        all_known = [known.knowledge for known in self._known.values()]
+        before = self._vocabulary.compact(np.concatenate([known.words.beside for known in all_known]))
+        for known in all_known:
+            known.renumber(before)
         self._addresses.clear()
         self.forget_links()
         self._most_words = max(self._least_words, 2 * len(self._vocabulary))
@@ -212,13 +216,15 @@ class LearnedScorer:
         They are those that it was scored by, unless something was learned since. A page that is chosen for what
         a URL that redirects to it promised keeps the inputs of that one.
         """
-        batch, place = self._scored.get(row.url) or (self._inputs_of(shard, [row]), 0)
+        batch, place = self._scored.get(row.url) or (
+            self._inputs_of(shard, [row], self._candidates(shard, [row])),
+            0,
+        )
         scored = batch[:, place]
         inputs = {name: tuple(found) for name, found in zip(self._scored_by, scored.tolist(), strict=True)}
         comes = self.comes(inputs.get(FAILED))
         inherited = row.inherited.get(predicate)
-        bound = np.array(sum(self._known[predicate].logit(inputs[predicate])))
-        if inherited is None or a_request(bound, np.array(comes)) >= inherited:
+        if inherited is None or self._worth(shard, row, predicate, inputs[predicate], comes) >= inherited:
             row.inputs = inputs
         elif FAILED in inputs:
             row.inputs[FAILED] = inputs[FAILED]
@@ -226,6 +232,13 @@ class LearnedScorer:
             row.inputs.pop(FAILED, None)
         handed = row.inputs.get(predicate)
         return Chances(None if handed is None else self.expected(handed, predicate, explored), comes)
+
+    def _worth(
+        self, shard: FrontierShard, row: PageRow, predicate: str, inputs: Sequence[float], comes: float
+    ) -> float:
+        """Return the priority of a page with these inputs that ``comes`` with that probability."""
+        bound = sum(self._known[predicate].logit(inputs)) + self.named(shard, row, predicate)
+        return float(a_request(np.array(bound), np.array(comes)))
 
     @property
     def _usual(self) -> float:
@@ -245,8 +258,14 @@ class LearnedScorer:
 
     def inputs(self, shard: FrontierShard, row: PageRow, predicate: str) -> list[float]:
         """Return the inputs of a candidate, by a predicate that it is scored by."""
-        found: list[float] = self._inputs_of(shard, [row])[list(self._scored_by).index(predicate), 0].tolist()
+        inputs = self._inputs_of(shard, [row], self._candidates(shard, [row]))
+        found: list[float] = inputs[list(self._scored_by).index(predicate), 0].tolist()
         return found
+
+    def named(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
+        """Return what the phrases of a predicate add to the logit of a hit, by a candidate's links and URL."""
+        found = self._named_of(self._candidates(shard, [row]))
+        return float(found[list(self._scored_by).index(predicate), 0])
 
     def _combiners(self) -> tuple[Vector, Vector]:
         """Return the means and the covariances of all weights that candidates are scored by."""
@@ -258,8 +277,8 @@ class LearnedScorer:
             )
         return self._weights
 
-    def _inputs_of(self, shard: FrontierShard, rows: Sequence[PageRow]) -> Vector:
-        """Return the inputs of candidates, shape (predicates, candidates, inputs)."""
+    def _candidates(self, shard: FrontierShard, rows: Sequence[PageRow]) -> list[Candidate]:
+        """Return what inputs are made of."""
         addresses = [self._address(row) for row in rows]
         targets = [
             (address.page, row.parents) for address, row in zip(addresses, rows, strict=True) if row.parents
@@ -267,7 +286,7 @@ class LearnedScorer:
         links = iter(self._in_links.of(shard, targets)) if targets else iter(())
         names = tuple(self._scored_by)
         unlinked = [_NO_LINKS] * len(names)
-        candidates = [
+        return [
             Candidate(
                 address.words,
                 address.prefixes,
@@ -279,10 +298,20 @@ class LearnedScorer:
             )
             for address, row in zip(addresses, rows, strict=True)
         ]
+
+    def _inputs_of(
+        self, shard: FrontierShard, rows: Sequence[PageRow], candidates: Sequence[Candidate]
+    ) -> Vector:
+        """Return the inputs of candidates, shape (predicates, candidates, inputs)."""
         known = list(self._scored_by.values())
         found = inputs_of([each.knowledge for each in known], self._in_links.table, candidates)
         further = self._further(shard, rows, known)
         return np.concatenate((found, *further), axis=2) if further else found
+
+    def _named_of(self, candidates: Sequence[Candidate]) -> Vector:
+        """Return what phrases add, shape (predicates, candidates)."""
+        known = [each.knowledge for each in self._scored_by.values()]
+        return named_of(known, self._in_links.table, candidates)
 
     def _further(self, shard: FrontierShard, rows: Sequence[PageRow], known: Sequence[Known]) -> list[Vector]:
         """Return the inputs that a crawl may have beside those of `models.learner.inputs.INPUTS`."""

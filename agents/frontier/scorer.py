@@ -26,8 +26,13 @@ class Scorer(Protocol):
 
     ledger: Ledger
 
-    def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
-        """Start keeping what is known of a predicate; ``topic`` are the words that say what it is about."""
+    def add_predicate(
+        self, name: str, topic: tuple[str, ...] = (), phrases: tuple[tuple[str, ...], ...] = ()
+    ) -> None:
+        """Start keeping what is known of a predicate; ``topic`` are the words that say what it is about.
+
+        Its ``phrases`` are those that pages of interest hold.
+        """
 
     def remove_predicate(self, name: str) -> None:
         """Forget a predicate."""
@@ -70,7 +75,9 @@ class OrderedScorer(PaperScorer):
         self._ordering = ordering
         self._topics: dict[str, tuple[str, ...]] = {}
 
-    def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
+    def add_predicate(
+        self, name: str, topic: tuple[str, ...] = (), phrases: tuple[tuple[str, ...], ...] = ()
+    ) -> None:
         """Start keeping a predicate's topic."""
         super().add_predicate(name)
         self._topics[name] = topic

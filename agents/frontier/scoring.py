@@ -109,7 +109,9 @@ class PaperScorer:
         self._known: dict[str, Known] = {}
         self._prior: dict[str, Mapping[str, Cell]] = {}
 
-    def add_predicate(self, name: str, topic: tuple[str, ...] = ()) -> None:
+    def add_predicate(
+        self, name: str, topic: tuple[str, ...] = (), phrases: tuple[tuple[str, ...], ...] = ()
+    ) -> None:
         """Start keeping a predicate's weights; the paper has no use for its topic."""
         if name not in self._known:
             t, test = self._settings.t, self._settings.significance

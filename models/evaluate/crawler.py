@@ -19,7 +19,7 @@ class Choice(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a policy is set to: ``keywords`` and ``topic`` are those of the predicate.
+    """What a policy is set to: ``keywords``, ``topic`` and ``phrases`` are those of the predicate.
 
     ``trace`` is the log, known from the start; ``random`` the policy's own source of chance.
     """
@@ -28,6 +28,7 @@ class Task(NamedTuple):
     trace: Trace
     random: Random
     topic: tuple[str, ...] = ()
+    phrases: tuple[tuple[str, ...], ...] = ()
 
 
 class Crawler(Protocol):

@@ -16,7 +16,7 @@ from models.evaluate.tally import NAME
 from models.frontier.queue import ANSWERS_A_SWEEP, FEW, SWEPT
 from models.interest.factors import link_features, rank
 from models.interest.features import BASE, user
-from models.learner.batch import inputs_of
+from models.learner.batch import inputs_of, named_of
 from models.learner.calibration import EXPLORED, SELECTED, calibrated
 from models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
 from models.learner.combiner import Vector, logits, probabilities
@@ -138,7 +138,7 @@ class LearnedCrawler:
         self._rank: Rank[str] | None = Rank(every=10, growth=0.1, tolerance=1e-4) if importance else None
         self._names = tuple(entry.name for entry in inputs)
         self._learner = Learner(kind, fade, inputs=inputs)
-        self.knowledge = Knowledge(NAME, self._vocabulary, task.topic)
+        self.knowledge = Knowledge(NAME, self._vocabulary, task.topic, task.phrases)
         self._failing = Learner(kind, inputs=failing(INPUTS))
         self._requests = Knowledge(FAILED, self._vocabulary)
         self._foretells = True
@@ -401,7 +401,9 @@ class LearnedCrawler:
             inputs = np.hstack((inputs, np.clip(values, -MOST, MOST)))
         means, deviations = logits(inputs, self._learner.combiner.mean, self._learner.combiner.covariance)
         chances = probabilities(means, deviations).tolist()
-        bounds = a_request(means + deviations, self._chances_of_pages(scored, fails)).tolist()
+        _, named = named_of([self._requests, self.knowledge], self._links, candidates)
+        bounds = means + deviations + named
+        bounds = a_request(bounds, self._chances_of_pages(scored, fails)).tolist()
         for known, row, bound, chance in zip(scored, inputs, bounds, chances, strict=True):
             known.inputs, known.chance = row, chance
             self._queue.put(known.url, bound)

@@ -12,7 +12,8 @@ from models.learner.inputs import INPUTS, MOST
 from models.learner.knowledge import Knowledge, prefix_ratios
 from models.learner.lifts import PRIOR_PAGES, Lifts, log_lifts
 from models.learner.linking import HITS, NO_LINK, NOT, PAGES, SATISFIES, SUMMED, LinkTable, Places
-from models.learner.words import URL
+from models.learner.named import SAID
+from models.learner.words import KINDS, URL
 
 #: Places of inputs, in the order of `models.learner.inputs.INPUTS`.
 _URL_WORDS, _URL_PAGE_WORDS, _USERS = 10, 11, 12
@@ -38,6 +39,22 @@ def inputs_of(knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequ
     return np.minimum(MOST, np.maximum(-MOST, found, out=found), out=found)
 
 
+def named_of(knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequence[Candidate]) -> Vector:
+    """Return what the phrases of each predicate add to the logit of a hit, shape (predicates, candidates).
+
+    It goes by the best of a candidate's links, or by its URL (`models.learner.named`).
+    """
+    found = np.zeros((len(knowledge), len(candidates)))
+    if any(known.named.any for known in knowledge):
+        places, starts, _ = _joined([candidate.links or (NO_LINK,) for candidate in candidates])
+        found[:] = np.maximum.reduceat(links.named(places, knowledge), starts, axis=1)
+        places, starts, scale = _of_url_words(candidates)
+        for row, known in zip(found, knowledge, strict=True):
+            parts = np.add.reduceat(known.named.by_word.take(places // KINDS, mode="clip"), starts)
+            np.maximum(row, SAID * np.minimum(1.0, parts * (scale > 0)), out=row)
+    return found
+
+
 def _of_links(
     knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequence[Candidate], rates: Vector
 ) -> Vector:
@@ -59,10 +76,14 @@ def _joined(groups: Sequence[Sequence[int]]) -> tuple[Places, Places, Vector]:
     return numbers, np.cumsum(sizes) - sizes, 1 / np.sqrt(sizes)
 
 
-def _of_url(found: Vector, knowledge: Sequence[Knowledge], candidates: Sequence[Candidate]) -> None:
-    # A candidate without words weighs that of place 0, nothing times.
+def _of_url_words(candidates: Sequence[Candidate]) -> tuple[Places, Places, Vector]:
+    """Return the words of URLs as `_joined` does; one without words has that of place 0, nothing times."""
     places, starts, scale = _joined([candidate.url_words or (0,) for candidate in candidates])
-    scale *= [bool(candidate.url_words) for candidate in candidates]
+    return places, starts, scale * [bool(candidate.url_words) for candidate in candidates]
+
+
+def _of_url(found: Vector, knowledge: Sequence[Knowledge], candidates: Sequence[Candidate]) -> None:
+    places, starts, scale = _of_url_words(candidates)
     both = np.array((places + URL, places))
     weights = np.array([known.words.weights.take(both) for known in knowledge])
     sums = np.add.reduceat(weights, starts, axis=2) * scale

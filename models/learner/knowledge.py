@@ -8,6 +8,7 @@ import numpy as np
 from models.interest.features import BASE, PATTERN, PREFIX, USER, link
 from models.learner.combiner import Vector
 from models.learner.lifts import Lifts, base_rate, log_lift, with_earlier
+from models.learner.named import Named
 from models.learner.words import WORDS, Numbers, Vocabulary, WordLifts, roots
 
 #: Share of the judged pages for which the sums of a page's words stay as they were taken.
@@ -26,7 +27,13 @@ class Knowledge:
     prefixes and patterns of URLs, and users there are lifts; and those of links by the verdict on their source.
     """
 
-    def __init__(self, predicate: str, vocabulary: Vocabulary, topic: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        predicate: str,
+        vocabulary: Vocabulary,
+        topic: Iterable[str] = (),
+        phrases: Sequence[Sequence[str]] = (),
+    ) -> None:
         self.predicate = predicate
         self._ledger = ledger = vocabulary.ledger
         self.words = WordLifts(vocabulary, predicate)
@@ -45,6 +52,7 @@ class Knowledge:
         for word in words:
             self.words.start(word, TOPIC_PAGES)
         self.words.watch(roots(words))
+        self.named = Named(vocabulary, phrases)
         self.learn(np.zeros(0, np.intp))
 
     # counts
@@ -66,6 +74,11 @@ class Knowledge:
         slots = self._ledger.slots_of(features)
         self._ledger.add(slots, {self.predicate: holds}, times)
         self.learn(self.words.vocabulary.places_in(slots))
+
+    def renumber(self, before: Numbers) -> None:
+        """Take in that words have other places, as `models.learner.words.WordLifts.renumber` says."""
+        self.words.renumber(before)
+        self.named.renumber(before)
 
     def _rebase(self) -> None:
         rate, earlier = self.rate, self._earlier

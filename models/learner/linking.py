@@ -35,8 +35,8 @@ COLUMNS = 13
 # order in which they are put together by few copies.
 _PAGE_COLUMNS = 6
 _SATISFIES, _HITS, _MEAN, _NOT, _PAGES, _PAGE_WEIGHED = range(_PAGE_COLUMNS)
-_LINK_COLUMNS = 9
-_NEAR_HITS, _NEAR_PAGES, _WEIGHED = 0, 7, 8
+_LINK_COLUMNS = 10
+_NEAR_HITS, _NEAR_PAGES, _WEIGHED, _NAMED = 0, 7, 8, 9
 _LINK_WORDS = slice(1, 7)
 # What the words in a link are weighed as, those around it and those above.
 _AS = (ANCHOR, CONTEXT, HEADING)
@@ -176,11 +176,7 @@ class LinkTable:
     def take(self, places: Places, knowledge: Sequence[Knowledge]) -> Vector:
         """Return the columns of some links for the predicates known, shape (predicates, links, `COLUMNS`)."""
         pages = self._page_of.take(places)
-        fresh = np.array([[known.fresh] for known in knowledge])
-        stale = (self._of_links[:, places, _WEIGHED] < fresh).any(axis=0)
-        behind = (self._of_pages[:, pages, _PAGE_WEIGHED] < fresh).any(axis=0)
-        if stale.any() or behind.any():
-            self._weigh(places[stale], distinct(pages[behind]), knowledge)
+        self._bring_up(places, pages, knowledge)
         of_pages, of_links = self._of_pages.take(pages, axis=1), self._of_links.take(places, axis=1)
         found = np.empty((len(knowledge), len(places), COLUMNS))
         found[:, :, 0:2] = of_pages[:, :, _SATISFIES : _HITS + 1]
@@ -188,6 +184,19 @@ class LinkTable:
         found[:, :, 9:12] = of_pages[:, :, _MEAN : _PAGES + 1]
         found[:, :, 12] = of_links[:, :, _NEAR_PAGES]
         return found
+
+    def named(self, places: Places, knowledge: Sequence[Knowledge]) -> Vector:
+        """Return what phrases of the predicates known add for each of some links (`models.learner.named`)."""
+        self._bring_up(places, self._page_of.take(places), knowledge)
+        return self._of_links[:, places, _NAMED].astype(float)
+
+    def _bring_up(self, places: Places, pages: npt.NDArray[np.int32], knowledge: Sequence[Knowledge]) -> None:
+        """Weigh what was not weighed lately of some links and their pages."""
+        fresh = np.array([[known.fresh] for known in knowledge])
+        stale = (self._of_links[:, places, _WEIGHED] < fresh).any(axis=0)
+        behind = (self._of_pages[:, pages, _PAGE_WEIGHED] < fresh).any(axis=0)
+        if stale.any() or behind.any():
+            self._weigh(places[stale], distinct(pages[behind]), knowledge)
 
     def _weigh(self, links: Places, pages: npt.NDArray[np.int32], knowledge: Sequence[Knowledge]) -> None:
         """Take the mean of some pages' words, and sum those of some links over the root of their number.
@@ -214,6 +223,8 @@ class LinkTable:
                 [part[:, [kind, PAGE]] for part, kind in zip(by_part, _AS, strict=True)], axis=1
             )
             of_links[links, _WEIGHED] = known.pages
+            if known.named.any:
+                of_links[links, _NAMED] = known.named.in_links(words[sizes[: len(pages)].sum() :], parts)
 
     # letting go
 

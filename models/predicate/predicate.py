@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from models.predicate.functions import Category, Keyword, Language, Title
 from models.predicate.parser import read
@@ -33,18 +34,29 @@ class Predicate:
     def keywords(self) -> tuple[str, ...]:
         """The distinct folded words that pages of interest hold, in the order they are written.
 
-        They are those of keywords and titles that no ``not`` turns round; a pattern with ``*`` names no word.
+        They are those of the `phrases`.
 
         >>> parse('category("Sports") and ("Ice Hockey" or title("Puck crawl*")) and not "ball"').keywords
         ('ice', 'hockey', 'puck')
         """
-        named: dict[str, None] = {}
+        return tuple(dict.fromkeys(chain.from_iterable(self.phrases)))
+
+    @cached_property
+    def phrases(self) -> tuple[tuple[str, ...], ...]:
+        """The distinct sequences of folded words that pages of interest hold, in the order they are written.
+
+        They are those of keywords and titles that no ``not`` turns round; a pattern with ``*`` names no word.
+
+        >>> parse('category("Sports") and ("Ice Hockey" or title("Puck crawl*")) and not "ball"').phrases
+        (('ice', 'hockey'), ('puck',))
+        """
+        found: dict[tuple[str, ...], None] = {}
         for test in wanted(self.root):
             if isinstance(test, Keyword):
-                named |= dict.fromkeys(test.words)
+                found[test.words] = None
             elif isinstance(test, Title):
-                named |= dict.fromkeys(pattern for pattern in test.patterns if "*" not in pattern)
-        return tuple(named)
+                found[tuple(pattern for pattern in test.patterns if "*" not in pattern)] = None
+        return tuple(filter(None, found))
 
     @cached_property
     def topic(self) -> tuple[str, ...]:

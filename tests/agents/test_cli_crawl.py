@@ -211,6 +211,9 @@ def test_explain_says_why_a_page_was_fetched(crawl: Crawl) -> None:
     assert 0 < known["choice"]["comes"] < 1
     assert 0 < known["comes"] < 1
     assert set(known["inputs"]) == {"sports", "hockey", FAILED}
+    assert known["named"]["sports"] == 0, "it asks for no word"
+    named = known["named"]["hockey"]
+    assert ("; put forward by" in text) == bool(named)
     effects = [abs(part["value"] * part["weight"]) for part in known["inputs"]["sports"]]
     assert effects == sorted(effects, reverse=True)
 

@@ -20,7 +20,7 @@ from models.crowd.trace import SIXTHS, Step, Trace
 from models.evaluate.recount import JudgedPage
 from models.interest.factors import kept
 from models.interest.features import BASE
-from models.learner.batch import inputs_of
+from models.learner.batch import inputs_of, named_of
 from models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
 from models.learner.inputs import NAMES
 from models.learner.knowledge import Knowledge
@@ -43,6 +43,9 @@ from tests.models.webs import PAGES, STEPS
 from tests.reference.crawler import ReferenceCrawler
 
 PREDICATES = ("p", "q")
+#: What pages of interest hold, and the words of that.
+PHRASES = (("a", "b"), ("c",))
+TOPIC = ("a", "b", "c")
 #: All in-links are kept: a verdict is noted with no others, of which the reference knows.
 BOUNDS = st.sampled_from([Bounds(), Bounds(visitors=2, together=2, window=4, reach=2)])
 PARTITIONS = st.integers(1, 3)
@@ -83,7 +86,8 @@ def of_request(
     scorer: LearnedScorer, shard: FrontierShard, row: PageRow, predicate: str, inputs: list[float]
 ) -> float:
     """Return the logit of the hits expected of a request, by the inputs of a predicate."""
-    hits = 1 / (1 + math.exp(-sum(scorer.known(predicate).logit(inputs))))
+    bound = sum(scorer.known(predicate).logit(inputs)) + scorer.named(shard, row, predicate)
+    hits = 1 / (1 + math.exp(-bound))
     hits *= scorer.comes(scorer.inputs(shard, row, FAILED) if scorer.foretells else None)
     return math.log(hits / (1 - hits))
 
@@ -98,10 +102,20 @@ class Facts:
 
     def inputs(self, knowledge: Knowledge, url: str, predicate: str) -> list[float]:
         """Return the inputs of a page that is not judged, as one predicate's candidate."""
+        table = LinkTable(1)
+        found = inputs_of([knowledge], table, [self._candidate(table, url, predicate)])
+        values: list[float] = found[0, 0].tolist()
+        return values
+
+    def named(self, knowledge: Knowledge, url: str, predicate: str) -> float:
+        """Return what phrases add for it."""
+        table = LinkTable(1)
+        return float(named_of([knowledge], table, [self._candidate(table, url, predicate)])[0, 0])
+
+    def _candidate(self, table: LinkTable, url: str, predicate: str) -> Candidate:
         sources = self._sources(url)
         verdicts = [page.verdict[predicate] for page in sources.values() if predicate in page.verdict]
-        table = LinkTable(1)
-        candidate = Candidate(
+        return Candidate(
             self._vocabulary.numbers(url_words(url)),
             prefixes(url),
             [self._in_link(table, page, url, predicate) for page in self._kept(url)],
@@ -110,8 +124,6 @@ class Facts:
             depth=1,
             foreign=bool(sources) and all(host(page.url) != host(url) for page in sources.values()),
         )
-        found: list[float] = inputs_of([knowledge], table, [candidate])[0, 0].tolist()
-        return found
 
     def subject(self, url: str) -> str:
         """Return the text that says what a page that is not judged is about."""
@@ -205,11 +217,11 @@ def test_inputs_of_the_learned_policy_are_those_of_a_candidate_made_of_the_same_
     pipeline = Pipeline(place, Crawl("learned", partitions, bounds))
     scorer, vocabulary = LearnedScorer(), Vocabulary(Ledger())
     forgetful = LearnedScorer(words=1)
-    by_hand = {name: Knowledge(name, vocabulary, ("a",)) for name in PREDICATES}
+    by_hand = {name: Knowledge(name, vocabulary, TOPIC, PHRASES) for name in PREDICATES}
     so_far: tuple[list[JudgedPage], list[Step]] = ([], [])
     for name in PREDICATES:
         for each in (scorer, forgetful):
-            each.add_predicate(name, ("a",))
+            each.add_predicate(name, TOPIC, PHRASES)
     news = News(pipeline)
     for part in halves(pages, steps):
         pipeline.run(*part, Random(seed))
@@ -226,8 +238,11 @@ def test_inputs_of_the_learned_policy_are_those_of_a_candidate_made_of_the_same_
             for name in PREDICATES:
                 expected = facts.inputs(by_hand[name], row.url, name)
                 assert scorer.inputs(shard, row, name) == pytest.approx(expected)
+                named = facts.named(by_hand[name], row.url, name)
+                assert scorer.named(shard, row, name) == pytest.approx(named)
                 forgetful.priorities(shard, [row], PREDICATES)  # words that are not counted are forgotten first
                 assert forgetful.inputs(shard, row, name) == pytest.approx(expected)
+                assert forgetful.named(shard, row, name) == pytest.approx(named)
 
 
 def bring_up(pipeline: Pipeline, *scorers: LearnedScorer | InLinks) -> None:
@@ -316,11 +331,11 @@ def test_what_words_mean_is_that_of_the_same_subjects_whatever_came_in_between(
     table = a_table()
     scorer, plain = LearnedScorer(table), LearnedScorer()
     assert scorer.names == tuple(entry.name for entry in inputs_with(meaning=True))
-    by_hand = {name: Meaning(table, ("a",)) for name in PREDICATES}
+    by_hand = {name: Meaning(table, TOPIC) for name in PREDICATES}
     so_far: list[JudgedPage] = []
     for name in PREDICATES:
-        scorer.add_predicate(name, ("a",))
-        plain.add_predicate(name, ("a",))
+        scorer.add_predicate(name, TOPIC, PHRASES)
+        plain.add_predicate(name, TOPIC)
     news = News(pipeline)
     for part in halves(pages, steps):
         pipeline.run(*part, Random(seed))

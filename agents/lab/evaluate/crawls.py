@@ -119,4 +119,4 @@ class Evaluation:
     def _task(self, job: Job, trace: Trace, kind: str = "") -> Task:
         chance = Random(f"{self.random_seed}:{job.start}{kind}:{job.predicate}:{job.policy}")
         predicate = self.predicates[job.predicate]
-        return Task(predicate.keywords, trace, chance, predicate.topic)
+        return Task(predicate.keywords, trace, chance, predicate.topic, predicate.phrases)

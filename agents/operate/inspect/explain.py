@@ -21,7 +21,7 @@ from models.domain import owner
 from models.frontier.shares import LEAST, WINDOW
 from models.interest.linkage import Contribution, contributions, ordered
 from models.lessons import lessons
-from models.predicate import parse
+from models.predicate import Predicate, parse
 from models.traps import space
 from models.url import host
 from models.verdict import FAILED
@@ -48,10 +48,10 @@ class Explanation:
 
     ``contributions`` are features by the paper's policies. ``inputs`` and the ``expected`` probability of a
     hit, where a page comes, are those of the learned one; so is how probable it is that one ``comes``, whose
-    inputs stand under `FAILED` where it is foretold. ``spent`` is why URLs that differ in numbers only are not
-    asked for any more, ``unvisited`` the URL's pattern where that has no visits and such are left out,
-    ``beyond`` why the URL lies deeper than its site is worth crawling, ``standing_back`` why its owner waits
-    for others.
+    inputs stand under `FAILED` where it is foretold; and ``named`` is what the predicate's keywords, in its
+    links and URL, add to its priority. ``spent`` is why URLs that differ in numbers only are not asked for any
+    more, ``unvisited`` the URL's pattern where that has no visits and such are left out, ``beyond`` why the URL
+    lies deeper than its site is worth crawling, ``standing_back`` why its owner waits for others.
     """
 
     row: PageRow
@@ -60,6 +60,7 @@ class Explanation:
     contributions: dict[str, list[Contribution]] = field(default_factory=dict)
     inputs: dict[str, list[Part]] = field(default_factory=dict)
     expected: dict[str, float] = field(default_factory=dict)
+    named: dict[str, float] = field(default_factory=dict)
     comes: float | None = None
     spent: str = ""
     unvisited: str = ""
@@ -87,18 +88,18 @@ def _explained(journal: Journal, settings: Settings, url: str) -> Explanation | 
     found = Explanation(row, hub_of(shard, url), spent=_spent(settings, shard, url))
     if settings.frontier.depth:
         found.beyond = why_beyond(row, depth_of(shard, host(url)), settings.frontier)
-    topics = {each.name: parse(each.expression).topic for each in definitions(journal)}
+    predicates = {each.name: parse(each.expression) for each in definitions(journal)}
     found.standing_back = why_standing_back(journal, url, settings.frontier)
     patterns = _patterns(settings, shard, url)
     if patterns is not None and settings.frontier.visited_patterns_only:
         found.unvisited = patterns.unvisited(url)
     importance = ordering(settings.frontier, patterns)
     if importance is not None:
-        _by_ordering(found, importance, shard, topics)
+        _by_ordering(found, importance, shard, predicates)
     elif settings.frontier.rule == "learned":
-        _by_learned(journal, found, settings, shard, topics, patterns if settings.patterns else None)
+        _by_learned(journal, found, settings, shard, predicates, patterns if settings.patterns else None)
     else:
-        _by_paper(journal, found, settings, shard, topics)
+        _by_paper(journal, found, settings, shard, predicates)
     return found
 
 
@@ -117,18 +118,18 @@ def _spent(settings: Settings, shard: FrontierShard, url: str) -> str:
     return why_spent(row, settings.frontier) if isinstance(row, SpaceRow) else ""
 
 
-def _taught(scorer: Scorer, journal: Journal, topics: Mapping[str, tuple[str, ...]]) -> None:
-    for name in topics:
-        scorer.add_predicate(name, topics[name])
+def _taught(scorer: Scorer, journal: Journal, predicates: Mapping[str, Predicate]) -> None:
+    for name, predicate in predicates.items():
+        scorer.add_predicate(name, predicate.topic, predicate.phrases)
     teach(scorer, journal)
 
 
 def _by_ordering(
-    found: Explanation, importance: Ordering, shard: FrontierShard, topics: Mapping[str, tuple[str, ...]]
+    found: Explanation, importance: Ordering, shard: FrontierShard, predicates: Mapping[str, Predicate]
 ) -> None:
     importance.open(shard)
-    for predicate in sorted(topics):
-        found.priorities[predicate] = importance.value(shard, found.row, topics[predicate])
+    for name in sorted(predicates):
+        found.priorities[name] = importance.value(shard, found.row, predicates[name].topic)
 
 
 def _by_paper(
@@ -136,12 +137,12 @@ def _by_paper(
     found: Explanation,
     settings: Settings,
     shard: FrontierShard,
-    topics: Mapping[str, tuple[str, ...]],
+    predicates: Mapping[str, Predicate],
 ) -> None:
     known = lessons(settings.frontier.rule)
     scorer = PaperScorer(settings.learn, known, drift=0)
-    _taught(scorer, journal, topics)
-    for predicate in sorted(topics):
+    _taught(scorer, journal, predicates)
+    for predicate in sorted(predicates):
         weights = scorer.weights(predicate)
         parts: list[Contribution] = []
         if known.links:
@@ -157,16 +158,16 @@ def _by_learned(
     found: Explanation,
     settings: Settings,
     shard: FrontierShard,
-    topics: Mapping[str, tuple[str, ...]],
+    predicates: Mapping[str, Predicate],
     patterns: SitePatterns | None,
 ) -> None:
     ranks = Ranks() if settings.importance else None
     if ranks is not None:
         ranks.open(shard)
     scorer = learned_scorer(settings.learn, ranks, patterns)
-    _taught(scorer, journal, topics)
+    _taught(scorer, journal, predicates)
     found.comes = scorer.comes(None)
-    for predicate in (*((FAILED,) if scorer.foretells else ()), *sorted(topics)):
+    for predicate in (*((FAILED,) if scorer.foretells else ()), *sorted(predicates)):
         known = scorer.known(predicate)
         values = found.row.inputs.get(predicate) or scorer.inputs(shard, found.row, predicate)
         weights, deviations = known.mean.tolist(), known.covariance.diagonal() ** 0.5
@@ -178,6 +179,7 @@ def _by_learned(
             continue
         found.priorities[predicate] = scorer.priorities(shard, [found.row], (predicate,))[0][predicate]
         found.expected[predicate] = scorer.expected(values, predicate)
+        found.named[predicate] = scorer.named(shard, found.row, predicate)
 
 
 def why_standing_back(journal: Journal, url: str, settings: FrontierSettings) -> str:

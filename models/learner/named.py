@@ -1,0 +1,99 @@
+"""How far links and URLs name what a predicate asks for: known before any page is judged.
+
+A page whose links say a keyword mostly has it. The combiner (`models.learner.combiner`) is not told: if it had
+known that such a page would be a hit, it would learn next to nothing of all else that led there.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from models.learner.words import KINDS, LEAST, Numbers, Vocabulary, root
+from models.ledger import longer
+
+Parts = npt.NDArray[np.float32]
+
+#: What a whole phrase in a link or a URL, around a link and in the heading above it adds to the logit of a hit.
+SAID, AROUND, ABOVE = 2.0, 0.7, 1.0
+_WORTH = np.array([[SAID], [AROUND], [ABOVE]], np.float32)
+
+
+class Named:
+    """The part of a predicate's ``phrases`` that words hold, by the number of a word in a ``vocabulary``.
+
+    Phrases are words that follow each other. A word holds one of them that it has the root of (`root`), or that
+    it is, where that is shorter; and two, where it has the root of both written as one. Of several phrases that
+    counts of which it holds most.
+
+    >>> from models.ledger import Ledger
+    >>> vocabulary = Vocabulary(Ledger())
+    >>> named = Named(vocabulary, [("time", "zone"), ("password",)])
+    >>> numbers = vocabulary.words(["time", "times", "timezones", "passwordhash"])
+    >>> named.by_word[numbers].tolist()
+    [0.5, 0.0, 1.0, 1.0]
+    """
+
+    def __init__(self, vocabulary: Vocabulary, phrases: Sequence[Sequence[str]] = ()) -> None:
+        self._vocabulary = vocabulary
+        vocabulary.words(chain.from_iterable(phrases))
+        self._parts: Parts = np.zeros(0, np.float32)
+        # The numbers of words that were met and not taken in yet, beside the part of a phrase that they hold.
+        self._met: list[tuple[float, list[int]]] = []
+        #: Whether any word holds anything.
+        self.any = bool(phrases)
+        for sought, part in _sought(phrases):
+            met: list[int] = []
+            if len(sought) < LEAST:
+                met += vocabulary.words((sought,)).tolist()
+            else:
+                vocabulary.watch((sought,), met)
+            self._met.append((part, met))
+
+    @property
+    def by_word(self) -> Parts:
+        """The parts of all words that were met, by number."""
+        self._take_in()
+        self._parts = longer(self._parts, len(self._vocabulary))
+        return self._parts
+
+    def _take_in(self) -> None:
+        for part, met in self._met:
+            if met:
+                self._parts = longer(self._parts, max(met) + 1)
+                self._parts[met] = np.maximum(self._parts[met], part)
+                met.clear()
+
+    def in_links(self, words: npt.NDArray[np.integer[Any]], sizes: npt.NDArray[np.integer[Any]]) -> Parts:
+        """Return what phrases add for each of some links: the most of what words in, around and above it do.
+
+        ``words`` are those in all links, one after the other, then those around and those above; ``sizes`` says
+        how many, a row each, a column a link.
+        """
+        groups = sizes.ravel()
+        parts = np.append(self.by_word.take(words), np.float32(0))  # a last group without words starts there
+        held = np.add.reduceat(parts, np.cumsum(groups) - groups) * (groups > 0)
+        found: Parts = (np.minimum(1.0, held).reshape(sizes.shape) * _WORTH).max(axis=0)
+        return found
+
+    def renumber(self, before: Numbers) -> None:
+        """Take in that words have other places, as `models.learner.words.WordLifts.renumber` does.
+
+        The words of phrases must be among those kept: shorter ones are not looked for again.
+        """
+        self._take_in()
+        numbers = before[::KINDS] // KINDS
+        self._parts = longer(self._parts, int(numbers.max(initial=-1)) + 1)[numbers]
+
+
+def _sought(phrases: Sequence[Sequence[str]]) -> Iterator[tuple[str, float]]:
+    """Yield what a word has, or is where that is short, and the part of a phrase that it then holds."""
+    for phrase in phrases:
+        for word in phrase:
+            yield root(word), 1 / len(phrase)
+        for first, second in pairwise(phrase):
+            both = root(first + second)
+            if len(both) >= LEAST:
+                yield both, 2 / len(phrase)
