@@ -28,6 +28,8 @@ Row = TypeVar("Row")
 MARK = b"\x00mark"
 #: Bytes that a decoded row is taken to need beside those it is written as.
 ROW_BYTES = 500
+#: Part of the bound on decoded rows that is kept of those at hand when there are too many.
+KEPT = 0.9
 #: Sources, logs above all, whose origins a shard remembers.
 MOST_SOURCES = 10_000
 
@@ -98,9 +100,8 @@ class Shard(Generic[Row]):
         self.store = store
         self._codec = codec
         self._cached = cached
-        # Decoded rows in two generations: half of the bound is filled, then what was filled before is let go.
-        self._cache: dict[bytes, Row] = {}
-        self._older: dict[bytes, Row] = {}
+        # Decoded rows with their sizes, the one that was not asked for longest first.
+        self._cache: dict[bytes, tuple[Row, int]] = {}
         self._held = 0
         self._dirty: dict[bytes, Row | None] = {}
         self._flying: dict[bytes, bytes | None] = {}
@@ -123,15 +124,15 @@ class Shard(Generic[Row]):
         """Return the row as it stands, changes of this group included."""
         if key in self._dirty:
             return self._dirty[key]
-        row = self._cache.get(key)
-        if row is None:
-            row = self._older.get(key)
-        if row is None:
-            raw = self._flying[key] if key in self._flying else self.store.get(key)
-            if raw is None:
-                return None
-            row = self._codec.decode(raw)
-            self._keep(key, row, len(raw))
+        kept = self._cache.pop(key, None)
+        if kept is not None:
+            self._cache[key] = kept
+            return kept[0]
+        raw = self._flying[key] if key in self._flying else self.store.get(key)
+        if raw is None:
+            return None
+        row = self._codec.decode(raw)
+        self._keep(key, row, len(raw))
         return row
 
     def put(self, key: bytes, row: Row) -> None:
@@ -145,26 +146,30 @@ class Shard(Generic[Row]):
 
     def let_go(self, key: bytes) -> None:
         """Keep a row in memory no longer: nobody asks for it while the shard is open."""
-        self._cache.pop(key, None)
-        self._older.pop(key, None)
+        kept = self._cache.pop(key, None)
+        if kept is not None:
+            self._held -= kept[1]
 
     def _keep(self, key: bytes, row: Row, size: int) -> None:
-        # A row that is written again counts again: it may have grown.
-        self._held += size if key in self._cache else size + ROW_BYTES
-        self._cache[key] = row
+        self.let_go(key)
+        self._cache[key] = row, size + ROW_BYTES
+        self._held += size + ROW_BYTES
 
     def let_go_of_excess(self) -> None:
-        """Keep the rows in memory within their bound: those that came first are let go.
+        """Keep the rows in memory within their bound: those that were not asked for longest are let go.
 
         To be called where nobody holds one: rows are changed in place.
         """
-        if 2 * self._held > self._cached:
-            self._older, self._cache, self._held = self._cache, {}, 0
+        if self._held > self._cached:
+            for key in list(self._cache):
+                if self._held <= KEPT * self._cached:
+                    break
+                self.let_go(key)
 
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, Row]]:
         """Yield the rows on disk with ``prefix`` in key order, each as it stands now."""
         for key, raw in self.store.scan(prefix, after):
-            if any(key in known for known in (self._dirty, self._flying, self._cache, self._older)):
+            if key in self._dirty or key in self._flying or key in self._cache:
                 row = self.get(key)
                 if row is not None:
                     yield key, row
@@ -244,7 +249,7 @@ class Shard(Generic[Row]):
         Rows are changed in place, so none that is in memory can be trusted: each is read again.
         """
         messages, self._messages, self._bytes = self._messages, [], 0
-        self._dirty, self._cache, self._older, self._held = {}, {}, {}, 0
+        self._dirty, self._cache, self._held = {}, {}, 0
         self.outbox.clear()
         self.mark = msgspec.msgpack.decode(self._marked, type=Mark)
         return messages

@@ -1,4 +1,5 @@
-"""What a process does about its memory: Python's collector runs seldom, and needless imports are left out.
+"""What a process does about its memory: Python's collector runs seldom, large blocks are given back when they
+are freed, and needless imports are left out.
 
 What a crawl keeps, rows above all, is hardly ever a cycle, so a collection finds next to nothing and costs as
 much as the heap is large. Faust collects everything on top of that, for each table that it opens or closes.
@@ -22,6 +23,8 @@ from types import ModuleType
 YOUNG = 50_000
 #: The same for who reads pages: lxml's parser leaves a cycle with all that a page holds, and little else lives.
 YOUNG_OF_PAGES = 2_000
+# Bytes of a block that is large, and M_MMAP_THRESHOLD of mallopt(3).
+_LARGE, _MMAP_THRESHOLD = 1 << 20, -3
 
 
 def collect_seldom(young: int = YOUNG) -> None:
@@ -40,6 +43,19 @@ def collected_seldom(young: int = YOUNG) -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+
+
+def give_back_large_blocks() -> None:
+    """Have blocks of a megabyte given back to the system as soon as they are freed, where it is glibc that can.
+
+    By itself it keeps all of up to 32 MB that were freed once, and small ones come to lie in between.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+        if mallopt is not None:
+            mallopt(_MMAP_THRESHOLD, _LARGE)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from streams.app import watch
 from streams.attempts import ATTEMPTS_FILE, Attempts, Place
 from streams.broadcast import Broadcast
 from streams.logging import EventLog
-from streams.memory import collected_seldom
+from streams.memory import collected_seldom, give_back_large_blocks
 from streams.metrics.reading import broadcast_lag
 from streams.metrics.registry import Metrics
 from streams.records import REMOVED, Decoder, Interests, PredicateDefinition, RecordError
@@ -106,6 +106,7 @@ class Worker:
             await self._listen()
             self._check_judges()
         await starting
+        give_back_large_blocks()
         self._resources.enter_context(collected_seldom())
         for app in self._apps:
             app.finalize()

@@ -1,9 +1,17 @@
-"""A worker has garbage collected seldom, and not where it was before; the collector is as before at its end."""
+"""A worker has garbage collected seldom, and not where it was before; the collector is as before at its end.
+
+Large blocks of memory are given back.
+"""
 
 import asyncio
 import gc
+import platform
+import subprocess
+import sys
 import weakref
 from pathlib import Path
+
+import pytest
 
 from agents.crawl.engine import Engine
 from agents.judge.markup import Markup, read
@@ -69,3 +77,19 @@ def test_nothing_is_collected_while_modules_are_imported_and_they_are_left_out_a
         assert gc.get_freeze_count() >= frozen + len(kept)
     finally:
         gc.unfreeze()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="of the C libraries glibc alone can be told")
+def test_large_blocks_are_given_back_though_small_ones_lie_between() -> None:
+    # The first round is what glibc would raise its bound by.
+    code = (
+        "import psutil; from streams.memory import give_back_large_blocks as told; told(); small = []\n"
+        "for _ in range(2):\n"
+        "    large = [(b'x' * 1_500_000, small.append(b'y' * 2_000)) for _ in range(40)]\n"
+        "    held, large = psutil.Process().memory_info().rss, None\n"
+        "print(held - psutil.Process().memory_info().rss)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
+    assert int(run.stdout) > 50_000_000

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
 
-from streams.inbox import MARK, ROW_BYTES, Codec, Committer, LostShardError, Shard, commit
+from streams.inbox import KEPT, MARK, ROW_BYTES, Codec, Committer, LostShardError, Shard, commit
 from streams.outbox import PACK_FACTS, Message, Outbox
 from streams.records import Access, AccessPack, Decoder, Pack, encode
 from streams.transport.journal import Journal
@@ -219,6 +219,48 @@ def test_the_cache_is_bounded_and_evicted_rows_are_read_again(tmp_path: Path) ->
     assert dict(shard.scan(b"u", b"u7")) == {b"u8": 8, b"u9": 9}
     assert MARK not in dict(shard.scan(b"u"))
     world.close()
+
+
+class Rows(dict[bytes, bytes]):
+    """Rows at rest; ``read`` are the keys that were read."""
+
+    def __init__(self, rows: dict[bytes, bytes]) -> None:
+        super().__init__(rows)
+        self.read: list[bytes] = []
+
+    def get(self, key: bytes, default: Any = None) -> Any:
+        self.read.append(key)
+        return super().get(key, default)
+
+    def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        raise NotImplementedError
+
+    def size(self) -> tuple[int, int]:
+        return len(self), 0
+
+
+@given(st.lists(st.lists(st.integers(0, 9))), st.integers(1, 9))
+def test_rows_that_were_not_asked_for_longest_leave_memory_first(asked: list[list[int]], bound: int) -> None:
+    keys = [b"u%d" % number for number in range(10)]
+    rows, codec = Rows({}), Codec[int](int)
+    rows |= {key: codec.encode(number) for number, key in enumerate(keys)}
+    size = ROW_BYTES + 1
+    shard = Shard(0, "inbox/0", rows, codec, cached=bound * size)
+    rows.read.clear()
+    held: list[bytes] = []  # the slow twin, the one that was asked for last at its end
+    missed: list[bytes] = []
+    for group in asked:
+        for number in group:
+            assert shard.get(keys[number]) == number
+            if keys[number] in held:
+                held.remove(keys[number])
+            else:
+                missed.append(keys[number])
+            held.append(keys[number])
+        shard.let_go_of_excess()
+        if len(held) > bound:
+            held = held[-int(KEPT * bound) :] if int(KEPT * bound) else []
+        assert rows.read == missed
 
 
 def test_an_outbox_splits_facts_into_packs_with_ascending_origins() -> None:
