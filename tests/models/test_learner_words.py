@@ -123,6 +123,7 @@ def test_the_sum_is_that_of_the_clipped_lifts_of_the_names_that_were_counted(
             assert lifts.sum(asked) == pytest.approx(expected, abs=NEARLY)
 
 
+@PLAIN
 @given(SOME_WORDS, st.sampled_from(range(KINDS)))
 def test_the_weights_of_a_word_lie_side_by_side(some: list[str], kind: int) -> None:
     ledger = Ledger()
