@@ -32,7 +32,10 @@ SESSION_SECONDS, HEARTBEAT_SECONDS, LEASE_SECONDS = 6, 2, 20
 
 
 class Cluster:
-    """Everything that runs; ``layout`` has the roles of each worker by its name, ``more`` further settings."""
+    """Everything that runs; ``layout`` has the roles of each worker by its name, ``more`` further settings.
+
+    ``first`` is Python that runs in each worker's process before it.
+    """
 
     def __init__(
         self,
@@ -41,6 +44,7 @@ class Cluster:
         layout: Mapping[str, Sequence[str]],
         partitions: int,
         more: Mapping[str, object] = MappingProxyType({}),
+        first: str = "",
     ) -> None:
         self.directory = directory
         self.crawl = crawl
@@ -48,6 +52,7 @@ class Cluster:
         self._layout = layout
         self._partitions = partitions
         self._more = more
+        self._first = first
         self._resources = ExitStack()
         self.workers: dict[str, WorkerProcess] = {}
 
@@ -76,7 +81,7 @@ class Cluster:
         for name, roles in self._layout.items():
             self.workers[name] = WorkerProcess(name, roles, self.directory, self.options)
             self._resources.callback(self.workers[name].kill)
-            self.workers[name].start()
+            self.workers[name].start(first=self._first)
 
     def _config(self, proxy: str) -> str:
         crawl = self.crawl

@@ -9,15 +9,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from agents.cli import main as scentline
 from agents.offline.process import ServerProcess
-from bench.command import COMMAND, DATA, WIKISPEEDIA, children_cpu
+from bench.command import COMMAND, DATA, WIKISPEEDIA
 from bench.stages.stopwatch import Stopwatch
-from bench.stages.table import PAGE, STAGES
+from bench.stages.table import PAGE, STAGES, spent
 
 ROOT = Path(__file__).parents[2]
 SEED = "http://u.wikispeedia.test/wp/United_States"
@@ -76,21 +76,12 @@ def _command(given: argparse.Namespace, proxy: str, data: Path) -> list[str]:
 
 
 def table(stopwatch: Stopwatch, begun: float, ended: float) -> str:
-    """Return what each stage took a page, the longest first; ``begun`` and ``ended`` are of the main thread.
-
-    What no stage took is the rest, and the last line is all that the process and its examiner took.
-    """
+    """Return what each stage took a page, the longest first; ``begun`` and ``ended`` are of the main thread."""
     pages = stopwatch.calls[PAGE]
-    spent: Mapping[str, float] = {
-        **stopwatch.spent,
-        "start: imports": begun,
-        "the rest: event loop, Faust, labels": ended - begun - sum(stopwatch.spent.values()),
-        "other threads": time.process_time() - ended,
-        "examiner: parse, predicates": children_cpu(),
-    }
+    taken = spent(stopwatch, begun, ended)
     lines = [_line(f"{pages} pages", ("ms a page", "calls", "us each", "share"))]
-    whole = sum(spent.values())
-    for stage, seconds in sorted(spent.items(), key=lambda entry: -entry[1]):
+    whole = sum(taken.values())
+    for stage, seconds in sorted(taken.items(), key=lambda entry: -entry[1]):
         calls = stopwatch.calls[stage]
         each = (f"{calls / pages:.2f}", f"{1e6 * seconds / calls:.1f}") if calls else ("", "")
         lines.append(_line(stage, (f"{1e3 * seconds / pages:.3f}", *each, f"{seconds / whole:.1%}")))

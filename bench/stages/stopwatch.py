@@ -3,6 +3,7 @@
 import functools
 import gc
 import inspect
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
@@ -17,13 +18,15 @@ COLLECTOR = "garbage collector"
 class Stopwatch:
     """Adds up time by stage in ``spent``, and in ``calls`` how often its functions were called.
 
-    ``clock`` is in seconds of one thread's CPU time: use the stopwatch from that thread.
+    ``clock`` is in seconds of one thread's CPU time, that which makes the stopwatch: calls from others are not
+    timed.
     """
 
     def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
         self.spent: defaultdict[str, float] = defaultdict(float)
         self.calls: Counter[str] = Counter()
         self._clock = clock
+        self._thread = threading.get_ident()
         self._running: list[str] = []
         self._since = 0.0
 
@@ -54,6 +57,8 @@ class Stopwatch:
 
         @functools.wraps(function)
         def call(*given: Any, **named: Any) -> Any:
+            if threading.get_ident() != self._thread:
+                return function(*given, **named)
             self.calls[stage] += 1
             self.begin(stage)
             try:
@@ -63,6 +68,8 @@ class Stopwatch:
 
         @functools.wraps(function)
         async def steps(*given: Any, **named: Any) -> Any:
+            if threading.get_ident() != self._thread:
+                return await function(*given, **named)
             self.calls[stage] += 1
             return await _Steps(self, stage, function(*given, **named))
 

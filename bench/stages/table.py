@@ -4,7 +4,11 @@ A function is named ``module:Class.method``, or ``module:function`` where it is 
 to its stage, unless that has a stage of its own.
 """
 
+import time
 from collections.abc import Mapping
+
+from bench.command import children_cpu
+from bench.stages.stopwatch import Stopwatch
 
 #: The stage that begins once for each page.
 PAGE = "judge: verdict, outcome, facts"
@@ -61,3 +65,40 @@ STAGES: Mapping[str, tuple[str, ...]] = {
         "streams.transport.embedded:Consumer._to_message",
     ),
 }
+
+#: What is there on Kafka only.
+ON_KAFKA: Mapping[str, tuple[str, ...]] = {
+    "Kafka: requests and answers": (
+        "aiokafka.conn:AIOKafkaConnection.send",
+        "aiokafka.conn:AIOKafkaConnection._handle_frame",
+        "streams.transport.kafka.lane:Wire._flush",
+        "streams.transport.kafka.lane:Wire._request",
+    ),
+    "Kafka: batches": (
+        "streams.transport.kafka.lane:Lane.append",
+        "streams.transport.kafka.lane:Lane.landed",
+        "streams.transport.kafka.lane:Lane._built",
+    ),
+    "Kafka: polls": ("streams.transport.kafka.fetcher:Fetcher._poll_all",),
+    "Kafka: records of polls": ("streams.transport.kafka.fetcher:Feed.take_in",),
+    "Kafka: hand records to Faust": (
+        "streams.transport.kafka.consumer:Consumer._drain_messages",
+        "streams.transport.offering:Offering._offer",
+    ),
+    "Kafka: commit offsets": ("faust.transport.consumer:Consumer.force_commit",),
+    "Kafka: write tables": ("streams.transport.kafka.four_steps:Recovered.write_at",),
+}
+
+
+def spent(stopwatch: Stopwatch, begun: float, ended: float) -> dict[str, float]:
+    """Return the CPU seconds of each stage; ``begun`` and ``ended`` are of the main thread.
+
+    What no stage took is the rest, and all sums to what the process and its children took.
+    """
+    return {
+        **stopwatch.spent,
+        "start: imports": begun,
+        "the rest: event loop, Faust, labels": ended - begun - sum(stopwatch.spent.values()),
+        "other threads": time.process_time() - ended,
+        "examiner: parse, predicates": children_cpu(),
+    }
