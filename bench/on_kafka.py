@@ -79,7 +79,8 @@ def _crawl(directory: Path, crawl: Crawl, proxy: str, budget: int, first: str) -
     subprocess.run(  # noqa: S603 - this project's own command
         [
             *COMMAND[:2], f"{first}\n{COMMAND[2]}",
-            "crawl", "--data", str(directory / "embedded"), "--labels", str(crawl.labels), "--budget", str(budget), "--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0",
+            "crawl", "--data", str(directory / "embedded"), "--labels", str(crawl.labels),
+            "--budget", str(budget), "--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0",
             *(word for name, text in crawl.predicates.items() for word in ("--predicate", f"{name}={text}")),
             *(word for seed in crawl.seeds for word in ("--seed", seed)),
         ],
