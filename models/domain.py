@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from publicsuffixlist import PublicSuffixList
 
-#: Hosts whose domains, and addresses whose networks, are kept in memory.
+#: Hosts whose owners, and addresses whose networks, are kept in memory.
 CACHED = 100_000
 #: Bits of an address that tell networks apart: what one customer is given, of either version.
 _IPV4_BITS, _IPV6_BITS = 24, 64
@@ -39,7 +39,6 @@ def _lines() -> Sequence[str]:
     return (pkgutil.get_data("publicsuffixlist", "public_suffix_list.dat") or b"").decode().splitlines()
 
 
-@lru_cache(CACHED)
 def domain(host: str) -> str:
     """Return the registered domain of a canonical URL's host, which may have a port.
 
@@ -87,6 +86,7 @@ def server(address: str) -> str:
     return address if found is None else str(found)
 
 
+@lru_cache(CACHED)
 def owner(host: str) -> str:
     """Return who owns a host, by its name alone: its registered domain, or the network of an address.
 

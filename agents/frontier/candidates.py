@@ -15,7 +15,6 @@ from agents.frontier.retries import Retries
 from agents.frontier.rows import Choice, FrontierShard, LeasedRow, PageRow, StartRow
 from agents.frontier.scope import Scope
 from agents.frontier.scorer import Scorer
-from agents.frontier.scoring import highest
 from agents.frontier.sweep import Opening, Shards, Sweep
 from models.domain import owner
 from models.frontier.politeness import HostClocks
@@ -223,7 +222,7 @@ class Candidates:
             self._fresh.clear()
         found = [row for row in rows if self._may_queue(shard, row, now)]
         for row, priorities in zip(found, self.priorities.of(shard, found, self.queues), strict=True):
-            if not self.priorities.keeps(row, highest(priorities.values())):
+            if not self.priorities.keeps(row, *priorities.values()):
                 self.withdraw(row.url)
                 continue
             name = host(row.url)

@@ -285,13 +285,12 @@ class LearnedScorer:
         ]
         links = iter(self._in_links.of(shard, targets)) if targets else iter(())
         names = tuple(self._scored_by)
-        unlinked = [_NO_LINKS] * len(names)
         return [
             Candidate(
                 address.words,
                 address.prefixes,
                 next(links) if row.parents else (),
-                _links_of(row, names) if row.links else unlinked,
+                _links_of(row, names) if row.links else (),
                 _crowd(shard, row, names) if row.visits else None,
                 row.depth,
                 bool(row.links) and not row.native,
@@ -358,6 +357,8 @@ def _pattern_weights(known: Known, patterns: Iterable[Pattern | None]) -> list[l
 
 def _crowd(shard: FrontierShard, row: PageRow, predicates: Sequence[str]) -> Crowd:
     """Return what users did with a page, as each predicate sees it."""
+    if not row.together:
+        return Crowd(row.visits, row.visitors)
     judged = [
         (times, sixths, verdict)
         for other, (_, times, sixths) in row.together.items()

@@ -65,12 +65,12 @@ class LinkPromises:
         self.ended(shard, row, row.choice is not None and verdict.get(row.choice.predicate, False))
 
     def __bool__(self) -> bool:
-        """Return whether any promise came to its end: before, everybody is believed."""
+        """Return whether anybody may be believed less."""
         return bool(self._promises)
 
     def belief(self, shard: FrontierShard, row: PageRow) -> float:
         """Return how far those who link to a candidate are believed."""
-        return self._promises.belief(self._sources(shard, row))
+        return self._promises.belief(self._sources(shard, row) if row.parents else (owner(host(row.url)),))
 
     def redirected(self, shard: FrontierShard, row: PageRow, target: str) -> None:
         """Count a redirect: to another owner it breaks the promise; a page that was moved costs a fetch."""
@@ -130,7 +130,7 @@ class Priorities:
         promises = self.promises if self._rule == "learned" else None
         for row, scores in zip(rows, self._scores(shard, rows, predicates), strict=True):
             belief = promises.belief(shard, row) if promises else 1.0
-            if belief == 1 and not row.inherited and not any(map(math.isnan, scores.values())):
+            if belief == 1 and not row.inherited and not math.isnan(sum(scores.values())):
                 found.append({name: scores[name] for name in predicates})
             else:
                 found.append({name: _priority(row, name, scores[name], belief) for name in predicates})
@@ -187,9 +187,12 @@ class Priorities:
         """Return the probability of a hit that a priority stands for: an upper bound, or 1 where it is none."""
         return math.exp(self.worth(priority))
 
-    def keeps(self, row: PageRow, priority: float) -> bool:
-        """Return whether a candidate is worth keeping (ExpandList in Aggarwal 2004, Figure 1)."""
-        return row.seed or self._threshold is None or priority >= self._threshold
+    def keeps(self, row: PageRow, *priorities: float) -> bool:
+        """Return whether any of its priorities makes a candidate worth keeping.
+
+        That is ExpandList in Aggarwal (2004), Figure 1.
+        """
+        return row.seed or self._threshold is None or max(priorities, default=-math.inf) >= self._threshold
 
 
 def _priority(row: PageRow, predicate: str, score: float, belief: float) -> float:

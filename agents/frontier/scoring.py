@@ -235,8 +235,3 @@ def linking_pages(shard: FrontierShard, row: PageRow) -> list[tuple[bytes, Paren
     """Return the linking pages kept of a page, by identifier."""
     found = ((page, shard.get(parent_key(page))) for page in row.parents)
     return [(page, parent) for page, parent in found if isinstance(parent, ParentRow)]
-
-
-def highest(priorities: Iterable[float]) -> float:
-    """Return the highest of a candidate's priorities, minus infinity where it has none."""
-    return max(priorities, default=float("-inf"))

@@ -44,7 +44,8 @@ class Promises:
         self._all = Promised()
 
     def __bool__(self) -> bool:
-        return bool(self._owners)
+        """Return whether anybody may be believed less."""
+        return len(self._owners) > 1
 
     def take_up(self, owner: str, promised: Promised) -> None:
         """Add what was counted of an owner before."""
@@ -64,19 +65,18 @@ class Promises:
         An owner's part of hits that came is drawn towards that of all, so that a few misses say little. Who
         alone has promised is believed: there is nobody to do worse than.
         """
-        if len(self._owners) < 2:
+        if not self:
             return 1.0
         usual = (self._all.kept + PRIOR) / (self._all.promised + PRIOR)
         found = 0.0
         for name in owners:
-            found = max(found, self._part(name, usual))
+            own = self._owners.get(name)
+            if own is None:  # nothing speaks against it
+                return 1.0
+            found = max(found, (own.kept / usual + PRIOR) / (own.promised + PRIOR))
             if found >= TOLERANCE:
-                break
-        return found if 0.0 < found < TOLERANCE else 1.0
-
-    def _part(self, owner: str, usual: float) -> float:
-        own = self._owners.get(owner)
-        return 1.0 if own is None else (own.kept / usual + PRIOR) / (own.promised + PRIOR)
+                return 1.0
+        return found or 1.0
 
 
 def believed(logit: float, belief: float) -> float:

@@ -96,7 +96,10 @@ def _of_url(found: Vector, knowledge: Sequence[Knowledge], candidates: Sequence[
 
 
 def _of_counts(found: Vector, candidates: Sequence[Candidate], rates: Vector) -> None:
-    links = np.array([candidate.parents for candidate in candidates], float).transpose(1, 0, 2)
+    links = np.zeros((*found.shape[:2], 2))
+    linked = [place for place, candidate in enumerate(candidates) if candidate.parents]
+    if linked:
+        links[:, linked] = np.array([candidates[place].parents for place in linked], float).transpose(1, 0, 2)
     found[:, :, _POSITIVE] = log_lifts(links[:, :, :1], links[:, :, 1:], rates, 1.0)[:, :, 0]
     found[:, :, _LINKS] = np.log1p(links[:, :, 0]) / 3
     found[:, :, _NO_LINK] = links[:, :, 0] == 0
@@ -107,19 +110,20 @@ def _of_counts(found: Vector, candidates: Sequence[Candidate], rates: Vector) ->
 def _of_crowds(
     found: Vector, knowledge: Sequence[Knowledge], candidates: Sequence[Candidate], rates: Vector
 ) -> None:
-    accesses = np.array([candidate.crowd.accesses if candidate.crowd else 0 for candidate in candidates], float)
+    crowds = [candidate.crowd for candidate in candidates]
+    accesses = np.array([crowd.accesses if crowd else 0 for crowd in crowds], float)
     found[:, :, _ACCESSES] = np.log1p(accesses) / 3
     found[:, :, _NO_ACCESS] = accesses == 0
     users = [known.users for known in knowledge]
-    visitors = [candidate.crowd.visitors if candidate.crowd else () for candidate in candidates]
+    visitors = [crowd.visitors if crowd else () for crowd in crowds]
     for place, names in enumerate(_counted(users, visitors)):
         if names:
             found[:, place, _USERS] = [each.sum(names) for each in users]
             found[:, place, _USERS] /= math.sqrt(len(visitors[place]))
-    seen = [place for place, candidate in enumerate(candidates) if candidate.crowd and candidate.crowd.beside]
-    if seen:
-        beside = [crowd.beside for place in seen if (crowd := candidates[place].crowd) is not None]
-        cells = np.array(beside, float).transpose(1, 0, 2)
+    beside = {place: crowd.beside for place, crowd in enumerate(crowds) if crowd and crowd.beside}
+    if beside:
+        seen = list(beside)
+        cells = np.array(list(beside.values()), float).transpose(1, 0, 2)
         found[:, seen, _CROWD] = log_lifts(cells[:, :, 0::2], cells[:, :, 1::2], rates, 1.0)
 
 

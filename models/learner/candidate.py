@@ -41,9 +41,9 @@ class Candidate(NamedTuple):
 
     ``url_words`` are the words of its URL as places in the tables of words, as words of pages. ``links`` are
     the in-links kept, as places in a `models.learner.linking.LinkTable`. ``parents`` are for each predicate
-    the judged in-linking pages there are in all, and those of them that satisfy it; ``crowd`` is None where
-    the log does not know the candidate. ``depth`` is in links from a seed; a ``foreign`` one is linked to from
-    other hosts than its own alone.
+    the judged in-linking pages there are in all, and those of them that satisfy it; empty where there are none.
+    ``crowd`` is None where the log does not know the candidate. ``depth`` is in links from a seed; a
+    ``foreign`` one is linked to from other hosts than its own alone.
     """
 
     url_words: Sequence[int]
