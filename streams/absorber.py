@@ -74,7 +74,7 @@ class Absorber(Generic[Row]):
         if shard.fresh(offset):
             pack = self._read(shard, offset, value)
             for number, fact in enumerate(shard.accept(offset, pack)):
-                if (offset, number) in shard.quarantined:
+                if shard.quarantined and (offset, number) in shard.quarantined:
                     alone: Pack[Any] = Pack(source=pack.source, facts=[(*shard.origin, fact)])
                     self._bury(shard, number, encode(alone), value)
                 elif not self._absorb(shard, offset, number, fact):
