@@ -5,8 +5,14 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
+
+Made = TypeVar("Made")
 
 #: Where webs lie that were recorded, each in a directory, and two of them.
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -29,6 +35,20 @@ def summary(*arguments: str) -> dict[str, Any]:
     )  # fmt: skip
     found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
     return found
+
+
+def kept(directory: Path | None, what: Sequence[object], kind: type[Made], make: Callable[[], Made]) -> Made:
+    """Return what ``make`` makes of ``what``, or made of the same before, where a directory keeps it.
+
+    So a run that was stopped goes on where it stood.
+    """
+    if directory is None:
+        return make()
+    path = directory / f"{blake2b(repr(what).encode(), digest_size=8).hexdigest()}.json"
+    if not path.exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.encode(make()))
+    return msgspec.json.decode(path.read_bytes(), type=kind)
 
 
 def children_cpu() -> float:

@@ -18,14 +18,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import product
 from math import exp, log, prod
 from pathlib import Path
 from random import Random
 from statistics import mean, stdev
-
-import msgspec
 
 from agents.judge.labels import load
 from agents.lab.picture import INK, Look, canvas, frame
@@ -34,7 +31,7 @@ from agents.lab.reading import load_web
 from agents.offline.archive import Archive
 from agents.offline.process import ServerProcess
 from agents.operate.inspect.record import outcomes
-from bench.command import DATA, children_cpu, summary
+from bench.command import DATA, children_cpu, kept, summary
 from models.predicate import parse
 from streams.settings import Settings
 from streams.transport.journal import Journal
@@ -127,9 +124,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--starts", type=int, default=1, help="sets of seeds, or of chances where seeds are fixed"
     )
-    parser.add_argument(
-        "--kept", type=Path, help="directory where crawls are kept, so that a stopped run goes on"
-    )
+    parser.add_argument("--kept", type=Path, help="directory that keeps crawls: a stopped run goes on")
     parser.add_argument("--among", type=int, action="append", help="so many predicates at once instead")
     parser.add_argument("--picture", type=Path, help="SVG file of cost and fairness among many")
     return parser
@@ -157,14 +152,8 @@ class Crawls:
 
     def crawl(self, predicates: Sequence[str], *arguments: str) -> Crawl:
         """Crawl for some predicates at once, unless that was kept. Raises CalledProcessError."""
-        if self.kept is None:
-            return self._crawl(predicates, arguments)
-        told = (self.web.archive, self.budget, self.start, *predicates, *arguments)
-        path = self.kept / f"{blake2b(repr(told).encode(), digest_size=8).hexdigest()}.json"
-        if not path.exists():
-            self.kept.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(msgspec.json.encode(self._crawl(predicates, arguments)))
-        return msgspec.json.decode(path.read_bytes(), type=Crawl)
+        what = (self.web.archive, self.budget, self.start, *predicates, *arguments)
+        return kept(self.kept, what, Crawl, lambda: self._crawl(predicates, arguments))
 
     def _crawl(self, predicates: Sequence[str], arguments: Sequence[str]) -> Crawl:
         labels = ["--labels", str(self.data / self.web.labels)] if self.web.labels else []

@@ -24,7 +24,7 @@ from agents.lab.progress import progress
 from agents.lab.reading import Web, load_web
 from agents.offline.process import ServerProcess
 from agents.operate.inspect.record import judged_pages
-from bench.command import summary
+from bench.command import kept, summary
 from models.crowd.trace import Trace
 from models.evaluate.crawler import Task
 from models.evaluate.learned import LearnedCrawler
@@ -48,9 +48,10 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=200, help="pages of each crawl")
     parser.add_argument("--starts", type=int, default=2, help="sets of seeds for each predicate")
     parser.add_argument("--in-flight", type=int, action="append", help="pages in flight at most; 16 and 1")
+    parser.add_argument("--kept", type=Path, help="directory that keeps crawls: a stopped run goes on")
     given = parser.parse_args()
     for name, spec in read_webs(WEBS, given.web or ("wikispeedia", "docs-held-out")).items():
-        compare(name, Twins(spec, given.budget), given.starts, given.in_flight or IN_FLIGHT)
+        compare(name, Twins(spec, given.budget, given.kept), given.starts, given.in_flight or IN_FLIGHT)
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,9 @@ class Found:
 class Twins:
     """Crawls of one web, and virtual ones; without chance, and without the web's log."""
 
-    def __init__(self, spec: WebSpec, budget: int) -> None:
+    def __init__(self, spec: WebSpec, budget: int, directory: Path | None) -> None:
         self.spec = spec
+        self._kept = directory
         self._budget = budget
         self._predicates = {name: parse(text) for name, text in spec.predicates.items()}
         labels = load_labels(spec.labels) if spec.labels else None
@@ -79,7 +81,11 @@ class Twins:
         return Random(f"near:{start}").sample(sources, self.spec.seeds)
 
     def crawl(self, proxy: str, predicate: str, start: int, in_flight: int) -> Found:
-        """Crawl through a proxy that serves the web. Raises CalledProcessError."""
+        """Crawl through a proxy that serves the web, unless that was kept. Raises CalledProcessError."""
+        what = (self.spec.archives, self.spec.predicates[predicate], self.seeds(start), self._budget, in_flight)
+        return kept(self._kept, what, Found, lambda: self._crawl(proxy, predicate, start, in_flight))
+
+    def _crawl(self, proxy: str, predicate: str, start: int, in_flight: int) -> Found:
         labels = ["--labels", str(self.spec.labels)] if self.spec.labels else []
         with tempfile.TemporaryDirectory() as directory:
             data = Path(directory) / "data"
