@@ -25,9 +25,8 @@ from tests.shared import shared
 
 BUDGET = 100
 STARTS = 5
-#: The two part where pages in flight are answered in another order, where equal candidates are, at
-#: near-duplicates, which a virtual crawl judges, and where weights come later than a page: on an idle machine
-#: the means of eight differ by .002, on a busy one by .08, since the crawl then knows less.
+#: The two part where pages in flight are answered in another order, and where weights come later than a page.
+#: The means of 24 differ by .002 (`bench.near`); on a machine so busy that weights come pages late, by more.
 MOST = 0.1
 WEBS = {
     "wikispeedia": {"biology": 'category("Science.Biology")', "geography": 'category("Geography")'},
