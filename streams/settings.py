@@ -71,7 +71,7 @@ class StreamSettings(Section):
         "pauses.",
     )
     cached_bytes: Count = Field(
-        20 * 1024 * 1024,
+        16 * 1024 * 1024,
         description="Bytes of the rows of a table that are kept decoded, as they are written, and 500 more for "
         "each. In memory they take about three times as much. Of rows hardly ever read again it is 1 MiB.",
     )

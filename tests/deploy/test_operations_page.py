@@ -101,7 +101,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     settings = Settings()
     plain = " ".join(TEXT.split())
     assert (settings.frontier.queue, "`frontier.queue`, 100,000 a predicate" in plain) == (100_000, True)
-    assert (settings.streams.cached_bytes, "for each table, 20 MiB" in plain) == (20 * 1024**2, True)
+    assert (settings.streams.cached_bytes, "for each table, 16 MiB" in plain) == (16 * 1024**2, True)
     assert (settings.fetch.connections, "64 is `fetch.connections`" in plain) == (64, True)
     assert (GIVEN["streams.partitions"], "12, as in `prod`" in plain) == (12, True)
 
