@@ -36,21 +36,29 @@ def state_of(shard: FrontierShard, name: str) -> HostState | None:
 
 
 def note_end(shard: FrontierShard, sighting: Ended) -> None:
-    """Take the end of a fetch into the row of its host."""
-    name = host(sighting.url)
-    row = host_of(shard, name)
-    state = row.state
+    """Take the end of a fetch into the row of its host, if that answered."""
+    if not _silent(sighting):
+        name = host(sighting.url)
+        row = host_of(shard, name)
+        _take_end(row.state, sighting)
+        shard.put(host_key(name), row)
+
+
+def _silent(sighting: Ended) -> bool:
+    """Return whether nobody answered. That is kept in memory only: the network may have been ours."""
+    if not isinstance(sighting, Failed) or sighting.kind != "retry" or sighting.overloaded:
+        return False
+    return not sighting.reason.removeprefix("robots.txt ").startswith("status ")
+
+
+def _take_end(state: HostState, sighting: Ended) -> None:
+    elapsed = _elapsed(sighting)
     if sighting.server:
         state.server = server(sighting.server)
-    if sighting.crawl_delay or _elapsed(sighting):
+    if sighting.crawl_delay or elapsed:
         state.crawl_delay(sighting.crawl_delay or 0.0)
-    if _asked(sighting):
-        _take_answer(state, sighting)
-    shard.put(host_key(name), row)
-
-
-def _take_answer(state: HostState, sighting: Ended) -> None:
-    elapsed = _elapsed(sighting)
+    if not _asked(sighting):
+        return
     if elapsed:
         state.answered(sighting.time - elapsed, elapsed)
     if isinstance(sighting, Failed) and sighting.kind == "retry":
@@ -66,7 +74,7 @@ def tell_clocks(clocks: HostClocks, sighting: Ended) -> None:
     name = host(sighting.url)
     if sighting.server:
         clocks.serves(server(sighting.server), name, asked=_asked(sighting))
-    clocks.renew(name)
+    clocks.told(name, lambda state: _take_end(state, sighting))
     if elapsed := _elapsed(sighting):
         clocks.answered(name, elapsed)
 

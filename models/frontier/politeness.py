@@ -5,6 +5,7 @@ A server is an address: hosts known to share one are asked as one.
 
 import math
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass
 
 import msgspec
@@ -94,12 +95,12 @@ class _Server:
 
 @dataclass(slots=True)
 class _Clock:
-    """One host: its delay, its server, its last start, and until when it is left alone."""
+    """One host: its delay, its server, its last start, and what it has said, to this process or before."""
 
     delay: float
     server: _Server
+    state: HostState
     started: float = -math.inf
-    until: float = -math.inf
     in_flight: int = 0
 
     @property
@@ -110,8 +111,8 @@ class _Clock:
     def opens(self) -> float:
         """Return when the host may be asked again, as far as time goes."""
         if not self.delay:
-            return max(self.until, self.started)
-        return max(self.until, self.server.started + self.apart)
+            return max(self.state.until, self.started)
+        return max(self.state.until, self.server.started + self.apart)
 
     def busy(self, at_once: int) -> bool:
         """Tell whether fetches in flight keep the host from being asked, whatever the time."""
@@ -202,12 +203,14 @@ class HostClocks:
         clock = self._known(host)
         return self._delay if clock is None else clock.apart
 
-    def renew(self, host: str) -> None:
-        """Take in that a host's state has changed."""
-        state = self._states(host)
-        if state is not None:
-            clock = self._clock(host)
-            clock.delay, clock.until = max(self._delay, state.delay), state.until
+    def told(self, host: str, take: Callable[[HostState], None]) -> None:
+        """Have ``take`` take in what a host said, which what outlives this process tells already."""
+        clock = self._clocks.get(host)
+        if clock is None:
+            self._clock(host)
+        else:
+            take(clock.state)
+            clock.delay = max(self._delay, clock.state.delay)
 
     def answered(self, host: str, seconds: float) -> None:
         """Note how long a host took to answer: its server's delay follows."""
@@ -263,15 +266,15 @@ class HostClocks:
         if clock is None:
             if len(self._clocks) >= self._limit:
                 self._forget()
-            clock = self._clocks[host] = _Clock(self._delay, _Server(hosts=1))
             state = self._states(host)
+            clock = self._clocks[host] = _Clock(self._delay, _Server(hosts=1), copy(state or HostState()))
             if state is not None:
                 self._recall(host, clock, state)
         return clock
 
     def _recall(self, host: str, clock: _Clock, state: HostState) -> None:
         """Go on with a host where its state stands."""
-        clock.delay, clock.until = max(self._delay, state.delay), state.until
+        clock.delay = max(self._delay, state.delay)
         clock.started = clock.server.started = state.asked
         if state.server:
             self.serves(state.server, host)

@@ -95,4 +95,4 @@ def fail(agent: FrontierAgent, shard: FrontierShard, name: str, *failure: Any, *
     row = host_of(shard, name)
     row.state.failed(*failure, **why)
     shard.put(host_key(name), row)
-    agent.candidates.clocks.renew(name)
+    agent.candidates.clocks.told(name, lambda state: state.failed(*failure, **why))

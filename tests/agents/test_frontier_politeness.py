@@ -264,6 +264,19 @@ def test_whoever_takes_over_a_partition_asks_no_host_before_its_time(rows: Disk,
         assert orders == [5.0, 30.0, 5.0, 10.0]
 
 
+def test_a_host_that_did_not_answer_is_left_alone_by_who_tried_and_by_nobody_else(
+    rows: Disk, tmp_path: Path
+) -> None:
+    for first in fronts(rows, tmp_path):
+        for number, reason in enumerate(("connection", "timeout", "robots.txt dns")):
+            first.sight(Seeded(f"http://a.org/{number}"))
+            assert first.ordered(after=5.0) == {"a.org"}
+            first.sight(Failed(f"http://a.org/{number}", 1, "retry", reason, first.now, elapsed=0.1))
+        assert first.agent.candidates.clocks.next_ready(["a.org"], first.now) == first.now + 60.0
+    for heir in fronts(rows, tmp_path):
+        assert heir.agent.candidates.clocks.ready("a.org", NOW + 15.0)
+
+
 def test_a_crawl_delay_that_robots_txt_no_longer_asks_for_is_forgotten(front: Front) -> None:
     clocks = front.agent.candidates.clocks
     for number, asked in enumerate((30.0, None)):

@@ -1,6 +1,7 @@
 """Delays, back-off and forgetting of hosts, on a clock that the test turns."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -39,19 +40,20 @@ class Hosts(HostClocks):
     def state(self, host: str) -> HostState:
         return self.states.setdefault(host, HostState())
 
+    def say(self, host: str, take: Callable[[HostState], None]) -> None:
+        take(self.state(host))
+        self.told(host, take)
+
     def failed(
         self, host: str, now: float, retry_after: float | None = None, *, overloaded: bool = False
     ) -> None:
-        self.state(host).failed(now, retry_after, overloaded=overloaded)
-        self.renew(host)
+        self.say(host, lambda state: state.failed(now, retry_after, overloaded=overloaded))
 
     def succeeded(self, host: str, now: float) -> None:
-        self.state(host).succeeded(now)
-        self.renew(host)
+        self.say(host, lambda state: state.succeeded(now))
 
     def crawl_delay(self, host: str, seconds: float) -> None:
-        self.state(host).crawl_delay(seconds)
-        self.renew(host)
+        self.say(host, lambda state: state.crawl_delay(seconds))
 
 
 @dataclass
