@@ -1,8 +1,7 @@
 """Canonical URLs: the one spelling under which a page is known, and what is derived from it.
 
-Session ids in URLs: what servers add when a visitor takes no cookies, so that one page has a URL a visit.
-
-Only what names itself is taken away, and only where the value looks like nothing else: a page lost is worse
+Servers add session ids to URLs when a visitor takes no cookies, so that one page has a URL a visit. Of these
+only what names itself is taken away, and only where the value looks like nothing else: a page lost is worse
 than a page fetched twice, which near-duplicates settle.
 """
 

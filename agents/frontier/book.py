@@ -2,15 +2,6 @@
 
 `Pages` keeps the rows of URLs, `Links` those of linking pages, `Crowd` those of pages beside others, and
 `EvidenceEmitter` tells the learner. Here is what concerns them all: where a crawl starts, and how fetches end.
-
-What answers to requests teach: whether a page came.
-
-A request is an order of a page that its site was asked for. What robots.txt, an address or a limit of our own
-forbids before that is none, nor is an order whose lease ran out without an answer, nor a revisit.
-
-Every request counts under the base, in the verdict on `FAILED`. A URL counts under its features once, by the
-last answer: by the page that came, or by what it came to in the end. Should a page come all the same, of a
-request that was given up, that is taken back. So all these counts are functions of what was answered.
 """
 
 from collections.abc import Callable
@@ -59,7 +50,15 @@ from streams.topics import SIGHTINGS, partition_of
 
 
 class Answers:
-    """Counts requests, and what those teach that brought no page; `Book` counts the pages that came."""
+    """Counts requests, and what those teach that brought no page; `Book` counts the pages that came.
+
+    A request is an order of a page that its site was asked for. What robots.txt, an address or a limit of our
+    own forbids before that is none, nor is an order whose lease ran out without an answer, nor a revisit.
+
+    Every request counts under the base, in the verdict on `FAILED`. A URL counts under its features once, by
+    the last answer: by the page that came, or by what it came to in the end. Should a page come all the same,
+    of a request that was given up, that is taken back. So all these counts are functions of what was answered.
+    """
 
     def __init__(
         self, pages: Pages, evidence: EvidenceEmitter, lessons: Lessons, links: Links, crowd: Crowd

@@ -24,9 +24,10 @@ def host_of(shard: FrontierShard, name: str) -> HostRow:
 
 def count_judged(shard: FrontierShard, url: str) -> None:
     """Count a judged page for its host."""
-    row = host_of(shard, host(url))
+    name = host(url)
+    row = host_of(shard, name)
     row.judged += 1
-    shard.put(host_key(host(url)), row)
+    shard.put(host_key(name), row)
 
 
 def state_of(shard: FrontierShard, name: str) -> HostState | None:
@@ -37,14 +38,14 @@ def state_of(shard: FrontierShard, name: str) -> HostState | None:
 
 def note_end(shard: FrontierShard, sighting: Ended) -> None:
     """Take the end of a fetch into the row of its host, if that answered."""
-    if not _silent(sighting):
+    if not _unanswered(sighting):
         name = host(sighting.url)
         row = host_of(shard, name)
         _take_end(row.state, sighting)
         shard.put(host_key(name), row)
 
 
-def _silent(sighting: Ended) -> bool:
+def _unanswered(sighting: Ended) -> bool:
     """Return whether nobody answered. That is kept in memory only: the network may have been ours."""
     if not isinstance(sighting, Failed) or sighting.kind != "retry" or sighting.overloaded:
         return False

@@ -1,7 +1,4 @@
-"""The roles: each an agent, made of what the worker has.
-
-A role as a worker plays it: its agent, and what the worker does for it.
-"""
+"""The roles: each an agent, made of what the worker has, with what the worker does for it."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
