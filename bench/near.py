@@ -104,8 +104,8 @@ class Twins:
 
     def virtual(self, predicate: str, start: int, in_flight: int) -> Found:
         """Crawl without a network."""
-        frontier = Settings().frontier
-        task = Task((), Trace([]), Random(start), self._predicates[predicate].topic)
+        frontier, sought = Settings().frontier, self._predicates[predicate]
+        task = Task((), Trace([]), Random(start), sought.topic, sought.phrases)
         crawler = LearnedCrawler(task, explore=0.0, rescored=frontier.rescored)
         terms = Terms(self._budget, window_share=frontier.window_share, window_max=in_flight, seeds_first=False)
         web, seeds = self._web, self.seeds(start)

@@ -68,7 +68,8 @@ def areas(name: str, directory: Path) -> Iterator[tuple[float, float]]:
 def _virtual(settings: Settings, web: Web, predicate: str, seeds: list[str]) -> list[bool]:
     """Return the verdicts of a virtual crawl under the same settings."""
     frontier = settings.frontier
-    task = Task((), Trace([]), Random(1), parse(settings.predicates[predicate]).topic)
+    sought = parse(settings.predicates[predicate])
+    task = Task((), Trace([]), Random(1), sought.topic, sought.phrases)
     terms = Terms(BUDGET, window_share=frontier.window_share, window_max=frontier.window_max, seeds_first=False)
     crawler = LearnedCrawler(task, frontier.explore, rescored=frontier.rescored)
     asked = virtual_crawl(web.pages, web.hits[predicate], seeds, crawler, terms, texts=web.texts)
