@@ -100,7 +100,8 @@ class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
     """A judged page and those of its links that belong to one partition.
 
     ``partitions`` lists every sightings partition that received links of this page: a verdict on one of
-    its targets concerns them all.
+    its targets concerns them all. A page that was judged ``again`` is told of to each of them, links or none;
+    without a verdict, it left.
     """
 
     page: bytes
@@ -111,6 +112,7 @@ class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
     links: tuple[Link, ...]
     partitions: tuple[Natural, ...]
     time: Time = 0.0
+    again: bool = False
 
 
 class Relinked(msgspec.Struct, array_like=True, frozen=True, tag="relinked"):
@@ -131,7 +133,10 @@ class Visited(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="visit
 
 
 class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):
-    """A verdict on ``child``, the target of the link at ``position`` of the linking page ``parent``."""
+    """A verdict on ``child``, the target of the link at ``position`` of the linking page ``parent``.
+
+    Of each predicate the last one told holds; an empty one says that the child left.
+    """
 
     parent: bytes
     child: bytes
@@ -181,6 +186,11 @@ class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
     another page whose URL differs from its own in numbers only.
     ``subject`` says what the page is about, where word meanings count (`models.learner.semantic.page_subject`).
     ``version`` is told where pages are revisited. ``pattern`` and ``silent`` are those of `FetchOrder`.
+
+    Where pages are judged again, there is more: ``again`` is the number of the revisit, 0 at first;
+    ``changed`` says whether the text is another than at the visit before. ``content`` is the sketch of its
+    text, ``links`` the digest of its links (`models.revisit.content`), ``partitions`` are those of `Linked`.
+    ``title`` and, of each predicate that holds, what ``excerpts`` has of the text are for people.
     """
 
     url: Url
@@ -195,6 +205,13 @@ class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
     version: Version | None = None
     pattern: str = ""
     silent: bool = False
+    again: Natural = 0
+    changed: bool = False
+    content: bytes = b""
+    links: bytes = b""
+    partitions: tuple[Natural, ...] = ()
+    title: str = ""
+    excerpts: dict[str, str] = {}
 
 
 class Rejudged(msgspec.Struct, array_like=True, frozen=True, tag="rejudged"):
@@ -314,6 +331,8 @@ class Revisited(msgspec.Struct, array_like=True, frozen=True, tag="revisited"):
     ``outcome`` is "changed" (``version`` is what was had), "unchanged", "early" (the server may not be asked
     for ``wait`` seconds), "moved" (for good, to ``target``), "retry" (not before ``wait`` seconds, where they
     are told) or "failed". ``overloaded``, ``crawl_delay``, ``elapsed`` and ``server`` are those of `Failed`.
+
+    Where the page was to be judged ``again``, "gone" and "refused" stand for "failed", with the ``reason``.
     """
 
     url: Url
@@ -327,6 +346,19 @@ class Revisited(msgspec.Struct, array_like=True, frozen=True, tag="revisited"):
     crawl_delay: Seconds | None = None
     elapsed: Seconds = 0.0
     server: str = ""
+    again: bool = False
+    reason: str = ""
+
+
+class Hinted(msgspec.Struct, array_like=True, frozen=True, tag="hinted"):
+    """A sign that a page changed at ``time``, of the kind "log", "sitemap", "feed" or "header".
+
+    The page may have changed without a sign, and not changed for all of one.
+    """
+
+    url: Url
+    kind: str
+    time: Time
 
 
 class Clicked(msgspec.Struct, array_like=True, frozen=True, tag="clicked"):
@@ -371,6 +403,7 @@ Sighting: TypeAlias = (
     | Revisited
     | Clicked
     | Browsed
+    | Hinted
 )
 
 
@@ -436,13 +469,20 @@ EvidencePack: TypeAlias = Pack[Evidence]
 
 
 class Revisit(msgspec.Struct, array_like=True, frozen=True):
-    """What is known of a page that is fetched again for its links: its version, and when it was had.
+    """What is known of a page that is fetched again: its version, and when it was had.
 
-    ``since`` is in seconds since the epoch, 0 where the page was never read.
+    ``since`` is in seconds since the epoch, 0 where the page was never read. The page is fetched for its links,
+    or to be judged ``again``: then ``verdict`` is the one it has, and ``content``, ``links`` and ``partitions``
+    are those of `Judged`.
     """
 
     version: Version | None = None
     since: Time = 0.0
+    again: bool = False
+    verdict: Verdict = {}
+    content: bytes = b""
+    links: bytes = b""
+    partitions: tuple[Natural, ...] = ()
 
 
 class FetchOrder(Record, kw_only=True):
@@ -451,8 +491,8 @@ class FetchOrder(Record, kw_only=True):
     ``order`` is the attempt's number, ``priority`` what it was chosen with, ``probability`` how probable its
     choice was, ``comes`` how probable it is that a page comes, ``expected`` how probable a hit is where one
     does, where the policy says so; ``explored`` tells whether chance alone chose it, ``lease`` is the end of
-    the wait in seconds since the epoch. With ``revisit`` the page is fetched again for its links, and not
-    judged; ``order`` counts its revisits then. ``pattern`` is that of the URL at the time of the order, where
+    the wait in seconds since the epoch. With ``revisit`` the page is fetched again, and ``order`` counts its
+    revisits then. ``pattern`` is that of the URL at the time of the order, where
     the policy has a use for it. ``vouched`` is the part of all trust that the host's owner had
     (`models.frontier.trust`); older orders do not tell. A ``silent`` page is to teach nothing but that it was
     judged: its owner had more of the latest fetches than may teach. ``requests`` is how many the crawl has made
@@ -568,6 +608,9 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     ``later`` says that the verdict is of predicates that came after the page was judged: it is added to the
     verdict of the outcome with the same URL and time, which has the words and links.
     ``pattern``, ``requests`` and ``silent`` are those of `FetchOrder`; the last is left out where it is false.
+    ``again`` says that the page had a verdict before, which no longer holds: of all outcomes of a URL that are
+    not ``later`` the newest holds, and its links are added to those known. A page that ``left`` has none that
+    holds, and why it left stands there.
     """
 
     version: int = VERSION
@@ -589,6 +632,31 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     pattern: str = ""
     silent: bool | msgspec.UnsetType = msgspec.UNSET
     requests: Natural = 0
+    again: bool | msgspec.UnsetType = msgspec.UNSET
+    left: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Change(msgspec.Struct, kw_only=True):
+    """What became of a predicate's matches at a page, as people and later programs read it (JSON).
+
+    ``kind`` is "appeared" (the page satisfies the predicate, and did not, or was not known), "changed" (it
+    still does, with another text), "left" (it does no longer, or is gone) or "moved" (it redirects for good,
+    to ``target``). ``time`` is that of the visit that showed it, ``before`` that of the last one that did not,
+    null where there was none. ``title`` and ``excerpt`` are of the page as it is now, as it was where it left;
+    ``reason`` says why it left. Changes of equal ``origin`` and predicate are one.
+    """
+
+    version: int = VERSION
+    predicate: str
+    kind: str
+    url: Url
+    time: Time
+    before: Time | None = None
+    title: str = ""
+    excerpt: str = ""
+    reason: str = ""
+    target: UrlIfAny = ""
+    origin: str = ""
 
 
 class HarvestPart(Record, kw_only=True):

@@ -179,6 +179,11 @@ class FrontierSettings(Section):
     instant_share: Annotated[float, Field(gt=0, le=1)] = Field(
         0.5, description="Largest share of the fetches for revisits and new links to news, while others wait."
     )
+    revisit: Annotated[float, Field(ge=0, lt=1)] = Field(
+        0.0,
+        description="Largest share of the requests for visiting judged pages again, while others wait; 0 "
+        "turns it off. Without a budget such a crawl does not end.",
+    )
     budget: Annotated[int, Field(ge=0)] = Field(
         0,
         description="Pages to judge in all, without failures and redirects; 0 is no limit. One worker never "
@@ -548,6 +553,27 @@ class NewsSettings(Section):
         return self
 
 
+class RevisitSettings(Section):
+    """When judged pages are visited again; frontier.revisit turns it on."""
+
+    importance: Literal["both", "matches", "requests"] = Field(
+        "both", description="What makes a page worth visiting again: matches, requests in the log, or both."
+    )
+    change_days: Positive = Field(
+        7.0, description="Days between two changes of a page that are expected before anything is known."
+    )
+    shortest_seconds: Positive = Field(600.0, description="Shortest time between two visits to a page.")
+    longest_seconds: Positive = Field(
+        2_592_000.0, description="Time after which a page is due, however seldom it changes."
+    )
+
+    @model_validator(mode="after")
+    def _intervals(self) -> Self:
+        if self.shortest_seconds > self.longest_seconds:
+            raise ValueError("shortest_seconds: expected at most longest_seconds")
+        return self
+
+
 class Settings(BaseModel):
     """All settings: a few keys of the whole crawl, and a section for each part."""
 
@@ -573,6 +599,7 @@ class Settings(BaseModel):
     kafka: KafkaSettings = KafkaSettings()
     metrics: MetricsSettings = MetricsSettings()
     news: NewsSettings = NewsSettings()
+    revisit: RevisitSettings = RevisitSettings()
     predicates: dict[PredicateName, str] = Field(
         default_factory=dict, description="Predicates to look for: name and expression."
     )

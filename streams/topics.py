@@ -64,7 +64,11 @@ PAGES = Topic(
 )  # fmt: skip
 OUTCOMES = Topic(
     "outcomes", "URL", "Outcome (JSON)",
-    writers=("judge",), readers=("harvest", "matches", "audit", "people"), retention=30 * DAY,
+    writers=("judge", "frontier"), readers=("harvest", "matches", "audit", "people"), retention=30 * DAY,
+)  # fmt: skip
+CHANGES = Topic(
+    "changes", "URL", "Change (JSON)",
+    writers=("frontier",), readers=("changes", "people"), retention=30 * DAY,
 )  # fmt: skip
 EVIDENCE = Topic(
     "evidence", "feature or predicate", "Pack[Evidence]",
@@ -102,8 +106,8 @@ LOG_POSITIONS = Topic(
 )  # fmt: skip
 
 TOPICS: tuple[Topic, ...] = (
-    PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, EVIDENCE, INTERESTS, HARVEST, HARVEST_PARTS,
-    PREDICATES, DEAD_LETTERS, LOG_POSITIONS,
+    PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, CHANGES, EVIDENCE, INTERESTS, HARVEST,
+    HARVEST_PARTS, PREDICATES, DEAD_LETTERS, LOG_POSITIONS,
 )  # fmt: skip
 
 #: The stateful agents' tables, each with the topic that is its inbox.
@@ -171,6 +175,7 @@ _KEPT = {
     PAGES.name: 16 * GIB,
     OUTCOMES.name: 16 * GIB,
     FETCHES.name: GIB,
+    CHANGES.name: GIB,
     HARVEST.name: GIB,
     DEAD_LETTERS.name: GIB,
 }

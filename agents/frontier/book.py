@@ -28,6 +28,7 @@ from streams.records import (
     Browsed,
     Clicked,
     Failed,
+    Hinted,
     Hub,
     Inherited,
     Judged,
@@ -165,6 +166,7 @@ class Book:
             Browsed: lambda shard, sighting: None,  # but for a depth
             Revisited: self._revisited,
             Clicked: self._clicked,
+            Hinted: lambda shard, sighting: None,
         }
 
     def absorb(self, shard: FrontierShard, sighting: Any) -> None:

@@ -32,6 +32,7 @@ PARTIES = {
     "state import": (OPERATOR,),
     "audit": (OPERATOR,),
     "matches": (OPERATOR,),
+    "changes": (OPERATOR,),
     "people": (OPERATOR,),
 }
 

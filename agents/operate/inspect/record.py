@@ -31,9 +31,11 @@ from streams.logging import EventLog
 from streams.records import (
     POINT_VERSION,
     REMOVED,
+    UNREADABLE,
     VERSION,
     Access,
     AccessPack,
+    Change,
     Decoder,
     HarvestPoint,
     Outcome,
@@ -42,6 +44,7 @@ from streams.records import (
     RecordError,
     UnknownVersionError,
     Weighting,
+    reason_of,
 )
 from streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
 from streams.transport.database import TablePartition
@@ -51,6 +54,7 @@ from streams.transport.layout import Entry
 READ_AT_ONCE = 1_000
 
 _point = msgspec.json.Decoder(HarvestPoint)
+_change = msgspec.json.Decoder(Change)
 
 log = EventLog("inspect")
 
@@ -125,6 +129,17 @@ def read_point(value: bytes) -> HarvestPoint:
             f"not a HarvestPoint: unknown version {point.version}, expected {POINT_VERSION} or {VERSION}"
         )
     return point
+
+
+def read_change(value: bytes) -> Change:
+    """Return a change of a predicate's matches; raises `RecordError`."""
+    try:
+        change = _change.decode(value)
+    except UNREADABLE as error:
+        raise RecordError(f"not a Change: {reason_of(error)}") from error
+    if change.version != VERSION:
+        raise UnknownVersionError(f"not a Change: unknown version {change.version}, expected {VERSION}")
+    return change
 
 
 class _Points:

@@ -9,7 +9,7 @@ import msgspec
 
 from agents.harvest.agent import read_outcome
 from agents.judge.predicates import read_definition
-from agents.operate.inspect.record import read_point
+from agents.operate.inspect.record import read_change, read_point
 from streams.inbox import Codec, Mark
 from streams.records import (
     AccessPack,
@@ -27,6 +27,7 @@ from streams.records import (
 )
 from streams.topics import (
     ACCESSES,
+    CHANGES,
     DEAD_LETTERS,
     EVIDENCE,
     FETCHES,
@@ -54,6 +55,7 @@ CODECS: dict[str, tuple[Encode, Decode]] = {
     FETCHES.name: (encode, Decoder[Any](FetchOrder)),
     PAGES.name: (encode, Decoder[Any](FetchedPage)),
     OUTCOMES.name: (_json, lambda value: read_outcome(value).facts[0][2]),
+    CHANGES.name: (_json, read_change),
     EVIDENCE.name: (encode, Decoder[Any](EvidencePack)),
     INTERESTS.name: (encode, Decoder[Any](Interests)),
     HARVEST.name: (_json, read_point),

@@ -10,6 +10,7 @@ from streams.records import (
     Beside,
     Brought,
     Browsed,
+    Change,
     Clicked,
     Count,
     DeadLetter,
@@ -18,6 +19,7 @@ from streams.records import (
     FetchOrder,
     HarvestPart,
     HarvestPoint,
+    Hinted,
     Hub,
     Inherited,
     Interests,
@@ -48,6 +50,7 @@ from streams.records import (
 )
 from streams.topics import (
     ACCESSES,
+    CHANGES,
     DEAD_LETTERS,
     EVIDENCE,
     FETCHES,
@@ -78,8 +81,11 @@ STATE = Harvest(
 ORDER = FetchOrder(
     url=URL, order=2, predicate="news", policy="learned", explored=True, probability=0.125, priority=-1.5,
     depth=4, lease=1_700_000_120.0, expected=0.75,
-    revisit=Revisit(version=VERSION_HAD, since=1_700_000_000.5), pattern="http://a.test/**",
-    vouched=0.25, silent=True, comes=0.875, requests=17, delay=2.5,
+    revisit=Revisit(
+        version=VERSION_HAD, since=1_700_000_000.5, again=True, verdict=VERDICT, content=b"text",
+        links=b"links", partitions=(0, 3),
+    ),
+    pattern="http://a.test/**", vouched=0.25, silent=True, comes=0.875, requests=17, delay=2.5,
 )  # fmt: skip
 
 SIGHTED = (
@@ -90,7 +96,7 @@ SIGHTED = (
     ),
     Linked(
         page=PAGE, url=URL, depth=4, verdict=VERDICT, words=("erste", "zweite"), links=(LINK,),
-        partitions=(0, 3), time=1_700_000_000.5,
+        partitions=(0, 3), time=1_700_000_000.5, again=True,
     ),
     Relinked(page=PAGE, verdict=VERDICT, time=1_700_000_000.5),
     Visited(url=URL, user="0123456789abcdef", time=1_700_000_000.5, referrer="http://a.test/"),
@@ -101,7 +107,8 @@ SIGHTED = (
     Judged(
         url=URL, verdict=VERDICT, time=1_700_000_000.5, crawl_delay=5.0, words=("erste", "zweite"),
         elapsed=0.25, server="192.0.2.1", repeated=True, subject="wiki",
-        version=VERSION_HAD, pattern="http://a.test/**", silent=True,
+        version=VERSION_HAD, pattern="http://a.test/**", silent=True, again=2, changed=True, content=b"text",
+        links=b"links", partitions=(0, 3), title="Wiki", excerpts={"news": "das Neueste"},
     ),
     Rejudged(
         url=URL, verdict=VERDICT, time=1_700_000_000.5, words=("erste", "zweite"), subject="wiki",
@@ -129,7 +136,9 @@ SIGHTED = (
     Revisited(
         url=URL, order=2, outcome="retry", time=1_700_000_000.5, version=VERSION_HAD, wait=60.0,
         target="http://b.test/", overloaded=True, crawl_delay=5.0, elapsed=0.25, server="192.0.2.1",
+        again=True, reason="status 410",
     ),
+    Hinted(url=URL, kind="feed", time=1_700_000_000.5),
     Clicked(url=URL, day=19_675, referrer="http://b.test/"),
 )  # fmt: skip
 TAUGHT = (
@@ -172,7 +181,14 @@ RECORDS: dict[str, tuple[Any, ...]] = {
             url=URL, time=1_700_000_000.5, title="Titel", verdict=VERDICT, predicate="news", policy="learned",
             explored=True, probability=0.125, priority=-1.5, expected=0.75, depth=4,
             words=("erste", "zweite"), links=(LINK,), origin="pages/3@7", later=True,
-            pattern="http://a.test/**", silent=True, requests=17,
+            pattern="http://a.test/**", silent=True, requests=17, again=True, left="status 410",
+        ),
+    ),
+    CHANGES.name: (
+        Change(
+            predicate="news", kind="moved", url=URL, time=1_700_000_060.5, before=1_700_000_000.5,
+            title="Titel", excerpt="das Neueste", reason="status 301", target="http://b.test/",
+            origin="sightings/3@7",
         ),
     ),
     EVIDENCE.name: tuple(Pack(source="sightings/3", facts=[(7, 1, fact)]) for fact in TAUGHT),
