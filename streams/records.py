@@ -236,7 +236,7 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
     ``overloaded`` says that the whole host asked to be left alone for a while. ``crawl_delay``, ``elapsed``
     and ``server`` are those of `FetchedPage`; ``elapsed`` is 0 where the page was not asked for. ``barren``
     says that a page came, but none of its own: a near-duplicate or a soft 404. ``silent`` is that of
-    `FetchOrder`.
+    `FetchOrder`. One that is ``unanswered`` says nothing of the host: the network may have been ours.
     """
 
     url: Url
@@ -251,6 +251,7 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
     server: str = ""
     barren: bool = False
     silent: bool = False
+    unanswered: bool = False
 
     @property
     def asked(self) -> bool:
@@ -330,7 +331,8 @@ class Revisited(msgspec.Struct, array_like=True, frozen=True, tag="revisited"):
 
     ``outcome`` is "changed" (``version`` is what was had), "unchanged", "early" (the server may not be asked
     for ``wait`` seconds), "moved" (for good, to ``target``), "retry" (not before ``wait`` seconds, where they
-    are told) or "failed". ``overloaded``, ``crawl_delay``, ``elapsed`` and ``server`` are those of `Failed`.
+    are told) or "failed". ``overloaded``, ``crawl_delay``, ``elapsed``, ``server`` and ``unanswered`` are those
+    of `Failed`.
 
     Where the page was to be judged ``again``, "gone" and "refused" stand for "failed", with the ``reason``.
     """
@@ -348,6 +350,7 @@ class Revisited(msgspec.Struct, array_like=True, frozen=True, tag="revisited"):
     server: str = ""
     again: bool = False
     reason: str = ""
+    unanswered: bool = False
 
 
 class Hinted(msgspec.Struct, array_like=True, frozen=True, tag="hinted"):

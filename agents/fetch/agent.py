@@ -242,6 +242,7 @@ class FetchAgent:
         return Failed(
             url, number, result.kind, result.reason, now, result.retry_after, overloaded,
             crawl_delay=crawl_delay, elapsed=result.elapsed, server=server, silent=order.silent,
+            unanswered=result.unanswered,
         )  # fmt: skip
 
     async def _tell_listed(self, urls: list[str]) -> None:

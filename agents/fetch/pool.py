@@ -184,7 +184,7 @@ def errors() -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise FetchError("retry", "timeout") from error
+        raise FetchError("retry", "timeout", unanswered=True) from error
     except ForbiddenAddressError as error:
         raise FetchError("refused", f"address {error.address}") from error
     except (aiohttp.InvalidURL, httpx.InvalidURL) as error:
@@ -199,8 +199,8 @@ def _fetch_error(error: Exception) -> FetchError:
         return FetchError("refused", f"address {forbidden.address}")
     for kind, reason in _REASONS:
         if isinstance(error, kind):
-            return FetchError("retry", reason)
-    return FetchError("retry", "connection")
+            return FetchError("retry", reason, unanswered=reason not in _ANSWERED)
+    return FetchError("retry", "connection", unanswered=True)
 
 
 _REASONS: tuple[tuple[type[BaseException], str], ...] = (
@@ -213,3 +213,5 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientConnectorError, "connection"),
     (aiohttp.ClientPayloadError, "body cut short"),
 )
+#: What the host itself is to blame for: something of its answer came.
+_ANSWERED = frozenset({"broken response", "body cut short"})

@@ -61,7 +61,7 @@ class Resolver(AbstractResolver):
         name = hostname(host)
         known = (await self._name(name)).found
         if not known:
-            raise FetchError("retry", "dns")
+            raise FetchError("retry", "dns", unanswered=True)
         return tuple(sorted({one["host"] for one in known}))
 
     async def close(self) -> None:

@@ -92,7 +92,8 @@ class Moved(msgspec.Struct, frozen=True, tag="moved"):
 class Failure(msgspec.Struct, frozen=True, tag="failure"):
     """No page. ``kind`` and ``retry_after`` are those of `streams.records.Failed`.
 
-    ``reason`` is a fixed word or two, with a detail where one helps; it never holds a URL.
+    ``reason`` is a fixed word or two, with a detail where one helps; it never holds a URL. One that is
+    ``unanswered`` says nothing of the host: the network, or this crawler, may be to blame.
     """
 
     kind: str
@@ -101,6 +102,7 @@ class Failure(msgspec.Struct, frozen=True, tag="failure"):
     crawl_delay: float | None = None
     elapsed: float = 0.0
     server: str = ""
+    unanswered: bool = False
 
 
 class Early(msgspec.Struct, frozen=True, tag="early"):
@@ -165,19 +167,22 @@ def validators(headers: Mapping[str, str]) -> Validators:
 
 
 class FetchError(ScentlineError):
-    """A fetch that can't go on."""
+    """A fetch that can't go on; ``unanswered`` is as in `Failure`."""
 
     explains_itself = False
 
-    def __init__(self, kind: str, reason: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self, kind: str, reason: str, retry_after: float | None = None, *, unanswered: bool = False
+    ) -> None:
         super().__init__(kind, reason, retry_after)
         self.kind = kind
         self.reason = reason
         self.retry_after = retry_after
+        self.unanswered = unanswered
 
     def failure(self, crawl_delay: float | None = None) -> Failure:
         """Return the error as a fetch's result."""
-        return Failure(self.kind, self.reason, self.retry_after, crawl_delay)
+        return Failure(self.kind, self.reason, self.retry_after, crawl_delay, unanswered=self.unanswered)
 
 
 def retry_after(value: str | None, now: float) -> float | None:
@@ -234,4 +239,4 @@ def unexpected(step: str, url: str, error: Exception) -> FetchError:
     # By hand: what asked for this may be that the URL is none.
     host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
     log.error("a fetch failed unexpectedly", step=step, host=host, error=kind, where=where)
-    return FetchError("retry", f"error {kind}")
+    return FetchError("retry", f"error {kind}", unanswered=True)

@@ -39,6 +39,7 @@ def unread(
     return Revisited(
         order.url, order.order, outcome, now, wait=wait, target=target, overloaded=overloaded,
         crawl_delay=result.crawl_delay, elapsed=result.elapsed, server=result.server,
+        unanswered=isinstance(result, Failure) and result.unanswered,
     )  # fmt: skip
 
 

@@ -103,7 +103,7 @@ class Robots:
         if error.kind == "refused":
             return error.failure()
         wait = max(expires - self._clock(), 0.0)
-        return Failure("retry", f"robots.txt {error.reason}", wait)
+        return Failure("retry", f"robots.txt {error.reason}", wait, unanswered=error.unanswered)
 
     async def close(self) -> None:
         """End the fetches under way; their askers are cancelled."""
@@ -129,7 +129,7 @@ class Robots:
             if self._announce is not None and site.rules is not None and site.rules.sitemaps:
                 self._announce(origin, site.rules.sitemaps)
         except TimeoutError:
-            site = self._unreachable(FetchError("retry", "timeout"), known)
+            site = self._unreachable(FetchError("retry", "timeout", unanswered=True), known)
         except FetchError as error:
             site = self._unreachable(error, known)
         except Exception as error:
@@ -145,7 +145,7 @@ class Robots:
             except FetchError as error:
                 if hop == 0 and error.reason.partition(" ")[0] in ("address", "url", "contact"):
                     raise  # what is wrong with the site's own is wrong with all its pages
-                raise FetchError("retry", error.reason) from error
+                raise FetchError("retry", error.reason, unanswered=error.unanswered) from error
             if answer.status >= 500 or answer.status == 429:
                 raise FetchError("retry", f"status {answer.status}", answer.retry_after)
             if answer.target is None:

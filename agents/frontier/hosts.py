@@ -47,9 +47,7 @@ def note_end(shard: FrontierShard, sighting: Ended) -> None:
 
 def _unanswered(sighting: Ended) -> bool:
     """Return whether nobody answered. That is kept in memory only: the network may have been ours."""
-    if not isinstance(sighting, Failed) or sighting.kind != "retry" or sighting.overloaded:
-        return False
-    return not sighting.reason.removeprefix("robots.txt ").startswith("status ")
+    return isinstance(sighting, Failed | Revisited) and sighting.unanswered
 
 
 def _take_end(state: HostState, sighting: Ended) -> None:

@@ -221,7 +221,7 @@ def test_a_server_that_sends_a_byte_at_a_time_runs_out_of_time() -> None:
             await writer.drain()
             await asyncio.sleep(0.02)
 
-    assert failure(answer, timeout_seconds=0.3) == Failure("retry", "timeout")
+    assert failure(answer, timeout_seconds=0.3) == Failure("retry", "timeout", unanswered=True)
 
 
 @pytest.mark.parametrize("limit", ["timeout_seconds", "first_byte_seconds"])
@@ -229,7 +229,7 @@ def test_a_server_that_never_answers_runs_out_of_time(limit: str) -> None:
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(3600)
 
-    assert failure(answer, **{limit: 0.2}) == Failure("retry", "timeout")
+    assert failure(answer, **{limit: 0.2}) == Failure("retry", "timeout", unanswered=True)
 
 
 def test_a_body_may_take_longer_than_the_head() -> None:
@@ -314,7 +314,7 @@ def test_headers_are_bounded(head: bytes) -> None:
 def test_a_connection_that_breaks_is_tried_again_later(
     ending: Callable[[asyncio.StreamWriter], None],
 ) -> None:
-    assert failure(writing(then=ending)) == Failure("retry", "connection")
+    assert failure(writing(then=ending)) == Failure("retry", "connection", unanswered=True)
     cut = failure(writing(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", then=ending))
     assert (cut.kind, cut.reason) in {("retry", "body cut short"), ("retry", "connection")}
 
@@ -330,7 +330,7 @@ def test_a_kept_connection_that_breaks_is_not_tried_again_at_once() -> None:
         async with serving(answer) as server, Client(settings(), clock) as client:
             assert isinstance(await client.fetch(server.origin + "/"), Fetched)
             broken = await client.fetch(server.origin + "/broken")
-            assert untimed(broken) == Failure("retry", "connection")
+            assert untimed(broken) == Failure("retry", "connection", unanswered=True)
             assert (server.targets(), server.connections) == (["/", "/broken"], 1)
 
     asyncio.run(run())
@@ -350,7 +350,8 @@ def test_a_closed_port_and_an_unknown_name_are_tried_again_later() -> None:
             unknown = await client.fetch("http://name.invalid/?secret=1")
             return untimed(await client.fetch(closed + "/")), untimed(unknown)
 
-    assert asyncio.run(run()) == (Failure("retry", "connection"), Failure("retry", "dns"))
+    reasons = ("connection", "dns")
+    assert asyncio.run(run()) == tuple(Failure("retry", reason, unanswered=True) for reason in reasons)
 
 
 def test_a_server_that_does_not_speak_tls_is_tried_again_later() -> None:
@@ -363,7 +364,7 @@ def test_a_server_that_does_not_speak_tls_is_tried_again_later() -> None:
         async with server, Client(settings(), clock) as client:
             return untimed(await client.fetch(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"))
 
-    assert asyncio.run(run()) == Failure("retry", "tls")
+    assert asyncio.run(run()) == Failure("retry", "tls", unanswered=True)
 
 
 def test_connections_are_reused_and_bounded() -> None:
@@ -612,7 +613,7 @@ class TestProxy:
             async with Client(settings(proxy=down), clock) as client:
                 return untimed(await client.fetch("http://example.org/"))
 
-        assert asyncio.run(run()) == Failure("retry", "proxy")
+        assert asyncio.run(run()) == Failure("retry", "proxy", unanswered=True)
 
 
 FRAGMENTS = (

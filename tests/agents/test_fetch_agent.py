@@ -124,6 +124,14 @@ def test_a_host_that_is_overloaded_is_told_of(tmp_path: Path) -> None:
     assert sightings(found) == [Failed(url, 2, "retry", "status 503", NOW, 90.0, overloaded=True)]
 
 
+def test_a_failure_without_an_answer_says_so(tmp_path: Path) -> None:
+    async def silent(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    _, url, found, _ = answered(tmp_path, silent)
+    assert sightings(found) == [Failed(url, 2, "retry", "connection", NOW, unanswered=True)]
+
+
 def test_a_redirect_becomes_a_sighting(tmp_path: Path) -> None:
     _, url, found, _ = answered(tmp_path, fixed(b"", "302 Found", location="/other"))
     assert sightings(found) == [Redirected(url, 2, url.replace("/page", "/other"), NOW)]

@@ -271,7 +271,8 @@ def test_a_host_that_did_not_answer_is_left_alone_by_who_tried_and_by_nobody_els
         for number, reason in enumerate(("connection", "timeout", "robots.txt dns")):
             first.sight(Seeded(f"http://a.org/{number}"))
             assert first.ordered(after=5.0) == {"a.org"}
-            first.sight(Failed(f"http://a.org/{number}", 1, "retry", reason, first.now, elapsed=0.1))
+            end = Failed(f"http://a.org/{number}", 1, "retry", reason, first.now, elapsed=0.1, unanswered=True)
+            first.sight(end)
         assert first.agent.candidates.clocks.next_ready(["a.org"], first.now) == first.now + 60.0
     for heir in fronts(rows, tmp_path):
         assert heir.agent.candidates.clocks.ready("a.org", NOW + 15.0)

@@ -95,7 +95,7 @@ def test_no_robots_txt_allows_everything(status: int) -> None:
     [
         (Answered(503, None, b""), "robots.txt status 503"),
         (Answered(429, None, b""), "robots.txt status 429"),
-        (FetchError("retry", "timeout"), "robots.txt timeout"),
+        (FetchError("retry", "broken response"), "robots.txt broken response"),
         (FetchError("refused", "content encoding"), "robots.txt content encoding"),
     ],
 )
@@ -200,7 +200,7 @@ def test_a_robots_txt_that_comes_too_slowly_allows_nothing_for_now() -> None:
 
     robots = Robots(ask, settings(timeout_seconds=0.05), lambda: 0.0)
     decision = asyncio.run(robots.allowed("http://example.org/a"))
-    assert decision.failure == Failure("retry", "robots.txt timeout", 300.0)
+    assert decision.failure == Failure("retry", "robots.txt timeout", 300.0, unanswered=True)
 
 
 def test_sitemaps_are_announced_each_time_the_robots_txt_is_fetched() -> None:

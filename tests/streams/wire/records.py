@@ -117,7 +117,7 @@ SIGHTED = (
     Failed(
         url=URL, order=2, kind="retry", reason="status 503", time=1_700_000_000.5, retry_after=60.0,
         overloaded=True, crawl_delay=5.0, elapsed=0.25, server="192.0.2.1", barren=True,
-        silent=True,
+        silent=True, unanswered=True,
     ),
     Redirected(
         url=URL, order=2, target="http://b.test/", time=1_700_000_000.5, crawl_delay=5.0, elapsed=0.25,
@@ -136,7 +136,7 @@ SIGHTED = (
     Revisited(
         url=URL, order=2, outcome="retry", time=1_700_000_000.5, version=VERSION_HAD, wait=60.0,
         target="http://b.test/", overloaded=True, crawl_delay=5.0, elapsed=0.25, server="192.0.2.1",
-        again=True, reason="status 410",
+        again=True, reason="status 410", unanswered=True,
     ),
     Hinted(url=URL, kind="feed", time=1_700_000_000.5),
     Clicked(url=URL, day=19_675, referrer="http://b.test/"),
