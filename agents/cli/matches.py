@@ -40,7 +40,7 @@ def matches(
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Print the pages that satisfy the predicate NAME, in the order of judging.
+    """Print the pages that satisfy the predicate NAME now, in the order of judging.
 
     --format warc has only kept pages: see the settings keep.pages and keep.max_bytes.
     """
@@ -64,11 +64,11 @@ def matches(
 
 
 def _matches(data: Path, name: str) -> "list[Outcome]":
-    from agents.operate.inspect.record import all_definitions, judged_pages
+    from agents.operate.inspect.record import all_definitions, current_pages
     from streams.transport.journal import Journal
 
     with Journal.open(data / "journal", read_only=True) as journal:
-        pages = judged_pages(journal).values()
+        pages = current_pages(journal).values()
         known = {definition.name for definition in all_definitions(journal)}
     known = known.union(*(page.verdict for page in pages))
     if known and name not in known:

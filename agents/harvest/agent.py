@@ -120,6 +120,7 @@ class Counted(msgspec.Struct, kw_only=True):
     origin: str
     later: bool = False
     requests: Natural = 0
+    again: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 Told = TypeVar("Told", Counted, Outcome)
@@ -188,12 +189,12 @@ class HarvestAgent(Handler[HarvestTableRow]):
         self.stream.lost(shard.partition)
 
     def absorb(self, shard: Shard[HarvestTableRow], fact: Any) -> None:
-        """Count one outcome, if its page was not counted before; of a later one, its new predicates."""
+        """Count one outcome, if its page was not judged before; of a later one, its new predicates."""
         outcome: Counted = fact
         key = SEEN_PREFIX + identifier(outcome.url)
         seen = shard.get(key)
         if not isinstance(seen, SeenRow):
-            if outcome.later:
+            if outcome.later or outcome.again:
                 return
             seen = SeenRow(outcome.time)
         elif not outcome.later or seen.time != outcome.time:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from agents.harvest.agent import Counted, HarvestAgent, HarvestTableRow, read_counted, read_outcome
 from models.harvest import Harvest
@@ -107,6 +108,15 @@ def test_a_page_counts_once_however_often_its_outcome_comes_and_after_a_restart(
     again = an_agent(restarted)
     take_in(a_shard(rows, again), again, an_outcome(1, hit=False, origin="pages/0@3"), an_outcome(2))
     assert (state(again).pages, state(again).hits) == (2, 1)
+
+
+def test_a_page_counts_as_it_was_judged_first_whatever_becomes_of_it(rows: Disk, runtime: Runtime) -> None:
+    agent = an_agent(runtime)
+    first, revisit = an_outcome(1, hit=True), an_outcome(2)
+    again = replace(first, verdict={"p": False}, time=950.0, again=True, origin="pages/0@2")
+    gone = replace(first, verdict={}, time=960.0, again=True, left="status 410", origin="sightings/0@7")
+    take_in(a_shard(rows, agent), agent, first, again, gone, replace(revisit, again=True, origin="pages/0@3"))
+    assert (state(agent).pages, state(agent).hits) == (1, 1)
 
 
 def test_the_newest_matches_are_kept_and_no_more(rows: Disk, runtime: Runtime) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from agents.harvest.agent import Counted, read_counted
-from agents.operate.inspect.record import accesses_of, entries, judged_of, outcomes_of
+from agents.operate.inspect.record import accesses_of, entries, harvested_of, outcomes_of
 from streams.records import (
     Access,
     AccessPack,
@@ -75,7 +75,7 @@ class Quarantined:
         """Return what harvest has counted of the judged pages that it has taken in."""
         partitions = range(self._journal.partitions(OUTCOMES.name))
         found = (self.entries(OUTCOMES.name, partition) for partition in partitions)
-        return judged_of(outcomes_of(chain.from_iterable(found), read_counted))
+        return harvested_of(outcomes_of(chain.from_iterable(found), read_counted))
 
     def facts(self, topic: str) -> Iterator[Any]:
         """Yield the facts of a topic that were quarantined."""

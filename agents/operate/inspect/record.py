@@ -10,7 +10,7 @@ import numpy as np
 
 from agents.browse.agent import UserRow, within
 from agents.frontier.scorer import Scorer
-from agents.harvest.agent import Told, read_outcome
+from agents.harvest.agent import Counted, Told, read_outcome
 from agents.judge.predicates import read_definition
 from agents.learn.rows import (
     BLOCK_PREFIX,
@@ -26,6 +26,7 @@ from agents.learn.store import ledger_of
 from models.crowd.trace import Visit, insert
 from models.learner.calibration import Calibration
 from models.ledger import Ledger
+from models.page import Link
 from models.patterns.counts import Ways
 from streams.logging import EventLog
 from streams.records import (
@@ -84,19 +85,56 @@ def outcomes_of(entries: Iterable[Entry], read: Callable[[bytes], Pack[Told]]) -
                 yield outcome
 
 
+def current_pages(journal: Journal) -> dict[str, Outcome]:
+    """Return the judged pages by URL as they stand now, those that left are not among them."""
+    return {url: page for url, page in judged_pages(journal).items() if page.left is msgspec.UNSET}
+
+
 def judged_pages(journal: Journal) -> dict[str, Outcome]:
-    """Return the judged pages by URL: the first outcome of each, with what later predicates said of it."""
+    """Return every page that was ever judged by URL, as `judged_of` does."""
     return judged_of(outcomes(journal))
 
 
-def judged_of(told: Iterable[Told]) -> dict[str, Told]:
-    """Return the pages that outcomes tell of, as `judged_pages` does."""
-    found: dict[str, Told] = {}
+def judged_of(told: Iterable[Outcome]) -> dict[str, Outcome]:
+    """Return of each URL the newest outcome, with the verdicts of later predicates on what was judged then.
+
+    Its links are all that the page ever had, each as it was first told of. A page that left has no verdict and
+    no words.
+    """
+    found: dict[str, Outcome] = {}
     for outcome in told:
-        first = found.setdefault(outcome.url, outcome) if not outcome.later else found.get(outcome.url)
-        if outcome.later and first is not None and outcome.time == first.time:
-            found[outcome.url] = msgspec.structs.replace(first, verdict=outcome.verdict | first.verdict)
+        known = found.get(outcome.url)
+        if outcome.later:
+            if known is not None and outcome.time == known.time:
+                found[outcome.url] = _with_later(known, outcome)
+        elif known is None:
+            found[outcome.url] = outcome
+        else:
+            newest = max(known, outcome, key=lambda page: page.time)  # of one time, the first
+            found[outcome.url] = msgspec.structs.replace(newest, links=_links_of(known, outcome))
     return found
+
+
+def harvested_of(told: Iterable[Counted]) -> dict[str, Counted]:
+    """Return of each URL its first outcome, with the verdicts of later predicates on what was judged then."""
+    found: dict[str, Counted] = {}
+    for outcome in told:
+        first = found.get(outcome.url)
+        if outcome.later and first is not None and outcome.time == first.time:
+            found[outcome.url] = _with_later(first, outcome)
+        elif first is None and not (outcome.later or outcome.again):
+            found[outcome.url] = outcome
+    return found
+
+
+def _with_later(page: Told, later: Told) -> Told:
+    """Return a page with what predicates that came later say of it."""
+    return msgspec.structs.replace(page, verdict=later.verdict | page.verdict)
+
+
+def _links_of(known: Outcome, other: Outcome) -> tuple[Link, ...]:
+    urls = {link.url for link in known.links}
+    return (*known.links, *(link for link in other.links if link.url not in urls))
 
 
 def definitions(journal: Journal) -> list[PredicateDefinition]:

@@ -1,0 +1,128 @@
+"""What a crawl's outcomes come to: what holds of each page now, and what was harvested first."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.crawl.connect import open_journal
+from agents.harvest.agent import Counted
+from agents.operate.inspect.record import current_pages, harvested_of, judged_of
+from models.page import Link
+from models.verdict import Verdict
+from streams.records import Outcome
+from streams.settings import Settings
+from streams.topics import OUTCOMES
+
+URL = "http://a.org/1"
+
+
+def an_outcome(
+    time: float,
+    verdict: Verdict,
+    *links: Link,
+    url: str = URL,
+    later: bool = False,
+    again: bool = False,
+    left: str | msgspec.UnsetType = msgspec.UNSET,
+) -> Outcome:
+    return Outcome(
+        url=url, time=time, title=f"title at {time:g}", verdict=verdict, predicate="p", policy="linkage",
+        explored=False, probability=1.0, priority=0.0, expected=None, depth=0, words=(f"word{time:g}",),
+        links=links, origin=f"pages/0@{time:.0f}", later=later, again=again or msgspec.UNSET, left=left,
+    )  # fmt: skip
+
+
+def counted(outcome: Outcome) -> Counted:
+    return msgspec.json.decode(msgspec.json.encode(outcome), type=Counted)
+
+
+def a_link(number: int, anchor: str = "") -> Link:
+    return Link(f"http://b.org/{number}", (anchor,))
+
+
+class Visit(NamedTuple):
+    """A visit to the page, with what a predicate that came later said of it, if anything."""
+
+    hit: bool
+    links: tuple[int, ...]
+    left: bool
+    later: bool | None
+
+
+VISITS = st.lists(
+    st.builds(
+        Visit,
+        st.booleans(),
+        st.lists(st.integers(0, 4), max_size=3).map(tuple),
+        st.booleans(),
+        st.none() | st.booleans(),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+def outcomes_of(visits: list[Visit]) -> list[Outcome]:
+    """Return what is told of visits at the times 1, 2 and so on; at the first one no page left."""
+    told = []
+    for time, visit in enumerate(visits, 1):
+        if visit.left and time > 1:
+            told.append(an_outcome(time, {}, again=True, left="status 410"))
+            continue
+        links = [a_link(number, f"at {time}") for number in visit.links]
+        told.append(an_outcome(time, {"p": visit.hit}, *links, again=time > 1))
+        if visit.later is not None:
+            told.append(an_outcome(time, {"q": visit.later}, later=True))
+    return told
+
+
+@given(VISITS)
+def test_of_all_that_was_told_of_a_page_the_newest_holds_and_its_links_are_all_that_it_had(
+    visits: list[Visit],
+) -> None:
+    page = judged_of(outcomes_of(visits))[URL]
+    last, left = visits[-1], visits[-1].left and len(visits) > 1
+    verdict = {} if left else {"p": last.hit} | ({} if last.later is None else {"q": last.later})
+    assert page.time == len(visits)
+    assert page.verdict == verdict
+    assert (page.left == "status 410") == left
+    first: dict[int, Link] = {}
+    for time, visit in enumerate(visits, 1):
+        for number in visit.links if time == 1 or not visit.left else ():
+            first.setdefault(number, a_link(number, f"at {time}"))
+    assert {link.url: link for link in reversed(page.links)} == {link.url: link for link in first.values()}
+
+
+@given(VISITS)
+def test_what_is_told_again_or_late_changes_nothing(visits: list[Visit]) -> None:
+    told = outcomes_of(visits)
+    assert judged_of([*told, *told])[URL] == judged_of(told)[URL]
+
+
+@given(VISITS)
+def test_each_page_is_harvested_once_as_it_was_judged_first(visits: list[Visit]) -> None:
+    harvested = harvested_of(map(counted, outcomes_of(visits)))[URL]
+    first = visits[0]
+    assert harvested.time == 1
+    assert harvested.verdict == {"p": first.hit} | ({} if first.later is None else {"q": first.later})
+
+
+def test_a_page_of_which_only_a_later_visit_is_known_was_not_harvested() -> None:
+    told = [an_outcome(2, {"p": True}, again=True), an_outcome(3, {}, again=True, left="status 404")]
+    assert not harvested_of(map(counted, told))
+
+
+def test_pages_that_left_are_not_among_those_that_hold_until_they_are_judged_again(tmp_path: Path) -> None:
+    other = an_outcome(1, {"p": True}, url="http://a.org/2")
+    with open_journal(Settings(data=tmp_path)) as journal:
+
+        def tell(*told: Outcome) -> dict[str, Outcome]:
+            journal.append_all([(OUTCOMES.name, 0, None, msgspec.json.encode(each)) for each in told], 0.0)
+            return current_pages(journal)
+
+        assert {*tell(an_outcome(1, {"p": True}), other)} == {URL, other.url}
+        assert {*tell(an_outcome(2, {}, again=True, left="status 410"))} == {other.url}
+        assert tell(an_outcome(3, {"p": False}, again=True))[URL].verdict == {"p": False}
