@@ -7,10 +7,21 @@ import pytest
 
 from agents.fetch.agent import EXPIRED
 from agents.fetch.result import OUTCOMES
+from agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS, REVISIT_OUTCOMES
 from agents.frontier.rows import TotalsRow
 from streams.attempts import Why
 from streams.metrics import endpoint, registry
-from streams.metrics.catalogue import CATALOGUE, DEAD_LETTERS, FETCHED, FOUND
+from streams.metrics.catalogue import (
+    CATALOGUE,
+    CHANGES,
+    DEAD_LETTERS,
+    FETCHED,
+    FOUND,
+    HUB_REVISITS,
+    ORDERS,
+    REVISITS,
+)
+from streams.topics import CHANGES as TOLD
 from streams.topics import DEAD_LETTERS as BURIED
 from streams.topics import HARVEST, LOG_POSITIONS, TABLES, TOPICS
 from tests.metrics_page import CODE, TEXT, rows, values
@@ -31,11 +42,15 @@ def test_every_label_is_on_the_page_and_no_other() -> None:
 
 def test_the_values_of_the_labels_are_those_of_the_code() -> None:
     assert set(values("outcome", FETCHED.name)) == {*OUTCOMES, EXPIRED}
+    assert values("outcome", HUB_REVISITS.name) == list(HUB_OUTCOMES)
+    assert values("outcome", REVISITS.name) == list(REVISIT_OUTCOMES)
+    assert values("kind", CHANGES.name) == list(KINDS)
+    assert values("chosen", ORDERS.name) == list(CHOSEN)
     assert values("reason", DEAD_LETTERS.name) == list(get_args(Why))
     ended = set(TotalsRow.__struct_fields__) - {"discovered", "verdicts", "requests"}
     assert set(values("state", FOUND.name)) == ended | {"open"}
     assert values("table", "all") == list(TABLES)
-    read = [topic.name for topic in TOPICS if topic not in (HARVEST, BURIED, LOG_POSITIONS)]
+    read = [topic.name for topic in TOPICS if topic not in (TOLD, HARVEST, BURIED, LOG_POSITIONS)]
     assert values("topic", "all") == read
 
 
@@ -50,9 +65,9 @@ def test_every_metric_named_anywhere_is_one() -> None:
     assert names - known == set()
 
 
-def test_there_are_five_recipes_and_the_harvest_rate_comes_first() -> None:
+def test_there_are_seven_recipes_and_the_harvest_rate_comes_first() -> None:
     recipes = re.findall(r"```promql\n(.*?)```", TEXT, re.DOTALL)
-    assert len(recipes) == 5
+    assert len(recipes) == 7
     assert "scentline_predicate_hits_total" in recipes[0]
     for recipe in recipes:
         assert recipe.count("(") == recipe.count(")")

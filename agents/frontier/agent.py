@@ -18,7 +18,7 @@ from agents.frontier.instant import Instant
 from agents.frontier.keys import check_release
 from agents.frontier.leases import Landing, Leases
 from agents.frontier.ledger import FrontierLedger, OwnCount
-from agents.frontier.metrics import FrontierMetrics, InstantMetrics
+from agents.frontier.metrics import FrontierMetrics, InstantMetrics, RevisitMetrics
 from agents.frontier.rows import FrontierRow, FrontierShard, TotalsRow
 from agents.frontier.selection import Budget, Selection
 from models.frontier.proportional import ProportionalTurns
@@ -60,6 +60,7 @@ class FrontierAgent(Handler[FrontierRow]):
         self.candidates = self._the_candidates()
         self.turns: Turns = _turns(settings)
         self._metrics = FrontierMetrics(runtime, self.candidates, self.totals)
+        self.revisits = RevisitMetrics(runtime)
         decode = Decoder[SightingPack](SightingPack)
         self.inbox: Stateful[FrontierRow] = Stateful(runtime, SIGHTINGS, "frontier", FrontierRow, decode, self)
         self.instant = self._if_instant()
@@ -116,6 +117,7 @@ class FrontierAgent(Handler[FrontierRow]):
                 self.candidates.add_predicate(name, predicate.topic, predicate.phrases)
                 self.ledger.tell_all()
                 self._metrics.known(name)
+                self.revisits.known(name)
             self._give_turns(definition)
         self._dry = False
         self._wake.set()

@@ -1,19 +1,25 @@
 """What is told of the frontier: the orders it gives, and where its candidates are."""
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, Protocol
 
 from agents.frontier.candidates import Candidates
 from agents.frontier.rows import TotalsRow
 from streams.metrics.catalogue import (
+    CHANGES,
+    EXPECTED_UNCHANGED,
     FOUND,
     HOSTS,
     HOSTS_WAITING,
+    HUB_REVISITS,
     HUBS,
     IN_FLIGHT,
     LARGEST_OWNER,
     LEASES_LOST,
+    MATCHES,
+    MATCHES_AGE,
+    MATCHES_CURRENT,
     NEW_NEWS,
     NEWS_DELAY,
     ORDERS,
@@ -28,8 +34,17 @@ from streams.metrics.reading import Reading
 from streams.metrics.registry import ByPredicate, Outcomes
 from streams.runtime import Runtime
 
-#: What comes of a revisit (`streams.records.Revisited`), or of its lease.
-OUTCOMES = ("changed", "unchanged", "early", "moved", "retry", "failed", "lost")
+#: What comes of the revisit of a hub (`streams.records.Revisited`), or of its lease.
+HUB_OUTCOMES: Final = ("changed", "unchanged", "early", "moved", "retry", "failed", "lost")
+#: What comes of the revisit of a judged page: a page that tells of itself (`TELLING`), or none.
+REVISIT_OUTCOMES: Final = (
+    "changed", "unchanged", "gone", "refused", "moved", "early", "retry", "failed", "lost",
+)  # fmt: skip
+TELLING: Final = frozenset({"changed", "unchanged", "gone", "refused", "moved"})
+#: What becomes of a predicate's matches (`streams.records.Change`).
+KINDS: Final = ("appeared", "changed", "left", "moved")
+#: What chooses a fetch.
+CHOSEN: Final = ("policy", "chance", "instant", "revisit")
 
 
 class FrontierMetrics:
@@ -41,7 +56,7 @@ class FrontierMetrics:
         self._clock = runtime.clock
         self._candidates = candidates
         self._totals = totals
-        self._orders = {by: ByPredicate(metrics, ORDERS, by) for by in ("policy", "chance", "instant")}
+        self._orders = {by: ByPredicate(metrics, ORDERS, by) for by in CHOSEN}
         self._leases_lost = metrics.counter(LEASES_LOST)
         runtime.watch(self.measure)
 
@@ -51,7 +66,7 @@ class FrontierMetrics:
             orders.count(predicate, 0)
 
     def ordered(self, predicate: str, by: str) -> None:
-        """Count an order: by "policy", "chance" or "instant"."""
+        """Count an order, by one of `CHOSEN`."""
         self._orders[by].count(predicate)
 
     def lease_lost(self) -> None:
@@ -106,11 +121,11 @@ class Figures(Protocol):
 
 
 class InstantMetrics:
-    """Counts the revisits of one frontier agent; all is 0 while no ``figures`` are given."""
+    """Counts the revisits to hubs of one frontier agent; all is 0 while no ``figures`` are given."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.figures: Figures | None = None
-        self._revisits = Outcomes(runtime.metrics, REVISITS, OUTCOMES)
+        self._revisits = Outcomes(runtime.metrics, HUB_REVISITS, HUB_OUTCOMES)
         self._delay = runtime.metrics.histogram(NEWS_DELAY)
         runtime.watch(self.measure)
 
@@ -126,3 +141,66 @@ class InstantMetrics:
         """Tell of hubs and of what waits."""
         reading.add(HUBS, 0 if self.figures is None else self.figures.hubs)
         reading.add(NEW_NEWS, 0 if self.figures is None else self.figures.waiting)
+
+
+class Kept(NamedTuple):
+    """How current the matches of a predicate are: how many there are, and how many are expected to be current.
+
+    A match is current while its page is as it was at its last visit; ``age`` is the seconds since these visits,
+    added up.
+    """
+
+    matches: int
+    current: float
+    age: float
+
+
+class RevisitMetrics:
+    """Counts the revisits to judged pages of one frontier agent, and what became of the predicates' matches.
+
+    ``figures`` returns how current the matches of each predicate are in the partitions held; it is asked at a
+    scrape, and all is 0 while there is none. ``visits`` and ``changes`` are counted in this process.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        metrics = runtime.metrics
+        self.figures: Callable[[], Mapping[str, Kept]] = dict
+        self.visits = 0
+        self.changes = 0
+        self._label = metrics.predicate
+        self._predicates: set[str] = set()
+        self._outcomes = Outcomes(metrics, REVISITS, REVISIT_OUTCOMES)
+        self._expected = metrics.counter(EXPECTED_UNCHANGED)
+        self._kinds = {kind: ByPredicate(metrics, CHANGES, kind) for kind in KINDS}
+        runtime.watch(self.measure)
+
+    def known(self, predicate: str) -> None:
+        """Have a predicate in the figures before anything became of its matches."""
+        self._predicates.add(predicate)
+        for changes in self._kinds.values():
+            changes.count(predicate, 0)
+
+    def ended(self, outcome: str, unchanged: float) -> None:
+        """Count a revisit by one of `REVISIT_OUTCOMES`; no change was expected with probability ``unchanged``.
+
+        Each that tells is a spot check of the freshness that is estimated: among many, the expected ones that
+        are unchanged are as many as those found so. KeyError for another outcome.
+        """
+        self._outcomes.count(outcome)
+        if outcome in TELLING:
+            self.visits += 1
+            self._expected.inc(unchanged)
+
+    def changed(self, predicate: str, kind: str) -> None:
+        """Count what became of a predicate's match, by one of `KINDS`; KeyError for another."""
+        self._kinds[kind].count(predicate)
+        self.changes += 1
+
+    def measure(self, reading: Reading) -> None:
+        """Tell how current each predicate's matches are."""
+        figures = self.figures()
+        for predicate in self._predicates | figures.keys():
+            label, kept = self._label(predicate), figures.get(predicate, Kept(0, 0.0, 0.0))
+            reading.add(MATCHES, kept.matches, label)
+            reading.add(MATCHES_CURRENT, kept.current, label)
+            reading.add(MATCHES_AGE, kept.age, label)

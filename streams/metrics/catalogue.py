@@ -108,8 +108,21 @@ UNSCORED = _counter("candidates_unscored", "times that a candidate could not be 
 LEASES_LOST = _counter("leases_lost", "fetches that were not answered within their lease")
 HUBS = _gauge("frontier_hubs", "news hubs that are revisited")
 NEW_NEWS = _gauge("frontier_new_news", "new links to news that wait to be fetched at once")
-REVISITS = _counter("revisits", "revisits of hubs that were answered, by what came of them", "outcome")
+HUB_REVISITS = _counter("hub_revisits", "revisits of hubs that were answered, by what came of them", "outcome")
 NEWS_DELAY = _histogram("news_delay_seconds", DELAYS, "from the publication of a news page to its fetch")
+
+REVISITS = _counter("revisits", "revisits of judged pages, by what came of them", "outcome")
+EXPECTED_UNCHANGED = _counter(
+    "revisits_expected_unchanged", "of the revisits that told, those that were expected to find no change"
+)
+CHANGES = _counter(
+    "changes", "changes of a predicate's matches that were told, by their kind", "predicate", "kind"
+)
+MATCHES = _gauge("matches", "pages that satisfy the predicate now, where pages are visited again", "predicate")
+MATCHES_CURRENT = _gauge(
+    "matches_current", "of these, those expected to be as they were at their last visit", "predicate"
+)
+MATCHES_AGE = _gauge("matches_age_seconds", "seconds since the last visits to them, added up", "predicate")
 
 # learn
 

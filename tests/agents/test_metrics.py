@@ -16,15 +16,22 @@ from agents.fetch.agent import FetchAgent
 from agents.fetch.client import Client
 from agents.fetch.pool import _REASONS
 from agents.fetch.result import OUTCOMES, Early, Failure, Fetched, Moved, outcome_of
+from agents.frontier.metrics import KINDS, TELLING, Kept, RevisitMetrics
 from agents.harvest.agent import HarvestMetrics
 from models.harvest import Harvest
 from streams.metrics.catalogue import (
+    CHANGES,
     DEAD_LETTERS,
+    EXPECTED_UNCHANGED,
     FETCHED,
     FETCHED_BYTES,
     HARVEST_LIFT,
     HARVEST_PAGES,
     HARVEST_RATE,
+    MATCHES,
+    MATCHES_AGE,
+    MATCHES_CURRENT,
+    REVISITS,
     TAKEN,
     WAIT_SECONDS,
     WAITS,
@@ -209,3 +216,39 @@ def test_predicates_beyond_the_bound_have_sums_and_no_rate(runtime: Runtime) -> 
     assert found[HARVEST_PAGES.name, (OTHER,)] == 6
     assert (HARVEST_RATE.name, (OTHER,)) not in found
     assert sum(name == HARVEST_RATE.name for name, _ in found) == MOST_PREDICATES
+
+
+def test_only_revisits_that_tell_are_held_against_what_was_expected(runtime: Runtime) -> None:
+    metrics = RevisitMetrics(runtime)
+    for outcome in ("unchanged", "changed", "retry", "lost", "gone"):
+        metrics.ended(outcome, 0.75)
+    assert counted(runtime, REVISITS, "unchanged") == counted(runtime, REVISITS, "retry") == 1
+    assert counted(runtime, EXPECTED_UNCHANGED) == 0.75 * 3
+    assert metrics.visits == len({"unchanged", "changed", "gone"} & TELLING) == 3
+    with pytest.raises(KeyError):
+        metrics.ended("eaten", 0.75)
+
+
+def test_every_kind_of_change_of_a_predicate_is_there_before_one_happens(runtime: Runtime) -> None:
+    metrics = RevisitMetrics(runtime)
+    metrics.known("tea")
+    metrics.changed("tea", "appeared")
+    sample = runtime.metrics.registry.get_sample_value
+    found = {kind: sample(CHANGES.name, {"predicate": "tea", "kind": kind}) for kind in KINDS}
+    assert found == {"appeared": 1, "changed": 0, "left": 0, "moved": 0}
+    assert metrics.changes == 1
+
+
+def test_how_current_matches_are_is_told_of_each_predicate_known(runtime: Runtime) -> None:
+    metrics = RevisitMetrics(runtime)
+    metrics.known("tea")
+    metrics.known("none")
+    metrics.figures = lambda: {"tea": Kept(10, 7.5, 600.0), "late": Kept(1, 1.0, 3.0)}
+    reading = Reading()
+    metrics.measure(reading)
+    found = told(reading)
+    rows = {
+        name: [found[metric.name, (name,)] for metric in (MATCHES, MATCHES_CURRENT, MATCHES_AGE)]
+        for name in ("tea", "late", "none")
+    }
+    assert rows == {"tea": [10, 7.5, 600], "late": [1, 1, 3], "none": [0, 0, 0]}

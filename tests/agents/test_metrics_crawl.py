@@ -28,7 +28,7 @@ WEB = (3, 4, 60, 4)  # seed, sites, pages a site, topics
 BUDGET = 120
 PARTITIONS = 2
 #: Labels whose values are on the page.
-DECLARED = ("outcome", "reason", "state", "chosen", "role", "table", "topic")
+DECLARED = ("outcome", "reason", "state", "chosen", "kind", "role", "table", "topic")
 #: A record of the next schema version: its first field is the version.
 NEWER = b"\x92\x63\x90"
 
@@ -143,7 +143,7 @@ def test_every_value_of_a_label_is_one_of_the_few(crawled: Crawled) -> None:
             if label == "predicate":
                 assert value in names
             elif label in DECLARED:
-                of = metric if label in ("outcome", "reason", "state", "chosen") else "all"
+                of = metric if label in ("outcome", "reason", "state", "chosen", "kind") else "all"
                 assert value in values(label, of), (name, label, value)
             else:
                 assert label in ("le", "version", "python")
