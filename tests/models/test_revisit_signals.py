@@ -1,0 +1,71 @@
+"""Noisy signals: how far they are trusted, and by how much one ages a page."""
+
+import math
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.revisit.signals import Trust, steps
+
+
+def visits(change: float, recall: float, false: float, interval: float, number: int) -> Trust:
+    """Return what so many visits show, at intervals, of signals with a recall and a rate of false ones."""
+    rng, trust = Random(3), Trust()
+    for _ in range(number):
+        announced = arrivals(rng, recall * change * interval)
+        hidden = arrivals(rng, (1 - recall) * change * interval)
+        trust.seen(interval, announced + arrivals(rng, false * interval), announced + hidden > 0)
+    return trust
+
+
+def arrivals(rng: Random, mean: float) -> int:
+    number, product = 0, rng.random()
+    while product > math.exp(-mean):
+        number += 1
+        product *= rng.random()
+    return number
+
+
+@pytest.mark.parametrize("recall", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("false", [0.0, 1e-4, 1e-3])
+def test_recall_and_false_signals_are_learned(recall: float, false: float) -> None:
+    change = 1e-3
+    trust = visits(change, recall, false, 300.0, 20_000)
+    assert trust.recall == pytest.approx(recall, abs=0.06)
+    assert trust.false == pytest.approx(false / (false + recall * change), abs=0.06)
+
+
+def test_noise_is_not_believed() -> None:
+    assert visits(1e-3, 0.0, 1e-3, 1000.0, 5000).false > 0.95
+
+
+def test_worked_by_hand() -> None:
+    trust = Trust()
+    for _ in range(8):
+        trust.seen(100.0, 1, True)
+    trust.seen(100.0, 1, False)
+    # A signal of nine was false, and one more of each is assumed: 2 of 11. Little came unannounced.
+    assert trust.false == pytest.approx(2 / 11, rel=0.01)
+    assert steps(trust, 1e-3) == pytest.approx(-math.log(trust.false) / 1e-3)
+    # After the step the copy is as likely right as no signal in so many seconds would have it.
+    assert math.exp(-1e-3 * steps(trust, 1e-3)) == pytest.approx(trust.false)
+
+
+def test_nothing_is_known_at_first() -> None:
+    assert Trust().false == 0.5
+    assert Trust().recall == 0.0
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1e9), st.integers(0, 1000), st.booleans()), max_size=20),
+    st.floats(min_value=0, allow_nan=False),
+)
+def test_whatever_is_seen_a_step_is_bounded(seen: list[tuple[float, int, bool]], rate: float) -> None:
+    trust = Trust()
+    for visit in seen:
+        trust.seen(*visit)
+    assert 0 < trust.false <= 1
+    assert 0 <= trust.recall <= 1
+    assert 0 <= steps(trust, rate) <= 100 * 365 * 86_400
