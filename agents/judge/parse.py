@@ -1,7 +1,8 @@
 """From the bytes of a page to a Page: title, text, words, links with the words in and around them."""
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, compress, islice
 
 import numpy as np
@@ -20,6 +21,9 @@ MAX_HEADING = 12
 MAX_KIND = 60
 #: Anchors read for each link that may be kept: many lead to the same page, or nowhere.
 ANCHORS_PER_LINK = 10
+#: Links of a list of links at least, words that are a main text without such lists, and that no navigation has
+#: in one part unless most are in links.
+LEAST_LINKS, LEAST_WORDS, LEAST_PROSE = 3, 50, 100
 
 _SPACE, _A, _Z = b" az"
 # Of the code points up to the last that is white space, whether they are; what comes behind them is not.
@@ -38,13 +42,21 @@ _UNREAD = frozenset({"text/css", "text/javascript", "text/ecmascript", "text/cal
 
 
 def parse(
-    url: str, body: bytes, content_type: str | None, limits: Judging, agent: str = "", *, paths: bool = False
+    url: str,
+    body: bytes,
+    content_type: str | None,
+    limits: Judging,
+    agent: str = "",
+    *,
+    paths: bool = False,
+    main: bool = False,
 ) -> Page:
     """Read a page of the canonical ``url``; ``content_type`` is the HTTP header.
 
     ``agent`` is our product token in lower case, for directives that name it. ``paths`` asks for the tag paths
-    of links. Never raises: of what is broken, as much is read as a browser would. Plain text has no links; what
-    is neither text nor HTML gives an empty page, and its ``barred`` says what it is.
+    of links, ``main`` for the main text and the links outside navigation. Never raises: of what is broken, as
+    much is read as a browser would. Plain text has no links; what is neither text nor HTML gives an empty page,
+    and its ``barred`` says what it is.
     """
     kind = (content_type or "").partition(";")[0].strip().lower()
     if "/" not in kind or kind in _UNKNOWN:
@@ -56,9 +68,9 @@ def parse(
         return Page(url, barred=f"not HTML or text: {unread}")
     text = decode(body, content_type)
     if kind and kind not in _HTML:
-        return _plain(url, text, limits)
+        return _plain(url, text, limits, main=main)
     markup = read(text, limits.links * ANCHORS_PER_LINK, agent, paths=paths)
-    return _html(url, markup, limits)
+    return _html(url, markup, limits, main=main)
 
 
 def _unread(kind: str) -> str:
@@ -66,11 +78,12 @@ def _unread(kind: str) -> str:
     return kind[:MAX_KIND] if kind and (kind in _UNREAD or not kind.startswith("text/")) else ""
 
 
-def _plain(url: str, body: str, limits: Judging) -> Page:
+def _plain(url: str, body: str, limits: Judging, *, main: bool) -> Page:
     text = _collapsed(body[:MAX_TEXT])
     reading = _Reading(text)
     found = _distinct(reading.telling(limits.words), limits.words)
-    return Page(url, text=text, sequence=tuple(reading.words), words=found)
+    sequence = tuple(reading.words)
+    return Page(url, text=text, sequence=sequence, words=found, main=sequence if main else ())
 
 
 def _barred(markup: Markup, title: str, text: str, limits: Judging) -> tuple[str, bool]:
@@ -82,7 +95,7 @@ def _barred(markup: Markup, title: str, text: str, limits: Judging) -> tuple[str
     return "", False
 
 
-def _html(url: str, markup: Markup, limits: Judging) -> Page:
+def _html(url: str, markup: Markup, limits: Judging, *, main: bool) -> Page:
     title = " ".join(markup.title.split())[:MAX_TITLE]
     text = "".join(markup.parts)[:MAX_TEXT]
     base = (canonical(markup.base, url) if markup.base else None) or url
@@ -90,7 +103,9 @@ def _html(url: str, markup: Markup, limits: Judging) -> Page:
     collapsed = _collapsed(text)
     barred, missing = _barred(markup, title, collapsed, limits)
     reading = _Reading(text, markup.weights, markup.headings, markup.anchors if follow else ())
-    links, paths = _links(url, base, reading, markup.anchors, limits) if follow else ((), ())
+    anchors = markup.anchors if follow else []
+    links, paths = _links(url, base, reading, anchors, limits)
+    found, hrefs = reading.main(text, anchors) if main else ((), set())
     return Page(
         url,
         title=title,
@@ -99,6 +114,8 @@ def _html(url: str, markup: Markup, limits: Judging) -> Page:
         words=_distinct(chain(words(title), reading.telling(limits.words)), limits.words),
         links=links,
         paths=paths,
+        main=found,
+        leading=_leading(hrefs, base, links),
         canonical=canonical(markup.canonical, base) if markup.canonical else None,
         indexable=markup.directives.isdisjoint(("noindex", "none")),
         follow=follow,
@@ -140,8 +157,7 @@ class _Reading:
         """
         text: list[str] = []
         headings: list[str] = []
-        starts = [self._index[offset] for offset, _ in self._weights]
-        for (_, weight), start, end in zip(self._weights, starts, [*starts[1:], len(self.words)], strict=True):
+        for weight, start, end in self._spans():
             if weight != NAVIGATION:
                 part = text if weight == TEXT else headings
                 part += self.words[start:end]
@@ -154,6 +170,44 @@ class _Reading:
         if len(found) < most:
             found += islice((word for word, count in counts.items() if count == 1), most - len(found))
         return found
+
+    def main(self, text: str, anchors: Sequence[Anchor]) -> tuple[tuple[str, ...], set[str]]:
+        """Return the words of the main text in order, and where the links in it lead to, as they are written.
+
+        Navigation that is long and hardly of links is main text here: it is called so by a name that misleads.
+        Left out are lists of links, unless little is left then: in one, links follow each other with nothing
+        but white space between. The most read and the related pages are such, and change while the page does
+        not: where all is link text it is boilerplate (Kohlschütter et al., WSDM 2010). Where all of the text is
+        navigation, it is the main text.
+        """
+        shown, parts = bytearray(len(self.words)), []
+        linked = self._marked((anchor, anchor) for anchor in anchors)
+        for weight, start, end in self._spans():
+            size = end - start
+            main = weight != NAVIGATION or (size >= LEAST_PROSE and 2 * sum(linked[start:end]) < size)
+            shown[start:end] = bytes([main]) * size
+            parts.append(main)
+        if not any(shown):
+            return tuple(self.words), {anchor.href for anchor in anchors}
+        starts = [offset for offset, _ in self._weights]
+        hrefs = {each.href for each in anchors if parts[bisect_right(starts, each.start) - 1]}
+        listed = self._marked(_lists(text, anchors))
+        rest = [word and not list_ for word, list_ in zip(shown, listed, strict=True)]
+        return tuple(compress(self.words, rest if sum(rest) >= LEAST_WORDS else shown)), hrefs
+
+    def _marked(self, runs: Iterable[tuple[Anchor, Anchor]]) -> bytearray:
+        """Return a mark for each word that is in a run of anchors."""
+        marks = bytearray(len(self.words))
+        for first, last in runs:
+            start, end = self._index[first.start], self._index[last.end]
+            marks[start:end] = b"\1" * (end - start)
+        return marks
+
+    def _spans(self) -> Iterator[tuple[int, int, int]]:
+        """Yield what words count, and where those that count so begin and end."""
+        starts = [self._index[offset] for offset, _ in self._weights]
+        for (_, weight), start, end in zip(self._weights, starts, [*starts[1:], len(self.words)], strict=True):
+            yield weight, start, end
 
     def above(self, anchor: Anchor) -> tuple[str, ...]:
         """Return the first words of the heading that an anchor stands under, or in."""
@@ -234,6 +288,25 @@ def _links(
         for position, (target, (inside, around, above)) in enumerate(found.items())
     )
     return links, tuple(paths)
+
+
+def _leading(hrefs: Iterable[str], base: str, links: Iterable[Link]) -> tuple[str, ...]:
+    """Return the targets of those links that are written so somewhere."""
+    found = {canonical(href, base) for href in hrefs}
+    return tuple(link.url for link in links if link.url in found)
+
+
+def _lists(text: str, anchors: Iterable[Anchor]) -> Iterator[tuple[Anchor, Anchor]]:
+    """Yield the first and the last link of each list of links."""
+    run: list[Anchor] = []
+    for anchor in anchors:
+        if run and (anchor.start < run[-1].end or text[run[-1].end : anchor.start].strip()):
+            if len(run) >= LEAST_LINKS:
+                yield run[0], run[-1]
+            run = []
+        run.append(anchor)
+    if len(run) >= LEAST_LINKS:
+        yield run[0], run[-1]
 
 
 def _collapsed(text: str) -> str:

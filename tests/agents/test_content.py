@@ -1,0 +1,194 @@
+"""What counts as a change of a page: any sentence of its text, and nothing that a template varies."""
+
+import random
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from warcio.archiveiterator import ArchiveIterator
+
+from agents.judge.parse import LEAST_WORDS, parse
+from models.page import Page
+from models.revisit.content import LINKS_BYTES, TEXT_BYTES, changed, links_digest, text_digest
+from models.words import words
+from streams.settings import JudgeSettings
+from tests.shared import shared
+
+URL = "http://example.org/page"
+LIMITS = JudgeSettings()
+PROSE = " ".join(f"words{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(LEAST_WORDS))
+# A sentence between two tags, far enough from their ends.
+SENTENCE = re.compile(rb"(?<=[.>] )[A-Z][a-z]+ [^<>&.]{30,200}\.(?= [A-Z])")
+MARKUP = (
+    *("<nav>", "</nav>", "<ul>", "<li>", "<a href=/1>", "<a href=/2>", "</a>", "<p>", "<h1>", "one ", "Two3"),
+    *("<area href=/3>", "<iframe src=/4>", "<main>", "</main>", "\u00e9t\u00e9 "),
+    "<meta name=robots content=nofollow>",
+)
+WORD = re.compile(rb"(?<= )[a-z]{3,}(?= )")
+
+
+def read(markup: str | bytes) -> Page:
+    body = markup.encode() if isinstance(markup, str) else markup
+    return parse(URL, body, "text/html; charset=utf-8", LIMITS, main=True)
+
+
+def digest(markup: str | bytes) -> bytes:
+    page = read(markup)
+    return text_digest(page.title, page.main)
+
+
+def links(markup: str) -> bytes:
+    return links_digest(read(markup).leading)
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("<p>Updated 3 minutes ago", "<p>Updated 1 hour ago"),
+        ("<p>Updated an hour ago", "<p>Updated yesterday"),
+        ("<p>Sunday, 22 November 2026, 10:31", "<p>Monday, 23 March 2027, 9:05 pm"),
+        ("<p>Nov 22, 2026", "<p>Mar 3, 2027"),
+        ("<p>2026-11-22T10:31:07Z", "<p>2027-01-02T23:00:00Z"),
+        ("<p>Sonntag, 22. November 2026", "<p>Montag, 1. März 2027"),
+        ("<p>9 views, 1 comment", "<p>1,017 views, 2 comments"),
+        ("<p>Session 7f3a9c of guest", "<p>Session 00ab12 of guest"),
+        ("<nav>Home <a href=/a>News</a></nav>", "<nav>Start <a href=/b>Ice hockey</a></nav>"),
+        ("<div class=sidebar>It rains</div>", "<div class=sidebar>It snows</div>"),
+        ("<ul><li><a href=/1>One</a><li><a href=/2>Two</a><li><a href=/3>Three</a></ul>", ""),
+        ("<script>var token = 'abc'</script>", "<script>var token = 'xyz'</script>"),
+    ],
+)
+def test_what_is_of_the_moment_or_beside_the_text_makes_no_change(before: str, now: str) -> None:
+    assert digest(f"<title>Alps</title><p>{PROSE}</p>{before}") == digest(
+        f"<title>Alps</title><p>{PROSE}</p>{now}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("<p>The bridge is open", "<p>The bridge is closed"),
+        ("<p>Prices fell 5 percent", "<p>Prices rose 5 percent"),
+        ("<p>The <a href=/a>team</a> won", "<p>The <a href=/a>rival</a> won"),
+        ("<p>Dog bites man", "<p>Man bites dog"),
+        ("<title>Open</title>", "<title>Closed</title>"),
+        ("", "<p>And it snows"),
+    ],
+)
+def test_any_other_word_makes_one(before: str, now: str) -> None:
+    assert changed(digest(f"{before}<p>{PROSE}"), digest(f"{now}<p>{PROSE}"))
+
+
+def test_headlines_are_the_text_of_a_page_that_has_little_else() -> None:
+    page = "<p>News</p><ul><li><a href=/1>{}</a><li><a href=/2>Two more</a><li><a href=/3>Three</a></ul>"
+    assert changed(digest(page.format("Flood in town")), digest(page.format("Flood is over")))
+
+
+def test_where_all_is_navigation_it_is_the_text() -> None:
+    assert changed(
+        digest("<nav>Home and <a href=/a>away</a></nav>"), digest("<nav>Home <a href=/a>again</a></nav>")
+    )
+
+
+def test_prose_that_is_called_navigation_is_text() -> None:
+    page = "<p>Alps</p><div id=table-of-contents>" + PROSE * 3 + " and it {}</div>"
+    assert changed(digest(page.format("snows")), digest(page.format("rains")))
+
+
+def test_a_link_counts_as_one_outside_navigation_in_any_order() -> None:
+    page = "<nav><a href={}>x</a></nav><p>of <a href=/{}>one</a> and <a href=/{}>two</a>"
+    assert links(page.format("/n", "a", "b")) == links(page.format("/m", "b", "a"))
+    assert links(page.format("/n", "a", "b")) != links(page.format("/n", "a", "c"))
+    assert links("<nav><a href=/a>a</a></nav>") != links("<nav><a href=/b>b</a></nav>")
+
+
+def noise(chance: random.Random) -> tuple[bytes, bytes]:
+    """Return what a template puts before and behind a page's text, another at each visit."""
+
+    def word() -> str:
+        return "".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(3, 9)))
+
+    def teasers(count: int) -> str:
+        return " ".join(f"<li><a href='/{word()}'>{word()} {word()} {word()}</a></li>" for _ in range(count))
+
+    day, month = chance.choice(["Monday", "Tuesday", "Friday"]), chance.choice(["May", "June", "November"])
+    ago = chance.choice(["just now", "an hour ago", "yesterday", f"{chance.randint(2, 59)} minutes ago"])
+    before = f"""<nav><a href=/>{word()}</a> {word()}</nav><div class="banner">{word()} {word()}</div>
+        <p>{day}, {month} {chance.randint(1, 28)}, 2026, {chance.randint(1, 12)}:{chance.randint(10, 59)} pm</p>
+        <p>Posted {ago}, {chance.randint(1, 9999)} views, session {chance.randbytes(8).hex()}0</p>"""
+    behind = f"""<ul>{teasers(chance.randint(3, 6))}</ul><aside>{word()} {word()}: <ul>{teasers(4)}</ul></aside>
+        <footer>{word()} {chance.random()} seconds</footer>"""
+    return before.encode(), behind.encode()
+
+
+def recorded(name: str, most: int) -> Iterator[bytes]:
+    with shared(f"{name}/pages.warc.gz").open("rb") as file:
+        responses = (record for record in ArchiveIterator(file) if record.rec_type == "response")
+        bodies = (record.content_stream().read() for record in islice(responses, 0, None, 13))
+        yield from islice((body for body in bodies if b"<body" in body and b"</body>" in body), most)
+
+
+@pytest.mark.parametrize("name", ["docs", "wikispeedia"])
+def test_of_recorded_pages_hardly_a_changed_sentence_or_word_is_missed_and_hardly_any_noise_taken_for_one(
+    name: str,
+) -> None:
+    chance = random.Random(5)
+    pages = sentences = found = worded = seen = noisy = 0
+    for body in recorded(name, 60):
+        head, tag, rest = body.partition(b"<body")
+        attributes, close, text = rest.partition(b">")
+        text, end, _ = text.rpartition(b"</body>")
+
+        def visit(text: bytes, first: bytes = head + tag + attributes + close, last: bytes = end) -> bytes:
+            before, behind = noise(chance)
+            return digest(first + before + text + behind + last)
+
+        known = visit(text)
+        pages += 1
+        noisy += changed(known, visit(text))
+        places = list(SENTENCE.finditer(text))
+        if not places:
+            continue
+        place = chance.choice(places)
+        other = b"The committee of the harbour has found nothing to add."
+        sentences += 1
+        found += changed(known, visit(text[: place.start()] + other + text[place.end() :]))
+        inside = WORD.search(text, place.start(), place.end())
+        if inside is not None:
+            worded += 1
+            seen += changed(known, visit(text[: inside.start()] + b"harbour" + text[inside.end() :]))
+    assert noisy <= 0.05 * pages  # indexes, whose text are lists of links
+    assert pages >= 60
+    assert min(sentences, worded) >= 20
+    assert found >= 0.95 * sentences
+    assert seen >= 0.95 * worded
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.text(max_size=200), st.text(max_size=300), st.lists(st.text(max_size=20), max_size=5))
+def test_every_text_has_a_digest_of_one_size_that_numbers_do_not_change(
+    title: str, text: str, urls: list[str]
+) -> None:
+    found = text_digest(title, words(text))
+    assert len(found) == TEXT_BYTES
+    assert not changed(found, text_digest(title, [*words(text), "12", "minutes", "2026"]))
+    assert changed(found, text_digest(title, [*words(text), "snow", "snow"]))
+    assert len(links_digest(url.encode("utf-8", "replace").decode() for url in urls)) == LINKS_BYTES
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(
+    st.lists(
+        st.sampled_from(MARKUP),
+        max_size=40,
+    )
+)
+def test_of_any_markup_the_main_text_is_part_of_the_text_and_leading_links_are_links(parts: list[str]) -> None:
+    page = read("".join(parts))
+    rest = iter(page.sequence)
+    assert all(word in rest for word in page.main)
+    assert bool(page.main) == bool(page.sequence)
+    assert set(page.leading) <= {link.url for link in page.links}
