@@ -11,7 +11,7 @@ from agents.frontier.orders import SLOW_SECONDS
 from models.frontier import politeness
 from models.url import MAX_LENGTH
 from streams.configuration import keys
-from streams.settings import FetchSettings, FrontierSettings
+from streams.settings import FetchSettings, FrontierSettings, RevisitSettings
 
 ROOT = Path(__file__).parents[1]
 TEXT = " ".join((ROOT / "docs" / "politeness.md").read_text(encoding="utf-8").split())
@@ -56,6 +56,7 @@ def test_every_file_that_is_named_is_there() -> None:
         ("up to 100 files of 10 MB", (sitemaps.MAX_FILES, sitemaps.MAX_BYTES), (100, 10_000_000)),
         ("URLs of that host, 10,000", FETCH.sitemap_urls, 10_000),
         ("followed two deep", sitemaps.MAX_DEPTH, 2),
+        ("`revisit.shortest_seconds`, 10 minutes", RevisitSettings().shortest_seconds, 600.0),
         ("kept open for ten seconds", pool.IDLE_SECONDS, 10.0),
         ("128, and 32 KiB", (pool.HEADERS, pool.HEADER_BYTES), (128, 32 * 1024)),
         ("512 KiB, and as much as the body", wire.FRAMING_BYTES, 512 * 1024),

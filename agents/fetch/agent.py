@@ -1,7 +1,7 @@
 """The fetch agent: asks the web for the pages that the frontier orders.
 
 Reads `fetches`; keeps nothing; writes `pages`, and to `sightings` what failed, was redirected, came too early
-or is as it was, and what sitemaps list.
+or is as it was, and what sitemaps list and say that changed.
 
 Between two requests to a host lies its delay, also where a worker dies or partitions change hands: what was
 asked before may be unknown then, so every host counts as just asked.
@@ -20,6 +20,7 @@ import zstandard
 from agents.fetch.client import Client
 from agents.fetch.result import OUTCOMES, Early, Failure, Fetched, Moved, Result, Unchanged, outcome_of
 from agents.fetch.revisits import known, unread
+from agents.fetch.sitemaps import Dated
 from models.url import host
 from streams.attempts import Place, bury, why
 from streams.logging import EventLog
@@ -41,6 +42,7 @@ from streams.records import (
     Failed,
     FetchedPage,
     FetchOrder,
+    Hinted,
     Listed,
     Pack,
     Postponed,
@@ -112,7 +114,7 @@ SITEMAP_READERS = 4
 #: Why a page is refused whose order could not be carried out.
 QUARANTINED = "quarantined: its fetch failed here"
 
-Fact = Failed | Redirected | Postponed | Listed | Revisited
+Fact = Failed | Redirected | Postponed | Listed | Hinted | Revisited
 #: What came of a fetch for which no host answered.
 _UNANSWERED: Final = frozenset({"dns", "connection", "timeout", "robots_unreachable"})
 #: Fetches in a row without an answer after which it is said, where there were answers before.
@@ -245,10 +247,11 @@ class FetchAgent:
             unanswered=result.unanswered,
         )  # fmt: skip
 
-    async def _tell_listed(self, urls: list[str]) -> None:
+    async def _tell_listed(self, urls: Sequence[Dated]) -> None:
         """Tell of URLs of one host; that they are told again after a crash does no harm."""
-        facts = [Listed(url) for url in urls]
-        await self._runtime.publisher.send_all([self._pack(host(urls[0]), facts)])
+        facts: list[Fact] = [Listed(one.url) for one in urls]
+        facts += [Hinted(one.url, "sitemap", one.time) for one in urls if one.time is not None]
+        await self._runtime.publisher.send_all([self._pack(host(urls[0].url), facts)])
 
     def _pack(self, name: str, facts: Sequence[Fact]) -> Message:
         pack: Pack[Fact] = Pack(facts=[(0, index, fact) for index, fact in enumerate(facts)])

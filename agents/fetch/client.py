@@ -33,7 +33,7 @@ from agents.fetch.sitemaps import Sitemaps
 from agents.fetch.wire import telling
 from models.frontier.politeness import LONGEST_CRAWL_DELAY
 from models.url import canonical, host
-from streams.settings import FetchSettings
+from streams.settings import FetchSettings, RevisitSettings
 
 
 @dataclass(slots=True)
@@ -51,16 +51,19 @@ class Client:
 
     ``settings.allow`` names what may be asked beside the open internet. ``clock`` returns seconds since
     the epoch; robots.txt files age by it, and dates in Retry-After are counted from it. ``sitemaps`` has the
-    sitemaps that were found, where the settings ask for them; ``servers`` who is being asked.
+    sitemaps that were found, where the settings ask for them; ``servers`` who is being asked. ``revisit`` says
+    when pages are visited again, where they are.
     """
 
-    def __init__(self, settings: FetchSettings, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, settings: FetchSettings, clock: Callable[[], float], revisit: RevisitSettings | None = None
+    ) -> None:
         self._settings = settings
         self._clock = clock
         self._agent = product(settings.user_agent)
         self._pool = Pool(settings)
         self.servers = Servers(time.monotonic)
-        self.sitemaps = Sitemaps(self._sitemap, settings.sitemap_urls, clock)
+        self.sitemaps = Sitemaps(self._sitemap, settings.sitemap_urls, clock, revisit)
         announce = self.sitemaps.announce if settings.sitemaps else None
         self._robots = Robots(self._robots_txt, settings, clock, announce)
 

@@ -30,7 +30,7 @@ Ask = Callable[[str, Validators], Awaitable[Answer]]
 """Fetches a robots.txt, at most `MAX_BYTES` of it, unless it is as known; raises `FetchError`."""
 
 Announce = Callable[[str, tuple[str, ...]], None]
-"""Is told of an origin and the sitemaps that its robots.txt names."""
+"""Is told of an origin that is asked for a page, and the sitemaps that its robots.txt names."""
 
 
 class Decision(NamedTuple):
@@ -94,6 +94,8 @@ class Robots:
             return Decision(False, failure=self._failure(site.error, site.expires))
         if site.rules is None:
             return _ALLOWED
+        if self._announce is not None and site.rules.sitemaps:
+            self._announce(origin, site.rules.sitemaps)
         if site.rules.allows(url):
             return Decision(True, site.rules.crawl_delay)
         forbidden = Failure("refused", "robots.txt", crawl_delay=site.rules.crawl_delay)
@@ -126,8 +128,6 @@ class Robots:
             async with asyncio.timeout(self._seconds):
                 answer = await self._answer(f"{origin}/robots.txt", known.validators if known else UNKNOWN)
             site = await self._read(answer, known)
-            if self._announce is not None and site.rules is not None and site.rules.sitemaps:
-                self._announce(origin, site.rules.sitemaps)
         except TimeoutError:
             site = self._unreachable(FetchError("retry", "timeout", unanswered=True), known)
         except FetchError as error:

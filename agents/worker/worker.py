@@ -136,7 +136,8 @@ class Worker:
     async def _make_tools(self) -> Tools:
         settings, client, examiner, kept = self.settings, None, None, None
         if "fetch" in self._roles:
-            client = await self._resources.enter_async_context(Client(settings.fetch, time.time))
+            again = settings.revisit if settings.frontier.revisit else None
+            client = await self._resources.enter_async_context(Client(settings.fetch, time.time, again))
         if "judge" in self._roles:
             examiner = self._examiner or ExaminerProcess(Work.of(settings))
             self._resources.push_async_callback(examiner.close)

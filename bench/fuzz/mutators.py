@@ -131,7 +131,8 @@ MUTATORS: Mapping[str, Mutator] = {
         b"\n", b"User-agent: *", b"Disallow: /", b"Allow: /*", b"Crawl-delay: ", b"Sitemap: "
     ),
     "sitemap": by_pieces(
-        b"<", b"loc>", b"/loc>", b"url>", b"sitemap>", b"urlset ", b"!ENTITY ", b"?xml encoding="
+        b"<", b"loc>", b"/loc>", b"url>", b"sitemap>", b"lastmod>", b"2024-02-", b"urlset ", b"!ENTITY ",
+        b"?xml encoding=",
     ),
     "http": by_pieces(
         b"\r\n", b"Location: ", b"Link: ", b"ETag: ", b"Content-Type: text/html; charset=", b"Set-Cookie: ",

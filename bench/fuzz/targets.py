@@ -128,6 +128,7 @@ def sitemap(data: bytes) -> None:
     found = read_sitemap(data)
     assert len(found.urls) <= MAX_URLS
     assert len(found.sitemaps) <= MAX_URLS
+    assert all(one.time is None or one.time >= 0 for one in (*found.urls, *found.sitemaps))
 
 
 def http(data: bytes) -> None:

@@ -21,13 +21,14 @@ from streams.records import (
     Failed,
     FetchedPage,
     FetchOrder,
+    Hinted,
     Listed,
     Postponed,
     Redirected,
     SightingPack,
     encode,
 )
-from streams.settings import Settings
+from streams.settings import RevisitSettings, Settings
 from streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS
 from streams.transport.publisher import JournalPublisher
 from tests.agents.loopback import Answer, Request, fixed, response, serving
@@ -64,7 +65,12 @@ def order(url: str, lease: float = NOW + 60) -> FetchOrder:
 
 
 def answered(
-    tmp_path: Path, answer: Answer, lease: float = NOW + 60, value: bytes | None = b"", **fetch: object
+    tmp_path: Path,
+    answer: Answer,
+    lease: float = NOW + 60,
+    value: bytes | None = b"",
+    revisit: RevisitSettings | None = None,
+    **fetch: object,
 ) -> Any:
     """Have an order answered, or ``value``, if given; return (event, URL, records by topic, what was asked)."""
     fetch = {"allow": ("127.0.0.1",), "robots": False, "delay_seconds": 0.0} | fetch
@@ -72,7 +78,7 @@ def answered(
 
     async def run() -> Any:
         with a_runtime(settings, NOW) as runtime:
-            async with serving(answer) as server, Client(settings.fetch, lambda: NOW) as client:
+            async with serving(answer) as server, Client(settings.fetch, lambda: NOW, revisit) as client:
                 agent = FetchAgent(runtime, client, journal_of(runtime))
                 url = f"{server.origin}/page"
                 event = Event(encode(order(url, lease)) if value == b"" else value)
@@ -182,6 +188,24 @@ def test_what_sitemaps_list_becomes_sightings(tmp_path: Path) -> None:
     origin = url.removesuffix("/page")
     assert sightings(found) == [Listed(f"{origin}/{number}") for number in range(250)]
     assert sorted(asked) == ["/map.txt", "/page", "/robots.txt"]
+
+
+@pytest.mark.parametrize("keeps_up", [False, True])
+def test_what_a_sitemap_says_that_changed_is_a_hint_where_pages_are_visited_again(
+    tmp_path: Path, keeps_up: bool
+) -> None:
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        origin = f"http://{request.headers['host']}"
+        dates = {"a": "1970-01-01T00:15Z", "b": "1970-01-02"}
+        listed = "".join(f"<url><loc>{origin}/{n}</loc><lastmod>{t}</lastmod></url>" for n, t in dates.items())
+        files = {"/robots.txt": f"Sitemap: {origin}/map.xml", "/map.xml": f"<urlset>{listed}</urlset>"}
+        writer.write(response(files.get(request.target, "a page").encode(), content_type="text/plain"))
+
+    revisit = RevisitSettings() if keeps_up else None
+    _, url, found, _ = answered(tmp_path, answer, revisit=revisit, robots=True, sitemaps=True)
+    origin = url.removesuffix("/page")
+    hints = [Hinted(f"{origin}/a", "sitemap", 900.0)] if keeps_up else []
+    assert sightings(found) == [Listed(f"{origin}/a"), Listed(f"{origin}/b"), *hints]
 
 
 def carried_out(tmp_path: Path, killers: set[int], deaths: int) -> tuple[list[list[str]], list[Any]]:

@@ -203,7 +203,7 @@ def test_a_robots_txt_that_comes_too_slowly_allows_nothing_for_now() -> None:
     assert decision.failure == Failure("retry", "robots.txt timeout", 300.0, unanswered=True)
 
 
-def test_sitemaps_are_announced_each_time_the_robots_txt_is_fetched() -> None:
+def test_sitemaps_are_announced_each_time_a_page_is_asked_for() -> None:
     lines = b"Sitemap: http://example.org/map.xml\nSitemap: file:///etc/passwd\n" * 2
     site = Site(versioned(lines), Answered(304, None, b""), found(b""))
     told: list[tuple[str, tuple[str, ...]]] = []
@@ -214,7 +214,7 @@ def test_sitemaps_are_announced_each_time_the_robots_txt_is_fetched() -> None:
             assert (await robots.allowed("http://example.org/a")).allowed
 
     asyncio.run(run())
-    assert told == [("http://example.org", ("http://example.org/map.xml",))] * 2
+    assert told == [("http://example.org", ("http://example.org/map.xml",))] * 3
 
 
 def test_rules_are_kept_for_a_day() -> None:

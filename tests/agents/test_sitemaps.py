@@ -2,8 +2,9 @@
 
 import asyncio
 import gzip
+import itertools
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from agents.fetch import sitemaps as module
 from agents.fetch.body import MAX_MEMBERS
 from agents.fetch.result import UNKNOWN, Answer, FetchError, Validators
-from agents.fetch.sitemaps import Sitemaps, read
+from agents.fetch.sitemaps import MAX_URLS, Dated, Sitemaps, believed, read
+from models.dates import seconds_of
+from streams.settings import RevisitSettings
 from tests.patience import PATIENCE
 
 HOST = "http://example.org"
@@ -25,21 +28,31 @@ def urlset(*urls: str) -> bytes:
     return f'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{inner}</urlset>'.encode()
 
 
-def index(*urls: str) -> bytes:
-    inner = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls)
+def index(*urls: str, dated: str = "") -> bytes:
+    inner = "".join(f"<sitemap>{dated}<loc>{url}</loc></sitemap>" for url in urls)
     return f"<sitemapindex>{inner}</sitemapindex>".encode()
+
+
+def dated(**dates: str) -> bytes:
+    """Return a sitemap of pages by name, each with its lastmod."""
+    inner = "".join(f"<url><loc>{HOST}/{url}</loc><lastmod>{on}</lastmod></url>" for url, on in dates.items())
+    return f"<urlset>{inner}</urlset>".encode()
+
+
+def urls_of(text: bytes, limit: int = MAX_URLS) -> list[str]:
+    return [found.url for found in read(text, limit).urls]
 
 
 class TestReading:
     def test_a_sitemap_and_an_index_are_told_apart(self) -> None:
-        assert read(urlset("http://a/1", "http://a/2")).urls == ["http://a/1", "http://a/2"]
-        assert read(index("http://a/1")).sitemaps == ["http://a/1"]
+        assert urls_of(urlset("http://a/1", "http://a/2")) == ["http://a/1", "http://a/2"]
+        assert [one.url for one in read(index("http://a/1")).sitemaps] == ["http://a/1"]
         assert not read(index("http://a/1")).urls
 
     def test_gzip_text_and_a_byte_order_mark_are_read(self) -> None:
-        assert read(gzip.compress(urlset("http://a/1"))).urls == ["http://a/1"]
+        assert urls_of(gzip.compress(urlset("http://a/1"))) == ["http://a/1"]
         assert read(b"\xef\xbb\xbf\n" + urlset("http://a/1").removeprefix(b'<?xml version="1.0"?>')).urls
-        assert read(b"\xef\xbb\xbfhttp://a/1\r\nftp://a/2\nhttps://a/3 \n").urls == [
+        assert urls_of(b"\xef\xbb\xbfhttp://a/1\r\nftp://a/2\nhttps://a/3 \n") == [
             "http://a/1",
             "https://a/3",
         ]
@@ -49,35 +62,33 @@ class TestReading:
             b"<urlset xmlns:image='i'><url><loc>http://a/?b=1&amp;c=2</loc>"
             b"<image:image><image:loc>http://a/i.png</image:loc></image:image></url></urlset>"
         )
-        assert read(text).urls == ["http://a/?b=1&c=2"]
+        assert urls_of(text) == ["http://a/?b=1&c=2"]
 
     def test_what_is_broken_is_read_as_far_as_it_goes(self) -> None:
-        assert read(urlset("http://a/1", "http://a/2")[:-40]).urls[0] == "http://a/1"
+        assert urls_of(urlset("http://a/1", "http://a/2")[:-40])[0] == "http://a/1"
 
     def test_no_more_is_read_than_the_limit(self) -> None:
         assert len(read(urlset(*(f"http://a/{n}" for n in range(5000))), 7).urls) == 7
         assert len(read(b"http://a/\n" * 50, 7).urls) == 7
-        assert read(urlset("http://a/" + "x" * 2000)).urls == []
+        assert urls_of(urlset("http://a/" + "x" * 2000)) == []
 
     def test_a_bomb_of_zeros_and_one_of_entities_take_little_memory(self) -> None:
         laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 20))
         entities = f'<!DOCTYPE x [<!ENTITY l0 "ha">{laughs}]><urlset><url><loc>&l19;</loc></url></urlset>'
         bomb = gzip.compress(bytes(200_000_000), 9)
         tracemalloc.start()
-        assert read(bomb).urls == []
-        assert all(len(url) <= 2000 for url in read(entities.encode()).urls)
+        assert urls_of(bomb) == []
+        assert all(len(url) <= 2000 for url in urls_of(entities.encode()))
         assert tracemalloc.get_traced_memory()[1] < 50_000_000
         tracemalloc.stop()
 
     def test_what_holds_hardly_anything_in_very_many_parts_is_no_sitemap(self) -> None:
-        assert read(gzip.compress(b"") * (MAX_MEMBERS + 1) + gzip.compress(b"http://a/1")).urls == []
-        assert read(gzip.compress(b"") * (MAX_MEMBERS - 1) + gzip.compress(b"http://a/1")).urls == [
-            "http://a/1"
-        ]
+        assert urls_of(gzip.compress(b"") * (MAX_MEMBERS + 1) + gzip.compress(b"http://a/1")) == []
+        assert urls_of(gzip.compress(b"") * (MAX_MEMBERS - 1) + gzip.compress(b"http://a/1")) == ["http://a/1"]
         declared = b"<!DOCTYPE x [<!ELEMENT x (" + b"a," * 4_000_000 + b"a)>]>"
         tracemalloc.start()
-        assert read(declared + urlset("http://a/1")).urls == []
-        assert read(b"\r" * 9_000_000 + b"http://a/1").urls == ["http://a/1"]
+        assert urls_of(declared + urlset("http://a/1")) == []
+        assert urls_of(b"\r" * 9_000_000 + b"http://a/1") == ["http://a/1"]
         assert tracemalloc.get_traced_memory()[1] < 50_000_000
         tracemalloc.stop()
 
@@ -85,7 +96,7 @@ class TestReading:
         text = (
             b'<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]><urlset><url><loc>&f;</loc></url></urlset>'
         )
-        assert "root" not in "".join(read(text).urls)
+        assert "root" not in "".join(urls_of(text))
 
     @given(st.binary(max_size=300) | st.text(alphabet="<>/&;urlsetocmap \n", max_size=200).map(str.encode))
     @examples(derandomize=True, deadline=None)
@@ -101,6 +112,7 @@ class Web:
         self.files = {f"{HOST}/{name}": file for name, file in files.items()}
         self.asked: list[tuple[str, Validators]] = []
         self.told: list[str] = []
+        self.hinted: dict[str, float] = {}
         self.time = 0.0
         self.on_ask: Callable[[], None] = lambda: None
 
@@ -114,12 +126,13 @@ class Web:
             return file
         return Answer(304, None, b"") if known == VERSION else Answer(200, None, file, VERSION)
 
-    async def tell(self, urls: list[str]) -> None:
+    async def tell(self, urls: Sequence[Dated]) -> None:
         assert 0 < len(urls) <= module.BATCH
-        self.told += urls
+        self.told += [one.url for one in urls]
+        self.hinted |= {one.url.removeprefix(HOST + "/"): one.time for one in urls if one.time is not None}
 
-    def sitemaps(self, limit: int = 1000) -> Sitemaps:
-        return Sitemaps(self.ask, limit, lambda: self.time)
+    def sitemaps(self, limit: int = 1000, revisit: RevisitSettings | None = None) -> Sitemaps:
+        return Sitemaps(self.ask, limit, lambda: self.time, revisit)
 
     def names(self) -> list[str]:
         return [name for name, _ in self.asked]
@@ -223,7 +236,16 @@ class TestWalking:
         assert len(web.asked) == 2
         web.time = 86_400.0
         assert walk(web, sitemaps, f"{HOST}/i") == []
-        assert web.asked == [("i", UNKNOWN), ("a", UNKNOWN), ("i", VERSION)]
+        assert web.asked == [("i", UNKNOWN), ("a", UNKNOWN), ("i", UNKNOWN), ("a", VERSION)]
+        assert web.hinted == {}
+
+    def test_a_sitemap_that_changed_tells_what_is_new_in_it(self) -> None:
+        web = Web(a=dated(x="2024-01-01", y="2024-01-01"))
+        sitemaps = web.sitemaps()
+        assert len(walk(web, sitemaps, f"{HOST}/a")) == 2
+        web.time = 86_400.0
+        web.files[f"{HOST}/a"] = Answer(200, None, dated(x="2024-01-01", y="2024-01-02", z="2024-01-01"))
+        assert walk(web, sitemaps, f"{HOST}/a") == [f"{HOST}/y", f"{HOST}/z"]
 
     @pytest.mark.parametrize(
         "trouble", [FetchError("retry", "timeout"), Answer(503, None, b""), Answer(429, None, b"")]
@@ -249,3 +271,121 @@ class TestWalking:
         web.on_ask = lambda: sitemaps.stop("example.org")
         assert walk(web, sitemaps, f"{HOST}/i") == []
         assert web.names() == ["i"]
+
+
+NOON = "2024-03-10T12:00:00Z"
+NOW = seconds_of(NOON) or 0.0
+KEEPING_UP = RevisitSettings(shortest_seconds=600, longest_seconds=10 * 86_400)
+
+
+class TestDates:
+    def test_dates_are_read_in_any_place_of_their_page(self) -> None:
+        text = (
+            b'<urlset xmlns:n="news"><url><lastmod>2024-03-01</lastmod><loc>a</loc></url>'
+            b"<url><loc>b</loc><lastmod>2024-03-01T10:00+01:00</lastmod></url><url><loc>c</loc></url>"
+            b"<url><n:news><n:publication_date>2024-03-03</n:publication_date></n:news><loc>d</loc>"
+            b"<lastmod>2024-03-02</lastmod></url><lastmod>2024-01-01</lastmod>"
+            b"<url><loc>e</loc><lastmod>lately</lastmod></url></urlset>"
+        )
+        march = seconds_of("2024-03-01")
+        assert march is not None
+        assert read(text).urls == [
+            Dated("a", march),
+            Dated("b", march + 9 * 3600),
+            Dated("c"),
+            Dated("d", march + 2 * 86_400),
+            Dated("e"),
+        ]
+
+    def test_those_of_an_index_are_its_sitemaps(self) -> None:
+        text = index("a", dated="<lastmod>2024-03-01</lastmod>")
+        assert read(text).sitemaps == [Dated("a", seconds_of("2024-03-01"))]
+        mixed = b"<sitemap><loc>a</loc><url><loc>b</loc></url><lastmod>2024-03-01</lastmod></sitemap>"
+        assert (read(mixed).urls, read(mixed).sitemaps) == ([Dated("b")], [Dated("a")])
+
+    @given(st.lists(st.floats(0, 2e4), max_size=40), st.floats(0, 2e4), st.floats(0, 2e4))
+    def test_what_is_believed_lies_in_the_span_and_most_dates_not_in_one_hour(
+        self, dates: list[float], begin: float, end: float
+    ) -> None:
+        found = believed([Dated("", date) for date in dates], begin, end)
+        assert all(begin < date <= end for date in found)
+        past = sorted(date for date in dates if date <= end)
+        crowded = len(past) >= 10 and past[-(len(past) // 2) - 1] > past[-1] - 3600
+        assert found == (set() if crowded else {date for date in past if date > begin})
+
+    def test_a_file_whose_dates_are_all_when_it_was_made_gives_no_hint(self) -> None:
+        dates = [Dated(str(number), NOW - number) for number in range(1000)]
+        assert believed(dates, 0.0, NOW) == set()
+        old = [Dated(str(number), NOW - 1e6 * number) for number in range(1, 1001)]
+        assert len(believed([*dates, *old], 0.0, NOW)) == 2000
+
+
+class TestKeepingUp:
+    def test_a_date_in_the_time_between_visits_is_told_and_none_of_the_future(self) -> None:
+        web = Web(a=dated(x="2024-03-10T11:00:00Z", y="2024-02-01", z="2024-03-11"))
+        web.time = NOW
+        walk(web, web.sitemaps(revisit=KEEPING_UP), f"{HOST}/a")
+        assert web.hinted == {"x": NOW - 3600}
+        assert len(web.told) == 3
+
+    def test_a_later_date_is_told_again_and_an_equal_one_is_not(self) -> None:
+        web = Web(a=dated(x="2024-03-09", y="2024-03-09"))
+        web.time = NOW
+        sitemaps = web.sitemaps(revisit=KEEPING_UP)
+        walk(web, sitemaps, f"{HOST}/a")
+        assert web.hinted == dict.fromkeys("xy", NOW - 36 * 3600)
+        web.time += 3600
+        web.files[f"{HOST}/a"] = Answer(200, None, dated(x="2024-03-10", y="2024-03-09"))
+        assert walk(web, sitemaps, f"{HOST}/a") == [f"{HOST}/x"]
+        assert web.hinted == {"x": NOW - 12 * 3600, "y": NOW - 36 * 3600}
+
+    def test_a_host_is_read_again_the_later_the_less_it_brings(self) -> None:
+        web = Web(a=urlset(f"{HOST}/1"), b=urlset(f"{HOST}/2"))
+        sitemaps = web.sitemaps(revisit=KEEPING_UP)
+        times = []
+        for web.time in range(0, 400_000, 100):
+            asked = len(web.asked)
+            walk(web, sitemaps, f"{HOST}/a", f"{HOST}/b")
+            if len(web.asked) > asked:
+                times.append(web.time)
+        waits = [after - before for before, after in itertools.pairwise(times)]
+        assert waits == [1200, 2400, 4800, 9600, 19200, 38400, 76800, 86400, 86400]
+        web.time += 86_400
+        web.files[f"{HOST}/a"] = Answer(200, None, urlset(f"{HOST}/3"))
+        assert walk(web, sitemaps, f"{HOST}/a", f"{HOST}/b") == [f"{HOST}/3"]
+        web.time += 1100
+        assert walk(web, sitemaps, f"{HOST}/a") == []
+        web.time += 100
+        asked = len(web.asked)
+        walk(web, sitemaps, f"{HOST}/a")
+        assert len(web.asked) == asked + 1
+
+    def test_a_file_that_its_index_says_did_not_change_is_asked_for_once_a_day(self) -> None:
+        def an_index(date: str) -> Answer:
+            return Answer(200, None, index(f"{HOST}/a", dated=f"<lastmod>{date}</lastmod>"))
+
+        web = Web(i=an_index("2024-03-01"), a=urlset(f"{HOST}/1"))
+        web.time = NOW
+        sitemaps = web.sitemaps(revisit=KEEPING_UP)
+        walk(web, sitemaps, f"{HOST}/i")
+        web.time += 7200
+        walk(web, sitemaps, f"{HOST}/i")
+        assert web.names() == ["i", "a", "i"]
+        web.files[f"{HOST}/i"] = an_index("2024-03-02")
+        web.time += 7200
+        walk(web, sitemaps, f"{HOST}/i")
+        assert web.names()[3:] == ["i", "a"]
+        web.time += 86_400
+        walk(web, sitemaps, f"{HOST}/i")
+        assert web.names()[5:] == ["i", "a"]
+
+    def test_what_is_known_of_files_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "_MAX_MARKS", 250)
+        files = {name: urlset(*(f"{HOST}/{name}{number}" for number in range(100))) for name in "abc"}
+        web = Web(**{name: Answer(200, None, text) for name, text in files.items()})
+        sitemaps = web.sitemaps()
+        walk(web, sitemaps, *(f"{HOST}/{name}" for name in "abc"))
+        web.time = 86_400.0
+        assert len(walk(web, sitemaps, f"{HOST}/c", f"{HOST}/b")) == 0
+        web.time = 2 * 86_400.0
+        assert len(walk(web, sitemaps, f"{HOST}/a")) == 100

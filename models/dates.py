@@ -1,0 +1,58 @@
+"""Points in time as sitemaps and feeds write them: W3C's profile of ISO 8601, and the dates of e-mail.
+
+W3C: https://www.w3.org/TR/NOTE-datetime. E-mail: RFC 822 and its successors, which RSS 2.0 asks for.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime
+
+#: Characters of a date; a longer text is none.
+_MAX_LENGTH = 64
+# A blank in the place of the T, a zone without a colon and none at all are common.
+_W3C = re.compile(
+    r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d{1,9})?)?"
+    r"\s?([Zz]|[+-]\d\d:?\d\d)?)?)?)?",
+    re.ASCII,
+)
+
+
+def seconds_of(text: str) -> float | None:
+    """Return a date in seconds since the epoch, its beginning where it is a day, a month or a year.
+
+    Without a zone it is UTC. None for what is no date, and for one before the epoch.
+
+    >>> seconds_of("2024-03-01T10:30:00+01:00"), seconds_of("2024-03-01")
+    (1709285400.0, 1709251200.0)
+    >>> seconds_of("Fri, 01 Mar 2024 09:30:00 GMT"), seconds_of("yesterday")
+    (1709285400.0, None)
+    """
+    text = text.strip()
+    if not text or len(text) > _MAX_LENGTH:
+        return None
+    try:
+        found = _w3c(text) or parsedate_to_datetime(text)
+        if found.tzinfo is None:
+            found = found.replace(tzinfo=UTC)
+        seconds = found.timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return seconds if seconds >= 0 else None
+
+
+def _w3c(text: str) -> datetime | None:
+    """Return a date in W3C's profile, None where it is in no such form; ValueError where there is no such."""
+    found = _W3C.fullmatch(text)
+    if found is None:
+        return None
+    parts = found.groups()
+    year, month, day = (int(part or 1) for part in parts[:3])
+    hour, minute, second = (int(part or 0) for part in parts[3:6])
+    return datetime(year, month, day, hour, minute, second, tzinfo=_zone(found[7] or "Z"))
+
+
+def _zone(text: str) -> timezone:
+    if text in "Zz":
+        return UTC
+    offset = timedelta(hours=int(text[1:3]), minutes=int(text[-2:]))
+    return timezone(-offset if text[0] == "-" else offset)
