@@ -135,7 +135,7 @@ class Visited(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="visit
 class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):
     """A verdict on ``child``, the target of the link at ``position`` of the linking page ``parent``.
 
-    Of each predicate the last one told holds; an empty one says that the child left.
+    It is the verdict as it stands: the last one told holds.
     """
 
     parent: bytes
@@ -165,7 +165,10 @@ class Together(msgspec.Struct, array_like=True, frozen=True, tag="together"):
 
 
 class Met(msgspec.Struct, array_like=True, frozen=True, tag="met"):
-    """The verdict on a page that lies together with pages of the partition told, and its first words."""
+    """The verdict, as it stands, on a page that lies together with pages of the partition told, and its words.
+
+    Of these the first ones; the last told hold.
+    """
 
     page: bytes
     verdict: Verdict

@@ -14,8 +14,11 @@ from streams.settings import AUTO, Settings
 
 #: The files that hold them. Where there is no policy there is no crawl; the others may be missing.
 POLICY, TABLE, DEPTH, EXTRAS = "policy", "semantic", "depth", "extras"
-#: The extras: of the first two a combiner has a weight each; what users did is counted for the last two.
-LEARN, FRONTIER = ("importance", "patterns"), ("visited_patterns_only",)
+#: The extras: of the first two a combiner has a weight each; for the others something is counted from the
+#: first page on, as what is needed to visit a page again.
+LEARN, FRONTIER = ("importance", "patterns"), ("visited_patterns_only", "revisit")
+#: `frontier.revisit` of a crawl with revisits, where the settings at hand have none: as good as any other.
+LEAST_SHARE = 0.01
 
 
 class Fixed(NamedTuple):
@@ -85,8 +88,13 @@ def of_crawl(settings: Settings) -> Settings:
     held = _held(settings.data)
     if held is None:
         return settings
-    visited = {name: name in held.extras for name in FRONTIER}
-    frontier = settings.frontier.under(held.policy).model_copy(update={"depth": held.depth, **visited})
+    frontier = settings.frontier.under(held.policy)
+    kept = {
+        "depth": held.depth,
+        "visited_patterns_only": "visited_patterns_only" in held.extras,
+        "revisit": (frontier.revisit or LEAST_SHARE) if "revisit" in held.extras else 0.0,
+    }
+    frontier = frontier.model_copy(update=kept)
     semantic = None if held.table is None else settings.semantic or held.table
     weighed = {name: name in held.extras for name in LEARN}
     learn = settings.learn.model_copy(update={"semantic": semantic, **weighed})
@@ -99,6 +107,7 @@ def _given(settings: Settings) -> Fixed:
         "importance": settings.importance,
         "patterns": settings.patterns,
         "visited_patterns_only": frontier.visited_patterns_only,
+        "revisit": frontier.revisit > 0,
     }
     return Fixed(
         policy=frontier.rule,
@@ -138,7 +147,7 @@ def _difference(held: Fixed, given: Fixed) -> tuple[str, str] | None:
 def _text(extras: frozenset[str]) -> str:
     found = [f"learn.{name}" for name in LEARN if name in extras]
     found += [f"frontier.{name}" for name in FRONTIER if name in extras]
-    return " and ".join(found) or "neither URL patterns nor importance"
+    return " and ".join(found) or "neither URL patterns nor importance nor revisits"
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:

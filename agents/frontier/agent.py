@@ -13,12 +13,15 @@ from random import Random
 
 from agents.frontier.book import Book
 from agents.frontier.candidates import Candidates
+from agents.frontier.changes import Changes
 from agents.frontier.estimates import Estimates
+from agents.frontier.groups import Groups
 from agents.frontier.instant import Instant
 from agents.frontier.keys import check_release
 from agents.frontier.leases import Landing, Leases
 from agents.frontier.ledger import FrontierLedger, OwnCount
 from agents.frontier.metrics import FrontierMetrics, InstantMetrics, RevisitMetrics
+from agents.frontier.revisits import Revisits
 from agents.frontier.rows import FrontierRow, FrontierShard, TotalsRow
 from agents.frontier.selection import Budget, Selection
 from models.frontier.proportional import ProportionalTurns
@@ -31,7 +34,7 @@ from streams.records import PAUSED, REMOVED, Decoder, FetchOrder, Interests, Pre
 from streams.runtime import Runtime
 from streams.settings import FrontierSettings
 from streams.stateful import Stateful
-from streams.topics import EVIDENCE, SIGHTINGS
+from streams.topics import CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS
 
 #: Seconds between two looks at leases and retries when nothing else happens.
 IDLE_SECONDS = 0.25
@@ -65,10 +68,15 @@ class FrontierAgent(Handler[FrontierRow]):
         self.inbox: Stateful[FrontierRow] = Stateful(runtime, SIGHTINGS, "frontier", FrontierRow, decode, self)
         self.instant = self._if_instant()
         told, connections = self._estimates.told, runtime.settings.fetch.connections
-        self.leases = Leases(runtime, self.candidates, self.inbox, self._metrics, self.instant, told)
+        self.schedule = self._if_revisits()
+        self.leases = Leases(
+            runtime, self.candidates, self.inbox, self._metrics, self.instant, told, self.schedule
+        )
         self._budget = budget = Budget(self.candidates)
-        self.selection = Selection(self.candidates, self.turns, budget, self.leases, self.instant, connections)
-        self._landing = Landing(self.candidates, self.turns, self.instant)
+        self.selection = Selection(
+            self.candidates, self.turns, budget, self.leases, self.instant, self.schedule, connections
+        )
+        self._landing = Landing(self.candidates, self.turns, self.instant, self.schedule)
         self.ledger = FrontierLedger(settings.features, self.candidates.scorer)
         self._counted: dict[int, list[OwnCount]] = {}
         self._wake = asyncio.Event()
@@ -80,7 +88,12 @@ class FrontierAgent(Handler[FrontierRow]):
 
     def _a_book(self) -> Book:
         settings, evidence = self.runtime.settings, self.runtime.publisher.partitions(EVIDENCE.name)
-        return Book(self.settings, evidence, self._partitions, settings.fetch.redirects, settings.news)
+        partitions = self.runtime.publisher.partitions
+        revisit = None
+        if self.settings.revisit:
+            changes = Changes(partitions(CHANGES.name), partitions(OUTCOMES.name))
+            revisit = changes, Groups(settings.revisit.change_days)
+        return Book(self.settings, evidence, self._partitions, settings.fetch.redirects, settings.news, revisit)
 
     def _the_candidates(self) -> Candidates:
         settings = self.runtime.settings
@@ -97,6 +110,13 @@ class FrontierAgent(Handler[FrontierRow]):
         if self.settings.mode != "instant":
             return None
         return Instant(self.runtime, self.candidates, self.book, self.inbox, metrics)
+
+    def _if_revisits(self) -> Revisits | None:
+        if self.book.visits is None:
+            return None
+        return Revisits(
+            self.runtime, self.candidates, self.book.visits, self.inbox, self._metrics, self.revisits
+        )
 
     # what others publish
 
@@ -147,6 +167,8 @@ class FrontierAgent(Handler[FrontierRow]):
         self.candidates.open(shard, self._partitions, self.runtime.clock())
         if self.instant is not None:
             self.instant.open(shard, self.runtime.clock())
+        if self.schedule is not None:
+            self.schedule.open(shard)
         self._wake.set()
 
     def closed(self, shard: FrontierShard) -> None:
@@ -160,6 +182,8 @@ class FrontierAgent(Handler[FrontierRow]):
             self.book.stops.forget()
         if self.instant is not None:
             self.instant.close(shard)
+        if self.schedule is not None:
+            self.schedule.close(shard)
         self._estimates.close(shard)
 
     def restored(self, shard: FrontierShard) -> None:
@@ -173,6 +197,8 @@ class FrontierAgent(Handler[FrontierRow]):
             self.instant.close(shard)
             self.instant.prepare(shard)
             self.instant.open(shard, now)
+        if self.schedule is not None:
+            self.schedule.open(shard)
         if self.book.stops is not None:
             self.book.stops.forget()
         self.candidates.restore(shard, now)
@@ -207,6 +233,8 @@ class FrontierAgent(Handler[FrontierRow]):
         self.candidates.refresh(shard, touched, now)
         if self.instant is not None:
             self.instant.settle()
+        if self.schedule is not None:
+            self.schedule.settle(now)
         self._dry = False
 
     def _reorder(self) -> None:
@@ -275,6 +303,8 @@ class FrontierAgent(Handler[FrontierRow]):
             self._sweep_in_turn(now)
         if self.instant is not None:
             self.instant.look(now)
+        if self.schedule is not None:
+            self.schedule.look(now)
         if now >= self._noted + NOTE_SECONDS:
             self._noted = now
             for shard in self.candidates.note_start():
@@ -325,14 +355,16 @@ class FrontierAgent(Handler[FrontierRow]):
     def finished(self) -> bool:
         """Whether nothing is in flight and nothing is left to do: the budget is spent or all is fetched.
 
-        While there are hubs to revisit, there is always something left.
+        While there are hubs to revisit, there is always something left, and where judged pages are visited
+        again without a budget.
         """
         if self.candidates.flights or self.candidates.opening or not self.candidates.shards:
             return False
         if self.patterns is not None and self.patterns.busy:
             return False
         hubs = self.instant is not None and self.instant.hubs > 0
-        left = bool(self.candidates.retries) or self.candidates.sweep.filling or hubs
+        again = self.schedule is not None and not (self.settings.budget or self.settings.requests)
+        left = bool(self.candidates.retries) or self.candidates.sweep.filling or hubs or again
         return self.spent or (self._dry and not left)
 
 

@@ -7,8 +7,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from agents.frontier.changes import Changes
 from agents.frontier.crowd import Crowd
 from agents.frontier.depth import Depths, handed_on
+from agents.frontier.groups import Groups
 from agents.frontier.hosts import Ended, count_judged, note_end
 from agents.frontier.hubs import Hubs
 from agents.frontier.keys import page_key
@@ -18,11 +20,12 @@ from agents.frontier.news import Prefixes, clicked
 from agents.frontier.pages import Pages, Spaces
 from agents.frontier.priorities import LinkPromises
 from agents.frontier.rows import FrontierShard, PageRow, State
-from models.interest.features import BASE
-from models.lessons import NOTHING, Lessons, lessons
+from agents.frontier.teaching import Said, Teaching
+from agents.frontier.visits import Visits
+from models.lessons import lessons
 from models.traps import Bounds
 from models.url import host
-from models.verdict import FAILED, Verdict, unknown
+from models.verdict import FAILED, unknown
 from streams.records import (
     Brought,
     Browsed,
@@ -50,57 +53,6 @@ from streams.settings import FrontierSettings, NewsSettings
 from streams.topics import SIGHTINGS, partition_of
 
 
-class Answers:
-    """Counts requests, and what those teach that brought no page; `Book` counts the pages that came.
-
-    A request is an order of a page that its site was asked for. What robots.txt, an address or a limit of our
-    own forbids before that is none, nor is an order whose lease ran out without an answer, nor a revisit.
-
-    Every request counts under the base, in the verdict on `FAILED`. A URL counts under its features once, by
-    the last answer: by the page that came, or by what it came to in the end. Should a page come all the same,
-    of a request that was given up, that is taken back. So all these counts are functions of what was answered.
-    """
-
-    def __init__(
-        self, pages: Pages, evidence: EvidenceEmitter, lessons: Lessons, links: Links, crowd: Crowd
-    ) -> None:
-        self._pages = pages
-        self._evidence = evidence
-        self._lessons = lessons
-        self._links = links
-        self._crowd = crowd
-
-    def came(self, shard: FrontierShard, row: PageRow) -> None:
-        """Count a request that brought a page; what its URL taught as one that failed is taken back."""
-        self._pages.count_request(shard, row)
-        answer = self._lessons.answer(None, failed=row.failed)
-        if answer is not None and not row.silent:
-            self._evidence.count(self._features(shard, row), answer, -1)
-            self._links.count(row, answer, -1)
-        row.failed = False
-
-    def failed(self, shard: FrontierShard, row: PageRow) -> None:
-        """Count a request that brought no page: under the base alone, as the URL may be asked for again."""
-        self._pages.count_request(shard, row)
-        self._evidence.count((BASE,), {FAILED: True})
-
-    def ended(self, shard: FrontierShard, row: PageRow, *, silent: bool) -> None:
-        """Have a URL teach that its last request failed, unless it is ``silent``."""
-        row.failed, row.silent = True, silent
-        answer = self._lessons.answer(None, failed=True)
-        if answer is None:
-            return
-        self._evidence.label(shard, row, answer)
-        if not silent:
-            self._evidence.count(self._features(shard, row), answer)
-        self._links.judged(shard, row, answer)
-
-    def _features(self, shard: FrontierShard, row: PageRow) -> frozenset[str]:
-        """Return what a URL that brought no page is counted under, but for base and links."""
-        own = self._lessons.own(row.url, NOTHING) - {BASE}
-        return own | self._links.features(shard, row) | self._crowd.features(shard, row)
-
-
 class Book:
     """Absorbs sightings. ``touched`` has, by partition, the pages to be scored anew, ``ended`` what ended.
 
@@ -108,7 +60,8 @@ class Book:
 
     ``stops`` tells which pages lie too deep in their sites, None where sites have no depth of their own.
     ``redirects`` is how many are followed in a row. ``news`` are the settings of news, without which there are
-    none given.
+    none given. With ``revisit`` judged pages are visited again: who tells of matches that appear and go, and
+    knows how often pages change.
     """
 
     def __init__(
@@ -118,6 +71,7 @@ class Book:
         sighting_partitions: int,
         redirects: int,
         news: NewsSettings | None = None,
+        revisit: tuple[Changes, Groups] | None = None,
     ) -> None:
         self._settings = settings
         self._redirects = redirects
@@ -134,7 +88,10 @@ class Book:
             self._pages, self.evidence, self._lessons, settings.parents, self._depths, wordy=wordy
         )
         self._crowd = Crowd(self._pages, self.evidence, self._lessons, settings)
-        self._answers = Answers(self._pages, self.evidence, self._lessons, self._links, self._crowd)
+        self._teaching = Teaching(self._pages, self.evidence, self._lessons, self._links, self._crowd)
+        self.visits = (
+            None if revisit is None else Visits(self._pages, self._teaching, *revisit, settings.retry_seconds)
+        )
         self._news = news or NewsSettings()
         self.prefixes = Prefixes(self._news.prefixes_given)
         self.hubs = Hubs(self._pages, sighting_partitions, settings.retry_seconds, self.prefixes.match)
@@ -166,7 +123,7 @@ class Book:
             Browsed: lambda shard, sighting: None,  # but for a depth
             Revisited: self._revisited,
             Clicked: self._clicked,
-            Hinted: lambda shard, sighting: None,
+            Hinted: self._hinted,
         }
 
     def absorb(self, shard: FrontierShard, sighting: Any) -> None:
@@ -198,10 +155,14 @@ class Book:
 
     def _judged(self, shard: FrontierShard, sighting: Judged) -> None:
         self._end(shard, sighting)
+        if sighting.again:
+            if self.visits is not None:
+                self.visits.judged(shard, sighting)
+            return
         key, row = self._pages.find(shard, sighting.url)
         if row.verdict is not None:
             return
-        self._answers.came(shard, row)
+        self._teaching.came(shard, row)
         row.silent = sighting.silent
         answer = sighting.verdict | {FAILED: False}
         self.evidence.label(shard, row, answer)
@@ -215,7 +176,9 @@ class Book:
             self.hubs.judged(shard, row, sighting)
         hit = any(sighting.verdict.values())
         self.spaces.judged(shard, row.url, hit=hit, repeated=sighting.repeated)
-        self._teach(shard, row, answer, sighting)
+        self._teaching.teach(shard, row, answer, said_of(sighting))
+        if self.visits is not None:
+            self.visits.begin(shard, row, sighting)
 
     def _rejudged(self, shard: FrontierShard, sighting: Rejudged) -> None:
         """Take in what predicates that came later say of a page as it was judged: it teaches as if before.
@@ -230,17 +193,7 @@ class Book:
         if verdict:
             row.verdict = row.verdict | verdict
             shard.put(key, row)
-            self._teach(shard, row, verdict, sighting)
-
-    def _teach(self, shard: FrontierShard, row: PageRow, verdict: Verdict, page: Judged | Rejudged) -> None:
-        """Count a verdict on a page, and tell it to whom it concerns."""
-        judged = {name: holds for name, holds in verdict.items() if name != FAILED}
-        self._pages.count_verdict(shard, judged)
-        features = self._lessons.own(row.url, page.words, page.subject, page.pattern)
-        features |= self._links.features(shard, row) | self._crowd.features(shard, row)
-        self.evidence.count({BASE} if row.silent else features, verdict)
-        self._links.judged(shard, row, verdict)
-        self._crowd.judged(shard, row, judged, page.words)
+            self._teaching.teach(shard, row, verdict, said_of(sighting))
 
     def _failed(self, shard: FrontierShard, sighting: Failed) -> None:
         key, row = self._pages.find(shard, sighting.url)
@@ -249,7 +202,7 @@ class Book:
         self._end(shard, sighting)
         row.reason = sighting.reason
         if sighting.asked:
-            self._answers.failed(shard, row)
+            self._teaching.failed(shard, row)
         if sighting.barren:
             self.spaces.barren(shard, row.url)
         attempts = row.attempts - row.postponed
@@ -261,7 +214,7 @@ class Book:
         else:
             self.promises.ended(shard, row, hit=False)
             if sighting.asked:
-                self._answers.ended(shard, row, silent=sighting.silent)
+                self._teaching.ended(shard, row, silent=sighting.silent)
             row.inputs = {}
             kind: State = "gone" if sighting.kind == "gone" else "refused"
             self._pages.close(shard, key, row, "given up" if sighting.kind == "retry" else kind)
@@ -271,8 +224,8 @@ class Book:
         if row.state != "leased" or row.attempts != sighting.order:
             return  # the order was taken back, and perhaps given again
         self._end(shard, sighting)
-        self._answers.failed(shard, row)
-        self._answers.ended(shard, row, silent=sighting.silent)
+        self._teaching.failed(shard, row)
+        self._teaching.ended(shard, row, silent=sighting.silent)
         if row.hops >= self._redirects:
             row.reason = f"more than {self._redirects} redirects"
             self.promises.ended(shard, row, hit=False)
@@ -285,10 +238,13 @@ class Book:
         heir = Inherited(
             sighting.target, row.depth, row.priorities, row.seed, row.inputs, hops=row.hops + 1, level=level
         )
-        partition = partition_of(host(sighting.target), self._sighting_partitions)
-        shard.outbox.emit(SIGHTINGS.name, partition, heir)
+        self._inherit(shard, heir)
         if self._instant:
             self.hubs.moved(shard, row.url, sighting.target)
+
+    def _inherit(self, shard: FrontierShard, heir: Inherited) -> None:
+        """Have the target of a redirect take over from the URL that leads to it."""
+        shard.outbox.emit(SIGHTINGS.name, partition_of(host(heir.url), self._sighting_partitions), heir)
 
     def _postponed(self, shard: FrontierShard, sighting: Postponed) -> None:
         key, row = self._pages.find(shard, sighting.url)
@@ -301,8 +257,17 @@ class Book:
         self._pages.keep(shard, key, row)
 
     def _revisited(self, shard: FrontierShard, sighting: Revisited) -> None:
-        if self.hubs.revisited(shard, sighting):
+        if sighting.again:
+            heir = self.visits.revisited(shard, sighting) if self.visits is not None else None
             self._end(shard, sighting)
+            if heir is not None:
+                self._inherit(shard, heir)
+        elif self.hubs.revisited(shard, sighting):
+            self._end(shard, sighting)
+
+    def _hinted(self, shard: FrontierShard, sighting: Hinted) -> None:
+        if self.visits is not None:
+            self.visits.hinted(shard, sighting)
 
     def _clicked(self, shard: FrontierShard, sighting: Clicked) -> None:
         clicked(shard, sighting, self._news.window)
@@ -321,6 +286,11 @@ class Book:
                 if predicate in sighting.inputs and row.state == "candidate":
                     row.inputs[predicate] = sighting.inputs[predicate]
         self._pages.keep(shard, key, row)
+
+
+def said_of(page: Judged | Rejudged) -> Said:
+    """Return what a page says."""
+    return Said(page.words, page.subject, page.pattern)
 
 
 def _bounds(settings: FrontierSettings) -> Bounds | None:

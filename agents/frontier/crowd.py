@@ -15,7 +15,6 @@ from models.crowd.evidence import WORDS
 from models.interest.factors import rank
 from models.lessons import NOTHING, Lessons
 from models.url import identifier
-from models.verdict import Verdict, unknown
 from streams.records import Beside, Met, Together, Visited
 from streams.settings import FrontierSettings
 from streams.topics import SIGHTINGS
@@ -114,11 +113,11 @@ class Crowd:
 
     # verdicts
 
-    def judged(self, shard: FrontierShard, row: PageRow, verdict: Verdict, words: tuple[str, ...]) -> None:
-        """Tell a page's verdict to wherever pages lie together with it."""
-        if not self._lessons.counts_crowd:
+    def judged(self, shard: FrontierShard, row: PageRow, words: tuple[str, ...]) -> None:
+        """Tell a page's verdict, as it stands, to wherever pages lie together with it."""
+        if not self._lessons.counts_crowd or row.verdict is None:
             return
-        met = Met(identifier(row.url), verdict, words[:WORDS] if self._lessons.users else ())
+        met = Met(identifier(row.url), row.verdict, words[:WORDS] if self._lessons.users else ())
         for partition in row.told:
             if partition != shard.partition:
                 shard.outbox.emit(SIGHTINGS.name, partition, met)
@@ -133,13 +132,12 @@ class Crowd:
             shard.outbox.emit(SIGHTINGS.name, partition, Met(page, row.verdict, beside_of(shard, page).words))
 
     def met(self, shard: FrontierShard, sighting: Met) -> None:
-        """Take in the verdict on a page, each predicate's once: it concerns all that lie together with it."""
+        """Take in the verdict on a page as it stands: it concerns all that lie together with it."""
         found = beside_of(shard, sighting.page)
-        known = found.verdict
-        if known is not None and not unknown(sighting.verdict, known):
+        if found.verdict == sighting.verdict and found.words == sighting.words:
             return
         pages = [(row, self.features(shard, row)) for row in self._beside(shard, found)]
-        found.verdict = sighting.verdict | (known or {})
+        found.verdict = sighting.verdict
         found.words = sighting.words
         shard.put(beside_key(sighting.page), found)
         for row, before in pages:

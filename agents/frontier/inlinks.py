@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 
 from agents.frontier.keys import children_of, parent_of
-from agents.frontier.rows import ChildrenRow, FrontierShard, ParentRow, place_of
+from agents.frontier.rows import ChildrenRow, FrontierShard, ParentRow, identifiers_in, place_of
 from models.learner.combiner import Vector
 from models.learner.lessons import IN_LINKS
 from models.learner.linking import LinkingPage, LinkTable
@@ -29,14 +29,17 @@ TOLD = 200
 class _Linking:
     """A linking page's links into one partition, by their ``targets``, and how far it was told of verdicts.
 
+    ``time`` is that of the page's own verdict.
+
     Of its row of judged targets it was told so many as ``told`` says, as they were when ``revised``.
     """
 
-    __slots__ = ("page", "revised", "targets", "told")
+    __slots__ = ("page", "revised", "targets", "time", "told")
 
-    def __init__(self, page: LinkingPage, targets: bytes) -> None:
+    def __init__(self, page: LinkingPage, targets: bytes, time: float) -> None:
         self.page = page
         self.targets = targets
+        self.time = time
         self.told = self.revised = 0
 
 
@@ -104,7 +107,7 @@ class InLinks:
     def _numbered(self, row: ParentRow) -> _Linking:
         words = self._vocabulary.words(row.text.split())
         page = self.table.add(row.positions, words, self._satisfied(row.verdict))
-        return _Linking(page, row.targets)
+        return _Linking(page, row.targets, row.time)
 
     def bring_up(self, shard: FrontierShard, names: Iterable[bytes]) -> None:
         """Bring linking pages that are known up to their rows: verdicts, theirs or of targets, came or grew."""
@@ -116,7 +119,8 @@ class InLinks:
             if linking is None:
                 continue
             children = children_of(shard, name)
-            self._revise(linking, shard, name, children)
+            if not self._revise(linking, shard, name, children):
+                continue
             fresh = children.positions[linking.told :]
             pages += [linking.page] * len(fresh)
             positions += fresh
@@ -126,12 +130,23 @@ class InLinks:
             some = slice(begin, begin + TOLD)
             self.table.judged(pages[some], positions[some], self._cells(verdicts[some]))
 
-    def _revise(self, linking: _Linking, shard: FrontierShard, name: bytes, children: ChildrenRow) -> None:
-        """Where a verdict grew, or the page's own, have all told anew."""
-        if children.revised != linking.revised:
-            linking.revised, linking.told = children.revised, 0
-            self.table.forget_judged(linking.page)
-            self.table.set_verdict(linking.page, self._satisfied(parent_of(shard, name).verdict))
+    def _revise(self, linking: _Linking, shard: FrontierShard, name: bytes, children: ChildrenRow) -> bool:
+        """Where a verdict became another, or the page's own, have all told anew.
+
+        One that was judged again is dropped until it is asked for: return whether it is still there.
+        """
+        if children.revised == linking.revised:
+            return True
+        parent = parent_of(shard, name)
+        if parent.time != linking.time or parent.targets != linking.targets:
+            del self._pages[shard.partition, name]
+            for target in identifiers_in(linking.targets):
+                self._places.pop(target, None)
+            return False
+        linking.revised, linking.told = children.revised, 0
+        self.table.forget_judged(linking.page)
+        self.table.set_verdict(linking.page, self._satisfied(parent.verdict))
+        return True
 
     def _cells(self, verdicts: Sequence[Verdict]) -> Vector:
         names = self._predicates

@@ -11,6 +11,7 @@ from agents.frontier.rows import (
     ParentRow,
     StartRow,
     TotalsRow,
+    VisitRow,
 )
 from models.url import identifier
 from streams.configuration import ConfigurationError
@@ -26,6 +27,8 @@ OWNER_PREFIX = b"o"
 SPACE_PREFIX = b"s"
 WAYS_PREFIX = b"v"
 HUB_PREFIX = b"u"
+VISIT_PREFIX = b"r"
+GROUP_PREFIX = b"q"
 DEPTH_PREFIX = b"d"
 CLICKS_PREFIX = b"k"
 NEWS_KEY = b"w"
@@ -83,6 +86,16 @@ def hub_key(url: str) -> bytes:
     return HUB_PREFIX + identifier(url)
 
 
+def visit_key(url: str) -> bytes:
+    """Return the key of the row of a page that is visited again."""
+    return VISIT_PREFIX + identifier(url)
+
+
+def group_key(name: str) -> bytes:
+    """Return the key of the row of a host, a URL prefix or a URL pattern that pages are visited again of."""
+    return GROUP_PREFIX + name.encode()
+
+
 def clicks_key(url: str) -> bytes:
     """Return the key of the row of a URL's clicks."""
     return CLICKS_PREFIX + identifier(url)
@@ -131,6 +144,12 @@ def hub_of(shard: FrontierShard, url: str) -> HubRow | None:
     """Return a hub's row, None for a page that is none."""
     row = shard.get(hub_key(url))
     return row if isinstance(row, HubRow) else None
+
+
+def visit_of(shard: FrontierShard, url: str) -> VisitRow | None:
+    """Return the row of a page that is visited again, None for one that is not."""
+    row = shard.get(visit_key(url))
+    return row if isinstance(row, VisitRow) else None
 
 
 def news_of(shard: FrontierShard) -> NewsRow:

@@ -7,6 +7,7 @@ from agents.frontier.instant import Instant
 from agents.frontier.keys import TOTALS_KEY, page_key, totals_of
 from agents.frontier.metrics import FrontierMetrics
 from agents.frontier.orders import choice_of, order_of, send
+from agents.frontier.revisits import Revisits
 from agents.frontier.rows import INSTANT, OPEN, Choice, FrontierRow, FrontierShard, PageRow
 from models.frontier.turns import Turns
 from models.url import host
@@ -21,8 +22,8 @@ log = EventLog("frontier")
 class Leases:
     """Gives the orders of pages, expects those that were given before, and ends what is not answered.
 
-    ``instant`` has those of revisits, in its mode; ``patterns`` name the patterns of URLs, where the policy has
-    a use for them.
+    ``instant`` has those of revisits to hubs, in its mode, ``revisits`` those to judged pages; ``patterns``
+    name the patterns of URLs, where the policy has a use for them.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class Leases:
         metrics: FrontierMetrics,
         instant: Instant | None = None,
         patterns: SitePatterns | None = None,
+        revisits: Revisits | None = None,
     ) -> None:
         self._runtime = runtime
         self._settings = runtime.settings.frontier
@@ -41,6 +43,7 @@ class Leases:
         self._metrics = metrics
         self._instant = instant
         self._patterns = patterns
+        self._revisits = revisits
 
     def order(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
         """Order the fetch of a page."""
@@ -66,8 +69,9 @@ class Leases:
     def expect(self, order: FetchOrder, now: float) -> None:
         """Take note of an order that was sent although the death of this process kept it out of the row."""
         if order.revisit is not None:
-            if self._instant is not None:
-                self._instant.expect(order, now)
+            kind = self._revisits if order.revisit.again else self._instant
+            if kind is not None:
+                kind.expect(order, now)
             return
         found = self._candidates.shards.find(order.url)
         if found is None or found[1].state != "candidate" or order.lease < now:
@@ -89,8 +93,10 @@ class Leases:
         """Take back the URLs whose fetch was never answered."""
         for url in self._candidates.flights.overdue(now):
             flight = self._candidates.flights.land(url, now)
-            if flight is not None and flight.revisit and self._instant is not None:
-                self._instant.lease_ended(url, now)
+            if flight is not None and flight.revisit:
+                kind = self._revisits if flight.again else self._instant
+                if kind is not None:
+                    kind.lease_ended(url, now)
                 continue
             found = self._candidates.shards.find(url)
             if found is not None and found[1].state == "leased":
@@ -114,17 +120,23 @@ class Leases:
 class Landing:
     """Takes in the ends of fetches, when the rows that they changed are safe."""
 
-    def __init__(self, candidates: Candidates, turns: Turns, instant: Instant | None) -> None:
+    def __init__(
+        self, candidates: Candidates, turns: Turns, instant: Instant | None, revisits: Revisits | None
+    ) -> None:
         self._candidates = candidates
         self._turns = turns
         self._instant = instant
+        self._revisits = revisits
 
     def land(self, sighting: Ended, now: float) -> None:
         """Take in how one fetch ended."""
         flight = self._candidates.flights.land(sighting.url, now)
         tell_clocks(self._candidates.clocks, sighting)
         self._candidates.fairness.shares.serves(sighting.server, host(sighting.url))
-        if isinstance(sighting, Judged):
+        if isinstance(sighting, Judged | Revisited) and sighting.again:
+            if self._revisits is not None:
+                self._revisits.ended(sighting)
+        elif isinstance(sighting, Judged):
             self._candidates.withdraw(sighting.url)
             chosen = flight is not None and not flight.explored and not flight.instant
             self._turns.brought(sighting.verdict, flight.predicate if flight is not None and chosen else None)

@@ -52,9 +52,11 @@ class Links:
     # links of a judged page
 
     def linked(self, shard: FrontierShard, sighting: Linked) -> None:
-        """Take in a judged page and its links to this partition, once."""
+        """Take in a judged page and its links to this partition, once; of one judged again what is new."""
         parent = parent_of(shard, sighting.page)
         if parent.linked:
+            if sighting.again:
+                self._linked_again(shard, sighting, parent)
             return
         parent.linked = True
         parent.url = sighting.url
@@ -68,6 +70,89 @@ class Links:
         if self._depths is not None:
             self._depths.linked(shard, sighting, filter(None, rows))
 
+    def _linked_again(self, shard: FrontierShard, sighting: Linked, parent: ParentRow) -> None:
+        """Take in what is new of a linking page: verdict, words, and links that are added to those known.
+
+        A link that was seen stays: its target was linked to, whatever the page has become.
+        """
+        if sighting.time > parent.time:
+            parent.time = sighting.time
+            self._revise(shard, sighting, parent)
+        self._tell_of_targets(shard, sighting, parent)
+        shard.put(parent_key(sighting.page), parent)
+        new = [found for found in sighting.links if place_in(parent.targets, identifier(found.url)) is None]
+        for found in new:
+            self._in_link(shard, sighting, parent, found)
+        self._note_revised(shard, sighting.page)
+
+    def _revise(self, shard: FrontierShard, sighting: Linked, parent: ParentRow) -> None:
+        """Put a newer verdict and newer words of a linking page in the place of the old."""
+        old, parent.verdict = parent.verdict, sighting.verdict
+        text = _joined(sighting.words) if self._wordy else ""
+        if text != parent.text:
+            self._reword(shard, sighting.page, parent, text)
+        if old != parent.verdict:
+            for page, row in self._targets(shard, parent):
+                _count_link(row, old, -1)
+                self._count_verdict(shard, page, row, parent.verdict)
+                answer = self._teaching(row)
+                if answer is not None:
+                    self._evidence.count(link_features(old), answer, -1)
+
+    def _count_verdict(self, shard: FrontierShard, page: bytes, row: PageRow, verdict: Verdict) -> None:
+        """Count a link by the verdict on its page, or by what that adds."""
+        _count_link(row, verdict)
+        self._pages.keep(shard, PAGE_PREFIX + page, row)
+        answer = self._teaching(row)
+        if answer is not None:
+            self._evidence.count(link_features(verdict), answer)
+
+    def _reword(self, shard: FrontierShard, name: bytes, parent: ParentRow, text: str) -> None:
+        """Change the words of a linking page; where they count, its judged targets are counted anew."""
+        kept = []
+        if self._lessons.links:
+            found = self._targets(shard, parent)
+            kept = [(row, self.features(shard, row)) for _, row in found if name in row.parents]
+        parent.text = text
+        shard.put(parent_key(name), parent)
+        for row, before in kept:
+            answer = self._teaching(row)
+            if answer is not None:
+                after = self.features(shard, row)
+                self._evidence.change(answer, after - before, before - after)
+
+    def _tell_of_targets(self, shard: FrontierShard, sighting: Linked, parent: ParentRow) -> None:
+        """Tell partitions to which the page has come to link of its judged targets here."""
+        added = [partition for partition in sighting.partitions if partition not in parent.partitions]
+        if not added:
+            return
+        parent.partitions = tuple(sorted({*parent.partitions, *added}))
+        for page, row in self._targets(shard, parent):
+            answer = self._lessons.answer(row.verdict, failed=row.failed)
+            if answer is not None and self._lessons.counts_links:
+                near = Near(sighting.page, page, answer, parent.positions[parent.place(page)])
+                for partition in added:
+                    if partition != shard.partition:
+                        shard.outbox.emit(SIGHTINGS.name, partition, near)
+
+    def _targets(self, shard: FrontierShard, parent: ParentRow) -> list[tuple[bytes, PageRow]]:
+        """Return the targets of a linking page, by their identifiers."""
+        found = [(page, shard.get(PAGE_PREFIX + page)) for page in identifiers_in(parent.targets)]
+        return [(page, row) for page, row in found if isinstance(row, PageRow)]
+
+    def _teaching(self, row: PageRow) -> Verdict | None:
+        """Return what a link target was answered with, where that teaches anything of links to it."""
+        if row.silent or not self._lessons.counts_links:
+            return None
+        return self._lessons.answer(row.verdict, failed=row.failed)
+
+    def _note_revised(self, shard: FrontierShard, name: bytes) -> None:
+        """Note that a linking page's verdict, words or links became others."""
+        children = children_of(shard, name)
+        children.revised += 1
+        shard.put(children_key(name), children)
+        self.noted[shard.partition].add(name)
+
     def _in_link(
         self, shard: FrontierShard, sighting: Linked, parent: ParentRow, found: Link
     ) -> PageRow | None:
@@ -77,7 +162,7 @@ class Links:
             return None
         key, row = self._pages.find(shard, found.url, sighting.depth + 1)
         parent.add(page, found.position, self._said(found))
-        _count_link(row, sighting.verdict)
+        _count_link(row, parent.verdict)
         row.native = row.native or host(found.url) == host(sighting.url)
         before = row.parents
         row.parents = joined(before, sighting.page, page, self._bound)
@@ -85,7 +170,7 @@ class Links:
         answer = self._lessons.answer(row.verdict, failed=row.failed)
         if answer is not None and self._lessons.counts_links:
             if not row.silent:
-                self._evidence.count(link_features(sighting.verdict), answer)
+                self._evidence.count(link_features(parent.verdict), answer)
             self._correct(shard, before, row, page, answer)
             self._register(shard, sighting.page, parent, page, answer)
         return row
@@ -101,18 +186,9 @@ class Links:
             return
         parent.verdict = parent.verdict | verdict
         shard.put(parent_key(sighting.page), parent)
-        children = children_of(shard, sighting.page)
-        children.revised += 1
-        shard.put(children_key(sighting.page), children)
-        self.noted[shard.partition].add(sighting.page)
-        for page in identifiers_in(parent.targets):
-            row = shard.get(PAGE_PREFIX + page)
-            if isinstance(row, PageRow):
-                _count_link(row, verdict)
-                self._pages.keep(shard, PAGE_PREFIX + page, row)
-                answer = self._lessons.answer(row.verdict, failed=row.failed)
-                if answer is not None and not row.silent and self._lessons.counts_links:
-                    self._evidence.count(link_features(verdict), answer)
+        self._note_revised(shard, sighting.page)
+        for page, row in self._targets(shard, parent):
+            self._count_verdict(shard, page, row, verdict)
 
     def _correct(
         self, shard: FrontierShard, before: list[bytes], row: PageRow, page: bytes, verdict: Verdict
@@ -141,11 +217,12 @@ class Links:
         return self._lessons.of_links([self._link_from(shard, name, page) for name in names])
 
     def judged(self, shard: FrontierShard, row: PageRow, verdict: Verdict) -> None:
-        """Count the links to a judged page, and note its verdict with the pages that link to it.
+        """Count the links to a judged page by ``verdict``, and note what it was answered with beside them.
 
         Where links do not count, no page is worth more or less by its siblings either.
         """
-        if not self._lessons.counts_links:
+        answer = self._lessons.answer(row.verdict, failed=row.failed)
+        if answer is None or not self._lessons.counts_links:
             return
         if not row.silent:
             self.count(row, verdict)
@@ -153,13 +230,15 @@ class Links:
         near: set[bytes] = set()
         for name in row.parents:
             parent = parent_of(shard, name)
-            self._register(shard, name, parent, page, verdict)
+            self._register(shard, name, parent, page, answer)
             position = parent.positions[parent.place(page)]
             near.update(_near(parent, page, position, NEAR_AT_MOST - len(near)))
         self._pages.touch(shard, near)
 
     def count(self, row: PageRow, verdict: Verdict, times: int = 1) -> None:
-        """Count the links to a page by the verdicts at both ends, or take them back."""
+        """Count the links to a page by the verdicts at both ends, or take them back, where links count."""
+        if not self._lessons.counts_links:
+            return
         for predicate, (links, satisfying) in row.links.items():
             self._evidence.count((link(predicate, True),), verdict, times * satisfying)
             self._evidence.count((link(predicate, False),), verdict, times * (links - satisfying))
@@ -182,7 +261,7 @@ class Links:
         self._pages.touch(shard, _near(parent, sighting.child, sighting.position, NEAR_AT_MOST))
 
     def _note(self, shard: FrontierShard, name: bytes, child: bytes, verdict: Verdict, position: int) -> bool:
-        """Note the verdict on a link target, or what a later one adds; return whether it said anything new."""
+        """Note the verdict on a link target as it stands; return whether that is new."""
         children = children_of(shard, name)
         if not children.note(child, verdict, position):
             return False
@@ -191,11 +270,13 @@ class Links:
         return True
 
 
-def _count_link(row: PageRow, verdict: Verdict) -> None:
+def _count_link(row: PageRow, verdict: Verdict, times: int = 1) -> None:
     for predicate, satisfied in verdict.items():
         counts = row.links.setdefault(predicate, [0, 0])
-        counts[0] += 1
-        counts[1] += satisfied
+        counts[0] += times
+        counts[1] += times * satisfied
+        if not counts[0]:
+            del row.links[predicate]
 
 
 def _near(parent: ParentRow, page: bytes, position: int, most: int) -> list[bytes]:

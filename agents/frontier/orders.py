@@ -71,7 +71,8 @@ def send(runtime: Runtime, shard: FrontierShard, order: FetchOrder) -> None:
 class Flight:
     """A fetch that was ordered: for which predicate, until when its answer is waited for, and since when.
 
-    An ``instant`` one was not chosen by the policy, and a ``revisit`` brings no page to judge.
+    An ``instant`` one was not chosen by the policy, and a ``revisit`` brings no new page to judge; ``again``
+    has a judged one looked at once more.
     """
 
     predicate: str
@@ -80,6 +81,7 @@ class Flight:
     since: float
     instant: bool = False
     revisit: bool = False
+    again: bool = False
 
     @classmethod
     def of(cls, choice: Choice, lease: float, since: float) -> "Flight":

@@ -17,9 +17,12 @@ from models.learner.lessons import LinkWords
 from models.news.clicks import History
 from models.news.revisits import ArrivalRate
 from models.patterns.counts import Ways
+from models.revisit.history import History as Visited
+from models.revisit.rate import Group
+from models.revisit.signals import Trust
 from models.traps import Barren
 from models.url import IDENTIFIER_BYTES
-from models.verdict import Verdict, unknown
+from models.verdict import Verdict
 from streams.inbox import Shard
 from streams.records import Version
 
@@ -163,8 +166,8 @@ class ChildrenRow(msgspec.Struct, array_like=True, tag="children"):
     """The judged targets of a linking page, anywhere, in the order in which their verdicts came.
 
     ``targets`` are their identifiers, one after the other, ``positions`` those of the links, and ``kinds`` say
-    which of the distinct ``verdicts`` each has: few differ. ``revised`` counts how often a verdict grew by
-    predicates that came later, the page's own included.
+    which of the distinct ``verdicts`` each has: few differ. ``revised`` counts how often a verdict became
+    another, the page's own included, or the page's links more.
 
     It is a row of its own because it changes with each of these verdicts, and `ParentRow`, which is long, does
     not; and packed because it is written with each of them.
@@ -188,7 +191,7 @@ class ChildrenRow(msgspec.Struct, array_like=True, tag="children"):
         return dict(zip(identifiers_in(self.targets), verdicts, strict=True))
 
     def note(self, target: bytes, verdict: Verdict, position: int) -> bool:
-        """Note the verdict on a target, or what a later one adds; return whether it said anything new.
+        """Note the verdict on a target as it stands; return whether that is new.
 
         Raises `ValueError` where ``target`` is no identifier.
         """
@@ -200,12 +203,11 @@ class ChildrenRow(msgspec.Struct, array_like=True, tag="children"):
             self.positions.append(position)
             self.kinds.append(self._kind(verdict))
             return True
-        known = self.verdicts[self.kinds[place]]
-        more = unknown(verdict, known)
-        if more:
-            self.kinds[place] = self._kind(known | more)
+        new = self.verdicts[self.kinds[place]] != verdict
+        if new:
+            self.kinds[place] = self._kind(verdict)
             self.revised += 1
-        return bool(more)
+        return new
 
     def _kind(self, verdict: Verdict) -> int:
         if verdict not in self.verdicts:
@@ -318,7 +320,8 @@ class SpaceRow(msgspec.Struct, array_like=True, tag="space"):
 class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
     """Totals of a partition: URLs discovered, what became of them, and the pages each predicate judged.
 
-    ``requests`` are those for pages that were answered (`agents.frontier.book`).
+    ``requests`` are those for pages that were answered (`agents.frontier.teaching`), ``revisits`` the answers
+    to visits of judged pages.
     """
 
     discovered: int = 0
@@ -330,6 +333,7 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
     verdicts: dict[str, int] = {}
     trapped: int = 0
     requests: int = 0
+    revisits: int = 0
 
     def count(self, state: State, number: int) -> None:
         """Count URLs that came to a state that is an end."""
@@ -353,6 +357,49 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
     def failed(self) -> int:
         """URLs that were asked for without a page to be had: dead links and hosts that gave no answer."""
         return self.gone + self.given_up
+
+
+class VisitRow(msgspec.Struct, array_like=True, gc=False, tag="visit"):
+    """A judged page that is visited again: what the last visit showed, and what all of them tell of it.
+
+    ``visited`` is the time of the last visit. ``text`` are the page's distinct words as it was judged, with
+    spaces between, ``subject`` and ``pattern`` what else its verdict is counted under, ``title`` is for people.
+    ``content``, ``links`` and ``partitions`` are those of `Judged`, ``version`` is what was had. ``history`` is
+    what the visits showed, ``signs`` has of each kind how many signs of a change came since the last of them.
+    ``orders`` counts revisits that were ordered, ``lease`` is when the wait for the answer to the last one
+    ends, 0 where none is waited for. ``failures`` are those in a row, ``not_before`` is when it may be asked
+    again, ``missing`` the time of an answer that there is no such page, 0 where there is.
+    """
+
+    url: str
+    visited: float
+    text: str = ""
+    subject: str = ""
+    pattern: str = ""
+    title: str = ""
+    version: Version | None = None
+    content: bytes = b""
+    links: bytes = b""
+    partitions: tuple[int, ...] = ()
+    history: Visited = msgspec.field(default_factory=Visited)
+    signs: dict[str, int] = {}
+    orders: int = 0
+    lease: float = 0.0
+    failures: int = 0
+    not_before: float = 0.0
+    missing: float = 0.0
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The distinct words of the page."""
+        return tuple(self.text.split())
+
+
+class GroupRow(msgspec.Struct, array_like=True, tag="group"):
+    """What visits to pages of a host, a URL prefix or a URL pattern showed; ``signs`` of a host, by kind."""
+
+    visits: Group = msgspec.field(default_factory=Group)
+    signs: dict[str, Trust] = {}
 
 
 class HubRow(msgspec.Struct, array_like=True, tag="hub"):
@@ -415,6 +462,8 @@ FrontierRow: TypeAlias = (
     | OwnerRow
     | SpaceRow
     | TotalsRow
+    | VisitRow
+    | GroupRow
     | HubRow
     | ClicksRow
     | NewsRow

@@ -3,6 +3,7 @@
 from agents.frontier.candidates import Candidates
 from agents.frontier.instant import Instant
 from agents.frontier.leases import Leases
+from agents.frontier.revisits import Revisits
 from agents.frontier.rows import INSTANT, Choice, FrontierShard, HubRow
 from models.frontier.turns import Prospects, Turns
 from models.frontier.window import window
@@ -44,7 +45,9 @@ class Budget:
         if not self._pages and not self._requests:
             return None
         left = [self._pages - self._candidates.judged] if self._pages else []
-        left += [self._requests - self._candidates.answered] if self._requests else []
+        if self._requests:
+            revisits = self._candidates.shards.totals().revisits
+            left.append(self._requests - self._candidates.answered - revisits)
         return max(0, min(left))
 
 
@@ -89,6 +92,7 @@ class Selection:
         budget: Budget,
         leases: Leases,
         instant: Instant | None,
+        revisits: Revisits | None,
         connections: int,
     ) -> None:
         self._settings = candidates.settings
@@ -97,6 +101,7 @@ class Selection:
         self._budget = budget
         self._leases = leases
         self._instant = instant
+        self._revisits = revisits
         self._connections = connections
 
     def choose(self, now: float) -> list[FrontierShard]:
@@ -106,8 +111,10 @@ class Selection:
         room = window(judged, self._settings.window_share, self._settings.window_max)
         room -= self._candidates.flights.prompt(now)
         room -= self._at_once(now, room, changed, spare=False)
+        room -= self._again(now, room, changed, spare=False)
         room -= self._by_turns(now, room, changed)
-        self._at_once(now, room, changed, spare=True)
+        room -= self._at_once(now, room, changed, spare=True)
+        self._again(now, room, changed, spare=True)
         return list(changed.values())
 
     def _by_turns(self, now: float, room: int, changed: dict[int, FrontierShard]) -> int:
@@ -142,7 +149,21 @@ class Selection:
         parts = self._turns.parts(heads.of(row.url))
         choice = Choice(predicate, policy, explored, probability, priority, now, *chances, parts)
         self._leases.order(shard, row, choice, now)
+        if self._revisits is not None:
+            self._revisits.earn(choice.promised)
         return shard
+
+    def _again(self, now: float, room: int, changed: dict[int, FrontierShard], *, spare: bool) -> int:
+        """Order visits to judged pages; return how many. ``spare`` says that there is nothing else to fetch."""
+        ordered = 0
+        while self._revisits is not None and self._fits(room - ordered):
+            picked = self._revisits.next(now, spare=spare)
+            if picked is None:
+                break
+            self._revisits.order(*picked, now)
+            ordered += 1
+            changed[picked[0].partition] = picked[0]
+        return ordered
 
     def _at_once(self, now: float, room: int, changed: dict[int, FrontierShard], *, spare: bool) -> int:
         """Order instant fetches; return how many. ``spare`` says that there is no other to make."""

@@ -5,6 +5,8 @@ from typing import Any
 
 from agents.frontier.agent import FrontierAgent
 from agents.frontier.book import Book
+from agents.frontier.changes import Changes
+from agents.frontier.groups import Groups
 from agents.frontier.hosts import host_of
 from agents.frontier.keys import children_of, host_key, page_key, parent_key
 from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in
@@ -31,9 +33,14 @@ GONE: Verdict = {FAILED: True}
 
 
 def a_book(
-    partitions: int = 1, policy: Policy = "linkage", news: NewsSettings | None = None, **changed: Any
+    partitions: int = 1,
+    policy: Policy = "linkage",
+    news: NewsSettings | None = None,
+    revisits: bool = False,
+    **changed: Any,
 ) -> Book:
-    return Book(FrontierSettings(policy=policy, **changed), 1, partitions, redirects=5, news=news)
+    revisit = (Changes(1, 1), Groups(days=7.0)) if revisits else None
+    return Book(FrontierSettings(policy=policy, **changed), 1, partitions, 5, news, revisit)
 
 
 def page(shard: FrontierShard, url: str) -> PageRow:

@@ -26,7 +26,7 @@ class Held(dict[int, Any]):
     requests = 0
 
     def totals(self) -> Any:
-        return SimpleNamespace(judged=self.judged, requests=self.requests)
+        return SimpleNamespace(judged=self.judged, requests=self.requests, revisits=0)
 
 
 class Known(SimpleNamespace):

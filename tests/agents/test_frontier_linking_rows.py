@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agents.frontier.rows import ChildrenRow, ParentRow, identifiers_in, place_in
 from models.learner.lessons import LinkWords
 from models.url import IDENTIFIER_BYTES
-from models.verdict import Verdict, unknown
+from models.verdict import Verdict
 
 #: Of few bytes, so that one is often found across the border of two others.
 PAGES = st.integers(0, 2**IDENTIFIER_BYTES - 1).map(
@@ -43,14 +43,13 @@ def test_the_newest_link_to_each_target_is_kept(
 
 
 @given(st.lists(st.tuples(PAGES, VERDICTS, st.integers(0, 3000))))
-def test_verdicts_on_targets_add_up(told: list[tuple[bytes, Verdict, int]]) -> None:
+def test_the_last_verdict_on_a_target_stands(told: list[tuple[bytes, Verdict, int]]) -> None:
     row = ChildrenRow()
     plain: dict[bytes, Verdict] = {}
     noted = 0
     for target, verdict, position in told:
-        known = plain.get(target)
-        new = known is None or bool(unknown(verdict, known))
-        plain[target] = verdict | (known or {})
+        new = plain.get(target) != verdict
+        plain[target] = verdict
         assert row.note(target, verdict, position) is new
         noted += new
         assert (row.judged, row.noted) == (plain, noted)

@@ -11,6 +11,7 @@ from agents.frontier.rows import (
     DepthRow,
     Found,
     FrontierRow,
+    GroupRow,
     HostRow,
     HubRow,
     LeasedRow,
@@ -21,6 +22,7 @@ from agents.frontier.rows import (
     SpaceRow,
     StartRow,
     TotalsRow,
+    VisitRow,
     WaysRow,
 )
 from agents.harvest.agent import HarvestRow, HarvestTableRow, SeenRow
@@ -36,6 +38,9 @@ from models.frontier.promises import Promised
 from models.news.clicks import History
 from models.news.revisits import ArrivalRate
 from models.patterns.counts import Ways
+from models.revisit.history import History as Visited
+from models.revisit.rate import Group
+from models.revisit.signals import Trust
 from models.traps import Barren
 from streams.inbox import Mark
 from streams.topics import PREDICATES
@@ -55,6 +60,9 @@ CHOICE = Choice(
     predicate="news", policy="learned", explored=True, probability=0.125, priority=-1.5,
     time=1_700_000_000.5, expected=0.75, comes=0.875, parts={"news": 0.75},
 )  # fmt: skip
+
+GROUP = Group(still=3, still_time=7_200_000, found={20: [1, 1_800_000]}, told=1, told_time=60_000)
+TRUST = Trust(quiet=GROUP, signals=3, wrong=1, time=7_200_000, told={1: [1, 60_000]})
 
 BROWSING = Browsing(
     referred=True,
@@ -113,6 +121,19 @@ ROWS: dict[str, tuple[Any, ...]] = {
             lease=1_700_000_120.0, failures=1, not_before=1_700_000_030.0, moved="http://b.test/", visits=6,
             links=9,
         ),
+        VisitRow(
+            url=URL, visited=1_700_000_000.5, text="erste zweite", subject="wiki", pattern="http://a.test/**",
+            title="Titel", version=VERSION_HAD, content=b"text", links=b"links", partitions=(0, 3),
+            history=Visited(
+                still=2, still_time=7_200_000, found={21: [1, 3_600_000]}, told=1, told_time=60_000
+            ),
+            signs={"feed": 2}, orders=4, lease=1_700_000_120.0, failures=1, not_before=1_700_000_030.0,
+            missing=1_700_000_000.5,
+        ),
+        GroupRow(
+            visits=GROUP,
+            signs={"feed": TRUST},
+        ),
         ClicksRow(url=URL, history=History(first=19_675, clicks=[5, 0, 1]), referrers={"http://b.test/": 4}),
         NewsRow(
             prefixes=["a.test/news/"], told=1_700_000_000.5, clicks=12, newest=19_675, pages=3, delay=7.5,
@@ -121,7 +142,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
         WaysRow(url=URL, ways=Ways(users={"": ["0123456789abcdef"], URL: ["fedcba9876543210"]}, bound=2**62)),
         TotalsRow(
             discovered=17, judged=12, gone=1, refused=2, moved=3, given_up=4, verdicts={"news": 11}, trapped=5,
-            requests=25,
+            requests=25, revisits=6,
         ),
     ),
     "interests": (

@@ -1,0 +1,72 @@
+"""How often pages change, by their own visits and by those of pages of a like URL.
+
+A page of few visits is drawn towards the pages of its URL pattern, these towards those of its URL prefix, these
+towards those of its host, and these towards what is expected of a page of which nothing is known. How far signs
+of a change are to be trusted is told by the visits to the pages of a host.
+"""
+
+from collections.abc import Iterator
+
+from agents.frontier.keys import group_key
+from agents.frontier.rows import FrontierShard, GroupRow, VisitRow
+from models.revisit.rate import NOTHING, Prior, rate
+from models.revisit.signals import Trust, steps
+from models.traps import pattern
+from models.url import host
+
+DAY = 86_400.0
+
+
+class Groups:
+    """Keeps the rows of groups; of a page of which nothing is known a change in ``days`` is expected."""
+
+    def __init__(self, days: float) -> None:
+        self._expected = Prior(NOTHING.shape, NOTHING.shape * days * DAY)
+
+    @property
+    def expected(self) -> float:
+        """How often a page changes of which nothing is known, in changes a second."""
+        return self._expected.rate
+
+    def seen(self, shard: FrontierShard, visit: VisitRow, time: float, *, changed: bool) -> None:
+        """Take in a visit to a page, whose row has the signs since the one before."""
+        interval = time - visit.visited
+        visit.history.seen(interval, changed, told=bool(visit.signs))
+        for number, name in enumerate(_names(visit.url)):
+            group = _group_of(shard, name)
+            group.visits.seen(interval, changed, told=bool(visit.signs))
+            if not number:
+                for kind in group.signs.keys() | visit.signs.keys():
+                    trust = group.signs.setdefault(kind, Trust())
+                    trust.seen(interval, visit.signs.get(kind, 0), changed)
+            shard.put(group_key(name), group)
+
+    def estimate(self, shard: FrontierShard, visit: VisitRow) -> tuple[float, float]:
+        """Return how often a page changes, in changes a second, and by how many seconds signs have aged it."""
+        prior, trusts = self._expected, None
+        for name in _names(visit.url):
+            group = _group_of(shard, name)
+            prior = group.visits.prior(prior)
+            trusts = group.signs if trusts is None else trusts
+        found = rate(visit.history, prior)
+        known = trusts or {}
+        aged = [number * steps(known.get(kind, Trust()), found) for kind, number in visit.signs.items()]
+        return found, sum(aged)
+
+
+def _group_of(shard: FrontierShard, name: str) -> GroupRow:
+    row = shard.get(group_key(name))
+    return row if isinstance(row, GroupRow) else GroupRow()
+
+
+def _names(url: str) -> Iterator[str]:
+    """Yield the groups of a page, the largest first: its host, its prefix, and its pattern, if it has one."""
+    name = host(url)
+    yield name
+    start = url.index("/", url.index("://") + 3)
+    end = url.find("/", start + 1)
+    if end > 0:
+        yield f"{name}{url[start : end + 1]}"
+    found = pattern(url)
+    if found is not None:
+        yield found

@@ -1,0 +1,166 @@
+"""Judged pages that are visited again: their rows, and what comes of the visits.
+
+All counts are functions of the verdicts as they stand: where one takes the place of another, all that the old
+one was counted under is taken back. Of two answers of a page the one of later time holds, whichever comes
+first. A page that left has an empty verdict: nothing holds of it, and that it came stays counted.
+"""
+
+from agents.frontier.changes import Changes
+from agents.frontier.groups import DAY, Groups
+from agents.frontier.keys import TOTALS_KEY, page_key, totals_of, visit_key, visit_of
+from agents.frontier.pages import Pages
+from agents.frontier.rows import FrontierShard, PageRow, State, VisitRow
+from agents.frontier.teaching import Said, Teaching
+from models.revisit.content import changed
+from models.url import identifier
+from models.verdict import Verdict
+from streams.records import Hinted, Inherited, Judged, Linked, Revisited
+from streams.topics import SIGHTINGS
+
+
+class Visits:
+    """Keeps the rows of judged pages that are visited again; ``changed`` gathers those that changed.
+
+    ``retry_seconds`` is the wait after a failure, doubled with each that follows, and before a page that is
+    said to be gone is looked at once more.
+    """
+
+    def __init__(
+        self, pages: Pages, teaching: Teaching, changes: Changes, groups: Groups, retry_seconds: float
+    ) -> None:
+        self.groups = groups
+        self._pages = pages
+        self._teaching = teaching
+        self._changes = changes
+        self._retry_seconds = retry_seconds
+        self.changed: set[str] = set()
+
+    def begin(self, shard: FrontierShard, row: PageRow, page: Judged) -> None:
+        """Take in the first verdict on a page."""
+        visit = VisitRow(page.url, page.time, pattern=page.pattern)
+        _take(visit, page)
+        self._changes.judged(shard, page, {}, None, changed=False)
+        self._keep(shard, visit)
+
+    def _keep(self, shard: FrontierShard, visit: VisitRow) -> None:
+        shard.put(visit_key(visit.url), visit)
+        self.changed.add(visit.url)
+
+    def take_told(self) -> list[tuple[str, str]]:
+        """Return the predicate and the kind of each change that was told since the last call."""
+        told, self._changes.told = self._changes.told, []
+        return told
+
+    # what comes of visits
+
+    def judged(self, shard: FrontierShard, page: Judged) -> None:
+        """Take in a later verdict on a page; one that is older than what is known is passed over."""
+        _count_answer(shard)
+        visit, row = visit_of(shard, page.url), shard.get(page_key(page.url))
+        if visit is None or not isinstance(row, PageRow) or row.verdict is None or page.time <= visit.visited:
+            return
+        said, since, text = said_of(visit), visit.visited, changed(visit.content, page.content)
+        self._visited(shard, visit, page.time, changed=text or visit.links != page.links)
+        if page.changed:
+            before = row.verdict
+            _take(visit, page)
+            row.judged_at = page.time
+            self._teaching.teach_again(shard, row, page.verdict, said, said_of(visit))
+            if row.state != "judged":
+                self._pages.close(shard, page_key(row.url), row, "judged")
+            self._pages.keep(shard, page_key(row.url), row)
+            self._changes.judged(shard, page, before, since, changed=text)
+        visit.version = page.version
+        self._keep(shard, visit)
+
+    def revisited(self, shard: FrontierShard, sighting: Revisited) -> Inherited | None:
+        """Take in a visit that brought no page; return who takes the place of a page that moved for good."""
+        if sighting.outcome != "early":
+            _count_answer(shard)
+        visit, row = visit_of(shard, sighting.url), shard.get(page_key(sighting.url))
+        if visit is None or not isinstance(row, PageRow) or sighting.time <= visit.visited:
+            return None
+        heir = None
+        if sighting.outcome == "unchanged":
+            self._visited(shard, visit, sighting.time, changed=False)
+        elif sighting.outcome == "early":
+            visit.lease, visit.not_before = 0.0, sighting.time + (sighting.wait or 0.0)
+        elif sighting.outcome in ("retry", "failed"):
+            self.fail(visit, sighting.time, sighting.wait or 0.0)
+        elif sighting.outcome == "gone" and not visit.missing:
+            visit.lease, visit.missing = 0.0, sighting.time
+            visit.not_before = sighting.time + self._retry_seconds
+        elif row.verdict:
+            heir = self._leave(shard, row, visit, sighting)
+        self._keep(shard, visit)
+        return heir
+
+    def fail(self, visit: VisitRow, now: float, wait: float = 0.0) -> None:
+        """Leave a page alone for a while, for longer with each failure in a row and a day at most."""
+        visit.lease = 0.0
+        visit.failures += 1
+        doubled = self._retry_seconds * 2.0 ** min(visit.failures, 20)
+        visit.not_before = now + min(DAY, max(wait, doubled))
+
+    def _visited(self, shard: FrontierShard, visit: VisitRow, time: float, *, changed: bool) -> None:
+        self.groups.seen(shard, visit, time, changed=changed)
+        visit.visited, visit.lease, visit.not_before = time, 0.0, 0.0
+        visit.failures, visit.missing, visit.signs = 0, 0.0, {}
+
+    def _leave(
+        self, shard: FrontierShard, row: PageRow, visit: VisitRow, sighting: Revisited
+    ) -> Inherited | None:
+        """Take a page out: nothing holds of it any more; its links stay, of a page without a verdict."""
+        target = sighting.target if sighting.outcome == "moved" else ""
+        row.reason = f"redirects to {target}" if target else sighting.reason
+        self._changes.left(shard, row, visit, sighting.time, target)
+        said = said_of(visit)
+        visit.text = ""
+        visit.visited, visit.lease = sighting.time, 0.0
+        row.judged_at = sighting.time
+        self._teaching.teach_again(shard, row, {}, said, said_of(visit))
+        state: State = "moved" if target else "gone" if sighting.outcome == "gone" else "refused"
+        self._pages.close(shard, page_key(row.url), row, state)
+        self._tell_targets(shard, row, visit, {})
+        return Inherited(target, row.depth, {}, row.seed) if target else None
+
+    def _tell_targets(self, shard: FrontierShard, row: PageRow, visit: VisitRow, verdict: Verdict) -> None:
+        linked = Linked(
+            identifier(row.url),
+            row.url,
+            row.depth,
+            verdict,
+            (),
+            (),
+            visit.partitions,
+            visit.visited,
+            again=True,
+        )
+        for partition in visit.partitions:
+            shard.outbox.emit(SIGHTINGS.name, partition, linked)
+
+    def hinted(self, shard: FrontierShard, sighting: Hinted) -> None:
+        """Count a sign that a page changed since it was visited."""
+        visit = visit_of(shard, sighting.url)
+        if visit is not None and sighting.time > visit.visited:
+            visit.signs[sighting.kind] = visit.signs.get(sighting.kind, 0) + 1
+            self._keep(shard, visit)
+
+
+def _count_answer(shard: FrontierShard) -> None:
+    totals = totals_of(shard)
+    totals.revisits += 1
+    shard.put(TOTALS_KEY, totals)
+
+
+def said_of(visit: VisitRow) -> Said:
+    """Return what a page says, as its verdict is counted."""
+    return Said(visit.words, visit.subject, visit.pattern)
+
+
+def _take(visit: VisitRow, page: Judged) -> None:
+    """Take in what a page says as it was judged; its pattern stays that of its first verdict."""
+    visit.text = " ".join(page.words)
+    visit.subject, visit.title = page.subject, page.title
+    visit.content, visit.links, visit.partitions = page.content, page.links, page.partitions
+    visit.version = page.version
