@@ -8,6 +8,7 @@ import pytest
 from agents.judge.keep.store import files
 from tests.agents.commands import printed, typed
 from tests.agents.test_archive import write
+from tests.agents.test_changes import a_change, tell
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -59,6 +60,7 @@ def test_the_commands_of_the_page_on_output_run(cwd: Path) -> None:
         cwd, "crawl", "--archive", "pages.warc.gz", "--seed", "http://example.org/",
         "--predicate", 'science="science"',
     )  # fmt: skip
+    tell(cwd / "scentline-data", a_change(1, predicate="science"))
     for block in blocks("output.md", "sh"):
         for line in block.splitlines():
             assert run(cwd, line) or "--out" in line

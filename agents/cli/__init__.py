@@ -26,6 +26,7 @@ COMMANDS = (
     "state",
     "harvest",
     "matches",
+    "changes",
     "explain",
     "audit",
     "serve_archive",

@@ -5,6 +5,7 @@ import json
 import shlex
 import shutil
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from agents.offline.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed, running, typed, wait_until
 from tests.agents.encoders import packaged_model, write_encoder
 from tests.agents.test_archive import write
+from tests.agents.test_changes import a_change, tell
 from tests.patience import PATIENCE
 
 EXAMPLES = load_commands()
@@ -70,6 +72,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--seed", "http://example.org/", "--predicate", 'science=category("Science")', "--budget", "30",
     )  # fmt: skip
     printed(directory, "state", "export", "learned.state")
+    tell(directory / "scentline-data", a_change(1, predicate="science", time=time.time()))
     return directory
 
 

@@ -221,6 +221,31 @@ def kept(settings: Settings, topic: str, partition: int) -> Iterator[Entry]:
         consumer.close()
 
 
+def arriving(settings: Settings, topic: str, offsets: Mapping[int, int]) -> Iterator[dict[int, list[Entry]]]:
+    """Yield the partitions' records from ``offsets`` on, and those that come, without end; 0 is the beginning.
+
+    Raises `AdminError` as `kept` does, but for silence.
+    """
+    with connecting(settings) as options:
+        consumer = KafkaConsumer(**options, enable_auto_commit=False, allow_auto_create_topics=False)
+    try:
+        consumer.assign([TopicPartition(topic, partition) for partition in offsets])
+        for partition, offset in offsets.items():
+            place = TopicPartition(topic, partition)
+            consumer.seek(place, offset) if offset else consumer.seek_to_beginning(place)
+        while True:
+            polled = consumer.poll(_POLL_MS)
+            yield {place.partition: [_entry(record) for record in found] for place, found in polled.items()}
+    except ClientError as error:
+        raise AdminError(f"{','.join(addresses(settings.broker))}: {topic}: {error}") from error
+    finally:
+        consumer.close()
+
+
+def _entry(record: Any) -> Entry:
+    return Entry(record.offset, record.timestamp / 1000, record.key, record.value)
+
+
 def _read(consumer: KafkaConsumer, place: TopicPartition, broker: str) -> Iterator[Entry]:
     if place.topic not in consumer.topics():
         raise AdminError(f"{broker}: has no topic {place.topic}: make it with scentline topics create")
@@ -236,4 +261,4 @@ def _read(consumer: KafkaConsumer, place: TopicPartition, broker: str) -> Iterat
             raise AdminError(f"{broker}: {place.topic}: nothing came for {_SILENT_POLLS * _POLL_MS // 1000} s")
         for record in records:
             if record.offset < end:
-                yield Entry(record.offset, record.timestamp / 1000, record.key, record.value)
+                yield _entry(record)

@@ -1,0 +1,76 @@
+"""Changes as a feed that reader programs subscribe to (RSS 2.0, https://www.rssboard.org/rss-specification).
+
+Titles are plain text, descriptions HTML: what pages say is escaped in both, and what XML 1.0 can't hold
+(section 2.2, Characters) is replaced.
+"""
+
+import html
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from hashlib import blake2b
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from streams.records import Change
+
+#: The newest changes that a feed holds: readers ask again before so many more have come.
+ITEMS = 200
+#: Characters of a title, and of an excerpt or a reason.
+TITLE, TEXT = 200, 1_000
+
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def feed(title: str, newest: Iterable[Change]) -> bytes:
+    """Return a feed of these changes, at most `ITEMS`, in their order."""
+    changes = list(newest)[:ITEMS]
+    rss = Element("rss", version="2.0")
+    channel = SubElement(rss, "channel")
+    _say(channel, "title", title)
+    # A channel needs the address of a site, and what was crawled has no one.
+    _say(channel, "link", _link(changes[0]) if changes else "about:blank")
+    _say(channel, "description", "What appeared, changed, left and moved")
+    _say(channel, "generator", "Scentline")
+    if changes:
+        _say(channel, "lastBuildDate", _date(max(change.time for change in changes)))
+    for change in changes:
+        _item(SubElement(channel, "item"), change)
+    text: bytes = tostring(rss, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _item(item: Element, change: Change) -> None:
+    _say(item, "title", f"{change.kind.capitalize()}: {(change.title or change.url)[:TITLE]}")
+    _say(item, "link", _link(change))
+    _say(item, "description", "".join(f"<p>{html.escape(line)}</p>" for line in _description(change)))
+    _say(item, "category", change.predicate)
+    _say(item, "pubDate", _date(change.time))
+    SubElement(item, "guid", isPermaLink="false").text = guid(change)
+
+
+def guid(change: Change) -> str:
+    """Return the name of a change: the same wherever it is told, and of no other change."""
+    parts = (change.origin, change.predicate, change.kind, change.url, repr(change.time))
+    return "scentline:" + blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
+
+
+def _link(change: Change) -> str:
+    return change.target or change.url
+
+
+def _description(change: Change) -> Iterable[str]:
+    """Yield lines: what the page says, where it went and why, and when it was last otherwise."""
+    yield from filter(None, (change.excerpt[:TEXT], change.reason[:TEXT]))
+    if change.target:
+        yield f"{change.url} is at {change.target} now"
+    if change.before is not None:
+        yield f"The visit before was on {_date(change.before)}"
+
+
+def _date(time: float) -> str:
+    return format_datetime(datetime.fromtimestamp(time, UTC), usegmt=True)
+
+
+def _say(parent: Element, name: str, text: str) -> None:
+    SubElement(parent, name).text = _NO_XML.sub("\ufffd", text)
