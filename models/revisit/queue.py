@@ -19,7 +19,7 @@ _HIGHEST = -_LOWEST
 _ROUNDING = 1e-9
 # Where the levels begin that pages are kept on: low enough that one of so many pages is on them at first, and
 # then so many levels below the lowest that choices are made on; it goes down by half at least.
-_PART, _DEPTH, _HALF = 16, 24, 8
+_PART, _DEPTH, _HALF = 16, 4, 8
 # Choices, and entries of the heap beyond two a page, before either is looked at.
 _SLACK = 64
 

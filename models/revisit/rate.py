@@ -56,13 +56,13 @@ def rate(history: History, prior: Prior) -> float:
     >>> round(rate(history, Prior(1e-9, 1e-9)), 4)  # no change in half of the intervals: e^(-D) = 1/2
     0.6931
     """
-    if not history.visits:
-        return prior.rate
     found, still, median = history.intervals, history.still_seconds, prior.rate
     # Solved is shape (median - D) / (median + D) + sum of n x / (e^x - 1) = D still, with x = Dt. Left less
     # right falls and is convex: so from a D that is too small Newton's steps never pass the solution. Such a D
     # follows from x / (e^x - 1) > 1 - x / 2, and (1 - z) / (1 + z) > 1 - 2z or -1.
     number = sum(count for count, _ in found)
+    if not number and not still:
+        return median
     time = still + sum(count * each for count, each in found) / 2
     guess = max((prior.shape + number) / (2 * prior.seconds + time), (number - prior.shape) / time)
     for _ in range(_MOST):

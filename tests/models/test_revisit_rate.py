@@ -59,6 +59,10 @@ def test_worked_by_hand() -> None:
     visits = [(100.0, True), (100.0, False)] * 5
     assert rate(of(visits), Prior(1e-12, 1e-12)) == pytest.approx(math.log(2) / 100)
     assert rate(of([]), Prior(2.0, 500.0)) == 2.0 / 500.0
+    # What was announced tells nothing of changes that were not.
+    announced = History()
+    announced.seen(10.0, True, told=True)
+    assert rate(announced, Prior(2.0, 500.0)) == 2.0 / 500.0
     # 1 (1 - 100 D) / (1 + 100 D) = 100 D: D = (sqrt(2) - 1) / 100.
     assert rate(of([(100.0, False)]), Prior(1.0, 100.0)) == pytest.approx((math.sqrt(2) - 1) / 100)
 
