@@ -191,8 +191,9 @@ class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
     ``version`` is told where pages are revisited. ``pattern`` and ``silent`` are those of `FetchOrder`.
 
     Where pages are judged again, there is more: ``again`` is the number of the revisit, 0 at first;
-    ``changed`` says whether the text is another than at the visit before. ``content`` is the sketch of its
-    text, ``links`` the digest of its links (`models.revisit.content`), ``partitions`` are those of `Linked`.
+    ``changed`` says whether text, links or verdict are others than `Revisit` knew: then an outcome and the
+    links were told. ``content`` is the digest of its text, ``links`` that of its links
+    (`models.revisit.content`), ``partitions`` are those of `Linked`.
     ``title`` and, of each predicate that holds, what ``excerpts`` has of the text are for people.
     """
 
@@ -337,7 +338,8 @@ class Revisited(msgspec.Struct, array_like=True, frozen=True, tag="revisited"):
     are told) or "failed". ``overloaded``, ``crawl_delay``, ``elapsed``, ``server`` and ``unanswered`` are those
     of `Failed`.
 
-    Where the page was to be judged ``again``, "gone" and "refused" stand for "failed", with the ``reason``.
+    Where the page was to be judged ``again``, there are two more: "gone" (there is no page any more that can be
+    judged) and "refused" (it may not be fetched, or judged, any more). The ``reason`` is that of a failure.
     """
 
     url: Url

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from agents.fetch.result import Early, Failure, Moved, Unchanged, Validators, validators
+from agents.fetch.result import Early, Failure, Moved, Unchanged, Validators, outcome_of, validators
 from models.page import Page
 from models.url import host
 from streams.outbox import Outbox
@@ -11,6 +11,10 @@ from streams.topics import SIGHTINGS, partition_of
 
 #: Redirects that are for good.
 _PERMANENT = frozenset({301, 308})
+#: What failures come to (`agents.fetch.result.outcome_of`) by which a page that was judged is gone: there is
+#: none that can be judged; and those by which it may not be fetched any more.
+_GONE = frozenset({"3xx", "4xx", "broken", "size", "type"})
+_FORBIDDEN = frozenset({"robots", "address"})
 
 
 def version_of(page: FetchedPage) -> Version | None:
@@ -29,18 +33,40 @@ def unread(
     order: FetchOrder, result: Unchanged | Moved | Failure | Early, now: float, *, overloaded: bool
 ) -> Revisited:
     """Return what came of a revisit that brought no page."""
-    outcome, wait, target = "unchanged", None, ""
+    outcome, wait, target, reason = "unchanged", None, "", ""
     if isinstance(result, Early):
         outcome, wait = "early", result.wait
     elif isinstance(result, Moved):
         outcome, target = ("moved" if result.status in _PERMANENT else "failed"), result.target
     elif isinstance(result, Failure):
-        outcome, wait = ("retry" if result.kind == "retry" else "failed"), result.retry_after
+        outcome, wait, reason = _failed(order, result), result.retry_after, result.reason
+    again = _again(order)
     return Revisited(
         order.url, order.order, outcome, now, wait=wait, target=target, overloaded=overloaded,
-        crawl_delay=result.crawl_delay, elapsed=result.elapsed, server=result.server,
-        unanswered=isinstance(result, Failure) and result.unanswered,
+        crawl_delay=result.crawl_delay, elapsed=result.elapsed, server=result.server, again=again,
+        reason=reason if again else "", unanswered=isinstance(result, Failure) and result.unanswered,
     )  # fmt: skip
+
+
+def unjudged(fetched: FetchedPage, outcome: str, reason: str) -> Revisited:
+    """Return what came of a revisit that brought a page which is not to be judged, or can't be."""
+    order, again = fetched.order, _again(fetched.order)
+    return Revisited(
+        order.url, order.order, outcome, fetched.time, crawl_delay=fetched.crawl_delay,
+        elapsed=fetched.elapsed, server=fetched.server, again=again, reason=reason if again else "",
+    )  # fmt: skip
+
+
+def _again(order: FetchOrder) -> bool:
+    return order.revisit is not None and order.revisit.again
+
+
+def _failed(order: FetchOrder, failure: Failure) -> str:
+    """Return what a failure comes to: a page that was judged may be gone by it, or forbidden."""
+    if failure.kind == "retry":
+        return "retry"
+    found = outcome_of(failure) if _again(order) else ""
+    return "gone" if found in _GONE else "refused" if found in _FORBIDDEN else "failed"
 
 
 def report(outbox: Outbox, fetched: FetchedPage, page: Page, partitions: int) -> None:

@@ -6,14 +6,14 @@ refused.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
 
-from agents.fetch.result import Failure
 from agents.fetch.revisits import report as report_revisit
-from agents.fetch.revisits import unread, version_of
+from agents.fetch.revisits import unjudged, version_of
 from agents.judge.duplicates import DuplicateRow, Duplicates, same_owner
 from agents.judge.keep.store import KeptPages
 from agents.judge.predicates import Predicates
@@ -21,8 +21,8 @@ from agents.judge.question import Examined, Examines, PageError, Question
 from agents.judge.rows import LATER_PREFIX, LaterRow, outcome_of
 from models.learner.semantic import page_subject
 from models.page import Link, Page
+from models.revisit.content import changed
 from models.url import host, identifier
-from models.verdict import Verdict
 from streams.absorber import Handler
 from streams.attempts import Place, Why
 from streams.inbox import Shard
@@ -30,7 +30,7 @@ from streams.logging import EventLog
 from streams.metrics.catalogue import PAGES_READ
 from streams.metrics.registry import Outcomes
 from streams.outbox import Outbox
-from streams.records import Decoder, Failed, FetchedPage, Judged, Linked, Pack, RecordError
+from streams.records import Decoder, Failed, FetchedPage, Judged, Linked, Pack, RecordError, Revisit, Revisited
 from streams.runtime import Runtime
 from streams.stateful import WRITTEN_ONCE, Stateful
 from streams.topics import OUTCOMES, PAGES, SIGHTINGS
@@ -58,7 +58,8 @@ class JudgeAgent(Handler[DuplicateRow]):
         self._predicates = predicates
         self._kept = kept
         self._meanings = runtime.settings.semantic is not None
-        self._instant = runtime.settings.frontier.mode == "instant"
+        self._revisits = runtime.settings.frontier.revisit > 0
+        self._versions = self._revisits or runtime.settings.frontier.mode == "instant"
         self._sightings_partitions = runtime.publisher.partitions(SIGHTINGS.name)
         read = ("judged", "missing", "barred", "duplicate", "revisited", "failed")
         self._read = Outcomes(runtime.metrics, PAGES_READ, read)
@@ -101,41 +102,59 @@ class JudgeAgent(Handler[DuplicateRow]):
             self._unjudged(shard.outbox, self._fetched(value), QUARANTINED)
 
     def absorb(self, shard: Shard[DuplicateRow], fact: Any) -> None:
-        """Judge one page, or say why it is not judged; one that was fetched again has its links told only."""
+        """Judge one page, or say why it is not judged; one fetched for its links has these told only."""
         arrival: Arrival = fact
         fetched, examined = arrival.fetched, arrival.found
         if isinstance(examined, PageError):
             self._fail(shard, arrival, str(examined))
             return
-        page = examined.page
-        if fetched.order.revisit is not None:
+        page, revisit = examined.page, fetched.order.revisit
+        if revisit is not None:
             self._read.count("revisited")
+        if revisit is not None and not revisit.again:
             report_revisit(shard.outbox, fetched, page, self._sightings_partitions)
-            return
-        if page.barred:
+        elif revisit is not None and page.barred:
+            outcome = "gone" if page.indexable else "refused"
+            self._emit(shard.outbox, fetched, unjudged(fetched, outcome, page.barred))
+        elif revisit is not None:
+            self._judge(shard, arrival, examined)
+        elif page.barred:
             self._read.count("missing" if page.missing else "barred")
             kind = "gone" if page.missing else "refused"
             self._refuse(shard.outbox, fetched, kind, page.barred, barren=page.missing)
-            return
-        original = self._duplicates.original(shard, page.url, examined.fingerprint, fetched.order.vouched)
-        if original is not None:
+        elif (original := self._original(shard, fetched, examined)) is not None:
             self._read.count("duplicate")
             barren = fetched.order.vouched is None or same_owner(original, page.url)
             self._refuse(shard.outbox, fetched, "refused", f"near-duplicate of {original}", barren=barren)
-            return
-        self._read.count("judged")
+        else:
+            self._read.count("judged")
+            self._judge(shard, arrival, examined)
+
+    def _original(self, shard: Shard[DuplicateRow], fetched: FetchedPage, examined: Examined) -> str | None:
+        order = fetched.order
+        return self._duplicates.original(shard, order.url, examined.fingerprint, order.vouched)
+
+    def _judge(self, shard: Shard[DuplicateRow], arrival: Arrival, examined: Examined) -> None:
+        """Tell the verdict on a page; of one that was judged before and is as it was, nothing but that."""
+        fetched, page, order = arrival.fetched, examined.page, arrival.fetched.order
         if examined.failure is not None:
             self._bury(shard, arrival, examined.failure, "judge")
+        links = self._links(page)
+        partitions, repeated = tuple(sorted(links)), False
+        if order.revisit is None:
+            repeated = self._duplicates.repeated(shard, page.url, examined.fingerprint)
+        elif _differs(order.revisit, examined):
+            partitions = tuple(sorted({*links, *order.revisit.partitions}))
+            self._duplicates.renew(shard, page.url, examined.fingerprint, order.vouched)
+        else:
+            self._tell(shard.outbox, fetched, examined, order.revisit.partitions, told=False)
+            return
         self._kept.keep(
-            fetched.order.url,
-            examined.record,
-            examined.unkept,
-            priority=fetched.order.priority,
-            links=len(page.links),
+            order.url, examined.record, examined.unkept, priority=order.priority, links=len(page.links)
         )
         origin = f"{PAGES.name}/{shard.partition}@{shard.mark.offset}"
-        repeated = self._duplicates.repeated(shard, page.url, examined.fingerprint)
-        self._report(shard.outbox, fetched, page, examined.verdict, origin, repeated=repeated)
+        self._report(shard.outbox, fetched, examined, origin, partitions, links)
+        self._tell(shard.outbox, fetched, examined, partitions, repeated=repeated)
 
     def _bury(self, shard: Shard[DuplicateRow], arrival: Arrival, reason: str, why: Why) -> None:
         place = Place(PAGES.name, shard.partition, shard.mark.offset)
@@ -156,55 +175,69 @@ class JudgeAgent(Handler[DuplicateRow]):
             shard.outbox.send(*message)
 
     def _unjudged(self, outbox: Outbox, fetched: FetchedPage, reason: str) -> None:
-        order = fetched.order
-        if order.revisit is None:
+        if fetched.order.revisit is None:
             self._refuse(outbox, fetched, "refused", reason, barren=False)
         else:
-            failed = unread(order, Failure("refused", reason), fetched.time, overloaded=False)
-            outbox.emit(SIGHTINGS.name, self._sightings(order.url), failed)
+            self._emit(outbox, fetched, unjudged(fetched, "failed", reason))
 
     def _report(
         self,
         outbox: Outbox,
         fetched: FetchedPage,
-        page: Page,
-        verdict: Verdict,
+        examined: Examined,
         origin: str,
-        *,
-        repeated: bool,
+        partitions: tuple[int, ...],
+        links: Mapping[int, list[Link]],
     ) -> None:
-        order = fetched.order
+        """Tell the outcome, and each of the partitions of the links that it has, or once had."""
+        order, page, verdict = fetched.order, examined.page, examined.verdict
         outcome = outcome_of(fetched, page, verdict, origin)
         key = order.url
         outbox.send(
             OUTCOMES.name, self._runtime.partition(OUTCOMES, key), key.encode(), msgspec.json.encode(outcome)
         )
-        self._report_links(outbox, fetched, page, verdict)
-        subject = page_subject(order.url, page.title) if self._meanings else ""
-        judged = Judged(
-            order.url, verdict, fetched.time, fetched.crawl_delay, page.words, fetched.elapsed, fetched.server,
-            repeated=repeated, subject=subject, version=version_of(fetched) if self._instant else None,
-            pattern=order.pattern, silent=order.silent,
-        )  # fmt: skip
-        outbox.emit(SIGHTINGS.name, self._sightings(order.url), judged)
+        for partition in partitions:
+            linked = Linked(
+                identifier(order.url), order.url, order.depth, verdict, page.words,
+                tuple(links.get(partition, ())), partitions, fetched.time, order.revisit is not None,
+            )  # fmt: skip
+            outbox.emit(SIGHTINGS.name, partition, linked)
 
-    def _report_links(self, outbox: Outbox, fetched: FetchedPage, page: Page, verdict: Verdict) -> None:
+    def _tell(
+        self,
+        outbox: Outbox,
+        fetched: FetchedPage,
+        examined: Examined,
+        partitions: tuple[int, ...],
+        *,
+        repeated: bool = False,
+        told: bool = True,
+    ) -> None:
+        """Tell the page's own partition the verdict, and what its next visit is compared with.
+
+        ``told`` says whether an outcome was.
+        """
+        order, page = fetched.order, examined.page
+        again = order.revisit is not None
+        judged = Judged(
+            order.url, examined.verdict, fetched.time, fetched.crawl_delay, page.words, fetched.elapsed,
+            fetched.server, repeated=repeated, pattern=order.pattern, silent=order.silent,
+            subject=page_subject(order.url, page.title) if self._meanings else "",
+            version=version_of(fetched) if self._versions else None,
+            again=order.order if again else 0, changed=again and told,
+        )  # fmt: skip
+        if self._revisits or again:
+            judged = msgspec.structs.replace(
+                judged, content=examined.content, links=examined.links, partitions=partitions, title=page.title
+            )
+        self._emit(outbox, fetched, judged)
+
+    def _links(self, page: Page) -> Mapping[int, list[Link]]:
+        """Return a page's links, by the partitions that they are told to."""
         by_partition: dict[int, list[Link]] = defaultdict(list)
         for link in page.links:
             by_partition[self._sightings(link.url)].append(link)
-        partitions = tuple(sorted(by_partition))
-        for partition in partitions:
-            linked = Linked(
-                page=identifier(fetched.order.url),
-                url=fetched.order.url,
-                depth=fetched.order.depth,
-                verdict=verdict,
-                words=page.words,
-                links=tuple(by_partition[partition]),
-                partitions=partitions,
-                time=fetched.time,
-            )
-            outbox.emit(SIGHTINGS.name, partition, linked)
+        return by_partition
 
     def _refuse(self, outbox: Outbox, fetched: FetchedPage, kind: str, reason: str, *, barren: bool) -> None:
         order = fetched.order
@@ -212,7 +245,24 @@ class JudgeAgent(Handler[DuplicateRow]):
             order.url, order.order, kind, reason, fetched.time, crawl_delay=fetched.crawl_delay,
             elapsed=fetched.elapsed, server=fetched.server, barren=barren, silent=order.silent,
         )  # fmt: skip
-        outbox.emit(SIGHTINGS.name, self._sightings(order.url), refusal)
+        self._emit(outbox, fetched, refusal)
+
+    def _emit(self, outbox: Outbox, fetched: FetchedPage, fact: Judged | Failed | Revisited) -> None:
+        """Tell the page's own partition."""
+        outbox.emit(SIGHTINGS.name, self._sightings(fetched.order.url), fact)
 
     def _sightings(self, url: str) -> int:
         return self._runtime.partition(SIGHTINGS, host(url))
+
+
+def _differs(known: Revisit, examined: Examined) -> bool:
+    """Tell whether a page has another text, other links or another verdict than is known of it.
+
+    What is known of predicates that judge no more is no verdict of now.
+    """
+    verdict = examined.verdict.items()
+    return (
+        changed(known.content, examined.content)
+        or known.links != examined.links
+        or any(known.verdict.get(name) != holds for name, holds in verdict)
+    )

@@ -61,6 +61,21 @@ def _outweighs(judged: SketchRow, arrived: SketchRow) -> bool:
     return judged.vouched > arrived.vouched or same_owner(judged.url, arrived.url)
 
 
+def _rows(shard: Shard[DuplicateRow], found: Sketch) -> dict[bytes, DuplicateRow | None]:
+    """Return the rows of a sketch's bands, by their keys."""
+    keys = (BAND_PREFIX + band for band in bands(found))
+    return {key: shard.get(key) for key in keys}
+
+
+def _enter(shard: Shard[DuplicateRow], judged: SketchRow, rows: dict[bytes, DuplicateRow | None]) -> None:
+    page = identifier(judged.url)
+    shard.put(SKETCH_PREFIX + page, judged)
+    for key, row in rows.items():
+        before = row.pages if isinstance(row, BandRow) else []
+        pages = [*(other for other in before if other != page), page]
+        shard.put(key, BandRow(pages[-BAND_PAGES:]))
+
+
 class Duplicates:
     """Looks pages up among those judged before in a shard, and enters them."""
 
@@ -78,19 +93,28 @@ class Duplicates:
         found = fingerprint.sketch
         if found is None or not self._settings.duplicates:
             return None
-        key = SKETCH_PREFIX + identifier(url)
-        if shard.get(key) is not None:
+        if shard.get(SKETCH_PREFIX + identifier(url)) is not None:
             return None
-        keys = [BAND_PREFIX + band for band in bands(found)]
-        rows = [shard.get(band) for band in keys]
-        arrived = SketchRow(url, found, vouched)
-        nearest = self._nearest(shard, rows, arrived)
+        arrived, rows = SketchRow(url, found, vouched), _rows(shard, found)
+        nearest = self._nearest(shard, list(rows.values()), arrived)
         if nearest is None:
-            shard.put(key, arrived)
-            for band, row in zip(keys, rows, strict=True):
-                before = row.pages if isinstance(row, BandRow) else []
-                shard.put(band, BandRow([*before, identifier(url)][-BAND_PAGES:]))
+            _enter(shard, arrived, rows)
         return nearest
+
+    def renew(
+        self, shard: Shard[DuplicateRow], url: str, fingerprint: Fingerprint, vouched: float | None = None
+    ) -> None:
+        """Enter a judged page with the text that it has now: of its old one no page is a copy any more."""
+        key = SKETCH_PREFIX + identifier(url)
+        row = shard.get(key)
+        known = row.sketch if isinstance(row, SketchRow) else None
+        if fingerprint.sketch == known or not self._settings.duplicates:
+            return
+        if fingerprint.sketch is None:
+            shard.delete(key)
+        else:
+            found = fingerprint.sketch
+            _enter(shard, SketchRow(url, found, vouched), _rows(shard, found))
 
     def repeated(self, shard: Shard[DuplicateRow], url: str, fingerprint: Fingerprint) -> bool:
         """Tell whether another page, whose URL differs in numbers only, had this text but for its digits.

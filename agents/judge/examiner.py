@@ -18,6 +18,7 @@ from agents.judge.verdicts import Verdicts
 from models.duplicates import NONE, fingerprint
 from models.page import Page
 from models.predicate import parse
+from models.revisit.content import links_digest, text_digest
 from streams.records import Decoder, FetchedPage, RecordError
 
 
@@ -31,12 +32,15 @@ class PageReader:
         self._decode = Decoder[FetchedPage](FetchedPage)
         self._decompress = zstandard.ZstdDecompressor()
 
-    def read(self, value: bytes) -> tuple[FetchedPage, bytes, Page]:
-        """Return a fetched page as it came, its body and its text; raises `RecordError` for what is none."""
+    def read(self, value: bytes, *, main: bool = False) -> tuple[FetchedPage, bytes, Page]:
+        """Return a fetched page as it came, its body and its text; raises `RecordError` for what is none.
+
+        ``main`` asks for what two visits are compared by.
+        """
         fetched = self._decode(value)
         kind = fetched.headers.get("content-type")
         body = self.body(fetched)
-        page = parse_page(fetched.order.url, body, kind, self._limits, self._agent)
+        page = parse_page(fetched.order.url, body, kind, self._limits, self._agent, main=main)
         if fetched.nofollow:
             page = msgspec.structs.replace(page, links=(), follow=False)
         return fetched, body, page
@@ -72,17 +76,23 @@ class Examiner:
 
     def examined(self, question: Question) -> Examined:
         """Return what a page is; raises `RecordError` where the message holds none."""
-        fetched, body, page = self._pages.read(question.value)
-        told = msgspec.structs.replace(page, text="", sequence=())
-        if page.barred or fetched.order.revisit is not None:
+        work = self._work
+        main = work.revisit and not question.alone
+        fetched, body, page = self._pages.read(question.value, main=main)
+        told = msgspec.structs.replace(page, text="", sequence=(), main=(), leading=())
+        revisit = fetched.order.revisit
+        if page.barred or (revisit is not None and not revisit.again):
             return Examined(told)
         asked = {name: _parsed(text) for name, text in question.asked.items()}
         verdict, failure = self._verdicts.of(page, asked)
+        if revisit is not None and failure is not None:  # what no judge could tell is as it was
+            verdict = {name: holds for name, holds in revisit.verdict.items() if name in asked} | verdict
         record, unkept = b"", ""
         try:
             record = self._packing.record(fetched, body, page, verdict)
         except UnkeptError as error:
             unkept = str(error)
-        work = self._work
         marks = fingerprint(page, work.least_words) if work.duplicates and not question.alone else NONE
-        return Examined(told, verdict, failure, marks, record, unkept)
+        content = text_digest(page.title, page.main) if main else b""
+        links = links_digest(page.leading) if main else b""
+        return Examined(told, verdict, failure, marks, record, unkept, content, links)

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 class Work(msgspec.Struct, array_like=True, frozen=True, tag="begin"):
-    """By what pages are examined: the settings of `judge` that it takes, and three more.
+    """By what pages are examined: the settings of `judge` that it takes, and a few more.
 
-    ``most`` bounds the bytes of a body, ``keep`` says which pages are kept, ``agent`` is our product token.
+    ``most`` bounds the bytes of a body, ``keep`` says which pages are kept, ``agent`` is our product token, and
+    ``revisit`` tells that pages are judged again.
     """
 
     labels: str | None
@@ -39,6 +40,7 @@ class Work(msgspec.Struct, array_like=True, frozen=True, tag="begin"):
     keep: str
     user_agent: str
     agent: str
+    revisit: bool = False
 
     @classmethod
     def of(cls, settings: "Settings") -> "Work":
@@ -51,6 +53,7 @@ class Work(msgspec.Struct, array_like=True, frozen=True, tag="begin"):
             judge.labels, judge.classifier, judge.python, judge.seconds, judge.cpu_seconds, judge.memory_bytes,
             judge.words, judge.links, judge.context, judge.soft_404, judge.duplicates, judge.least_words,
             fetch.max_bytes, settings.keep.pages, fetch.user_agent, product(fetch.user_agent),
+            settings.frontier.revisit > 0,
         )  # fmt: skip
 
 
@@ -73,7 +76,8 @@ class Examined(msgspec.Struct, array_like=True, frozen=True):
     """What was found out about a page, which comes without its text.
 
     A page that is barred or was fetched for its links alone has no verdict. ``failure`` says why a judge of
-    categories failed; ``record`` is what is kept of the page, ``unkept`` why nothing is that should be.
+    categories failed; ``record`` is what is kept of the page, ``unkept`` why nothing is that should be. Where
+    pages are judged again, ``content`` and ``links`` are those of `streams.records.Judged`.
     """
 
     page: Page
@@ -82,6 +86,8 @@ class Examined(msgspec.Struct, array_like=True, frozen=True):
     fingerprint: Fingerprint = NONE
     record: bytes = b""
     unkept: str = ""
+    content: bytes = b""
+    links: bytes = b""
 
 
 class PageError(ScentlineError):

@@ -81,4 +81,5 @@ def outcome_of(
         pattern=order.pattern,
         silent=order.silent or msgspec.UNSET,
         requests=order.requests,
+        again=order.revisit is not None or msgspec.UNSET,
     )

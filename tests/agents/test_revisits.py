@@ -1,4 +1,4 @@
-"""A page that is fetched again: asked for another version only, read for its links, and judged no more."""
+"""A page that is fetched again: asked for another version only, read for its links, or judged again."""
 
 import asyncio
 from pathlib import Path
@@ -8,17 +8,23 @@ import msgspec
 import pytest
 import zstandard
 
-from agents.fetch.agent import FetchAgent
+from agents.fetch.agent import QUARANTINED, FetchAgent
 from agents.fetch.client import Client
 from agents.fetch.result import Failure, Fetched, Result, Unchanged, Validators
+from agents.fetch.revisits import unread
 from agents.judge.agent import JudgeAgent
 from agents.judge.duplicates import DuplicateRow
 from agents.judge.predicates import Predicates
+from models.url import host
+from streams.outbox import Message
 from streams.records import (
     Decoder,
+    Failed,
     FetchedPage,
     FetchOrder,
     Judged,
+    Linked,
+    Outcome,
     PredicateDefinition,
     Relisted,
     Revisit,
@@ -29,7 +35,7 @@ from streams.records import (
 )
 from streams.runtime import Runtime
 from streams.settings import Settings
-from streams.topics import PAGES, SIGHTINGS
+from streams.topics import PAGES, SIGHTINGS, partition_of
 from tests.agents.judging import judge_of, take_in
 from tests.agents.loopback import Answer, Request, fixed, serving, untimed
 from tests.agents.loopback import settings as fetch_settings
@@ -39,6 +45,8 @@ from tests.agents.test_fetch_agent import Event
 NOW = 1000.0
 URL = "http://a.org/"
 KNOWN = Version('"7"', "Thu, 01 Jan 1970 00:01:40 GMT")
+FOR_LINKS = Revisit(KNOWN, 900.0)
+AGAIN = Revisit(KNOWN, 900.0, again=True, verdict={"alps": True})
 HTML = b"""<html><head><title>News of the alps</title></head><body>
 <a href="/news/1">one</a> <a href="http://b.org/">two</a></body></html>"""
 
@@ -82,9 +90,11 @@ def test_a_304_that_nobody_asked_for_is_no_page() -> None:
 # the fetch agent
 
 
-def answered(tmp_path: Path, answer: Answer) -> tuple[list[Any], list[FetchedPage], str]:
+def answered(
+    tmp_path: Path, answer: Answer, revisit: Revisit = FOR_LINKS, *, robots: bool = False
+) -> tuple[list[Any], list[FetchedPage], str]:
     """Have a revisit answered; return the sightings and pages that come of it, and the URL."""
-    fetch = {"allow": ("127.0.0.1",), "robots": False, "delay_seconds": 0.0}
+    fetch = {"allow": ("127.0.0.1",), "robots": robots, "delay_seconds": 0.0, "max_bytes": 10_000}
     settings = Settings.model_validate({"data": tmp_path / "data", "fetch": fetch})
 
     async def run() -> tuple[list[Any], list[FetchedPage], str]:
@@ -93,7 +103,7 @@ def answered(tmp_path: Path, answer: Answer) -> tuple[list[Any], list[FetchedPag
                 agent = FetchAgent(runtime, client, journal_of(runtime))
                 url = f"{server.origin}/"
                 await agent._slots.acquire()
-                await agent._answer(Event(encode(order(url, Revisit(KNOWN, 900.0)))))
+                await agent._answer(Event(encode(order(url, revisit))))
                 journal = journal_of(runtime)
                 packs = [entry.value or b"" for entry in journal.read(SIGHTINGS.name, 0, 0, 10)]
                 pages = [entry.value or b"" for entry in journal.read(PAGES.name, 0, 0, 10)]
@@ -124,6 +134,40 @@ def test_a_revisit_without_a_page_is_told_to_the_frontier_alone(
     assert msgspec.structs.replace(fact, elapsed=0.0) == expected
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (fixed(b"", "304 Not Modified"), {"outcome": "unchanged"}),
+        (fixed(b"", "404 Not Found"), {"outcome": "gone", "reason": "status 404"}),
+        (fixed(b"", "410 Gone"), {"outcome": "gone", "reason": "status 410"}),
+        (fixed(b"x", content_type="image/png"), {"outcome": "gone", "reason": "content type image/png"}),
+        (fixed(b"x" * 20_000), {"outcome": "gone", "reason": "body over 10000 bytes"}),
+        (fixed(b"x", x_robots_tag="noindex"), {"outcome": "refused", "reason": "X-Robots-Tag noindex"}),
+        (fixed(b"", "503 Busy"), {"outcome": "retry", "reason": "status 503", "overloaded": True}),
+        (fixed(b"", "308 Moved", location="http://b.org/"), {"outcome": "moved", "target": "http://b.org/"}),
+        (fixed(b"", "302 Found", location="http://b.org/"), {"outcome": "failed", "target": "http://b.org/"}),
+    ],
+)
+def test_a_page_that_is_to_be_judged_again_may_be_unchanged_gone_refused_or_moved(
+    tmp_path: Path, answer: Answer, told: dict[str, Any]
+) -> None:
+    (fact,), pages, url = answered(tmp_path, answer, AGAIN)
+    assert pages == []
+    assert msgspec.structs.replace(fact, elapsed=0.0) == Revisited(url, 3, time=NOW, again=True, **told)
+
+
+def test_a_page_that_robots_txt_forbids_now_is_refused(tmp_path: Path) -> None:
+    facts, pages, _ = answered(tmp_path, fixed(b"User-agent: *\nDisallow: /"), AGAIN, robots=True)
+    assert pages == []
+    assert [(fact.outcome, fact.reason, fact.elapsed) for fact in facts] == [("refused", "robots.txt", 0.0)]
+
+
+@pytest.mark.parametrize("reason", [QUARANTINED, "contact missing in fetch.user_agent", "error KeyError"])
+def test_what_this_crawler_is_to_blame_for_takes_no_page_out(reason: str) -> None:
+    told = unread(order(revisit=AGAIN), Failure("refused", reason), NOW, overloaded=False)
+    assert (told.outcome, told.reason) == ("failed", reason)
+
+
 def test_a_revisit_with_a_page_goes_to_the_judge(tmp_path: Path) -> None:
     facts, (page,), url = answered(tmp_path, fixed(HTML, etag='"8"'))
     assert facts == []
@@ -144,13 +188,18 @@ def a_page(body: bytes = HTML, revisit: Revisit | None = None) -> FetchedPage:
 
 def judged(tmp_path: Path, page: FetchedPage, mode: str = "instant") -> tuple[set[str], list[Any]]:
     """Return the topics that a page gives rise to, and the sightings."""
-    given = {"data": tmp_path, "streams": {"partitions": 3}, "frontier": {"mode": mode}}
+    messages = told(tmp_path, page, {"mode": mode})
+    return {message[0] for message in messages}, [fact for _, fact in emitted(messages, SIGHTINGS)]
+
+
+def told(tmp_path: Path, page: FetchedPage, frontier: dict[str, Any]) -> list[Message]:
+    """Return what a judge tells of a page."""
+    given = {"data": tmp_path, "streams": {"partitions": 3}, "frontier": frontier}
     with a_runtime(Settings.model_validate(given)) as runtime, disk(tmp_path) as rows:
         judge = a_judge(runtime)
         shard = rows.shard(DuplicateRow, PAGES, 0)
         take_in(judge, shard, 7, encode(page))
-        messages = shard.outbox.take()
-    return {message[0] for message in messages}, [fact for _, fact in emitted(messages, SIGHTINGS)]
+        return shard.outbox.take()
 
 
 def a_judge(runtime: Runtime) -> JudgeAgent:
@@ -184,3 +233,118 @@ def test_the_version_of_a_judged_page_is_told_where_pages_are_revisited(
 ) -> None:
     _, facts = judged(tmp_path, a_page(), mode)
     assert [fact.version for fact in facts if isinstance(fact, Judged)] == [version]
+
+
+# the judge, again
+
+
+def again(tmp_path: Path, body: bytes, revisit: Revisit) -> tuple[list[Outcome], dict[int, Linked], Any]:
+    """Return the outcomes and links that are told of a page judged again, and what its partition is told."""
+    tmp_path.mkdir()
+    messages = told(tmp_path, a_page(body, revisit), {"revisit": 0.5})
+    outcomes = [
+        msgspec.json.decode(value or b"", type=Outcome)
+        for topic, _, _, value in messages
+        if topic == "outcomes"
+    ]
+    facts = emitted(messages, SIGHTINGS)
+    (own,) = [fact for _, fact in facts if not isinstance(fact, Linked)]
+    assert facts[-1] == (partition_of("a.org", 3), own)
+    return outcomes, {partition: fact for partition, fact in facts if isinstance(fact, Linked)}, own
+
+
+def first(tmp_path: Path) -> Revisit:
+    """Return what is known of a page once it was judged."""
+    (own,) = [
+        fact
+        for _, fact in emitted(told(tmp_path, a_page(), {"revisit": 0.5}), SIGHTINGS)
+        if isinstance(fact, Judged)
+    ]
+    assert (own.again, own.changed, own.version, own.title) == (0, False, Version('"8"'), "News of the alps")
+    assert own.partitions == tuple(sorted({partition_of("a.org", 3), partition_of("b.org", 3)}))
+    return Revisit(own.version, own.time, True, own.verdict, own.content, own.links, own.partitions)
+
+
+def test_nothing_is_computed_where_pages_are_not_judged_again(tmp_path: Path) -> None:
+    _, facts = judged(tmp_path, a_page(), "crawl")
+    (own,) = [fact for fact in facts if isinstance(fact, Judged)]
+    assert (own.version, own.content, own.links, own.partitions, own.title) == (None, b"", b"", (), "")
+
+
+def test_of_a_page_that_is_as_it_was_its_own_partition_hears_alone(tmp_path: Path) -> None:
+    known = first(tmp_path)
+    outcomes, linked, own = again(tmp_path / "again", HTML.replace(b"<body>", b"<body>22 November "), known)
+    assert (outcomes, linked) == ([], {})
+    assert (own.again, own.changed, own.verdict, own.partitions) == (3, False, {"alps": True}, known.partitions)
+    assert (own.content, own.links, own.time) == (known.content, known.links, NOW)
+    assert not (tmp_path / "again" / "kept").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "change"),
+    [
+        (HTML.replace(b"two", b"three"), {}),
+        (HTML.replace(b"/news/1", b"/news/2"), {}),
+        (HTML, {"verdict": {"alps": False}}),
+        (HTML, {"verdict": {}}),
+        (HTML, {"links": b""}),
+    ],
+    ids=["text", "links", "verdict", "another predicate", "judged before pages were visited again"],
+)
+def test_a_page_with_another_text_other_links_or_another_verdict_is_told_of_to_all_who_knew_it(
+    tmp_path: Path, body: bytes, change: dict[str, Any]
+) -> None:
+    known = msgspec.structs.replace(first(tmp_path), **change, partitions=(2,))
+    (outcome,), linked, own = again(tmp_path / "again", body, known)
+    assert (outcome.again, outcome.verdict, outcome.time, outcome.later) == (True, {"alps": True}, NOW, False)
+    expected = tuple(sorted({2, partition_of("a.org", 3), partition_of("b.org", 3)}))
+    assert tuple(linked) == own.partitions == expected
+    for partition, fact in linked.items():
+        assert (fact.again, fact.verdict, fact.partitions, fact.time) == (True, {"alps": True}, expected, NOW)
+        assert {partition_of(host(link.url), 3) for link in fact.links} <= {partition}
+    assert {link for fact in linked.values() for link in fact.links} == set(outcome.links)
+    assert (own.again, own.changed, own.words) == (3, True, outcome.words)
+    assert (tmp_path / "again" / "kept").exists()
+
+
+def test_a_predicate_that_judges_no_more_makes_no_change(tmp_path: Path) -> None:
+    known = first(tmp_path)
+    known = msgspec.structs.replace(known, verdict=known.verdict | {"removed": True})
+    assert again(tmp_path / "again", HTML, known)[0] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        (b"<html><head><title>404 Not Found</title></head><body>Page not found", "gone"),
+        (b'<html><head><meta name="robots" content="noindex"></head><body>alps', "refused"),
+        (b"%PDF-1.4", "gone"),
+    ],
+    ids=["soft 404", "noindex", "no page"],
+)
+def test_a_page_that_is_not_to_be_judged_any_more_says_why(tmp_path: Path, body: bytes, outcome: str) -> None:
+    outcomes, linked, own = again(tmp_path / "again", body, AGAIN)
+    assert (outcomes, linked) == ([], {})
+    assert (type(own), own.outcome, own.again, own.url, own.order) == (Revisited, outcome, True, URL, 3)
+    assert own.reason
+
+
+def test_a_page_is_no_near_duplicate_of_what_it_was_and_copies_are_of_what_it_is(tmp_path: Path) -> None:
+    before, now = (
+        b"<body><p>" + " ".join(f"{word}{chr(97 + n % 26)}{n}" for n in range(200)).encode()
+        for word in ("snow", "rain")
+    )
+    given = {"data": tmp_path, "frontier": {"revisit": 0.5}}
+    with a_runtime(Settings.model_validate(given)) as runtime, disk(tmp_path) as rows:
+        judge = a_judge(runtime)
+        shard = rows.shard(DuplicateRow, PAGES, 0)
+        copies = {name: a_page(body) for name, body in (("before", before), ("now", now))}
+        take_in(judge, shard, 0, encode(copies["before"]))
+        take_in(judge, shard, 1, encode(a_page(now, msgspec.structs.replace(AGAIN, content=b"another"))))
+        kinds = {}
+        shard.outbox.take()
+        for offset, (name, page) in enumerate(copies.items(), 2):
+            page.order = order(f"{URL}{name}")
+            take_in(judge, shard, offset, encode(page))
+            kinds[name] = type(emitted(shard.outbox.take(), SIGHTINGS)[-1][1])
+    assert kinds == {"before": Judged, "now": Failed}
