@@ -168,6 +168,15 @@ def host(url: str) -> str:
     return url.split("/", 3)[2]
 
 
+def origin(url: str) -> str:
+    """Return scheme, host and port of a canonical URL: what has a robots.txt of its own.
+
+    >>> origin("https://example.org:8080/a")
+    'https://example.org:8080'
+    """
+    return url[: url.index("/", 8)]
+
+
 @lru_cache(REMEMBERED)
 def identifier(url: str) -> bytes:
     """Return the bytes that stand for a canonical URL where the URL itself would be too long.

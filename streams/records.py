@@ -34,6 +34,10 @@ End = Annotated[float, msgspec.Meta(ge=-62_135_596_800)]
 UrlIfAny = Annotated[str, msgspec.Meta(pattern=rf"^$|{URL_PATTERN}", max_length=MAX_LENGTH)]
 
 
+#: Bytes of a robots.txt that are kept, compressed; one that takes more is read anew where it was forgotten.
+ROBOTS_BYTES = 16_384
+
+
 class RecordError(ScentlineError):
     """A message that can't be read as the record its topic carries; the text says why."""
 
@@ -282,7 +286,8 @@ class Redirected(msgspec.Struct, array_like=True, frozen=True, tag="redirected")
 class Postponed(msgspec.Struct, array_like=True, frozen=True, tag="postponed"):
     """An order that came too early: ``server`` may not be asked for ``wait`` seconds from ``time``.
 
-    The page was not asked for, and it is no attempt at it.
+    The page was not asked for, and it is no attempt at it. With ``robots`` the next order to its site is to
+    bring what is known of robots.txt.
     """
 
     url: Url
@@ -291,6 +296,22 @@ class Postponed(msgspec.Struct, array_like=True, frozen=True, tag="postponed"):
     wait: Seconds
     crawl_delay: Seconds | None = None
     server: str = ""
+    robots: bool = False
+
+
+class RobotsTxt(msgspec.Struct, array_like=True, frozen=True, tag="robots"):
+    """What is known until the time ``until`` of the robots.txt ``url``: its text, or why it can't be had.
+
+    ``text`` is compressed with Zstandard, empty where it asks for nothing. It was last had, or said to be as it
+    was, at ``time``; ``version`` is which. With an ``error`` there is none, and no page may be asked for.
+    """
+
+    url: Url
+    until: Time
+    text: Annotated[bytes, msgspec.Meta(max_length=ROBOTS_BYTES)] = b""
+    time: Time = 0.0
+    version: Version | None = None
+    error: str = ""
 
 
 class Listed(msgspec.Struct, array_like=True, frozen=True, tag="listed"):
@@ -334,9 +355,9 @@ class Revisited(msgspec.Struct, array_like=True, frozen=True, tag="revisited"):
     """What came of a revisit; its links came before this.
 
     ``outcome`` is "changed" (``version`` is what was had), "unchanged", "early" (the server may not be asked
-    for ``wait`` seconds), "moved" (for good, to ``target``), "retry" (not before ``wait`` seconds, where they
-    are told) or "failed". ``overloaded``, ``crawl_delay``, ``elapsed``, ``server`` and ``unanswered`` are those
-    of `Failed`.
+    for ``wait`` seconds; ``robots`` is that of `Postponed`), "moved" (for good, to ``target``), "retry" (not
+    before ``wait`` seconds, where they are told) or "failed". ``overloaded``, ``crawl_delay``, ``elapsed``,
+    ``server`` and ``unanswered`` are those of `Failed`.
 
     Where the page was to be judged ``again``, there are two more: "gone" (there is no page any more that can be
     judged) and "refused" (it may not be fetched, or judged, any more). The ``reason`` is that of a failure.
@@ -356,6 +377,7 @@ class Revisited(msgspec.Struct, array_like=True, frozen=True, tag="revisited"):
     again: bool = False
     reason: str = ""
     unanswered: bool = False
+    robots: bool = False
 
 
 class Hinted(msgspec.Struct, array_like=True, frozen=True, tag="hinted"):
@@ -404,6 +426,7 @@ Sighting: TypeAlias = (
     | Failed
     | Redirected
     | Postponed
+    | RobotsTxt
     | Listed
     | Hub
     | Relisted
@@ -505,7 +528,9 @@ class FetchOrder(Record, kw_only=True):
     (`models.frontier.trust`); older orders do not tell. A ``silent`` page is to teach nothing but that it was
     judged: its owner had more of the latest fetches than may teach. ``requests`` is how many the crawl has made
     with this one, as far as who ordered it knows; older orders say 0. ``delay`` is how many seconds lie between
-    two requests to its host, as far as that is known; older orders do not tell.
+    two requests to its host, as far as that is known; older orders do not tell. ``robots`` says until when the
+    site's robots.txt is known to the frontier, 0 where it is not. Where a fetcher asked for it, it is what is
+    known.
     """
 
     url: Url
@@ -525,6 +550,7 @@ class FetchOrder(Record, kw_only=True):
     comes: Finite | None = None
     requests: Natural = 0
     delay: Seconds = 0.0
+    robots: RobotsTxt | Time = 0.0
 
 
 class FetchedPage(Record, kw_only=True):

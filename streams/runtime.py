@@ -84,9 +84,12 @@ class Runtime:
             raise error
         return self._quarantined(place, f"could not be taken in: {cause(error)}")
 
-    def deadly(self, place: Place) -> str:
-        """Return why a message is quarantined that processes ended with; empty where it may be taken in."""
-        deaths = self.attempts.deaths(place)
+    def deadly(self, place: Place, noted: Place | None = None) -> str:
+        """Return why a message is quarantined that processes ended with; empty where it may be taken in.
+
+        ``noted`` is what it is noted as, where that is not its place.
+        """
+        deaths = self.attempts.deaths(noted or place)
         if deaths < self.settings.streams.deaths:
             return ""
         return self._quarantined(place, f"{deaths} processes ended while it was taken in")

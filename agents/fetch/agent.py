@@ -1,27 +1,30 @@
 """The fetch agent: asks the web for the pages that the frontier orders.
 
 Reads `fetches`; keeps nothing; writes `pages`, and to `sightings` what failed, was redirected, came too early
-or is as it was, and what sitemaps list and say that changed.
+or is as it was, what sitemaps list and say that changed, and what robots.txt files say.
 
 Between two requests to a host lies its delay, also where a worker dies or partitions change hands: what was
 asked before may be unknown then, so every host counts as just asked.
 
 An order is acknowledged when its answer is in the log: what was under way when a worker died comes again.
 Nobody knows which of those it died of, if of any, so each is carried out alone then.
+
+What was read of a robots.txt goes to `sightings` at once: the frontier keeps it. An order of a site of which
+the frontier knows more than this worker, as after a restart, is put off until one brings that.
 """
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
+import msgspec
 import zstandard
 
 from agents.fetch.client import Client
 from agents.fetch.result import OUTCOMES, Early, Failure, Fetched, Moved, Result, Unchanged, outcome_of
 from agents.fetch.revisits import known, unread
 from agents.fetch.sitemaps import Dated
-from models.url import host
+from models.url import host, identifier
 from streams.attempts import Place, bury, why
 from streams.logging import EventLog
 from streams.metrics.catalogue import (
@@ -49,6 +52,7 @@ from streams.records import (
     RecordError,
     Redirected,
     Revisited,
+    RobotsTxt,
     encode,
 )
 from streams.runtime import Runtime
@@ -114,12 +118,26 @@ SITEMAP_READERS = 4
 #: Why a page is refused whose order could not be carried out.
 QUARANTINED = "quarantined: its fetch failed here"
 
-Fact = Failed | Redirected | Postponed | Listed | Hinted | Revisited
+Fact = Failed | Redirected | Postponed | Listed | Hinted | Revisited | RobotsTxt
 #: What came of a fetch for which no host answered.
 _UNANSWERED: Final = frozenset({"dns", "connection", "timeout", "robots_unreachable"})
 #: Fetches in a row without an answer after which it is said, where there were answers before.
 IN_A_ROW = 20
 log = EventLog("fetch")
+
+
+def noted(url: str, partition: int) -> Place:
+    """Return what the order of a URL is noted as: one that is put off comes again, and at another place."""
+    return Place(FETCHES.name, partition, int.from_bytes(identifier(url)[:8]))
+
+
+class _Given(NamedTuple):
+    """A message of `fetches`: where it stands, its order or why it is none, and what it is noted as."""
+
+    place: Place
+    value: bytes
+    order: FetchOrder | RecordError
+    noted: Place
 
 
 class FetchAgent:
@@ -134,6 +152,8 @@ class FetchAgent:
         self._metrics = FetchMetrics(runtime, client, runtime.settings.fetch.connections)
         self._silence = Silence()
         self._compress = zstandard.ZstdCompressor(level=1)
+        self._earlier: Mapping[int, int] = {}
+        client.robots.tell = self._tell_robots
         runtime.read(FETCHES, "fetch", self._run)
         runtime.app.on_rebalance_complete.connect(self._assigned)
 
@@ -144,7 +164,8 @@ class FetchAgent:
 
     async def _assigned(self, *_: Any, **__: Any) -> None:
         """Count every host as just asked, where there were orders before; Faust waits for this."""
-        if any((await self._reader.ends(FETCHES.name)).values()):
+        self._earlier = await self._reader.ends(FETCHES.name)
+        if any(self._earlier.values()):
             self._client.servers.hold()
 
     async def _run(self, stream: Any) -> None:
@@ -152,20 +173,30 @@ class FetchAgent:
             for _ in range(SITEMAP_READERS):
                 self._runtime.spawn(self._client.sitemaps.work(self._tell_listed))
         async for event in stream.noack().events():
-            alone = self._runtime.attempts.deaths(_place(event.message)) > 0
+            given = self._given(event)
+            alone = self._runtime.attempts.deaths(given.noted) > 0
             slots = self._runtime.settings.fetch.connections if alone else 1
             for _ in range(slots):
                 await self._slots.acquire()
-            answer = self._runtime.spawn(self._answer(event))  # it gives one slot back
+            answer = self._runtime.spawn(self._answer(event, given))  # it gives one slot back
             if alone:
                 await asyncio.wait([answer])
                 for _ in range(slots - 1):
                     self._slots.release()
 
-    async def _answer(self, event: Any) -> None:
+    def _given(self, event: Any) -> _Given:
+        value = event.value or b""
+        place = Place(FETCHES.name, event.message.partition, event.message.offset)
+        try:
+            order = self._decode(value)
+        except RecordError as error:
+            return _Given(place, value, error, place)
+        return _Given(place, value, order, noted(order.url, place.partition))
+
+    async def _answer(self, event: Any, given: _Given) -> None:
         self._metrics.begun()
         try:
-            messages = await self._messages(_place(event.message), event.value or b"")
+            messages = await self._messages(given)
             await self._runtime.publisher.send_all(messages)
             event.ack()
             self._metrics.acknowledged()
@@ -173,38 +204,49 @@ class FetchAgent:
             self._metrics.ended()
             self._slots.release()
 
-    async def _messages(self, place: Place, value: bytes) -> list[Message]:
+    async def _messages(self, given: _Given) -> list[Message]:
         """Return what an order comes to; one that raises, or that processes ended with, is quarantined."""
-        reason = self._runtime.deadly(place)
-        if reason:
-            return self._quarantined(place, value, reason)
-        with self._runtime.attempts.taking(place):
-            try:
-                return await self._carried_out(place, value)
-            except Exception as error:
-                return self._quarantined(place, value, self._runtime.quarantine(place, error))
-
-    def _quarantined(self, place: Place, value: bytes, reason: str) -> list[Message]:
-        outbox, now = Outbox(""), self._runtime.clock()
-        bury(outbox, place, value, reason, "quarantine", now)
-        messages = outbox.take()
-        with suppress(RecordError):
-            order = self._decode(value)
-            failure = Failure("refused", QUARANTINED)
-            messages.append(self._pack(host(order.url), [self._fact(order, failure, now)]))
-        return messages
-
-    async def _carried_out(self, place: Place, value: bytes) -> list[Message]:
-        try:
-            order = self._decode(value)
-        except RecordError as error:
+        order = given.order
+        if isinstance(order, RecordError):
             outbox = Outbox("")
-            self._runtime.bury(outbox, place, value, str(error), why(error))
+            self._runtime.bury(outbox, given.place, given.value, str(order), why(order))
             return outbox.take()
+        reason = self._runtime.deadly(given.place, given.noted)
+        if reason:
+            return self._quarantined(given, order, reason)
         if order.lease < self._runtime.clock():
             self._metrics.expired()
             return []  # the frontier has taken the order back
-        result = await self._client.fetch(order.url, known(order.revisit), order.delay)
+        if not self._knows_robots(given.place, order):
+            return [self._message(order, Early(0.0, robots=True))]
+        with self._runtime.attempts.taking(given.noted):
+            try:
+                return await self._carried_out(order)
+            except Exception as error:
+                return self._quarantined(given, order, self._runtime.quarantine(given.place, error))
+
+    def _quarantined(self, given: _Given, order: FetchOrder, reason: str) -> list[Message]:
+        outbox, now = Outbox(""), self._runtime.clock()
+        bury(outbox, given.place, given.value, reason, "quarantine", now)
+        failure = Failure("refused", QUARANTINED)
+        return [*outbox.take(), self._pack(host(order.url), [self._fact(order, failure, now)])]
+
+    def _knows_robots(self, place: Place, order: FetchOrder) -> bool:
+        """Return whether an order can be carried out by what is known here of robots.txt, or by what it brings.
+
+        What was told when a worker before this one was at work may be none that the order knows of.
+        """
+        if isinstance(order.robots, RobotsTxt):
+            return True
+        earlier = place.offset < self._earlier.get(place.partition, 0)
+        return self._client.robots.knows(order.url, None if earlier else order.robots)
+
+    async def _carried_out(self, order: FetchOrder) -> list[Message]:
+        robots = None
+        if isinstance(order.robots, RobotsTxt):
+            robots = order.robots
+            order = msgspec.structs.replace(order, robots=robots.until)  # the page needs no more of it
+        result = await self._client.fetch(order.url, known(order.revisit), order.delay, robots)
         self._metrics.answered(result)
         self._silence.note(result)
         return [self._message(order, result)]
@@ -236,7 +278,7 @@ class FetchAgent:
         if order.revisit is not None or isinstance(result, Unchanged):
             return unread(order, result, now, overloaded=overloaded)
         if isinstance(result, Early):
-            return Postponed(url, number, now, result.wait, crawl_delay, server)
+            return Postponed(url, number, now, result.wait, crawl_delay, server, result.robots)
         if isinstance(result, Moved):
             return Redirected(
                 url, number, result.target, now, crawl_delay, result.elapsed, server, order.silent
@@ -253,13 +295,14 @@ class FetchAgent:
         facts += [Hinted(one.url, "sitemap", one.time) for one in urls if one.time is not None]
         await self._runtime.publisher.send_all([self._pack(host(urls[0].url), facts)])
 
+    async def _tell_robots(self, told: RobotsTxt) -> None:
+        """Tell what was read of a robots.txt. Who waits for this goes on when it is in the log."""
+        send = self._runtime.publisher.send_all([self._pack(host(told.url), [told])])
+        await asyncio.wait([self._runtime.spawn(send)])  # an error is the program's end, and not the page's
+
     def _pack(self, name: str, facts: Sequence[Fact]) -> Message:
         pack: Pack[Fact] = Pack(facts=[(0, index, fact) for index, fact in enumerate(facts)])
         return (SIGHTINGS.name, self._runtime.partition(SIGHTINGS, name), None, encode(pack))
-
-
-def _place(message: Any) -> Place:
-    return Place(FETCHES.name, message.partition, message.offset)
 
 
 class Silence:

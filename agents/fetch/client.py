@@ -33,6 +33,7 @@ from agents.fetch.sitemaps import Sitemaps
 from agents.fetch.wire import telling
 from models.frontier.politeness import LONGEST_CRAWL_DELAY
 from models.url import canonical, host
+from streams.records import RobotsTxt
 from streams.settings import FetchSettings, RevisitSettings
 
 
@@ -51,8 +52,8 @@ class Client:
 
     ``settings.allow`` names what may be asked beside the open internet. ``clock`` returns seconds since
     the epoch; robots.txt files age by it, and dates in Retry-After are counted from it. ``sitemaps`` has the
-    sitemaps that were found, where the settings ask for them; ``servers`` who is being asked. ``revisit`` says
-    when pages are visited again, where they are.
+    sitemaps that were found, where the settings ask for them; ``servers`` who is being asked, ``robots`` what
+    robots.txt files say. ``revisit`` says when pages are visited again, where they are.
     """
 
     def __init__(
@@ -65,21 +66,24 @@ class Client:
         self.servers = Servers(time.monotonic)
         self.sitemaps = Sitemaps(self._sitemap, settings.sitemap_urls, clock, revisit)
         announce = self.sitemaps.announce if settings.sitemaps else None
-        self._robots = Robots(self._robots_txt, settings, clock, announce)
+        self.robots = Robots(self._robots_txt, settings, clock, announce)
 
     async def __aenter__(self) -> "Client":
         await self._pool.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._robots.close()
+        await self.robots.close()
         await self._pool.__aexit__()
 
-    async def fetch(self, url: str, known: Validators = UNKNOWN, delay: float = 0.0) -> Result:
+    async def fetch(
+        self, url: str, known: Validators = UNKNOWN, delay: float = 0.0, robots: RobotsTxt | None = None
+    ) -> Result:
         """Return what asking for the canonical ``url`` brought; nothing that a server does raises.
 
         Where a version of it is ``known``, only another one is asked for. ``delay`` is how many seconds lie
-        between two requests to its host, where that is known to be more than the settings say.
+        between two requests to its host, where that is known to be more than the settings say. ``robots`` is
+        what is known of robots.txt, where that is not known here.
 
         Takes at most ``settings.timeout_seconds``, and as much again where robots.txt must be fetched first,
         and a few seconds to look a name up and to keep a short delay.
@@ -87,7 +91,7 @@ class Client:
         asking = _Asking(max(self._settings.delay_seconds, delay), Held(self.servers))
         try:
             with telling(asking.held.connected):
-                result = await self._fetch(url, known, asking)
+                result = await self._fetch(url, known, asking, robots)
         except FetchError as error:
             result = error.failure()
         except TooEarlyError as error:
@@ -101,12 +105,14 @@ class Client:
             result, crawl_delay=asking.crawl_delay, elapsed=elapsed, server=self._server(asking)
         )
 
-    async def _fetch(self, url: str, known: Validators, asking: _Asking) -> Result:
+    async def _fetch(self, url: str, known: Validators, asking: _Asking, robots: RobotsTxt | None) -> Result:
         with errors():
             self._pool.check(url)  # before its name is looked up and its robots.txt asked for
+        if robots is not None:
+            await self.robots.take_up(robots)
         await self._take(url, asking)
         if self._settings.robots:
-            decision = await self._robots.allowed(url)
+            decision = await self.robots.allowed(url)
             asking.crawl_delay = decision.crawl_delay
             if decision.failure is not None:
                 return decision.failure
@@ -160,7 +166,7 @@ class Client:
     async def _sitemap(self, url: str, known: Validators) -> Answer:
         delay = self._settings.delay_seconds
         if self._settings.robots:
-            decision = await self._robots.allowed(url)
+            decision = await self.robots.allowed(url)
             if not decision.allowed:
                 raise FetchError("refused", "robots.txt")
             delay = max(delay, min(decision.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))

@@ -106,12 +106,16 @@ class Failure(msgspec.Struct, frozen=True, tag="failure"):
 
 
 class Early(msgspec.Struct, frozen=True, tag="early"):
-    """Nothing was asked: the server may not be asked for ``wait`` seconds."""
+    """Nothing was asked: the server may not be asked for ``wait`` seconds.
+
+    With ``robots`` what the frontier keeps of robots.txt has to be had first.
+    """
 
     wait: float
     crawl_delay: float | None = None
     elapsed: float = 0.0
     server: str = ""
+    robots: bool = False
 
 
 Result: TypeAlias = Fetched | Unchanged | Moved | Failure | Early

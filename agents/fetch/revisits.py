@@ -45,6 +45,7 @@ def unread(
         order.url, order.order, outcome, now, wait=wait, target=target, overloaded=overloaded,
         crawl_delay=result.crawl_delay, elapsed=result.elapsed, server=result.server, again=again,
         reason=reason if again else "", unanswered=isinstance(result, Failure) and result.unanswered,
+        robots=isinstance(result, Early) and result.robots,
     )  # fmt: skip
 
 

@@ -2,16 +2,23 @@
 
 A site is an origin: scheme, host and port. No robots.txt allows everything (2.3.1.3). One that can't be had for
 now (server errors, no answer) allows nothing for now (2.3.1.4), unless there is a copy of it from before (2.4).
+
+What was read is told to the frontier before any page is asked for by it. The frontier keeps it, and hands it to
+whoever fetches from the site next and does not know it.
 """
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import zstandard
+
 from agents.fetch.result import DAY, UNKNOWN, Answer, Failure, FetchError, Validators, unexpected
 from agents.fetch.rules import Rules, product, rules
+from models.url import origin
+from streams.records import ROBOTS_BYTES, RobotsTxt, Version
 from streams.settings import FetchSettings
 
 MAX_BYTES = 500 * 1024
@@ -32,6 +39,9 @@ Ask = Callable[[str, Validators], Awaitable[Answer]]
 Announce = Callable[[str, tuple[str, ...]], None]
 """Is told of an origin that is asked for a page, and the sitemaps that its robots.txt names."""
 
+Tell = Callable[[RobotsTxt], Awaitable[None]]
+"""Is told what was read of a robots.txt, and returns when that is safe."""
+
 
 class Decision(NamedTuple):
     """Whether a URL may be asked for; if not, ``failure`` is the fetch's result.
@@ -49,24 +59,48 @@ _ALLOWED = Decision(True)
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """What is known of a site until ``expires``: its rules, or why there are none; the copy is of ``time``."""
+    """What is known of a site until ``expires``: its rules, or why there are none; the copy is of ``time``.
+
+    ``text`` is the copy, compressed; None where it is too long to be kept.
+    """
 
     expires: float
     rules: Rules | None = None
     error: FetchError | None = None
     time: float = 0.0
     validators: Validators = UNKNOWN
+    text: bytes | None = b""
 
     @property
     def size(self) -> int:
-        return 0 if self.rules is None else self.rules.size
+        return (0 if self.rules is None else self.rules.size) + len(self.text or b"")
+
+    def told(self, origin: str) -> RobotsTxt | None:
+        """Return what of this is of use to others; None where it is too long, or nobody answered."""
+        version = Version(*self.validators) if self.validators.known else None
+        if self.error is not None:
+            passing = self.error.unanswered or self.error.kind == "refused"  # it may be our network, or setting
+            return None if passing else RobotsTxt(f"{origin}/robots.txt", self.expires, error=self.error.reason)
+        if self.text is None:
+            return None
+        return RobotsTxt(f"{origin}/robots.txt", self.expires, self.text, self.time, version)
+
+
+async def _nobody(told: RobotsTxt) -> None:
+    """Tell nobody."""
+
+
+def _decompressed(text: bytes) -> bytes:
+    """Return as much of a compressed robots.txt as is read; `ZstdError` for what is none."""
+    with zstandard.ZstdDecompressor().stream_reader(text) as reader:
+        return reader.read(MAX_BYTES)
 
 
 class Robots:
     """Decides by robots.txt; concurrent askers wait for the same fetch, and the answer is kept.
 
-    Kept are at most 10,000 sites and 8 million characters of rules; the least recently asked go first.
-    ``clock`` returns seconds since the epoch.
+    Kept are at most 10,000 sites and 8 million characters of rules and texts: those asked for last.
+    ``clock`` returns seconds since the epoch. ``tell`` is told what was read.
     """
 
     def __init__(
@@ -77,25 +111,44 @@ class Robots:
         self._seconds = settings.timeout_seconds
         self._clock = clock
         self._announce = announce
+        self.tell: Tell = _nobody
+        self._obeyed = settings.robots
         self._agent = product(settings.user_agent)
         self._sites: OrderedDict[str, _Site] = OrderedDict()
         self._size = 0
         self._pending: dict[str, asyncio.Task[_Site]] = {}
 
+    def knows(self, url: str, until: float | None) -> bool:
+        """Return whether as much is known of a URL's site here as elsewhere, where it is known ``until`` then.
+
+        With None it is not known whether anything is known elsewhere: then any that is valid will do.
+        """
+        place = origin(url)
+        if not self._obeyed or place in self._pending:
+            return True
+        site = self._sites.get(place)
+        expires = 0.0 if site is None else site.expires
+        return expires > self._clock() if until is None else expires >= until
+
+    async def take_up(self, told: RobotsTxt) -> None:
+        """Take in what is known elsewhere of a site, unless it is known here."""
+        if not self.knows(told.url, told.until):
+            await self._once(origin(told.url), lambda place: self._take_up(place, told))
+
     async def allowed(self, url: str) -> Decision:
         """Return whether the canonical ``url`` may be asked for; fetches the site's robots.txt if need be."""
-        origin = url[: url.index("/", 8)]
-        site = self._sites.get(origin)
+        place = origin(url)
+        site = self._sites.get(place)
         if site is None or site.expires <= self._clock():
-            site = await self._fetched(origin)
+            site = await self._once(place, self._fetch)
         else:
-            self._sites.move_to_end(origin)
+            self._sites.move_to_end(place)
         if site.error is not None:
             return Decision(False, failure=self._failure(site.error, site.expires))
         if site.rules is None:
             return _ALLOWED
         if self._announce is not None and site.rules.sitemaps:
-            self._announce(origin, site.rules.sitemaps)
+            self._announce(place, site.rules.sitemaps)
         if site.rules.allows(url):
             return Decision(True, site.rules.crawl_delay)
         forbidden = Failure("refused", "robots.txt", crawl_delay=site.rules.crawl_delay)
@@ -114,13 +167,24 @@ class Robots:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _fetched(self, origin: str) -> _Site:
+    async def _once(self, origin: str, read: Callable[[str], Coroutine[None, None, _Site]]) -> _Site:
         task = self._pending.get(origin)
         if task is None:
             # A task of its own: an asker that gives up must not end the others' wait.
-            task = self._pending[origin] = asyncio.create_task(self._fetch(origin))
+            task = self._pending[origin] = asyncio.create_task(read(origin))
             task.add_done_callback(lambda _: self._pending.pop(origin, None))
         return await asyncio.shield(task)
+
+    async def _take_up(self, origin: str, told: RobotsTxt) -> _Site:
+        error = FetchError("retry", told.error) if told.error else None
+        try:
+            found = await self._rules(_decompressed(told.text)) if told.text else None
+        except zstandard.ZstdError:
+            return await self._fetch(origin)
+        version = UNKNOWN if told.version is None else Validators(told.version.etag, told.version.last_modified)
+        site = _Site(told.until, found, error, told.time, version, told.text)
+        self._keep(origin, site)
+        return site
 
     async def _fetch(self, origin: str) -> _Site:
         known = self._sites.get(origin)
@@ -134,6 +198,9 @@ class Robots:
             site = self._unreachable(error, known)
         except Exception as error:
             site = self._unreachable(unexpected("robots.txt", origin, error), known)
+        told = site.told(origin)
+        if told is not None:
+            await self.tell(told)
         self._keep(origin, site)
         return site
 
@@ -158,14 +225,21 @@ class Robots:
         now = self._clock()
         if answer.status == 304 and known is not None and known.rules is not None:
             return replace(known, expires=now + DAY, time=now)
-        text = answer.body.decode("utf-8-sig", "replace") if answer.status == 200 else ""
-        if not text.strip():
+        found = await self._rules(answer.body) if answer.status == 200 else None
+        if found is None:
             return _Site(now + DAY, time=now)
+        text = zstandard.compress(answer.body)
+        kept = text if len(text) <= ROBOTS_BYTES else None
+        return _Site(now + DAY, found, time=now, validators=answer.validators, text=kept)
+
+    async def _rules(self, body: bytes) -> Rules | None:
+        """Read the text of a robots.txt, None for one that says nothing."""
+        text = body.decode("utf-8-sig", "replace")
+        if not text.strip():
+            return None
         if len(text) > _THREAD_CHARACTERS:  # up to a second of work, which must not hold up the others
-            found = await asyncio.to_thread(rules, text, self._agent)
-        else:
-            found = rules(text, self._agent)
-        return _Site(now + DAY, found, time=now, validators=answer.validators)
+            return await asyncio.to_thread(rules, text, self._agent)
+        return rules(text, self._agent)
 
     def _unreachable(self, error: FetchError, known: _Site | None) -> _Site:
         now = self._clock()

@@ -11,7 +11,7 @@ from agents.frontier.changes import Changes
 from agents.frontier.crowd import Crowd
 from agents.frontier.depth import Depths, handed_on
 from agents.frontier.groups import Groups
-from agents.frontier.hosts import Ended, count_judged, note_end
+from agents.frontier.hosts import Ended, count_judged, note_end, note_robots
 from agents.frontier.hubs import Hubs
 from agents.frontier.keys import page_key
 from agents.frontier.ledger import EvidenceEmitter
@@ -45,6 +45,7 @@ from streams.records import (
     Relinked,
     Relisted,
     Revisited,
+    RobotsTxt,
     Seeded,
     Together,
     Visited,
@@ -116,6 +117,7 @@ class Book:
             Failed: self._failed,
             Redirected: self._redirected,
             Postponed: self._postponed,
+            RobotsTxt: note_robots,
             Listed: self._listed,
             Hub: self.hubs.named,
             Relisted: self.hubs.relisted,

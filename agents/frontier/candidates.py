@@ -7,6 +7,7 @@ from itertools import chain, islice, zip_longest
 from random import Random
 
 from agents.frontier.fairness import Fairness
+from agents.frontier.hosts import KnownRobots
 from agents.frontier.keys import LEASED_KEY, PAGE_PREFIX, START_KEY, leased_of, start_of, totals_of
 from agents.frontier.news import Fresh
 from agents.frontier.orders import Flight, Flights
@@ -46,6 +47,7 @@ class Candidates:
         self.clocks = clocks = HostClocks(
             fetch.delay_seconds, CLOCKS, states, fetch.delay_factor, fetch.host_connections
         )
+        self.robots = KnownRobots()
         self.opening = Opening()
         self.queues: dict[str, CandidateQueue] = {}
         self.paused: set[str] = set()

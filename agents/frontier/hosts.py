@@ -1,19 +1,26 @@
-"""Hosts' rows: the pages judged of each, and what its answers said of how it wants to be asked.
+"""Hosts' rows: the pages judged of each, what its answers said of how it wants to be asked, and its robots.txt.
 
-That outlives the process: after a restart, or on another worker, no host is asked before its time.
+That outlives the process: after a restart, or on another worker, no host is asked before its time, and no
+robots.txt before it is due.
 """
 
 from typing import TypeAlias
 
-from agents.frontier.keys import host_key
-from agents.frontier.rows import FrontierShard, HostRow
+from agents.frontier.keys import host_key, robots_key
+from agents.frontier.rows import FrontierShard, HostRow, RobotsRow
 from models.domain import server
 from models.frontier.politeness import HostClocks, HostState
-from models.url import host
-from streams.records import Failed, Judged, Postponed, Redirected, Revisited
+from models.url import host, origin
+from streams.records import Failed, Judged, Postponed, Redirected, Revisited, RobotsTxt
 
 #: A sighting that says how a fetch ended.
 Ended: TypeAlias = Judged | Failed | Redirected | Postponed | Revisited
+
+
+#: Seconds for which a robots.txt is known at most: who told that it is for longer had a wrong clock.
+ROBOTS_SECONDS = 86_400.0
+#: Sites whose robots.txt was asked for by fetchers, and that had no order since.
+MOST_ASKED = 100_000
 
 
 def host_of(shard: FrontierShard, name: str) -> HostRow:
@@ -76,6 +83,39 @@ def tell_clocks(clocks: HostClocks, sighting: Ended) -> None:
     clocks.told(name, lambda state: _take_end(state, sighting))
     if elapsed := _elapsed(sighting):
         clocks.answered(name, elapsed)
+
+
+class KnownRobots:
+    """What orders say of robots.txt: until when it is known here. All that is known would be too long for each.
+
+    An order has that where a fetcher asked for it.
+    """
+
+    def __init__(self) -> None:
+        self._asked: set[str] = set()
+
+    def landed(self, sighting: Ended) -> None:
+        """Take in how a fetch ended: its fetcher may have asked for what is known."""
+        if isinstance(sighting, Postponed | Revisited) and sighting.robots:
+            if len(self._asked) >= MOST_ASKED:
+                self._asked.clear()  # they ask again
+            self._asked.add(origin(sighting.url))
+
+    def told(self, shard: FrontierShard, url: str, now: float) -> RobotsTxt | float:
+        """Return what the order of a URL says of its site's robots.txt, 0 where nothing is known."""
+        site = origin(url)
+        row = shard.get(robots_key(site))
+        if not isinstance(row, RobotsRow) or row.told.until > now + ROBOTS_SECONDS:
+            return 0.0
+        if site in self._asked:
+            self._asked.discard(site)
+            return row.told
+        return row.told.until
+
+
+def note_robots(shard: FrontierShard, told: RobotsTxt) -> None:
+    """Keep what was told of a robots.txt."""
+    shard.put(robots_key(origin(told.url)), RobotsRow(told))
 
 
 def _asked(sighting: Ended) -> bool:

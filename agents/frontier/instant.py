@@ -289,7 +289,8 @@ class HubSchedule:
         choice = Choice("", INSTANT, False, 1.0, 0.0, now)
         revisit = Revisit(row.version, row.visited)
         delay = self._candidates.clocks.apart(host(row.url))
-        order = order_of(choice, row.url, row.orders, depth, lease, delay=delay, revisit=revisit)
+        robots = self._candidates.robots.told(shard, row.url, now)
+        order = order_of(choice, row.url, row.orders, depth, lease, delay=delay, robots=robots, revisit=revisit)
         send(self._runtime, shard, order)
 
     def expect(self, order: FetchOrder, now: float) -> None:

@@ -23,6 +23,7 @@ EARLIER_PREFIXES = (b"i", b"l")
 CHILDREN_PREFIX = b"e"
 BESIDE_PREFIX = b"n"
 HOST_PREFIX = b"h"
+ROBOTS_PREFIX = b"x"
 OWNER_PREFIX = b"o"
 SPACE_PREFIX = b"s"
 WAYS_PREFIX = b"v"
@@ -69,6 +70,11 @@ def beside_key(page: bytes) -> bytes:
 def host_key(host: str) -> bytes:
     """Return the key of a host's row."""
     return HOST_PREFIX + host.encode()
+
+
+def robots_key(origin: str) -> bytes:
+    """Return the key of the row of a site's robots.txt."""
+    return ROBOTS_PREFIX + origin.encode()
 
 
 def owner_key(owner: str) -> bytes:

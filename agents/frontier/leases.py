@@ -53,10 +53,11 @@ class Leases:
         name = host(row.url)
         pattern, vouched = self._pattern(row.url), self._candidates.fairness.shares.vouched(name)
         silent = not row.seed and self._candidates.taught_enough(name)
+        robots = self._candidates.robots.told(shard, row.url, now)
         order = order_of(
             choice, row.url, row.attempts, row.depth, row.lease,
-            delay=self._candidates.clocks.apart(name), pattern=pattern, vouched=vouched, silent=silent,
-            requests=self._candidates.answered + self._candidates.flights.pages,
+            delay=self._candidates.clocks.apart(name), robots=robots, pattern=pattern, vouched=vouched,
+            silent=silent, requests=self._candidates.answered + self._candidates.flights.pages,
         )  # fmt: skip
         send(self._runtime, shard, order)
         by = INSTANT if choice.policy == INSTANT else "chance" if choice.explored else "policy"
@@ -132,6 +133,7 @@ class Landing:
         """Take in how one fetch ended."""
         flight = self._candidates.flights.land(sighting.url, now)
         tell_clocks(self._candidates.clocks, sighting)
+        self._candidates.robots.landed(sighting)
         self._candidates.fairness.shares.serves(sighting.server, host(sighting.url))
         if isinstance(sighting, Judged | Revisited) and sighting.again:
             if self._revisits is not None:

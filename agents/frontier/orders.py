@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from agents.frontier.rows import INSTANT, Choice, FrontierShard
 from models.frontier.politeness import HostClocks
 from models.url import host
-from streams.records import FetchOrder, Revisit, encode
+from streams.records import FetchOrder, Revisit, RobotsTxt, encode
 from streams.runtime import Runtime
 from streams.topics import FETCHES
 
@@ -22,6 +22,7 @@ def order_of(
     lease: float,
     *,
     delay: float,
+    robots: RobotsTxt | float,
     pattern: str = "",
     vouched: float | None = None,
     silent: bool = False,
@@ -30,7 +31,7 @@ def order_of(
 ) -> FetchOrder:
     """Return the order for a choice: the fetch of a URL by this ``number``, whose answer is waited for.
 
-    ``delay`` is how many seconds lie between two requests to its host.
+    ``delay`` is how many seconds lie between two requests to its host, ``robots`` what is known of robots.txt.
     """
     return FetchOrder(
         url=url,
@@ -46,6 +47,7 @@ def order_of(
         comes=choice.comes,
         requests=requests,
         delay=delay,
+        robots=robots,
         revisit=revisit,
         pattern=pattern,
         vouched=vouched,

@@ -211,8 +211,9 @@ class Revisits:
         predicate = next(iter(sorted(_holding(page.verdict))), "")
         order = order_of(
             Choice(predicate, AGAIN, False, 1.0, gain, now), visit.url, visit.orders, page.depth, visit.lease,
-            delay=self._candidates.clocks.apart(host(visit.url)), pattern=visit.pattern, silent=page.silent,
-            requests=self._candidates.answered, revisit=revisit,
+            delay=self._candidates.clocks.apart(host(visit.url)),
+            robots=self._candidates.robots.told(shard, visit.url, now), pattern=visit.pattern,
+            silent=page.silent, requests=self._candidates.answered, revisit=revisit,
         )  # fmt: skip
         send(self._runtime, shard, order)
         if predicate:

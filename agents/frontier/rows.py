@@ -24,7 +24,7 @@ from models.traps import Barren
 from models.url import IDENTIFIER_BYTES
 from models.verdict import Verdict
 from streams.inbox import Shard
-from streams.records import Version
+from streams.records import RobotsTxt, Version
 
 #: What has become of a URL; a "trapped" one is of a space without end, by its spelling.
 State: TypeAlias = Literal["candidate", "leased", "judged", "gone", "refused", "moved", "given up", "trapped"]
@@ -282,6 +282,12 @@ class HostRow(msgspec.Struct, array_like=True, tag="host"):
     state: HostState = msgspec.field(default_factory=HostState)
 
 
+class RobotsRow(msgspec.Struct, array_like=True, tag="robots"):
+    """What the fetchers told last of a site's robots.txt."""
+
+    told: RobotsTxt
+
+
 class OwnerRow(msgspec.Struct, array_like=True, tag="owner"):
     """What became of the pages that an owner of hosts links to."""
 
@@ -459,6 +465,7 @@ FrontierRow: TypeAlias = (
     | LeasedRow
     | StartRow
     | HostRow
+    | RobotsRow
     | OwnerRow
     | SpaceRow
     | TotalsRow

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 import zstandard
 
-from agents.fetch.agent import FetchAgent
+from agents.fetch.agent import FetchAgent, noted
 from agents.fetch.client import Client
 from agents.fetch.servers import TooEarlyError
-from streams.attempts import Attempts, Place
+from streams.attempts import Attempts
 from streams.records import (
     DeadLetter,
     Decoder,
@@ -25,6 +25,7 @@ from streams.records import (
     Listed,
     Postponed,
     Redirected,
+    RobotsTxt,
     SightingPack,
     encode,
 )
@@ -83,7 +84,7 @@ def answered(
                 url = f"{server.origin}/page"
                 event = Event(encode(order(url, lease)) if value == b"" else value)
                 await agent._slots.acquire()
-                await agent._answer(event)
+                await agent._answer(event, agent._given(event))
                 if settings.fetch.sitemaps:
                     await read_sitemaps(agent, client)
                 journal = journal_of(runtime)
@@ -171,7 +172,8 @@ def test_a_page_tells_what_its_head_and_its_server_said(tmp_path: Path) -> None:
 def test_an_order_that_comes_too_early_is_postponed(tmp_path: Path) -> None:
     rules = fixed(b"User-agent: *\nCrawl-delay: 20\nDisallow: /private", content_type="text/plain")
     _, url, found, asked = answered(tmp_path, rules, delay_seconds=0.01, robots=True)
-    (fact,) = sightings(found)
+    told, fact = sightings(found)
+    assert isinstance(told, RobotsTxt)
     assert fact == Postponed(url, 2, NOW, fact.wait, 20.0, "127.0.0.1")
     assert 0 < fact.wait <= 20
     assert asked == ["/robots.txt"]
@@ -186,7 +188,7 @@ def test_what_sitemaps_list_becomes_sightings(tmp_path: Path) -> None:
 
     _, url, found, asked = answered(tmp_path, answer, robots=True, sitemaps=True)
     origin = url.removesuffix("/page")
-    assert sightings(found) == [Listed(f"{origin}/{number}") for number in range(250)]
+    assert sightings(found)[1:] == [Listed(f"{origin}/{number}") for number in range(250)]
     assert sorted(asked) == ["/map.txt", "/page", "/robots.txt"]
 
 
@@ -205,7 +207,7 @@ def test_what_a_sitemap_says_that_changed_is_a_hint_where_pages_are_visited_agai
     _, url, found, _ = answered(tmp_path, answer, revisit=revisit, robots=True, sitemaps=True)
     origin = url.removesuffix("/page")
     hints = [Hinted(f"{origin}/a", "sitemap", 900.0)] if keeps_up else []
-    assert sightings(found) == [Listed(f"{origin}/a"), Listed(f"{origin}/b"), *hints]
+    assert sightings(found)[1:] == [Listed(f"{origin}/a"), Listed(f"{origin}/b"), *hints]
 
 
 def carried_out(tmp_path: Path, killers: set[int], deaths: int) -> tuple[list[list[str]], list[Any]]:
@@ -246,7 +248,7 @@ def carried_out(tmp_path: Path, killers: set[int], deaths: int) -> tuple[list[li
                 for _ in range(deaths):
                     died = Attempts(attempts)
                     for number in killers:
-                        died.taking(Place(FETCHES.name, 0, number)).__enter__()
+                        died.taking(noted(f"{server.origin}/{number}", 0)).__enter__()
                 runtime.attempts = Attempts(attempts)
                 await FetchAgent(runtime, client, journal_of(runtime))._run(Stream())
                 while runtime._tasks:
@@ -273,6 +275,75 @@ def test_an_order_that_three_processes_died_with_is_refused(tmp_path: Path) -> N
     assert [(fact.url.rpartition("/")[2], fact.kind, fact.reason) for fact in told] == [
         ("4", "refused", "quarantined: its fetch failed here")
     ]
+
+
+def told(path: str, lines: str, until: float = NOW + 60) -> RobotsTxt:
+    return RobotsTxt(f"{path}/robots.txt", until, zstandard.compress(lines.encode()))
+
+
+def with_robots(
+    tmp_path: Path, robots: float | str, earlier: int = 0, deaths: int = 0
+) -> tuple[list[Any], list[str], int, list[FetchedPage]]:
+    """Have an order answered that knows robots.txt until then, or brings it, behind ``earlier`` orders.
+
+    Return the sightings, what was asked for, with which deaths the order is noted then, and the pages.
+    """
+    settings = Settings.model_validate({
+        "data": tmp_path / "data", "fetch": {"allow": ("127.0.0.1",), "delay_seconds": 0.0},
+    })  # fmt: skip
+
+    async def run() -> Any:
+        with a_runtime(settings, NOW) as runtime:
+            async with serving(fixed(b"a page")) as server, Client(settings.fetch, lambda: NOW) as client:
+                url = f"{server.origin}/page"
+                for _ in range(deaths):
+                    Attempts(tmp_path / "attempts").taking(noted(url, 0)).__enter__()
+                runtime.attempts = Attempts(tmp_path / "attempts")
+                journal = journal_of(runtime)
+                journal.append_all([(FETCHES.name, 0, None, b"an order")] * earlier, NOW)
+                agent = FetchAgent(runtime, client, journal)
+                await agent._assigned()
+                known = told(server.origin, robots) if isinstance(robots, str) else robots
+                event = Event(encode(msgspec.structs.replace(order(url), robots=known)))
+                await agent._slots.acquire()
+                await agent._answer(event, agent._given(event))
+                left = runtime.attempts.deaths(noted(url, 0))
+                topics = (SIGHTINGS.name, PAGES.name)
+                found = {name: [e.value or b"" for e in journal.read(name, 0, 0, 10)] for name in topics}
+                pages = list(map(Decoder[FetchedPage](FetchedPage), found[PAGES.name]))
+                return sightings(found), server.targets(), left, pages
+
+    found: tuple[list[Any], list[str], int, list[FetchedPage]] = asyncio.run(run())
+    return found
+
+
+def test_a_robots_txt_that_is_known_to_nobody_is_fetched_and_told(tmp_path: Path) -> None:
+    (fact,), asked, _, pages = with_robots(tmp_path, 0.0)
+    assert (type(fact), fact.until, fact.time) == (RobotsTxt, NOW + 86_400, NOW)
+    assert asked == ["/robots.txt", "/page"]
+    assert len(pages) == 1
+
+
+@pytest.mark.parametrize(("until", "earlier"), [(NOW + 60, 0), (NOW + 60, 9), (0.0, 9), (NOW - 60, 0)])
+def test_an_order_is_put_off_where_the_frontier_may_know_more_of_robots_txt(
+    tmp_path: Path, until: float, earlier: int
+) -> None:
+    (fact,), asked, deaths, _ = with_robots(tmp_path, until, earlier, deaths=1)
+    assert (type(fact), fact.wait, fact.robots) == (Postponed, 0.0, True)
+    assert asked == []
+    assert deaths == 1, "it is to be carried out alone when it comes again"
+
+
+def test_an_order_brings_what_robots_txt_says(tmp_path: Path) -> None:
+    facts, asked, _, (page,) = with_robots(tmp_path, "User-agent: *\nCrawl-delay: 3")
+    assert (facts, asked) == ([], ["/page"])
+    assert (page.crawl_delay, page.order.robots) == (3.0, NOW + 60)
+
+
+def test_an_order_brings_what_robots_txt_forbids(tmp_path: Path) -> None:
+    (fact,), asked, _, pages = with_robots(tmp_path, "User-agent: *\nDisallow: /page", earlier=9)
+    assert (type(fact), fact.kind, fact.reason) == (Failed, "refused", "robots.txt")
+    assert (asked, pages) == ([], [])
 
 
 @pytest.mark.parametrize("orders", [0, 1])

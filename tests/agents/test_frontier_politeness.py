@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from agents.frontier.agent import FrontierAgent
@@ -11,21 +12,26 @@ from agents.frontier.orders import SLOW_SECONDS
 from agents.frontier.rows import FrontierRow, PageRow
 from models.url import host
 from streams.records import (
+    Decoder,
     Failed,
+    FetchOrder,
     Inherited,
     Judged,
     Listed,
     Postponed,
     PredicateDefinition,
     Redirected,
+    RobotsTxt,
     Seeded,
+    Version,
 )
 from streams.settings import Settings
-from streams.topics import SIGHTINGS
+from streams.topics import FETCHES, SIGHTINGS
 from tests.agents.books import a_book, fail, lease, page, url
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
 
 NOW = 1000.0
+decode_order = Decoder[FetchOrder](FetchOrder)
 SERVER = "192.0.2.1"
 
 
@@ -276,6 +282,38 @@ def test_a_host_that_did_not_answer_is_left_alone_by_who_tried_and_by_nobody_els
         assert first.agent.candidates.clocks.next_ready(["a.org"], first.now) == first.now + 60.0
     for heir in fronts(rows, tmp_path):
         assert heir.agent.candidates.clocks.ready("a.org", NOW + 15.0)
+
+
+def orders(front: Front) -> dict[str, RobotsTxt | float]:
+    """Return what the orders that are given say of robots.txt, by URL, until none is given."""
+    found: dict[str, RobotsTxt | float] = {}
+    while front.ordered(after=SLOW_SECONDS):
+        values = [value or b"" for topic, _, _, value in write(front.shard) if topic == FETCHES.name]
+        found |= {order.url: order.robots for order in map(decode_order, values)}
+    return found
+
+
+def test_who_takes_over_a_partition_hands_robots_txt_to_the_fetcher_that_asks_for_it(
+    rows: Disk, tmp_path: Path
+) -> None:
+    told = RobotsTxt("http://a.org/robots.txt", NOW + 100, b"text", NOW, Version('"1"'))
+    for first in fronts(rows, tmp_path, delay_seconds=0.0):
+        first.sight(*many("a.org", 3), Seeded("https://a.org/"))
+        first.sight(told)
+    for heir in fronts(rows, tmp_path, delay_seconds=0.0):
+        while heir.agent.candidates.opening:
+            heir.agent.candidates.take_up(NOW)
+        pages = [f"http://a.org/{number}" for number in range(3)]
+        assert orders(heir) == dict.fromkeys(pages, told.until) | {"https://a.org/": 0.0}
+        for asking in pages[:2]:
+            heir.sight(Postponed(asking, 1, heir.now, 0.0, robots=True))
+        handed = orders(heir)
+        assert handed.keys() == set(pages[:2])
+        assert sorted(handed.values(), key=str) == [told.until, told], "once is enough"
+        # A clock that was wrong told this.
+        heir.sight(msgspec.structs.replace(told, until=NOW + 10 * 86_400))
+        heir.sight(Postponed(pages[2], 1, heir.now, 0.0, robots=True))
+        assert orders(heir) == {pages[2]: 0.0}
 
 
 def test_a_crawl_delay_that_robots_txt_no_longer_asks_for_is_forgotten(front: Front) -> None:

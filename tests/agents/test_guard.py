@@ -223,7 +223,7 @@ class TestPorts:
             async with Client(settings(robots=True, delay_seconds=0.001), lambda: 0.0) as client:
                 result = await client.fetch(f"http://127.0.0.1:{port}/")
                 assert untimed(result) == Failure("refused", f"port {port}")
-                assert not client._robots._sites
+                assert not client.robots._sites
 
         asyncio.run(run())
 

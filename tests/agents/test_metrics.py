@@ -161,7 +161,8 @@ def test_fetches_are_counted_by_what_came_of_them(runtime: Runtime) -> None:
 
     async def answer(agent: Any, value: bytes) -> None:
         await agent._slots.acquire()
-        await agent._answer(Event(value))
+        event = Event(value)
+        await agent._answer(event, agent._given(event))
 
     asyncio.run(run())
     outcomes = {outcome: counted(runtime, FETCHED, outcome) for outcome in (*OUTCOMES, "expired")}

@@ -103,7 +103,8 @@ def answered(
                 agent = FetchAgent(runtime, client, journal_of(runtime))
                 url = f"{server.origin}/"
                 await agent._slots.acquire()
-                await agent._answer(Event(encode(order(url, revisit))))
+                event = Event(encode(order(url, revisit)))
+                await agent._answer(event, agent._given(event))
                 journal = journal_of(runtime)
                 packs = [entry.value or b"" for entry in journal.read(SIGHTINGS.name, 0, 0, 10)]
                 pages = [entry.value or b"" for entry in journal.read(PAGES.name, 0, 0, 10)]
@@ -157,9 +158,9 @@ def test_a_page_that_is_to_be_judged_again_may_be_unchanged_gone_refused_or_move
 
 
 def test_a_page_that_robots_txt_forbids_now_is_refused(tmp_path: Path) -> None:
-    facts, pages, _ = answered(tmp_path, fixed(b"User-agent: *\nDisallow: /"), AGAIN, robots=True)
+    (_, fact), pages, _ = answered(tmp_path, fixed(b"User-agent: *\nDisallow: /"), AGAIN, robots=True)
     assert pages == []
-    assert [(fact.outcome, fact.reason, fact.elapsed) for fact in facts] == [("refused", "robots.txt", 0.0)]
+    assert (fact.outcome, fact.reason, fact.elapsed) == ("refused", "robots.txt", 0.0)
 
 
 @pytest.mark.parametrize("reason", [QUARANTINED, "contact missing in fetch.user_agent", "error KeyError"])

@@ -1,6 +1,11 @@
 import asyncio
+import random
 
+import msgspec
 import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agents.fetch import robots as module
 from agents.fetch.client import Client
@@ -8,6 +13,7 @@ from agents.fetch.result import UNKNOWN, Early, Failure, Fetched, FetchError, Va
 from agents.fetch.result import Answer as Answered
 from agents.fetch.robots import MAX_BYTES, Decision, Robots
 from agents.fetch.rules import MAX_WILD_RULES, MAX_WILDCARDS, own_groups, product
+from streams.records import ROBOTS_BYTES, RobotsTxt
 from tests.agents.loopback import Answer, Request, response, serving, settings, untimed
 
 RULES = b"""\xef\xbb\xbfUser-agent: *
@@ -282,7 +288,7 @@ def test_the_least_recently_asked_sites_are_forgotten(monkeypatch: pytest.Monkey
 
 
 def test_the_rules_kept_are_bounded_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MAX_CHARACTERS", 2 * len(RULES))
+    monkeypatch.setattr(module, "_MAX_CHARACTERS", 4 * len(RULES))
     assert refetched("a b c b c a") == "abca"
 
 
@@ -411,3 +417,104 @@ class TestThroughTheClient:
                     await task
 
         asyncio.run(run())
+
+
+class Changing:
+    """A site whose robots.txt changes, and that counts what it is asked."""
+
+    def __init__(self) -> None:
+        self.now = BEGIN
+        self.serves = 0
+        self.asked: list[float] = []
+        self.told: RobotsTxt | None = None
+
+    async def ask(self, url: str, known: Validators) -> Answered:
+        self.asked.append(self.now)
+        if self.serves >= len(TEXTS):
+            return (Answered(404, None, b""), Answered(503, None, b"", retry_after=900.0))[
+                self.serves - len(TEXTS)
+            ]
+        version = Validators(f'"{self.serves}"')
+        return (
+            Answered(304, None, b"") if known == version else Answered(200, None, TEXTS[self.serves], version)
+        )
+
+    async def tell(self, told: RobotsTxt) -> None:
+        self.told = msgspec.msgpack.decode(msgspec.msgpack.encode(told), type=RobotsTxt)
+
+    def robots(self) -> Robots:
+        robots = Robots(self.ask, settings(robots=True), lambda: self.now)
+        robots.tell = self.tell
+        return robots
+
+
+BEGIN = 1_000_000.0
+TEXTS = (RULES, b"User-agent: *\nDisallow: /a\nCrawl-delay: 7", b"\n")
+#: Seconds that pass, what the site serves from then on, and whether the fetcher dies.
+STEPS = st.tuples(
+    st.sampled_from((1.0, 299.0, 901.0, 50_000.0, 90_000.0, 31 * 86_400.0)),
+    st.integers(0, len(TEXTS) + 1),
+    st.booleans(),
+)
+
+
+@given(st.lists(STEPS, max_size=12))
+def test_a_fetcher_that_is_handed_what_was_told_goes_on_as_if_it_had_never_died(
+    steps: list[tuple[float, int, bool]],
+) -> None:
+    async def run() -> None:
+        lives, dies = Changing(), Changing()
+        one, other = lives.robots(), dies.robots()
+        for seconds, serves, death in steps:
+            for site in (lives, dies):
+                site.now, site.serves = site.now + seconds, serves
+            if death:
+                other = dies.robots()
+                if dies.told is not None:
+                    assert not other.knows("http://a.org/", dies.told.until)
+                    await other.take_up(dies.told)
+            for path in ("a", "private", "private/open"):
+                assert await one.allowed(f"http://a.org/{path}") == await other.allowed(f"http://a.org/{path}")
+            assert (dies.asked, dies.told) == (lives.asked, lives.told)
+            assert dies.told is not None
+            assert other.knows("http://a.org/", dies.told.until)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        found(random.Random(1).randbytes(ROBOTS_BYTES + 100)),
+        FetchError("retry", "connection", unanswered=True),
+        FetchError("refused", "address 10.0.0.1"),
+    ],
+)
+def test_a_robots_txt_that_is_too_long_or_that_nobody_sent_is_told_to_nobody(
+    answer: Answered | FetchError,
+) -> None:
+    told: list[RobotsTxt] = []
+
+    async def tell(one: RobotsTxt) -> None:
+        told.append(one)
+
+    async def run() -> None:
+        robots = Site(answer).robots()
+        robots.tell = tell
+        await robots.allowed("http://example.org/a")
+
+    asyncio.run(run())
+    assert told == []
+
+
+@pytest.mark.parametrize("text", [b"no Zstandard", zstandard.compress(b"User-agent: *\nDisallow: /" * 10**6)])
+def test_hostile_texts_are_read_within_bounds_or_fetched_anew(text: bytes) -> None:
+    site = Site(found(b"User-agent: *\nDisallow: /"))
+
+    async def run() -> None:
+        robots = site.robots(robots=True)
+        await robots.take_up(RobotsTxt("http://example.org/robots.txt", 100.0, text))
+        assert not (await robots.allowed("http://example.org/a")).allowed
+
+    asyncio.run(run())
+    assert len(site.asked) == (text == b"no Zstandard")

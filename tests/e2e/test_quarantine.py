@@ -24,7 +24,7 @@ from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.operate.audit.audit import audit
 from streams.absorber import Handler
-from streams.records import Access, Count, DeadLetter, Decoder, Judged, Linked
+from streams.records import Access, Count, DeadLetter, Decoder, FetchOrder, Judged, Linked
 from streams.settings import Settings
 from streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS
 from streams.transport.journal import Journal
@@ -118,10 +118,10 @@ def test_faults_of_fetch_and_of_the_scorer_cost_a_page_and_a_place(
 ) -> None:
     carried_out, priorities = FetchAgent._carried_out, LearnedScorer.priorities
 
-    async def carries_out_most(self: FetchAgent, place: Any, value: bytes) -> Any:
-        if cursed(value[:60]):
+    async def carries_out_most(self: FetchAgent, order: FetchOrder) -> Any:
+        if cursed((order.url, order.order)):
             raise ValueError("a fault of the program")
-        return await carried_out(self, place, value)
+        return await carried_out(self, order)
 
     def scores_most(self: LearnedScorer, shard: Any, rows: Any, predicates: Any) -> Any:
         if any(cursed(row.url) for row in rows):

@@ -18,30 +18,40 @@ from tests.agents.loopback import Request, response, serving
 #: Seconds between two requests to a server, what one host's robots.txt asks for, and what another says for how
 #: long it is to be left alone.
 DELAY, CRAWL_DELAY, RETRY_AFTER = 5, 9, 61
-SLOW, BUSY, SHARED, OTHER = "127.0.0.2", "127.0.0.3", "localhost", "a.localhost"
-HOSTS = (SLOW, BUSY, SHARED, OTHER)
+SLOW, BUSY, CLOSED, SHARED, OTHER = "127.0.0.2", "127.0.0.3", "127.0.0.4", "localhost", "a.localhost"
+HOSTS = (SLOW, BUSY, CLOSED, SHARED, OTHER)
+#: The host that asks for a Crawl-delay forbids every other of its pages, or so.
+RULES = f"User-agent: *\nCrawl-delay: {CRAWL_DELAY}\nDisallow: /1"
 #: A request may be under way for so long before a busy machine's server sees it, one after it for no time.
 LEEWAY = 1.0
 
 
 @dataclass
 class Watched:
-    """When each server was asked, and since when one of them is to be left alone."""
+    """When each server was asked and for what, and since when one of them is to be left alone.
+
+    ``told`` is whether the last answer was one that is to be heard of after a death.
+    """
 
     port: int = 0
     asked: dict[str, list[float]] = field(default_factory=dict)
+    targets: dict[str, list[str]] = field(default_factory=dict)
     refused: float = 0.0
+    told: bool = False
 
     async def answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
         name = request.headers["host"].partition(":")[0]
         address = writer.get_extra_info("sockname")[0]
         now = time.monotonic()
         self.asked.setdefault(address, []).append(now)
-        if request.target == "/robots.txt":
-            rules = f"User-agent: *\nCrawl-delay: {CRAWL_DELAY}" if name == SLOW else ""
-            writer.write(response(rules.encode(), content_type="text/plain"))
+        self.targets.setdefault(name, []).append(request.target)
+        self.told = request.target == "/robots.txt"
+        if name == CLOSED:
+            writer.write(response(b"", "503 Service Unavailable", retry_after="3600"))
+        elif request.target == "/robots.txt":
+            writer.write(response(RULES.encode() if name == SLOW else b"", content_type="text/plain"))
         elif name == BUSY and not self.refused:
-            self.refused = now
+            self.refused, self.told = now, True
             writer.write(response(b"", "429 Too Many Requests", retry_after=str(RETRY_AFTER)))
         else:
             links = "".join(f"<a href='/{number}'>page {number}</a>" for number in range(200))
@@ -72,13 +82,13 @@ async def _crawled(directory: Path, options: tuple[str, ...], random: Random) ->
     watched, kills = Watched(), 0
     async with AsyncExitStack() as stack:
         watched.port = (await stack.enter_async_context(serving(watched.answer, "127.0.0.1"))).port
-        for address in (SLOW, BUSY):
+        for address in (SLOW, BUSY, CLOSED):
             await stack.enter_async_context(serving(watched.answer, address, watched.port))
         while not watched.refused or watched.left_alone == float("inf"):
             with forked(directory, *_arguments(watched.port), *options) as crawl:
-                # The host that refused is known to the log when others have been asked since.
-                enough = watched.requests + (random.randint(1, 4) if watched.refused else 12)
-                while watched.requests < enough and crawl.process.is_alive():
+                enough = watched.requests + random.randint(1, 4)
+                # What a robots.txt or a refusal says is known to the log when others have been asked since.
+                while (watched.requests < enough or watched.told) and crawl.process.is_alive():
                     await asyncio.sleep(0.05)
                 assert crawl.process.is_alive(), crawl.err.read_text()
                 await asyncio.sleep(random.random())
@@ -99,6 +109,10 @@ def check(watched: Watched) -> None:
     """Assert that no server was asked before its time."""
     for address in ("127.0.0.1", BUSY, SLOW):
         assert min(watched.gaps(address)) > DELAY - LEEWAY, (address, watched.gaps(address))
-    # Before its first robots.txt nobody knows of the delay that it asks for.
-    assert min(watched.gaps(SLOW)[1:]) > CRAWL_DELAY - LEEWAY, watched.gaps(SLOW)
+    assert min(watched.gaps(SLOW)) > CRAWL_DELAY - LEEWAY, watched.gaps(SLOW)
     assert watched.left_alone > RETRY_AFTER - LEEWAY
+    assert {name: targets.count("/robots.txt") for name, targets in watched.targets.items()} == dict.fromkeys(
+        HOSTS, 1
+    )
+    assert watched.targets[CLOSED] == ["/robots.txt"]
+    assert not any(target.startswith("/1") for target in watched.targets[SLOW]), watched.targets[SLOW]

@@ -41,6 +41,7 @@ from streams.records import (
     Relisted,
     Revisit,
     Revisited,
+    RobotsTxt,
     Seeded,
     Start,
     Together,
@@ -78,6 +79,11 @@ STATE = Harvest(
     newest=1_700_000_000_500, gaps=[1_700_000_000_000, 500],
     requests=17,
 )  # fmt: skip
+ROBOTS = RobotsTxt(
+    url="http://a.test/robots.txt", until=1_700_086_400.5, text=b"compressed", time=1_700_000_000.5,
+    version=VERSION_HAD, error="status 503",
+)  # fmt: skip
+
 ORDER = FetchOrder(
     url=URL, order=2, predicate="news", policy="learned", explored=True, probability=0.125, priority=-1.5,
     depth=4, lease=1_700_000_120.0, expected=0.75,
@@ -86,6 +92,7 @@ ORDER = FetchOrder(
         links=b"links", partitions=(0, 3),
     ),
     pattern="http://a.test/**", vouched=0.25, silent=True, comes=0.875, requests=17, delay=2.5,
+    robots=ROBOTS,
 )  # fmt: skip
 
 SIGHTED = (
@@ -124,8 +131,9 @@ SIGHTED = (
         server="192.0.2.1", silent=True,
     ),
     Postponed(
-        url=URL, order=2, time=1_700_000_000.5, wait=1.5, crawl_delay=5.0, server="192.0.2.1"
+        url=URL, order=2, time=1_700_000_000.5, wait=1.5, crawl_delay=5.0, server="192.0.2.1", robots=True
     ),
+    ROBOTS,
     Listed(url=URL),
     Hub(url=URL, rate=0.25, until=1_700_086_400.0),
     Relisted(
@@ -136,7 +144,7 @@ SIGHTED = (
     Revisited(
         url=URL, order=2, outcome="retry", time=1_700_000_000.5, version=VERSION_HAD, wait=60.0,
         target="http://b.test/", overloaded=True, crawl_delay=5.0, elapsed=0.25, server="192.0.2.1",
-        again=True, reason="status 410", unanswered=True,
+        again=True, reason="status 410", unanswered=True, robots=True,
     ),
     Hinted(url=URL, kind="feed", time=1_700_000_000.5),
     Clicked(url=URL, day=19_675, referrer="http://b.test/"),

@@ -19,6 +19,7 @@ from agents.frontier.rows import (
     OwnerRow,
     PageRow,
     ParentRow,
+    RobotsRow,
     SpaceRow,
     StartRow,
     TotalsRow,
@@ -45,7 +46,7 @@ from models.traps import Barren
 from streams.inbox import Mark
 from streams.topics import PREDICATES
 from streams.transport.layout import TopicMeta
-from tests.streams.wire.records import CHILD, PAGE, RECORDS, STATE, URL, VERDICT, VERSION_HAD
+from tests.streams.wire.records import CHILD, PAGE, RECORDS, ROBOTS, STATE, URL, VERDICT, VERSION_HAD
 
 #: What each table's rows are read as.
 ROW_TYPES: dict[str, Any] = {
@@ -110,6 +111,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
                 server="192.0.2.7",
             ),
         ),
+        RobotsRow(told=ROBOTS),
         OwnerRow(promises=Promised(promised=7.5, kept=6)),
         DepthRow(
             views=[7, 4], sessions=6, growth=Growth(pages=[1, 3], linking=[1, 2], new=[3, 4], seen=[0, 5])
