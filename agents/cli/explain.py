@@ -1,5 +1,6 @@
 """``scentline explain``: why a URL was or was not fetched."""
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +11,7 @@ from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from agents.frontier.rows import HubRow, PageRow
-    from agents.operate.inspect.explain import Explanation
+    from agents.operate.inspect.explain import Again, Explanation
 
 
 @app.command(
@@ -102,6 +103,8 @@ def describe(found: "Explanation", threshold: float) -> list[str]:
         )
     if found.hub is not None:
         lines.append(describe_hub(found.hub))
+    if found.again is not None:
+        lines.append(describe_again(found.again))
     why = _why_fetched(row) or _why_not_fetched(found, threshold)
     lines += [why] if why else []
     if found.priorities:
@@ -175,6 +178,37 @@ def describe_hub(hub: "HubRow") -> str:
     return f"a hub: {visits}; {hub.rate.mean * 3600:.2f} new links an hour expected{state}"
 
 
+def describe_again(again: "Again") -> str:
+    """Return what visits showed of a page, and when it is visited again."""
+    visit, history = again.visit, again.visit.history
+    signs = ", ".join(f"{number} by {kind}" for kind, number in sorted(visit.signs.items()))
+    parts = [
+        f"visited again {history.visits} times, changed {history.changes} times",
+        f"a change in {in_words(1 / again.rate)} is expected",
+        f"signs of a change since: {signs}" if signs else "",
+        f"{visit.failures} failures in a row" if visit.failures else "",
+        "said to be gone, and looked at once more" if visit.missing else "",
+        f"last visit {_iso(visit.visited)}, due {_iso(again.due)}",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def in_words(seconds: float) -> str:
+    """Return a time in its largest unit.
+
+    >>> in_words(90.0), in_words(36 * 3600)
+    ('1.5 minutes', '1.5 days')
+    """
+    for size, unit in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:.1f} seconds"
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
 def _print_as_json(found: "Explanation", features: int) -> None:
     import msgspec
 
@@ -194,6 +228,7 @@ def _print_as_json(found: "Explanation", features: int) -> None:
         "attempts": row.attempts,
         "found": msgspec.structs.asdict(row.found) if row.found is not None else None,
         "hub": _hub_as_json(found.hub) if found.hub is not None else None,
+        "again": _again_as_json(found.again) if found.again is not None else None,
         "priorities": found.priorities,
         "choice": msgspec.structs.asdict(row.choice) if row.choice is not None else None,
         "features": {
@@ -208,6 +243,19 @@ def _print_as_json(found: "Explanation", features: int) -> None:
             for name, parts in found.inputs.items()
         },
     })  # fmt: skip
+
+
+def _again_as_json(again: "Again") -> dict[str, object]:
+    history = again.visit.history
+    return {
+        "visits": history.visits,
+        "changes": history.changes,
+        "visited": again.visit.visited,
+        "due": again.due,
+        "expected_seconds": 1 / again.rate,
+        "signs": again.visit.signs,
+        "failures": again.visit.failures,
+    }
 
 
 def _hub_as_json(hub: "HubRow") -> dict[str, object]:

@@ -26,6 +26,7 @@ from models.url import host
 from models.verdict import Verdict
 from streams.records import FetchOrder, Judged, Revisit, Revisited
 from streams.runtime import Runtime
+from streams.settings import RevisitSettings
 from streams.stateful import Stateful
 
 #: The policy of an order to visit a page again.
@@ -144,20 +145,12 @@ class Revisits:
             return
         rate, aged = self._groups.estimate(shard, visit)
         self._freshness.put(visit.url, _holding(found[1].verdict), visit.visited, rate, aged)
-        due = self._due(visit, rate, aged)
-        if due > now:
-            self._waiting.put(visit.url, due)
+        when = due(visit, rate, aged, self._settings)
+        if when > now:
+            self._waiting.put(visit.url, when)
         else:
             importance = self._importance(found[1])
             self._queue.put(visit.url, host(visit.url), importance, rate, visit.visited, aged)
-
-    def _due(self, visit: VisitRow, rate: float, aged: float) -> float:
-        """Return the time from which on a page may be visited again."""
-        if visit.missing or visit.lease or visit.not_before:
-            return max(visit.not_before, visit.lease)
-        stale = -math.log1p(-LEAST_STALE) / rate - aged
-        settings = self._settings
-        return visit.visited + max(settings.shortest_seconds, min(settings.longest_seconds, stale))
 
     def _importance(self, page: PageRow) -> float:
         """Return what a page is worth: by its matches, by its requests, or by both."""
@@ -247,6 +240,17 @@ class Revisits:
             shard.put(visit_key(url), visit)
             self._inbox.commit_soon(shard)
             self._offer(shard, visit, now)
+
+
+def due(visit: VisitRow, rate: float, aged: float, settings: RevisitSettings) -> float:
+    """Return the time from which on a page is visited again that changes ``rate`` times a second.
+
+    It is older by ``aged`` seconds for the signs that came.
+    """
+    if visit.missing or visit.lease or visit.not_before:
+        return max(visit.not_before, visit.lease)
+    stale = -math.log1p(-LEAST_STALE) / rate - aged
+    return visit.visited + max(settings.shortest_seconds, min(settings.longest_seconds, stale))
 
 
 def _holding(verdict: Verdict | None) -> tuple[str, ...]:

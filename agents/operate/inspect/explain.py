@@ -9,10 +9,12 @@ import msgspec
 from agents.frontier.behaviour import SitePatterns
 from agents.frontier.depth import why_beyond
 from agents.frontier.estimates import ordering
-from agents.frontier.keys import depth_of, hub_of, page_key, space_key
+from agents.frontier.groups import Groups
+from agents.frontier.keys import depth_of, hub_of, page_key, space_key, visit_of
 from agents.frontier.ordering import Ordering, Ranks
 from agents.frontier.pages import why_spent
-from agents.frontier.rows import FrontierRow, FrontierShard, HubRow, PageRow, SpaceRow
+from agents.frontier.revisits import due
+from agents.frontier.rows import FrontierRow, FrontierShard, HubRow, PageRow, SpaceRow, VisitRow
 from agents.frontier.scorer import Scorer, learned_scorer
 from agents.frontier.scoring import PaperScorer
 from agents.operate.inspect.record import definitions, entries, teach
@@ -42,6 +44,19 @@ class Part(msgspec.Struct, frozen=True):
     adds: float
 
 
+@dataclass(frozen=True)
+class Again:
+    """When a judged page is visited again: its row, the changes a second expected, and from when it is due.
+
+    Signs of a change make it older by ``aged`` seconds.
+    """
+
+    visit: VisitRow
+    rate: float
+    aged: float
+    due: float
+
+
 @dataclass
 class Explanation:
     """A URL's row, and for each predicate its priority now and what makes it, the largest effect first.
@@ -56,6 +71,7 @@ class Explanation:
 
     row: PageRow
     hub: HubRow | None = None
+    again: "Again | None" = None
     priorities: dict[str, float] = field(default_factory=dict)
     contributions: dict[str, list[Contribution]] = field(default_factory=dict)
     inputs: dict[str, list[Part]] = field(default_factory=dict)
@@ -85,7 +101,9 @@ def _explained(journal: Journal, settings: Settings, url: str) -> Explanation | 
     row = shard.get(page_key(url))
     if not isinstance(row, PageRow):
         return None
-    found = Explanation(row, hub_of(shard, url), spent=_spent(settings, shard, url))
+    found = Explanation(
+        row, hub_of(shard, url), _again(settings, shard, row), spent=_spent(settings, shard, url)
+    )
     if settings.frontier.depth:
         found.beyond = why_beyond(row, depth_of(shard, host(url)), settings.frontier)
     predicates = {each.name: parse(each.expression) for each in definitions(journal)}
@@ -101,6 +119,15 @@ def _explained(journal: Journal, settings: Settings, url: str) -> Explanation | 
     else:
         _by_paper(journal, found, settings, shard, predicates)
     return found
+
+
+def _again(settings: Settings, shard: FrontierShard, row: PageRow) -> Again | None:
+    """Return when a page is visited again, None where it is not."""
+    visit = visit_of(shard, row.url)
+    if visit is None or row.state != "judged":
+        return None
+    rate, aged = Groups(settings.revisit.change_days).estimate(shard, visit)
+    return Again(visit, rate, aged, due(visit, rate, aged, settings.revisit))
 
 
 def _patterns(settings: Settings, shard: FrontierShard, url: str) -> SitePatterns | None:
