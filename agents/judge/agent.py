@@ -228,8 +228,9 @@ class JudgeAgent(Handler[DuplicateRow]):
         )  # fmt: skip
         if self._revisits or again:
             judged = msgspec.structs.replace(
-                judged, content=examined.content, links=examined.links, partitions=partitions, title=page.title
-            )
+                judged, content=examined.content, links=examined.links, partitions=partitions, title=page.title,
+                excerpts=examined.excerpts,
+            )  # fmt: skip
         self._emit(outbox, fetched, judged)
 
     def _links(self, page: Page) -> Mapping[int, list[Link]]:

@@ -79,12 +79,12 @@ class Examiner:
         work = self._work
         main = work.revisit and not question.alone
         fetched, body, page = self._pages.read(question.value, main=main)
-        told = msgspec.structs.replace(page, text="", sequence=(), main=(), leading=())
+        told = msgspec.structs.replace(page, text="", sequence=(), prose="", main=(), leading=())
         revisit = fetched.order.revisit
         if page.barred or (revisit is not None and not revisit.again):
             return Examined(told)
         asked = {name: _parsed(text) for name, text in question.asked.items()}
-        verdict, failure = self._verdicts.of(page, asked)
+        verdict, failure, excerpts = self._verdicts.of(page, asked, excerpts=main)
         if revisit is not None and failure is not None:  # what no judge could tell is as it was
             verdict = {name: holds for name, holds in revisit.verdict.items() if name in asked} | verdict
         record, unkept = b"", ""
@@ -95,4 +95,4 @@ class Examiner:
         marks = fingerprint(page, work.least_words) if work.duplicates and not question.alone else NONE
         content = text_digest(page.title, page.main) if main else b""
         links = links_digest(page.leading) if main else b""
-        return Examined(told, verdict, failure, marks, record, unkept, content, links)
+        return Examined(told, verdict, failure, marks, record, unkept, content, links, dict(excerpts))

@@ -2,11 +2,13 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain, compress, islice
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from agents.judge.decode import binary, decode
 from agents.judge.markup import HEADING, MAX_TEXT, MAX_TITLE, NAVIGATION, TEXT, Anchor, Markup, read
@@ -82,8 +84,8 @@ def _plain(url: str, body: str, limits: Judging, *, main: bool) -> Page:
     text = _collapsed(body[:MAX_TEXT])
     reading = _Reading(text)
     found = _distinct(reading.telling(limits.words), limits.words)
-    sequence = tuple(reading.words)
-    return Page(url, text=text, sequence=sequence, words=found, main=sequence if main else ())
+    page = Page(url, text=text, sequence=tuple(reading.words), words=found)
+    return replace(page, prose=text, main=page.sequence) if main else page
 
 
 def _barred(markup: Markup, title: str, text: str, limits: Judging) -> tuple[str, bool]:
@@ -105,7 +107,7 @@ def _html(url: str, markup: Markup, limits: Judging, *, main: bool) -> Page:
     reading = _Reading(text, markup.weights, markup.headings, markup.anchors if follow else ())
     anchors = markup.anchors if follow else []
     links, paths = _links(url, base, reading, anchors, limits)
-    found, hrefs = reading.main(text, anchors) if main else ((), set())
+    found = reading.main(text, anchors) if main else _Main()
     return Page(
         url,
         title=title,
@@ -114,14 +116,23 @@ def _html(url: str, markup: Markup, limits: Judging, *, main: bool) -> Page:
         words=_distinct(chain(words(title), reading.telling(limits.words)), limits.words),
         links=links,
         paths=paths,
-        main=found,
-        leading=_leading(hrefs, base, links),
+        prose=found.prose,
+        main=found.words,
+        leading=_leading(found.hrefs, base, links),
         canonical=canonical(markup.canonical, base) if markup.canonical else None,
         indexable=markup.directives.isdisjoint(("noindex", "none")),
         follow=follow,
         barred=barred,
         missing=missing,
     )
+
+
+class _Main(NamedTuple):
+    """The main text, its words, and where the links in it lead to, as they are written."""
+
+    prose: str = ""
+    words: tuple[str, ...] = ()
+    hrefs: Set[str] = frozenset()
 
 
 class _Reading:
@@ -171,14 +182,14 @@ class _Reading:
             found += islice((word for word, count in counts.items() if count == 1), most - len(found))
         return found
 
-    def main(self, text: str, anchors: Sequence[Anchor]) -> tuple[tuple[str, ...], set[str]]:
-        """Return the words of the main text in order, and where the links in it lead to, as they are written.
+    def main(self, text: str, anchors: Sequence[Anchor]) -> _Main:
+        """Return what of a text is its main text.
 
         Navigation that is long and hardly of links is main text here: it is called so by a name that misleads.
-        Left out are lists of links, unless little is left then: in one, links follow each other with nothing
-        but white space between. The most read and the related pages are such, and change while the page does
-        not: where all is link text it is boilerplate (Kohlschütter et al., WSDM 2010). Where all of the text is
-        navigation, it is the main text.
+        Left out of the words are lists of links, unless little is left then: in one, links follow each other
+        with nothing but white space between. The most read and the related pages are such, and change while
+        the page does not: where all is link text it is boilerplate (Kohlschütter et al., WSDM 2010). Where all
+        of the text is navigation, it is the main text.
         """
         shown, parts = bytearray(len(self.words)), []
         linked = self._marked((anchor, anchor) for anchor in anchors)
@@ -188,12 +199,17 @@ class _Reading:
             shown[start:end] = bytes([main]) * size
             parts.append(main)
         if not any(shown):
-            return tuple(self.words), {anchor.href for anchor in anchors}
+            return _Main(_collapsed(text), tuple(self.words), {anchor.href for anchor in anchors})
         starts = [offset for offset, _ in self._weights]
         hrefs = {each.href for each in anchors if parts[bisect_right(starts, each.start) - 1]}
         listed = self._marked(_lists(text, anchors))
         rest = [word and not list_ for word, list_ in zip(shown, listed, strict=True)]
-        return tuple(compress(self.words, rest if sum(rest) >= LEAST_WORDS else shown)), hrefs
+        words = tuple(compress(self.words, rest if sum(rest) >= LEAST_WORDS else shown))
+        pieces = zip(parts, self._weights, starts, [*starts[1:], len(text)], strict=True)
+        prose = " ".join(
+            text[start:end] for main, (_, weight), start, end in pieces if main and weight != HEADING
+        )
+        return _Main(_collapsed(prose) if prose else "", words, hrefs)
 
     def _marked(self, runs: Iterable[tuple[Anchor, Anchor]]) -> bytearray:
         """Return a mark for each word that is in a run of anchors."""

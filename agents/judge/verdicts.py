@@ -4,11 +4,12 @@ Languages are told by py3langid: Naive Bayes over byte sequences (Lui and Baldwi
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agents.judge.categories import CategoryJudge, CategoryJudgeError, united
 from models.page import Page
-from models.predicate import Predicate, View
+from models.predicate import Predicate, View, excerpt
 from models.verdict import Verdict
 
 #: Characters of a page that are looked at: more make it slower, hardly better.
@@ -49,10 +50,14 @@ LanguageJudge = Callable[[Page], str | None]
 
 
 class Judgement(NamedTuple):
-    """A verdict; where a judge of categories failed, why, and nothing of the predicates that ask for one."""
+    """A verdict; where a judge of categories failed, why, and nothing of the predicates that ask for one.
+
+    ``excerpts`` tell of those that hold what they hold by, where that was asked for.
+    """
 
     verdict: Verdict
     failure: str | None = None
+    excerpts: Mapping[str, str] = MappingProxyType({})
 
 
 class Verdicts:
@@ -62,7 +67,7 @@ class Verdicts:
         self._judges = judges
         self._language: LanguageJudge = Language()
 
-    def of(self, page: Page, asked: Mapping[str, Predicate]) -> Judgement:
+    def of(self, page: Page, asked: Mapping[str, Predicate], *, excerpts: bool = False) -> Judgement:
         """Return what the predicates that are asked say of a page, each by its name."""
         categories, failure = self._categories(page, asked.values())
         if failure is not None:
@@ -70,7 +75,9 @@ class Verdicts:
         # A page's language costs more than all else here.
         language = self._language(page) if any(each.languages for each in asked.values()) else None
         view = View(page.url, page.title, page.text, categories, language, page.sequence)
-        return Judgement({name: predicate.evaluate(view) for name, predicate in asked.items()}, failure)
+        verdict = {name: predicate.evaluate(view) for name, predicate in asked.items()}
+        shown = [name for name, holds in verdict.items() if holds] if excerpts else ()
+        return Judgement(verdict, failure, {name: excerpt(asked[name], view, page.prose) for name in shown})
 
     def _categories(self, page: Page, asked: Collection[Predicate]) -> tuple[frozenset[str], str | None]:
         if not any(predicate.categories for predicate in asked):

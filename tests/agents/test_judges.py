@@ -60,7 +60,7 @@ def endless(page: Page) -> Iterator[str]:
 
 def test_what_several_judges_say_is_united_with_the_categories_above() -> None:
     judgement = verdicts(lambda page: ["Sport.Alps"], lambda page: iter(["Tea"])).of(PAGE)
-    assert judgement == ({"sport": True, "alps": True, "snow": True}, None)
+    assert judgement == Judgement({"sport": True, "alps": True, "snow": True})
     assert verdicts(lambda page: "Sport").of(PAGE).verdict == {"sport": True, "alps": False, "snow": True}
 
 
@@ -77,7 +77,7 @@ def test_what_several_judges_say_is_united_with_the_categories_above() -> None:
 def test_a_judge_that_fails_leaves_the_other_predicates_their_verdicts(
     judge: Callable[[Page], Iterable[str]], why: str
 ) -> None:
-    verdict, failure = verdicts(judge).of(PAGE)
+    verdict, failure, _ = verdicts(judge).of(PAGE)
     assert verdict == {"snow": True}
     assert failure is not None
     assert why in failure
@@ -85,7 +85,7 @@ def test_a_judge_that_fails_leaves_the_other_predicates_their_verdicts(
 
 
 def test_a_judge_is_asked_only_where_a_predicate_asks_for_a_category() -> None:
-    assert Verdicts([raising]).of(PAGE, predicates(snow='"snow"')) == ({"snow": True}, None)
+    assert Verdicts([raising]).of(PAGE, predicates(snow='"snow"')) == Judgement({"snow": True})
 
 
 # languages
