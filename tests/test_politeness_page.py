@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.fetch import guard, pool, resolver, robots, servers, sitemaps, wire
+from agents.fetch import guard, listings, pool, resolver, robots, servers, sitemaps, wire
 from agents.fetch.contact import names_contact
 from agents.frontier.orders import SLOW_SECONDS
 from models.frontier import politeness
@@ -53,9 +53,10 @@ def test_every_file_that_is_named_is_there() -> None:
         ("at most, 5 MB", FETCH.max_bytes, 5_000_000),
         ("at most, 30 seconds", FETCH.timeout_seconds, 30.0),
         ("head of its answer has come, 10", FETCH.first_byte_seconds, 10.0),
-        ("up to 100 files of 10 MB", (sitemaps.MAX_FILES, sitemaps.MAX_BYTES), (100, 10_000_000)),
+        ("up to 100 files of 10 MB", (sitemaps.MAX_FILES, listings.MAX_BYTES), (100, 10_000_000)),
         ("URLs of that host, 10,000", FETCH.sitemap_urls, 10_000),
         ("followed two deep", sitemaps.MAX_DEPTH, 2),
+        ("up to 10 of a host", sitemaps.MAX_FEEDS, 10),
         ("`revisit.shortest_seconds`, 10 minutes", RevisitSettings().shortest_seconds, 600.0),
         ("kept open for ten seconds", pool.IDLE_SECONDS, 10.0),
         ("128, and 32 KiB", (pool.HEADERS, pool.HEADER_BYTES), (128, 32 * 1024)),

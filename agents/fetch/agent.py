@@ -1,7 +1,7 @@
 """The fetch agent: asks the web for the pages that the frontier orders.
 
 Reads `fetches`; keeps nothing; writes `pages`, and to `sightings` what failed, was redirected, came too early
-or is as it was, what sitemaps list and say that changed, and what robots.txt files say.
+or is as it was, what sitemaps and feeds list and say that changed, and what robots.txt files say.
 
 Between two requests to a host lies its delay, also where a worker dies or partitions change hands: what was
 asked before may be unknown then, so every host counts as just asked.
@@ -21,9 +21,10 @@ import msgspec
 import zstandard
 
 from agents.fetch.client import Client
+from agents.fetch.listings import Dated
 from agents.fetch.result import OUTCOMES, Early, Failure, Fetched, Moved, Result, Unchanged, outcome_of
 from agents.fetch.revisits import known, unread
-from agents.fetch.sitemaps import Dated
+from agents.fetch.sitemaps import Kind
 from models.url import host, identifier
 from streams.attempts import Place, bury, why
 from streams.logging import EventLog
@@ -112,7 +113,7 @@ class FetchMetrics:
 
 #: Failures by which a whole host asks to be left alone for a while.
 OVERLOADED = frozenset({"status 429", "status 503"})
-#: Hosts whose sitemaps are read at a time.
+#: Hosts whose sitemaps or feeds are read at a time.
 SITEMAP_READERS = 4
 
 #: Why a page is refused whose order could not be carried out.
@@ -159,7 +160,7 @@ class FetchAgent:
 
     @property
     def reading_sitemaps(self) -> bool:
-        """Whether sitemaps are still to be read: there may be candidates to come."""
+        """Whether sitemaps or feeds are still to be read: there may be candidates to come."""
         return self._client.sitemaps.reading
 
     async def _assigned(self, *_: Any, **__: Any) -> None:
@@ -169,7 +170,8 @@ class FetchAgent:
             self._client.servers.hold()
 
     async def _run(self, stream: Any) -> None:
-        if self._runtime.settings.fetch.sitemaps:
+        settings = self._runtime.settings
+        if settings.fetch.sitemaps or settings.frontier.revisit:
             for _ in range(SITEMAP_READERS):
                 self._runtime.spawn(self._client.sitemaps.work(self._tell_listed))
         async for event in stream.noack().events():
@@ -289,10 +291,10 @@ class FetchAgent:
             unanswered=result.unanswered,
         )  # fmt: skip
 
-    async def _tell_listed(self, urls: Sequence[Dated]) -> None:
+    async def _tell_listed(self, kind: Kind, urls: Sequence[Dated]) -> None:
         """Tell of URLs of one host; that they are told again after a crash does no harm."""
         facts: list[Fact] = [Listed(one.url) for one in urls]
-        facts += [Hinted(one.url, "sitemap", one.time) for one in urls if one.time is not None]
+        facts += [Hinted(one.url, kind, one.time) for one in urls if one.time is not None]
         await self._runtime.publisher.send_all([self._pack(host(urls[0].url), facts)])
 
     async def _tell_robots(self, told: RobotsTxt) -> None:

@@ -8,8 +8,9 @@ import httpx
 import msgspec
 
 from agents.fetch import body
+from agents.fetch.listings import MAX_BYTES as MAX_SITEMAP
 from agents.fetch.pool import Pool, errors
-from agents.fetch.response import check, fields, kept, location, target, values
+from agents.fetch.response import check, fields, kept, location, media_type, target, values
 from agents.fetch.result import (
     UNKNOWN,
     Answer,
@@ -28,7 +29,6 @@ from agents.fetch.robots import MAX_BYTES as MAX_ROBOTS
 from agents.fetch.robots import Robots
 from agents.fetch.rules import directives, product
 from agents.fetch.servers import PATIENCE_SECONDS, Held, Servers, TooEarlyError
-from agents.fetch.sitemaps import MAX_BYTES as MAX_SITEMAP
 from agents.fetch.sitemaps import Sitemaps
 from agents.fetch.wire import telling
 from models.frontier.politeness import LONGEST_CRAWL_DELAY
@@ -52,8 +52,8 @@ class Client:
 
     ``settings.allow`` names what may be asked beside the open internet. ``clock`` returns seconds since
     the epoch; robots.txt files age by it, and dates in Retry-After are counted from it. ``sitemaps`` has the
-    sitemaps that were found, where the settings ask for them; ``servers`` who is being asked, ``robots`` what
-    robots.txt files say. ``revisit`` says when pages are visited again, where they are.
+    sitemaps that were found, where the settings ask for them, and feeds; ``servers`` who is being asked,
+    ``robots`` what robots.txt files say. ``revisit`` says when pages are visited again, where they are.
     """
 
     def __init__(
@@ -141,6 +141,8 @@ class Client:
     async def _page(self, url: str, known: Validators) -> Result:
         async with self._pool.open(url, known.headers()) as response:
             status, headers = response.status_code, fields(response)
+            if status in (200, 304):
+                self.sitemaps.asked(url, media_type(headers))
             if status == 304 and known.known:
                 return Unchanged(url)
             moved = location(status, headers)
@@ -151,6 +153,7 @@ class Client:
             if "noindex" in asks:
                 raise FetchError("refused", "X-Robots-Tag noindex")
             content = await self._body(response, headers, self._settings.max_bytes)
+        self.sitemaps.seen(url, content)
         return Fetched(url, status, kept(headers), content, 0.0, nofollow="nofollow" in asks)
 
     def _asks(self, response: httpx.Response) -> frozenset[str]:

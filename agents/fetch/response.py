@@ -61,14 +61,23 @@ def target(url: str, written: str) -> str:
     return found
 
 
+def media_type(headers: Mapping[str, str]) -> str:
+    """Return the media type of a response, empty where it says none.
+
+    >>> media_type({"content-type": "text/plain, Text/HTML; charset=utf-8"})
+    'text/html'
+    """
+    # Of several, the last, as browsers have it (MIME Sniffing standard, 4.4).
+    return headers.get("content-type", "").rpartition(",")[2].partition(";")[0].strip().lower()
+
+
 def check(status: int, headers: Mapping[str, str], now: float) -> None:
     """Raise `FetchError` unless the response is a page; ``now`` is in seconds since the epoch."""
     if status >= 500 or status in _PASSING:
         raise FetchError("retry", f"status {status}", retry_after(headers.get("retry-after"), now))
     if status != 200:
         raise FetchError("gone", "no content" if status == 204 else f"status {status}")
-    # Of several, the last, as browsers have it (MIME Sniffing standard, 4.4).
-    kind = headers.get("content-type", "").rpartition(",")[2].partition(";")[0].strip().lower()
+    kind = media_type(headers)
     # What is no media type at all says nothing; the bytes will.
     if "/" in kind and kind not in READABLE:
         raise FetchError("refused", f"content type {_NOT_A_TYPE.sub('', kind)[:60]}")

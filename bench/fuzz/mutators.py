@@ -132,7 +132,7 @@ MUTATORS: Mapping[str, Mutator] = {
     ),
     "sitemap": by_pieces(
         b"<", b"loc>", b"/loc>", b"url>", b"sitemap>", b"lastmod>", b"2024-02-", b"urlset ", b"!ENTITY ",
-        b"?xml encoding=",
+        b"?xml encoding=", b"<rss>", b"<feed>", b"item>", b"entry>", b"link>", b'link href="', b"updated>",
     ),
     "http": by_pieces(
         b"\r\n", b"Location: ", b"Link: ", b"ETag: ", b"Content-Type: text/html; charset=", b"Set-Cookie: ",

@@ -6,10 +6,10 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from agents.fetch.listings import MAX_URLS, feed_of
+from agents.fetch.listings import read as read_listing
 from agents.fetch.robots import MAX_BYTES
 from agents.fetch.rules import rules
-from agents.fetch.sitemaps import MAX_URLS
-from agents.fetch.sitemaps import read as read_sitemap
 from agents.judge.parse import parse as parse_page
 from agents.observe.observer import Filtered, Malformed, Observer
 from agents.offline.archive import Archive
@@ -124,11 +124,12 @@ def robots(data: bytes) -> None:
 
 
 def sitemap(data: bytes) -> None:
-    """Read a sitemap."""
-    found = read_sitemap(data)
+    """Read a sitemap or a feed, and what a page names as its feed."""
+    found = read_listing(data)
     assert len(found.urls) <= MAX_URLS
-    assert len(found.sitemaps) <= MAX_URLS
-    assert all(one.time is None or one.time >= 0 for one in (*found.urls, *found.sitemaps))
+    assert len(found.files) <= MAX_URLS
+    assert all(one.time is None or one.time >= 0 for one in (*found.urls, *found.files))
+    feed_of(data)
 
 
 def http(data: bytes) -> None:

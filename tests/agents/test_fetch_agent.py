@@ -85,7 +85,7 @@ def answered(
                 event = Event(encode(order(url, lease)) if value == b"" else value)
                 await agent._slots.acquire()
                 await agent._answer(event, agent._given(event))
-                if settings.fetch.sitemaps:
+                if settings.fetch.sitemaps or revisit is not None:
                     await read_sitemaps(agent, client)
                 journal = journal_of(runtime)
                 topics = (PAGES, SIGHTINGS, DEAD_LETTERS)
@@ -208,6 +208,26 @@ def test_what_a_sitemap_says_that_changed_is_a_hint_where_pages_are_visited_agai
     origin = url.removesuffix("/page")
     hints = [Hinted(f"{origin}/a", "sitemap", 900.0)] if keeps_up else []
     assert sightings(found)[1:] == [Listed(f"{origin}/a"), Listed(f"{origin}/b"), *hints]
+
+
+@pytest.mark.parametrize("keeps_up", [False, True])
+@pytest.mark.parametrize("media_type", ["text/html", "application/rss+xml"])
+def test_the_feed_that_a_page_names_or_is_gives_hints_where_pages_are_visited_again(
+    tmp_path: Path, media_type: str, keeps_up: bool
+) -> None:
+    named = b'<link rel="alternate" type="application/rss+xml" href="/feed">'
+    entry = b"<rss><item><link>/a</link><pubDate>Thu, 01 Jan 1970 00:15:00 GMT</pubDate></item></rss>"
+
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        html = media_type == "text/html" and request.target == "/page"
+        writer.write(response(named if html else entry, content_type=media_type))
+
+    _, url, found, asked = answered(tmp_path, answer, revisit=RevisitSettings() if keeps_up else None)
+    feed = "/feed" if media_type == "text/html" else "/page"
+    assert asked == ["/page", *([feed] if keeps_up else [])]
+    told = [fact for fact in sightings(found) if not isinstance(fact, Failed)]
+    page = url.replace("/page", "/a")
+    assert told == ([Listed(page), Hinted(page, "feed", 900.0)] if keeps_up else [])
 
 
 def carried_out(tmp_path: Path, killers: set[int], deaths: int) -> tuple[list[list[str]], list[Any]]:

@@ -1,20 +1,18 @@
-"""Sitemaps: what they list, which are read, and what keeps a site from being asked for more than it should."""
+"""Sitemaps and feeds: which are read, and what keeps a site from being asked for more than it should."""
 
 import asyncio
 import gzip
 import itertools
-import tracemalloc
 from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from agents.fetch import sitemaps as module
-from agents.fetch.body import MAX_MEMBERS
+from agents.fetch.listings import Dated, Listing
 from agents.fetch.result import UNKNOWN, Answer, FetchError, Validators
-from agents.fetch.sitemaps import MAX_URLS, Dated, Sitemaps, believed, read
+from agents.fetch.sitemaps import Kind, Sitemaps, believed
 from models.dates import seconds_of
 from streams.settings import RevisitSettings
 from tests.patience import PATIENCE
@@ -39,72 +37,6 @@ def dated(**dates: str) -> bytes:
     return f"<urlset>{inner}</urlset>".encode()
 
 
-def urls_of(text: bytes, limit: int = MAX_URLS) -> list[str]:
-    return [found.url for found in read(text, limit).urls]
-
-
-class TestReading:
-    def test_a_sitemap_and_an_index_are_told_apart(self) -> None:
-        assert urls_of(urlset("http://a/1", "http://a/2")) == ["http://a/1", "http://a/2"]
-        assert [one.url for one in read(index("http://a/1")).sitemaps] == ["http://a/1"]
-        assert not read(index("http://a/1")).urls
-
-    def test_gzip_text_and_a_byte_order_mark_are_read(self) -> None:
-        assert urls_of(gzip.compress(urlset("http://a/1"))) == ["http://a/1"]
-        assert read(b"\xef\xbb\xbf\n" + urlset("http://a/1").removeprefix(b'<?xml version="1.0"?>')).urls
-        assert urls_of(b"\xef\xbb\xbfhttp://a/1\r\nftp://a/2\nhttps://a/3 \n") == [
-            "http://a/1",
-            "https://a/3",
-        ]
-
-    def test_escapes_are_undone_and_pictures_of_a_page_are_no_pages(self) -> None:
-        text = (
-            b"<urlset xmlns:image='i'><url><loc>http://a/?b=1&amp;c=2</loc>"
-            b"<image:image><image:loc>http://a/i.png</image:loc></image:image></url></urlset>"
-        )
-        assert urls_of(text) == ["http://a/?b=1&c=2"]
-
-    def test_what_is_broken_is_read_as_far_as_it_goes(self) -> None:
-        assert urls_of(urlset("http://a/1", "http://a/2")[:-40])[0] == "http://a/1"
-
-    def test_no_more_is_read_than_the_limit(self) -> None:
-        assert len(read(urlset(*(f"http://a/{n}" for n in range(5000))), 7).urls) == 7
-        assert len(read(b"http://a/\n" * 50, 7).urls) == 7
-        assert urls_of(urlset("http://a/" + "x" * 2000)) == []
-
-    def test_a_bomb_of_zeros_and_one_of_entities_take_little_memory(self) -> None:
-        laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 20))
-        entities = f'<!DOCTYPE x [<!ENTITY l0 "ha">{laughs}]><urlset><url><loc>&l19;</loc></url></urlset>'
-        bomb = gzip.compress(bytes(200_000_000), 9)
-        tracemalloc.start()
-        assert urls_of(bomb) == []
-        assert all(len(url) <= 2000 for url in urls_of(entities.encode()))
-        assert tracemalloc.get_traced_memory()[1] < 50_000_000
-        tracemalloc.stop()
-
-    def test_what_holds_hardly_anything_in_very_many_parts_is_no_sitemap(self) -> None:
-        assert urls_of(gzip.compress(b"") * (MAX_MEMBERS + 1) + gzip.compress(b"http://a/1")) == []
-        assert urls_of(gzip.compress(b"") * (MAX_MEMBERS - 1) + gzip.compress(b"http://a/1")) == ["http://a/1"]
-        declared = b"<!DOCTYPE x [<!ELEMENT x (" + b"a," * 4_000_000 + b"a)>]>"
-        tracemalloc.start()
-        assert urls_of(declared + urlset("http://a/1")) == []
-        assert urls_of(b"\r" * 9_000_000 + b"http://a/1") == ["http://a/1"]
-        assert tracemalloc.get_traced_memory()[1] < 50_000_000
-        tracemalloc.stop()
-
-    def test_no_file_is_read_for_an_entity(self) -> None:
-        text = (
-            b'<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]><urlset><url><loc>&f;</loc></url></urlset>'
-        )
-        assert "root" not in "".join(urls_of(text))
-
-    @given(st.binary(max_size=300) | st.text(alphabet="<>/&;urlsetocmap \n", max_size=200).map(str.encode))
-    @examples(derandomize=True, deadline=None)
-    def test_rubbish_is_an_empty_sitemap_or_a_short_one(self, text: bytes) -> None:
-        assert len(read(text, 5).urls) <= 5
-        assert len(read(b"<urlset>" + text, 5).sitemaps) <= 5
-
-
 class Web:
     """Sitemaps by URL, and what was asked and told."""
 
@@ -112,6 +44,7 @@ class Web:
         self.files = {f"{HOST}/{name}": file for name, file in files.items()}
         self.asked: list[tuple[str, Validators]] = []
         self.told: list[str] = []
+        self.kinds: list[Kind] = []
         self.hinted: dict[str, float] = {}
         self.time = 0.0
         self.on_ask: Callable[[], None] = lambda: None
@@ -126,8 +59,9 @@ class Web:
             return file
         return Answer(304, None, b"") if known == VERSION else Answer(200, None, file, VERSION)
 
-    async def tell(self, urls: Sequence[Dated]) -> None:
+    async def tell(self, kind: Kind, urls: Sequence[Dated]) -> None:
         assert 0 < len(urls) <= module.BATCH
+        self.kinds.append(kind)
         self.told += [one.url for one in urls]
         self.hinted |= {one.url.removeprefix(HOST + "/"): one.time for one in urls if one.time is not None}
 
@@ -140,9 +74,14 @@ class Web:
 
 def walk(web: Web, sitemaps: Sitemaps, *files: str, origin: str = HOST) -> list[str]:
     """Have an origin's sitemaps read; return the URLs told."""
+    return walked(web, sitemaps, lambda: sitemaps.announce(origin, files))
+
+
+def walked(web: Web, sitemaps: Sitemaps, announce: Callable[[], None]) -> list[str]:
+    """Have all read that something announces; return the URLs told."""
 
     async def run() -> None:
-        sitemaps.announce(origin, files)
+        announce()
         worker = asyncio.create_task(sitemaps.work(web.tell))
         async with asyncio.timeout(PATIENCE):
             while sitemaps.reading:
@@ -245,7 +184,7 @@ class TestWalking:
         assert len(walk(web, sitemaps, f"{HOST}/a")) == 2
         web.time = 86_400.0
         web.files[f"{HOST}/a"] = Answer(200, None, dated(x="2024-01-01", y="2024-01-02", z="2024-01-01"))
-        assert walk(web, sitemaps, f"{HOST}/a") == [f"{HOST}/y", f"{HOST}/z"]
+        assert walk(web, sitemaps, f"{HOST}/a") == [f"{HOST}/z"]
 
     @pytest.mark.parametrize(
         "trouble", [FetchError("retry", "timeout"), Answer(503, None, b""), Answer(429, None, b"")]
@@ -278,46 +217,27 @@ NOW = seconds_of(NOON) or 0.0
 KEEPING_UP = RevisitSettings(shortest_seconds=600, longest_seconds=10 * 86_400)
 
 
-class TestDates:
-    def test_dates_are_read_in_any_place_of_their_page(self) -> None:
-        text = (
-            b'<urlset xmlns:n="news"><url><lastmod>2024-03-01</lastmod><loc>a</loc></url>'
-            b"<url><loc>b</loc><lastmod>2024-03-01T10:00+01:00</lastmod></url><url><loc>c</loc></url>"
-            b"<url><n:news><n:publication_date>2024-03-03</n:publication_date></n:news><loc>d</loc>"
-            b"<lastmod>2024-03-02</lastmod></url><lastmod>2024-01-01</lastmod>"
-            b"<url><loc>e</loc><lastmod>lately</lastmod></url></urlset>"
-        )
-        march = seconds_of("2024-03-01")
-        assert march is not None
-        assert read(text).urls == [
-            Dated("a", march),
-            Dated("b", march + 9 * 3600),
-            Dated("c"),
-            Dated("d", march + 2 * 86_400),
-            Dated("e"),
-        ]
+def times_of(listed: list[Dated]) -> list[float | None]:
+    return [one.time for one in listed]
 
-    def test_those_of_an_index_are_its_sitemaps(self) -> None:
-        text = index("a", dated="<lastmod>2024-03-01</lastmod>")
-        assert read(text).sitemaps == [Dated("a", seconds_of("2024-03-01"))]
-        mixed = b"<sitemap><loc>a</loc><url><loc>b</loc></url><lastmod>2024-03-01</lastmod></sitemap>"
-        assert (read(mixed).urls, read(mixed).sitemaps) == ([Dated("b")], [Dated("a")])
 
-    @given(st.lists(st.floats(0, 2e4), max_size=40), st.floats(0, 2e4), st.floats(0, 2e4))
-    def test_what_is_believed_lies_in_the_span_and_most_dates_not_in_one_hour(
-        self, dates: list[float], begin: float, end: float
+class TestBelief:
+    @given(st.lists(st.none() | st.floats(0, 2e4), max_size=40), st.floats(0, 2e4), st.booleans())
+    def test_what_is_believed_is_past_and_most_dates_lie_not_in_one_hour(
+        self, dates: list[float | None], now: float, feed: bool
     ) -> None:
-        found = believed([Dated("", date) for date in dates], begin, end)
-        assert all(begin < date <= end for date in found)
-        past = sorted(date for date in dates if date <= end)
-        crowded = len(past) >= 10 and past[-(len(past) // 2) - 1] > past[-1] - 3600
-        assert found == (set() if crowded else {date for date in past if date > begin})
+        listing = Listing()
+        listing.feed = feed
+        found = times_of(believed(listing, [Dated("", date) for date in dates], now))
+        past = sorted(date for date in dates if date is not None and date <= now)
+        crowded = len(past) >= 10 and past[-(len(past) // 2) - 1] > past[-1] - (60 if feed else 3600)
+        assert found == [None if crowded or date is None or date > now else date for date in dates]
 
-    def test_a_file_whose_dates_are_all_when_it_was_made_gives_no_hint(self) -> None:
+    def test_a_file_whose_dates_are_all_when_it_was_made_tells_of_no_change(self) -> None:
         dates = [Dated(str(number), NOW - number) for number in range(1000)]
-        assert believed(dates, 0.0, NOW) == set()
+        assert set(times_of(believed(Listing(), dates, NOW))) == {None}
         old = [Dated(str(number), NOW - 1e6 * number) for number in range(1, 1001)]
-        assert len(believed([*dates, *old], 0.0, NOW)) == 2000
+        assert None not in times_of(believed(Listing(), [*dates, *old], NOW))
 
 
 class TestKeepingUp:
@@ -389,3 +309,83 @@ class TestKeepingUp:
         assert len(walk(web, sitemaps, f"{HOST}/c", f"{HOST}/b")) == 0
         web.time = 2 * 86_400.0
         assert len(walk(web, sitemaps, f"{HOST}/a")) == 100
+
+
+def feed(**dates: str) -> Answer:
+    """Return a feed of pages by name, each with its date, of which no version is told."""
+    inner = "".join(f"<entry><link href='/{url}'/><updated>{on}</updated></entry>" for url, on in dates.items())
+    return Answer(200, None, f"<feed>{inner}</feed>".encode())
+
+
+def naming(url: str) -> bytes:
+    return f"<head><link rel=alternate type=application/atom+xml href={url}></head>".encode()
+
+
+class TestFeeds:
+    def test_the_feed_that_a_page_names_is_read_and_its_dates_are_told(self) -> None:
+        web = Web(feed=feed(x="2024-03-10T11:00:00Z", y="2024-01-01"))
+        web.time = NOW
+        sitemaps = web.sitemaps(revisit=KEEPING_UP)
+        told = walked(web, sitemaps, lambda: sitemaps.seen(f"{HOST}/a/b", naming("../feed")))
+        assert told == [f"{HOST}/x", f"{HOST}/y"]
+        assert (web.kinds, web.hinted) == (["feed"], {"x": NOW - 3600})
+
+    def test_so_is_a_page_that_is_one(self) -> None:
+        web = Web(feed=feed(x="2024-03-10"))
+        web.time = NOW
+        sitemaps = web.sitemaps(revisit=KEEPING_UP)
+        told = walked(web, sitemaps, lambda: sitemaps.asked(f"{HOST}/feed", "application/rss+xml"))
+        assert told == [f"{HOST}/x"]
+
+    def test_it_is_read_again_when_its_host_is_asked_for_any_page(self) -> None:
+        web = Web(feed=feed(x="2024-03-10T10:00:00Z"))
+        web.time = NOW
+        sitemaps = web.sitemaps(revisit=KEEPING_UP)
+        walked(web, sitemaps, lambda: sitemaps.seen(f"{HOST}/", naming("/feed")))
+        web.files[f"{HOST}/feed"] = feed(x="2024-03-10T10:00:00Z", y="2024-03-10T12:05:00Z")
+        web.time += 500
+        assert walked(web, sitemaps, lambda: sitemaps.asked(f"{HOST}/1", "text/html")) == []
+        web.time += 100
+        assert walked(web, sitemaps, lambda: sitemaps.asked(f"{HOST}/1", "text/html")) == [f"{HOST}/y"]
+        assert web.hinted == {"x": NOW - 7200, "y": NOW + 300}
+        assert walked(web, sitemaps, lambda: sitemaps.asked("http://other.org/1", "text/html")) == []
+        assert len(web.asked) == 2
+
+    def test_sitemaps_and_feeds_have_turns_of_their_own(self) -> None:
+        web = Web(map=urlset(f"{HOST}/1"), feed=feed(x="2024-03-10"))
+        web.time = NOW
+        sitemaps = web.sitemaps(revisit=KEEPING_UP)
+        walk(web, sitemaps, f"{HOST}/map")
+        assert walked(web, sitemaps, lambda: sitemaps.seen(f"{HOST}/", naming("/feed"))) == [f"{HOST}/x"]
+        assert web.kinds == ["sitemap", "feed"]
+
+    def test_only_a_hosts_own_feeds_count_and_few_of_them(self) -> None:
+        web = Web(**{f"f{number}": feed(x="2024-03-10") for number in range(20)})
+        web.files["http://other.org/feed"] = feed(y="2024-03-10")
+        sitemaps = web.sitemaps(revisit=KEEPING_UP)
+
+        def announce() -> None:
+            sitemaps.seen(f"{HOST}/", naming("http://other.org/feed"))
+            for number in range(20):
+                sitemaps.seen(f"{HOST}/", naming(f"/f{number}"))
+
+        walked(web, sitemaps, announce)
+        web.time = 86_400.0
+        walked(web, sitemaps, lambda: sitemaps.asked(f"{HOST}/", "text/html"))
+        assert set(web.names()) == {f"f{number}" for number in range(module.MAX_FEEDS)}
+
+    def test_none_is_read_where_pages_are_not_visited_again(self) -> None:
+        web = Web(feed=feed(x="2024-03-10"))
+        sitemaps = web.sitemaps()
+        sitemaps.seen(f"{HOST}/", naming("/feed"))
+        sitemaps.asked(f"{HOST}/feed", "application/rss+xml")
+        assert not sitemaps.reading
+
+    def test_a_host_that_asks_to_be_left_alone_is_asked_for_none(self) -> None:
+        web = Web(f1=feed(x="2024-03-10"), f2=feed(y="2024-03-10"))
+        web.time = NOW
+        sitemaps = web.sitemaps(revisit=KEEPING_UP)
+        sitemaps.seen(f"{HOST}/", naming("/f1"))
+        sitemaps.stop("example.org")
+        assert walked(web, sitemaps, lambda: sitemaps.seen(f"{HOST}/", naming("/f2"))) == []
+        assert web.asked == []

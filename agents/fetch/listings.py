@@ -1,0 +1,213 @@
+"""What lists pages with the times of their changes: sitemaps and their indexes, and the feeds of RSS and Atom.
+
+Sitemaps: sitemaps.org/protocol.html, with the dates of news sitemaps. Feeds: RSS 0.9 to 2.0, RSS 1.0 (RDF) with
+the dates of Dublin Core, Atom (RFC 4287). All are read by one parser within the same bounds.
+"""
+
+import io
+import re
+from collections.abc import Mapping
+from html import unescape
+from itertools import islice
+from typing import Any, NamedTuple
+
+from agents.fetch.body import gunzip
+from agents.fetch.result import FetchError
+from models.dates import seconds_of
+
+#: Bytes of a listing that are read, before and after decompression; the sitemap protocol allows five times as
+#: much.
+MAX_BYTES = 10_000_000
+#: Of a listing's URLs, those that are looked at.
+MAX_URLS = 50_000
+_MAX_URL = 2_000
+#: Elements within each other after which a listing is read no further: a parser with a target of its own bounds
+#: them by nothing, and 10 MB of open ones take 400 MB. A sitemap with extensions has four or five.
+MAX_NESTING = 100
+# What makes a listing unread. Of a document type a few megabytes take hundreds, and in UTF-16 it could not be
+# seen.
+_UNREAD = (b"<!DOCTYPE", b"\0")
+_GZIP = b"\x1f\x8b"
+_STEP = 65_536
+_BOM = b"\xef\xbb\xbf"
+
+# The outermost elements of feeds.
+_FEEDS = frozenset({"rss", "rdf", "feed"})
+# The elements that tell of pages or files, in feeds and in others, each with that of its URL.
+_ENTRIES = {True: {"item": "link", "entry": "link"}, False: {"url": "loc", "sitemap": "loc"}}
+# Elements of dates, by those that they stand in.
+_DATES = {
+    "url": frozenset({"lastmod"}),
+    "news": frozenset({"publication_date"}),
+    "sitemap": frozenset({"lastmod"}),
+    "item": frozenset({"pubdate", "date", "modified", "updated"}),
+    "entry": frozenset({"updated", "published", "modified", "issued"}),
+}
+
+#: Media types of feeds.
+FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "application/rdf+xml"})
+# Bytes of a page in which it names its feeds, and what names one.
+_HEAD = 65_536
+_LINK = re.compile(rb"<link\b([^<>]{1,1000})>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"\b([a-z]{1,20})\s{0,9}=\s{0,9}(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+
+
+class Dated(NamedTuple):
+    """A URL, and when what it leads to is said to have changed, in seconds since the epoch."""
+
+    url: str
+    time: float | None = None
+
+
+class Listing:
+    """What a listing holds: ``urls`` of pages, and ``files`` where it is an index. Spelled as they came.
+
+    It is a sitemap or a ``feed``.
+    """
+
+    def __init__(self) -> None:
+        self.urls: list[Dated] = []
+        self.files: list[Dated] = []
+        self.feed = False
+
+
+def feed_of(body: bytes) -> str | None:
+    r"""Return the feed that a page's HTML names first, as it is spelled; None where it names none.
+
+    Further ones are of comments or of parts of the site, most often.
+
+    >>> feed_of(b'<head><link rel="alternate" type="application/rss+xml" href="/feed">')
+    '/feed'
+    """
+    head = body[:_HEAD]
+    if not any(kind.encode() in head for kind in FEED_TYPES):
+        return None
+    for found in _LINK.finditer(head):
+        attributes = {
+            name.lower(): unescape("".join(value))
+            for name, *value in _ATTRIBUTE.findall(found[1].decode("utf-8", "replace"))
+        }
+        if attributes.get("type", "").strip().lower() in FEED_TYPES:
+            relations = attributes.get("rel", "").lower().split()
+            if "alternate" in relations and "nofollow" not in relations and "href" in attributes:
+                return attributes["href"]
+    return None
+
+
+def read(body: bytes, limit: int = MAX_URLS) -> Listing:
+    r"""Read a sitemap in XML or as lines of text, or a feed, compressed or not; at most ``limit`` URLs of it.
+
+    Never raises: what is broken is read as far as it goes, what is no listing is an empty one.
+
+    >>> [found.url for found in read(b"http://example.org/a\nhttp://example.org/b\n").urls]
+    ['http://example.org/a', 'http://example.org/b']
+    """
+    if body.startswith(_GZIP):
+        try:
+            body = gunzip(body, MAX_BYTES)
+        except FetchError:
+            return Listing()
+    text = body.removeprefix(_BOM).lstrip()
+    return _xml(text, limit) if text.startswith(b"<") else _lines(text, limit)
+
+
+def _lines(text: bytes, limit: int) -> Listing:
+    found = Listing()
+    for line in islice(io.BytesIO(text), limit):
+        if line.startswith((b"http://", b"https://")) and len(line) <= _MAX_URL:
+            found.urls.append(Dated(line.decode("utf-8", "replace").strip()))
+    return found
+
+
+def _xml(text: bytes, limit: int) -> Listing:
+    if any(mark in text for mark in _UNREAD):
+        return Listing()
+    # Imported where it is used: few crawls read any, and it takes 4 MB.
+    from lxml import etree
+
+    target = _Target()
+    parser: Any = etree.XMLParser(
+        target=target,  # type: ignore[arg-type]  # the stubs know no other target than their own protocol
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        recover=True,
+        huge_tree=False,
+    )
+    try:
+        for start in range(0, len(text), _STEP):
+            parser.feed(text[start : start + _STEP])
+            if len(target.found.urls) + len(target.found.files) >= limit or target.depth > MAX_NESTING:
+                break
+        else:
+            parser.close()
+    except etree.XMLSyntaxError:
+        pass  # as far as it goes
+    del target.found.urls[limit:], target.found.files[limit:]
+    return target.found
+
+
+class _Target:
+    """Takes the parser's events: a URL or a date counts by the element that it stands in."""
+
+    def __init__(self) -> None:
+        self.found = Listing()
+        self._open: list[str] = []
+        self._text: list[str] | None = None
+        self._entries = _ENTRIES[False]
+        # Of the page or file that is read: among which it is, where there, and its last date so far.
+        self._into: list[Dated] | None = None
+        self._place: int | None = None
+        self._time: float | None = None
+
+    @property
+    def depth(self) -> int:
+        """How many elements are open."""
+        return len(self._open)
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        name = tag.rpartition("}")[2].lower()
+        within = self._open[-1] if self._open else ""
+        if not within:
+            self.found.feed = name in _FEEDS
+            self._entries = _ENTRIES[self.found.feed]
+        self._open.append(name)
+        self._text = None
+        if name in self._entries:
+            self._into = self.found.files if name == "sitemap" else self.found.urls
+            self._place = self._time = None
+        elif self._into is not None and (name == self._entries.get(within) or name in _DATES.get(within, ())):
+            self._text = []
+            # Of Atom: a link to the page itself says so, or nothing.
+            if name == "link" and attributes.get("rel", "alternate") == "alternate":
+                self._text.append(attributes.get("href", ""))
+
+    def data(self, text: str) -> None:
+        if self._text is not None:
+            self._text.append(text)
+
+    def end(self, tag: str) -> None:
+        name = self._open.pop()
+        if name in self._entries:
+            self._into = None
+        elif self._text is not None and self._into is not None:
+            text = "".join(self._text).strip()
+            if name in ("loc", "link"):
+                self._link(self._into, text)
+            else:
+                self._date(self._into, seconds_of(text))
+        self._text = None
+
+    def _link(self, into: list[Dated], url: str) -> None:
+        if self._place is None and 0 < len(url) <= _MAX_URL:
+            self._place = len(into)
+            into.append(Dated(url, self._time))
+
+    def _date(self, into: list[Dated], time: float | None) -> None:
+        if time is not None and (self._time is None or time > self._time):
+            self._time = time
+            if self._place is not None:
+                into[self._place] = into[self._place]._replace(time=time)
+
+    def close(self) -> None:
+        """Take note of the end."""
