@@ -182,7 +182,7 @@ class FrontierSettings(Section):
     revisit: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.0,
         description="Largest share of the requests for visiting judged pages again, while others wait; 0 "
-        "turns it off. Without a budget such a crawl does not end.",
+        "turns it off. It does not go with depth auto. Without a budget such a crawl does not end.",
     )
     budget: Annotated[int, Field(ge=0)] = Field(
         0,
@@ -268,6 +268,13 @@ class FrontierSettings(Section):
     ways: Count = Field(
         64, description="Records of users' ways to a page kept for patterns; above that, a sample."
     )
+
+    @model_validator(mode="after")
+    def _counted_once(self) -> Self:
+        # What a page's links add to the levels of a site is counted when it is first judged.
+        if self.revisit and self.depth:
+            raise ValueError('revisit: expected 0 with depth = "auto", whose levels are not counted again')
+        return self
 
     @property
     def rule(self) -> str:

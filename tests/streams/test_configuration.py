@@ -100,6 +100,13 @@ def test_text_is_read_as_the_key_takes_it(tmp_path: Path) -> None:
     assert result.learn.weights == (1.0, 2.0, 0.5, 0.0)
 
 
+def test_settings_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
+    both = complaint(tmp_path, '[frontier]\nrevisit = 0.5\ndepth = "auto"')
+    assert 'revisit: expected 0 with depth = "auto"' in both
+    hours = complaint(tmp_path, "[revisit]\nshortest_seconds = 7200\nlongest_seconds = 3600")
+    assert "shortest_seconds: expected at most longest_seconds" in hours
+
+
 def test_a_wrong_key_is_named_with_its_origin_and_the_nearest_right_one(tmp_path: Path) -> None:
     assert complaint(tmp_path, "[frontier]\nbudgte = 1") == (
         "scentline.toml: there is no setting frontier.budgte; did you mean frontier.budget?"
