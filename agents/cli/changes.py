@@ -128,8 +128,10 @@ def _check_known(settings: "Settings", predicate: str | None) -> None:
 
 def _told(settings: "Settings", follow: bool) -> "Iterator[Iterator[Change]]":
     """Yield the changes that were told, and with ``follow`` those that come; where none was, it is said why."""
+    from agents.crawl.fixed import of_crawl
     from agents.operate.inspect.changes import told
 
+    settings = settings if settings.on_kafka else of_crawl(settings)
     batches = told(settings, follow)
     there = next(batches)
     first = next(there, None)

@@ -58,6 +58,9 @@ def crawl(
     follow: Annotated[
         bool, typer.Option("--follow", help="Wait for new log lines, through rotation, until Ctrl-C.")
     ] = False,
+    keep_up: Annotated[
+        bool, typer.Option("--keep-up", help="Visit pages again, and tell what changes, until Ctrl-C.")
+    ] = False,
     data: DataDirectory = None,
     broker: BrokerAddress = None,
     as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
@@ -67,7 +70,9 @@ def crawl(
     """Crawl until the budget is spent or nothing is left. After Ctrl-C, the same command continues.
 
     Give seeds, a log or both; without seeds, ten pages of the log become the seeds. With --archive, pages come
-    from WARC files, served on loopback without politeness delays.
+    from WARC files, served on loopback without politeness delays. With --keep-up, half of the requests visit
+    judged pages again (the setting frontier.revisit), and the crawl goes on for ever; scentline changes prints
+    what appeared, changed and left.
     """
     with uncollected():
         from agents.crawl.command import CrawlOptions, run
@@ -80,7 +85,7 @@ def crawl(
     settings = load_settings(config, assignments, options).settings
     interrupted = run(
         of_site(settings, site, logs or ()),
-        CrawlOptions(tuple(seeds or ()), tuple(logs or ()), tuple(archives or ()), as_json, follow),
+        CrawlOptions(tuple(seeds or ()), tuple(logs or ()), tuple(archives or ()), as_json, follow, keep_up),
     )
     if interrupted:
         raise typer.Exit(INTERRUPTED)

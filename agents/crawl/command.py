@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from agents.crawl.run import Status
 
 
+#: Share of the requests that visit judged pages again, with --keep-up, where frontier.revisit says none.
+KEEP_UP_SHARE = 0.5
+
+
 @dataclass(frozen=True)
 class CrawlOptions:
     """What a crawl is given beside its settings."""
@@ -43,6 +47,7 @@ class CrawlOptions:
     archives: tuple[Path, ...] = ()
     as_json: bool = False
     follow: bool = False
+    keep_up: bool = False
 
 
 def run(settings: Settings, options: CrawlOptions) -> bool:
@@ -50,7 +55,7 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
 
     Raises what is wrong with the options before anything is started.
     """
-    settings = with_every_page(settings)
+    settings = _keeping_up(with_every_page(settings)) if options.keep_up else with_every_page(settings)
     if not settings.predicates:
         raise ConfigurationError(
             "a crawl needs at least one predicate, such as --predicate 'news=title(\"news\")', or an --ordering"
@@ -76,6 +81,18 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
     if options.as_json:
         print(json.dumps(summary(status, settings.frontier.rule)))
     return interrupted
+
+
+def _keeping_up(settings: Settings) -> Settings:
+    """Return the settings of a crawl without an end; raises `ConfigurationError` where a budget ends it."""
+    frontier = settings.frontier
+    if frontier.budget or frontier.requests:
+        raise ConfigurationError(
+            "--keep-up goes on for ever, and a budget ends a crawl: leave out --budget and --requests; "
+            "frontier.host_budget bounds the pages of each host"
+        )
+    share = frontier.revisit or KEEP_UP_SHARE
+    return settings.model_copy(update={"frontier": frontier.model_copy(update={"revisit": share})})
 
 
 async def _crawl(
@@ -176,7 +193,10 @@ def _seeds(settings: Settings, options: CrawlOptions) -> list[str]:
 
 
 def summary(status: "Status", policy: str) -> dict[str, object]:
-    """Return the summary that ``--json`` prints; ``news`` is in it in the mode "instant"."""
+    """Return the summary that ``--json`` prints.
+
+    ``news`` is in it in the mode "instant", ``revisits`` and ``changes`` where judged pages are visited again.
+    """
     return {
         "fetched": status.fetched,
         "requests": status.requests,
@@ -197,6 +217,7 @@ def summary(status: "Status", policy: str) -> dict[str, object]:
             for name, predicate in status.predicates.items()
         },
         **({} if status.news is None else {"news": _rounded(status.news._asdict())}),
+        **({} if status.kept_up is None else status.kept_up._asdict()),
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from agents.crawl.engine import Engine
 from agents.frontier.instant import NewsStanding
@@ -31,6 +32,13 @@ class PredicateStatus:
     lift: float | None
 
 
+class KeptUp(NamedTuple):
+    """How a crawl keeps up: ``revisits`` that were answered over all its runs, ``changes`` told in this one."""
+
+    revisits: int
+    changes: int
+
+
 @dataclass(frozen=True)
 class Status:
     """A crawl's figures; ``fetched`` counts over all runs of the crawl, ``run_fetched`` in this one.
@@ -39,7 +47,7 @@ class Status:
     that are no business of the crawl: files that are no pages, what robots.txt forbids.
 
     ``log_read`` is the part of the log that was read, None while no log is being fed or its size is not known.
-    ``news`` is None but in the mode "instant".
+    ``news`` is None but in the mode "instant". ``kept_up`` is None but where judged pages are visited again.
     """
 
     fetched: int
@@ -53,6 +61,7 @@ class Status:
     log_read: float | None
     predicates: dict[str, PredicateStatus]
     news: NewsStanding | None = None
+    kept_up: KeptUp | None = None
 
     @property
     def pages_per_second(self) -> float:
@@ -88,6 +97,9 @@ class Meter:
                 for name in engine.predicates.active
             },
             news=engine.frontier.instant.standing() if engine.frontier.instant is not None else None,
+            kept_up=KeptUp(totals.revisits, engine.frontier.revisits.changes)
+            if engine.frontier.schedule is not None
+            else None,
         )
 
 

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from agents.crawl.engine import Engine
 from agents.crawl.run import Report, Status
-from agents.crawl.view import log_read, news_fetched
+from agents.crawl.view import further
+from agents.frontier.metrics import Kept
 from streams.logging import printable
 
 #: Newest matches shown.
@@ -30,11 +31,13 @@ def _view(engine: Engine, status: Status) -> Group:
     head = Text(
         f"{status.fetched} pages  {status.pages_per_second:.1f}/s  {status.requests} requests  "
         f"{status.failed} failed  "
-        f"{status.refused} refused  {status.candidates} candidates{log_read(status)}{news_fetched(status)}  "
+        f"{status.refused} refused  {status.candidates} candidates{further(status)}  "
         f"{status.in_flight} in flight  {status.seconds:.0f} s",
         style="bold",
     )
-    table = Table("predicate", "hits", "judged", "harvest rate", "a request", "lately", "lift", box=None)
+    columns = ["predicate", "hits", "judged", "harvest rate", "a request", "lately", "lift"]
+    current = engine.frontier.revisits.figures()
+    table = Table(*columns, *(["current"] if current else []), box=None)
     for name, predicate in status.predicates.items():
         lift = "-" if predicate.lift is None else f"{predicate.lift:.1f}"
         table.add_row(
@@ -45,9 +48,15 @@ def _view(engine: Engine, status: Status) -> Group:
             f"{predicate.hits_per_request:.1%}",
             f"{predicate.recent_rate:.1%}",
             lift,
+            *([_share(current.get(name))] if current else []),
         )
     matches = Text("\n", overflow="ellipsis", no_wrap=True).join(
         Text(f"{name}  {printable(title or url)}  {printable(url)}")
         for name, url, title in reversed(engine.harvest.matches[-MATCHES:])
     )
     return Group(head, table, Text(), matches)
+
+
+def _share(kept: Kept | None) -> str:
+    """Return how many of the matches there are now are current, by estimate."""
+    return "-" if kept is None else f"{kept.current / kept.matches:.0%} of {kept.matches}"

@@ -61,12 +61,16 @@ def line(status: Status) -> str:
     return (
         f"{status.seconds:6.1f} s  {status.fetched} pages ({status.pages_per_second:.1f}/s) of "
         f"{status.requests} requests, {status.failed} failed, {status.refused} refused, "
-        f"{status.candidates} candidates{log_read(status)}{news_fetched(status)}; {rates}"
+        f"{status.candidates} candidates{further(status)}; {rates}"
     )
 
 
-def news_fetched(status: Status) -> str:
-    """Return how soon news are fetched, in the mode "instant"."""
+def further(status: Status) -> str:
+    """Return what some crawls do besides: reading a log, fetching news at once, visiting pages again."""
+    return f"{_log_read(status)}{_news_fetched(status)}{_kept_up(status)}"
+
+
+def _news_fetched(status: Status) -> str:
     news = status.news
     if news is None:
         return ""
@@ -74,6 +78,10 @@ def news_fetched(status: Status) -> str:
     return f", {news.hubs} hubs, {news.pages} news{delay}"
 
 
-def log_read(status: Status) -> str:
-    """Return how much of the log was read, while it is."""
+def _kept_up(status: Status) -> str:
+    keeping = status.kept_up
+    return "" if keeping is None else f", {keeping.revisits} revisits, {keeping.changes} changes"
+
+
+def _log_read(status: Status) -> str:
     return "" if status.log_read is None else f", {status.log_read:.0%} of the log read"

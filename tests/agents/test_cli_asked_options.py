@@ -21,6 +21,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("crawl", *P),
     ("crawl", "--predicate", "p"),
     ("crawl", *P, "--follow", *SEED),
+    ("crawl", *P, *SEED, "--keep-up", "--budget", "5"),
     ("crawl", *P, "--follow", "--log", "-"),
     ("crawl", *P, "--seed", "ftp://a.test/"),
     ("crawl", *P, *SEED, "--archive", "missing.warc"),
@@ -86,5 +87,5 @@ def test_a_worker_takes_what_a_crawl_takes_but_for_its_beginning_and_its_end(tmp
     crawl, worker = (
         set(OPTION.findall(printed(tmp_path, command, "--help"))) for command in ("crawl", "worker")
     )
-    assert crawl - worker == {"--seed", "--log", "--site", "--archive", "--follow", "--json"}
+    assert crawl - worker == {"--seed", "--log", "--site", "--archive", "--follow", "--keep-up", "--json"}
     assert worker <= crawl

@@ -61,9 +61,8 @@ def _link(change: Change) -> str:
 
 def _description(change: Change) -> Iterable[str]:
     """Yield lines: what the page says, where it went and why, and when it was last otherwise."""
-    yield from filter(None, (change.excerpt[:TEXT], change.reason[:TEXT]))
-    if change.target:
-        yield f"{change.url} is at {change.target} now"
+    where = f"{change.url} is at {change.target} now" if change.target else change.reason
+    yield from filter(None, (change.excerpt[:TEXT], where[:TEXT]))
     if change.before is not None:
         yield f"The visit before was on {_date(change.before)}"
 
