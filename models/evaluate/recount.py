@@ -23,6 +23,10 @@ class JudgedPage(msgspec.Struct, frozen=True):
     ``subject`` says what it is about (`models.learner.semantic.page_subject`), where word meanings count,
     ``pattern`` is that of its URL when it was ordered, where patterns count. A ``silent`` page is counted as
     judged, and under nothing else.
+
+    A page that was visited again is one page: its verdict, words and subject are those of the newest visit,
+    ``links`` are all that it ever had, each as it was first told of, and it has the pattern of the first order,
+    and is silent where that one was. A page that left has an empty verdict and no words.
     """
 
     url: str

@@ -12,7 +12,7 @@ from models.evaluate.recount import JudgedPage, crowd_of, recount
 from models.interest.features import split
 from models.interest.ratio import Base, RatioTable
 from models.page import Link
-from tests.models.webs import PAGES, STEPS, URLS
+from tests.models.webs import PAGES, STEPS, URLS, VISITS, standing
 from tests.reference.counts import Counts, plain
 from tests.reference.crawler import Policy, ReferenceCrawler
 
@@ -20,15 +20,19 @@ EXACT = settings(derandomize=True, deadline=None)
 
 
 def shown(policy: Policy, pages: list[JudgedPage], steps: list[Step], random: Random) -> ReferenceCrawler:
-    """Return a crawler that was shown pages and accesses, one now and the other then."""
+    """Return a crawler that was shown pages and accesses, each in their order, one now and the other then."""
     crawler = ReferenceCrawler(["p", "q"], policy, Random(0), parents=2, together=3)
     rows: list[JudgedPage | Step] = [*steps]
-    for page in pages:
-        rows.insert(random.randint(0, len(rows)), page)
+    for place, page in zip(sorted(random.randint(0, len(steps)) for _ in pages), reversed(pages), strict=True):
+        rows.insert(len(steps) - place, page)
+    judged: set[str] = set()
     for row in rows:
         if isinstance(row, Step):
             crawler.visit(row)
+        elif row.url in judged:
+            crawler.again(row.url, row.verdict, row.words, row.links)
         else:
+            judged.add(row.url)
             crawler.judged(row.url, row.verdict, row.words, row.links)
     return crawler
 
@@ -46,6 +50,15 @@ def test_counts_equal_the_recount_in_whatever_order_pages_are_judged_and_visited
     assert shown(policy, pages, steps, random).counts == expected
     random.shuffle(pages)
     assert shown(policy, pages, steps, random).counts == expected
+
+
+@EXACT
+@given(VISITS, STEPS, st.sampled_from(get_args(Policy)), st.randoms(use_true_random=False))
+def test_pages_that_are_visited_again_count_as_they_stand(
+    visits: list[JudgedPage], steps: list[Step], policy: Policy, random: Random
+) -> None:
+    expected = plain(recount(standing(visits), policy, Trace(steps, others=3), 2))
+    assert shown(policy, visits, steps, random).counts == expected
 
 
 @EXACT

@@ -1,6 +1,9 @@
 """Small random webs and logs, for properties of counts."""
 
+from collections.abc import Iterable
+
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from models.crowd.trace import Step
 from models.evaluate.recount import FailedRequests, JudgedPage
@@ -32,6 +35,31 @@ def _pages(silent: st.SearchStrategy[bool]) -> st.SearchStrategy[list[JudgedPage
 PAGES = _pages(st.just(False))
 #: The same, of which some teach nothing but that they were judged.
 SOME_SILENT = _pages(st.booleans())
+
+#: What visits to pages found, in their order: of a URL a few at most, the first of which is its first verdict.
+VISITS = st.lists(
+    st.builds(
+        JudgedPage,
+        st.sampled_from(URLS[:6]),
+        st.dictionaries(st.sampled_from(["p", "q"]), st.booleans()),
+        WORDS,
+        st.lists(LINKS, max_size=4).map(tuple),
+        SUBJECTS,
+    ),
+    max_size=14,
+)
+
+
+def standing(visits: Iterable[JudgedPage]) -> list[JudgedPage]:
+    """Return pages as they stand after visits: the newest of each, with all links that it ever had."""
+    pages: dict[str, JudgedPage] = {}
+    for visit in visits:
+        links = {link.url: link for link in reversed(visit.links)}
+        if visit.url in pages:
+            links |= {link.url: link for link in pages[visit.url].links}
+        pages[visit.url] = replace(visit, links=tuple(links.values()))
+    return list(pages.values())
+
 
 #: Requests for some URLs that brought no page: tried again, or not any more.
 FAILURES = st.lists(

@@ -3,12 +3,15 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from models.crowd.trace import Pair, Step, Visit, arrive
 from models.evaluate.recount import CrowdOf, FailedRequests, InLink, JudgedPage, crowd_of, links_of
 from models.evaluate.tally import Places
 from models.interest.factors import kept, link_features
 from models.interest.features import BASE
 from models.lessons import LinkFrom, lessons
+from models.page import Link
 from models.url import identifier
 from models.verdict import FAILED, Verdict
 from tests.reference.counts import Counts
@@ -64,9 +67,10 @@ class GrowingTrace:
 class Counting:
     """Counts what ``policy`` learns of pages, failed requests and accesses, in whatever order they come.
 
-    ``counts`` are at any time what `models.evaluate.recount.recount` makes of the ``pages`` judged so far, the
-    requests that failed and the ``log`` so far. ``parents`` bounds the in-linking pages that count for a page;
-    ``reach``, ``visitors``, ``together`` and ``window`` bound the log as in `models.crowd.trace.Trace`.
+    ``counts`` are at any time what `models.evaluate.recount.recount` makes of the ``pages`` judged so far, as
+    they stand, the requests that failed and the ``log`` so far. ``parents`` bounds the in-linking pages that
+    count for a page; ``reach``, ``visitors``, ``together`` and ``window`` bound the log as in
+    `models.crowd.trace.Trace`.
 
     >>> counting = Counting("combined")
     >>> counting.judged(JudgedPage("http://a.test/", {"ski": True})) == {"", "t:a", "t:test"}
@@ -87,15 +91,20 @@ class Counting:
         together: int = 64,
         window: int = 64,
     ) -> None:
+        self._lessons = lessons(policy)
+        self._bound = parents
+        self._log_bounds = {"reach": reach, "users": visitors, "others": together, "window": window}
+        self._told: list[FailedRequests | Step] = []
+        self._changed: set[str] = set()
+        self._begin()
+
+    def _begin(self) -> None:
         self.counts = Counts()
         self.pages: dict[str, JudgedPage] = {}
         self._answers: dict[str, Verdict] = {}
-        self.log = GrowingTrace(reach=reach, users=visitors, others=together, window=window)
-        self._lessons = lessons(policy)
-        self._bound = parents
+        self.log = GrowingTrace(**self._log_bounds)
         self._inlinks: dict[str, dict[bytes, InLink]] = {}
         self._of_crowd: dict[str, frozenset[str]] = {}
-        self._changed: set[str] = set()
 
     def judged(self, page: JudgedPage) -> set[str]:
         """Take in a judged page; return the features counted anew. A second verdict is passed over."""
@@ -114,8 +123,27 @@ class Counting:
         self._bring_up(other for other in self._answers if url in self.log.together.get(other, {}))
         return self._take_changed()
 
+    def again(self, page: JudgedPage) -> set[str]:
+        """Take in what a page is now that was judged before: all is counted from nothing, with all its links.
+
+        Return the features that may be counted anew.
+        """
+        links: dict[str, Link] = {}
+        for link in self.pages[page.url].links + page.links:
+            links.setdefault(link.url, link)
+        pages = self.pages | {page.url: replace(page, links=tuple(links.values()))}
+        told, self._told = self._told, []
+        changed = {feature for feature, *_ in self.counts.items()}
+        self._begin()
+        for fact in told:
+            changed |= self.failed(fact) if isinstance(fact, FailedRequests) else self.visit(fact)
+        for each in pages.values():
+            changed |= self.judged(each)
+        return changed
+
     def failed(self, requests: FailedRequests) -> set[str]:
         """Take in requests for a URL that brought no page, before one that did; return what is counted anew."""
+        self._told.append(requests)
         url = requests.url
         self._count(frozenset({BASE}), {FAILED: True}, requests.requests)
         answer = self._lessons.answer(None, failed=True)
@@ -135,6 +163,7 @@ class Counting:
 
     def visit(self, step: Step) -> set[str]:
         """Take in an access, those of a user in the order of the log; return the features counted anew."""
+        self._told.append(step)
         self._bring_up(self.log.add(step))
         return self._take_changed()
 

@@ -97,6 +97,17 @@ class ReferenceCrawler:
         for link in page.links:
             self._discover(link.url)
 
+    def again(self, url: str, verdict: Verdict, words: Iterable[str], links: Iterable[Link]) -> None:
+        """Learn from a page that was judged before what it is now; links that it had stay."""
+        page = JudgedPage(url, verdict, tuple(words), tuple(links))
+        self._bring_up(self._counting.again(page))
+        for link in page.links:
+            self._discover(link.url)
+
+    def left(self, url: str) -> None:
+        """Unlearn a page that was judged before: nothing holds of it any more."""
+        self._bring_up(self._counting.again(JudgedPage(url, {})))
+
     def next(self, predicate: str) -> str | None:
         """Return the candidate to fetch next for ``predicate``; it stays one until it is judged or failed.
 

@@ -1,6 +1,24 @@
 """Recounting a crawl: every statistic in the tables against `outcomes` and `accesses`. It reads only.
 
 What became of requests that brought no page is in the rows of their URLs: the counts are held against these.
+
+All is a function of three sets. The first are the *current verdicts*: of each URL the newest of its visits, the
+first verdict and those that came `again`, with what predicates that came later say of what was judged then (at
+the same time). The second are the *links ever seen*, each as it was first told of: one that was taken from a
+page stays. The third are the accesses. So
+
+- the row of a page that changed has the new verdict; its evidence (its words, what in-links, visitors and
+  neighbours say of it) is that of the new verdict under the new words. Its links are counted in the rows of
+  their targets, and with the evidence of these, by the new verdict; its words, where those of linking pages
+  count, and the signature that it gives to others are the new ones;
+- the row of a page that left has an empty verdict, which counts for no predicate: nothing holds of it, it is in
+  no region and its signature is empty. Its links are links of such a page, and hold their places among those
+  kept of a target. Links to it and visits go on being counted in its row: it is no candidate again by them.
+  That a page came of the request stays counted (`FAILED`, False), by whatever is known of its URL;
+- what predicates that came later say of an earlier visit than the newest is passed over;
+- ``silent`` pages stay so: their verdicts, as they change, are counted under the base alone;
+- requests, the pages judged of hosts, the levels of sites and the harvest are those of discovery: a page counts
+  once there, whatever became of it, and the harvest by its first verdict. A level counts all links ever seen.
 """
 
 from collections import Counter
@@ -20,7 +38,7 @@ from agents.harvest.agent import PREDICATE_PREFIX, Counted, HarvestRow, HarvestT
 from agents.learn.rows import TOTALS_KEY, LearnRow, always_kept
 from agents.operate.audit.quarantined import Quarantined, Seen, seen_of
 from agents.operate.audit.report import AuditReport, RecountedDepths
-from agents.operate.inspect.record import judged_pages, read_ledger, users, ways
+from agents.operate.inspect.record import outcomes, read_ledger, users, visits_of, ways
 from models.crowd.trace import Step, Trace
 from models.evaluate.recount import FailedRequests, JudgedPage, recount
 from models.interest.features import BASE
@@ -33,7 +51,7 @@ from models.verdict import FAILED
 from streams.inbox import MARK, Mark
 from streams.records import Access, Count, Outcome
 from streams.settings import Settings
-from streams.topics import ACCESSES, EVIDENCE, TABLES
+from streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, TABLES
 from streams.transport.database import TablePartition
 from streams.transport.journal import Journal
 
@@ -54,17 +72,18 @@ def audit(settings: Settings) -> AuditReport:
             _mark(part).quarantined for parts in tables.values() for part in parts.values()
         )
         quarantined = Quarantined(journal)
-        seen = seen_of(judged_pages(journal), quarantined)
-        report.judged, report.uncounted = len(seen.linking), seen.uncounted
+        visits = visits_of(outcomes(journal))
+        seen = seen_of(visits, quarantined, journal.partitions(SIGHTINGS.name))
+        report.judged, report.uncounted = len(visits), seen.uncounted
         counts = _recounted(seen, quarantined, settings, failed_requests(tables["frontier"]))
         _compare_features(report, counts, _uncertain(quarantined), tables["interests"])
         _check_harvest(report, quarantined.harvested().values(), tables["harvest"])
         has_depths = settings.frontier.depth == "auto"
         depths = RecountedDepths(journal.partitions(ACCESSES.name)) if has_depths else None
         view = depths.view if depths is not None else None
-        rows, visits = users(quarantined.accesses(), settings.browse.window, view)
+        rows, views = users(quarantined.accesses(), settings.browse.window, view)
         _check_users(report, rows, tables["users"])
-        _check_pages(report, seen, visits, tables["frontier"])
+        _check_pages(report, seen, views, tables["frontier"])
         if settings.behaviour:
             known = ways(quarantined.accesses(), settings.browse.window, settings.frontier.ways)
             _check_ways(report, known, tables["frontier"])
@@ -106,13 +125,11 @@ def _recounted(
     seen: Seen, quarantined: Quarantined, settings: Settings, failures: Iterable[FailedRequests]
 ) -> Ledger:
     """Return what the crawl's policy counts of the outcomes, failed requests and accesses."""
-    policy = settings.frontier.rule
-    linking = {
-        url: judged_page(outcome, settings.semantic is not None) for url, outcome in seen.linking.items()
-    }
-    pages = [linking.pop(url) for url in seen.judged]
+    policy, meanings = settings.frontier.rule, settings.semantic is not None
+    linking = [judged_page(outcome, meanings) for outcome in seen.linking]
+    pages = [judged_page(msgspec.structs.replace(page, links=()), meanings) for page in seen.judged.values()]
     trace = trace_of(quarantined.accesses(), settings) if lessons(policy).counts_crowd else None
-    counts = recount(pages, policy, trace, settings.frontier.parents, linking.values(), failures)
+    counts = recount(pages, policy, trace, settings.frontier.parents, linking, failures)
     for change in _uncounted(quarantined):
         counts.add(counts.slots_of(change.features), change.verdict, -change.times)
     return counts
@@ -131,7 +148,7 @@ def _uncertain(quarantined: Quarantined) -> Counter[str]:
 
 def _uncounted(quarantined: Quarantined) -> Iterator[Change]:
     """Yield the evidence that was quarantined, but for strangers' that none would have counted."""
-    for fact in quarantined.facts(EVIDENCE.name):
+    for _, fact in quarantined.facts(EVIDENCE.name):
         if isinstance(fact, Count):
             with suppress(ValueError):
                 yield Change.of_bytes(fact.features, fact.verdict, fact.times)
@@ -227,20 +244,21 @@ def _check_users(report: AuditReport, expected: dict[str, UserRow], parts: dict[
 
 
 def _check_pages(
-    report: AuditReport, seen: Seen, visits: dict[str, int], parts: dict[int, TablePartition]
+    report: AuditReport, seen: Seen, views: dict[str, int], parts: dict[int, TablePartition]
 ) -> None:
     judged = seen.judged
     pages = {row.url: row for _, row in _rows(parts, PAGE_PREFIX, FrontierRow) if isinstance(row, PageRow)}
-    links = _in_links(seen.linking.values())
+    links = _in_links(seen.linking)
     known = {url for url, row in pages.items() if row.verdict is not None or row.visits or row.links}
-    for url in known | judged.keys() | visits.keys() | links.keys():
+    for url in known | judged.keys() | views.keys() | links.keys():
         row = pages.get(url)
         if row is None:
             report.lose(url)
             continue
         outcome = judged.get(url)
-        expected = (outcome.verdict if outcome else None, visits.get(url, 0), links.get(url, {}))
-        report.compare(f"page {url}", (row.verdict, row.visits, row.links), expected)
+        expected = (outcome.verdict if outcome else None, views.get(url, 0), links.get(url, {}))
+        counted = {name: cell for name, cell in row.links.items() if cell[0]}
+        report.compare(f"page {url}", (row.verdict, row.visits, counted), expected)
     requests = sum(row.requests for row in pages.values())
     totals = [row for _, row in _rows(parts, FRONTIER_TOTALS, FrontierRow) if isinstance(row, TotalsRow)]
     report.compare("requests", sum(row.requests for row in totals), requests)

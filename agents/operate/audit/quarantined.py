@@ -1,14 +1,15 @@
 """What of a crawl was quarantined, and so is in none of its counts."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
 from agents.harvest.agent import Counted, read_counted
-from agents.operate.inspect.record import accesses_of, entries, harvested_of, outcomes_of
+from agents.operate.inspect.record import accesses_of, as_it_stands, entries, harvested_of, outcomes_of
+from models.url import host
 from streams.records import (
     Access,
     AccessPack,
@@ -24,7 +25,7 @@ from streams.records import (
     UnknownFactsError,
     encode,
 )
-from streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, OUTCOMES, SIGHTINGS
+from streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, OUTCOMES, SIGHTINGS, partition_of
 from streams.transport.journal import Journal
 from streams.transport.layout import Entry
 
@@ -77,14 +78,16 @@ class Quarantined:
         found = (self.entries(OUTCOMES.name, partition) for partition in partitions)
         return harvested_of(outcomes_of(chain.from_iterable(found), read_counted))
 
-    def facts(self, topic: str) -> Iterator[Any]:
-        """Yield the facts of a topic that were quarantined."""
+    def facts(self, topic: str) -> Iterator[tuple[int, Any]]:
+        """Yield the facts of a topic that were quarantined, each with its partition."""
         for (name, partition), places in self._facts.items():
             for offset in places if name == topic else ():
                 for entry in self._journal.read(topic, partition, offset, 1):
                     if entry.offset == offset:
                         yield from (
-                            fact for *origin, fact in _facts(topic, entry) if _among(origin, places[offset])
+                            (partition, fact)
+                            for *origin, fact in _facts(topic, entry)
+                            if _among(origin, places[offset])
                         )
 
     def _cut(self, topic: str, entry: Entry, gone: _Facts) -> bytes | None:
@@ -111,29 +114,54 @@ def _facts(topic: str, entry: Entry) -> list[tuple[int, int, Any]]:
 
 
 class Seen(NamedTuple):
-    """The judged pages as the frontier has taken them in.
+    """The judged pages as the frontier has taken them in, each as it stands.
 
-    Of those in ``judged`` it has the verdicts; ``linking`` are all, each with the links that it has.
-    ``uncounted`` is how many other facts it has not, whose part in the counts can't be told.
+    Of those in ``judged`` it has the verdicts, those that left among them; ``linking`` are all, each with the
+    links that it has: what a partition did not hear of a page is of another verdict there, so a page may come
+    twice, with the links to some partitions and those to others. ``uncounted`` is how many other facts it has
+    not, whose part in the counts can't be told.
     """
 
     judged: dict[str, Outcome]
-    linking: dict[str, Outcome]
+    linking: list[Outcome]
     uncounted: int
 
 
-def seen_of(pages: dict[str, Outcome], quarantined: Quarantined) -> Seen:
-    """Return what the frontier has of judged pages, but for what was quarantined there."""
-    linking, unjudged, uncounted = dict(pages), set(), 0
-    for fact in quarantined.facts(SIGHTINGS.name):
+def seen_of(visits: Mapping[str, Sequence[Outcome]], quarantined: Quarantined, partitions: int) -> Seen:
+    """Return what the frontier has of the visits to pages, but for what was quarantined there.
+
+    ``partitions`` is how many it has. A visit of which it has no verdict changed none; one of which a partition
+    has no links changed none there.
+    """
+    unjudged: defaultdict[str, set[float]] = defaultdict(set)
+    unlinked: defaultdict[str, set[tuple[int, float]]] = defaultdict(set)
+    uncounted = 0
+    for partition, fact in quarantined.facts(SIGHTINGS.name):
         if isinstance(fact, Judged):
-            unjudged.add(fact.url)
-        elif isinstance(fact, Linked) and fact.url in linking:
-            gone = {link.url for link in fact.links}
-            page = linking[fact.url]
-            left = tuple(link for link in page.links if link.url not in gone)
-            linking[fact.url] = msgspec.structs.replace(page, links=left)
+            unjudged[fact.url].add(fact.time)
+        elif isinstance(fact, Linked) and fact.url in visits:
+            unlinked[fact.url].add((partition, fact.time))
         else:
             uncounted += 1
-    judged = {url: page for url, page in linking.items() if url not in unjudged}
+    judged: dict[str, Outcome] = {}
+    linking: list[Outcome] = []
+    for url, found in visits.items():
+        links = _linking(found, unlinked[url], partitions) if url in unlinked else [as_it_stands(found)]
+        linking += links
+        taken = [visit for visit in found if visit.time not in unjudged[url]]
+        if found[0] in taken:  # without a first verdict it is visited no more
+            every = tuple(link for page in links for link in page.links)
+            judged[url] = msgspec.structs.replace(as_it_stands(taken), links=every)
     return Seen(judged, linking, uncounted)
+
+
+def _linking(visits: Sequence[Outcome], unlinked: set[tuple[int, float]], partitions: int) -> list[Outcome]:
+    """Return a page once for each partition that has links of it, as the visits were that it heard of."""
+    found = []
+    for partition in range(partitions):
+        heard = [visit for visit in visits if (partition, visit.time) not in unlinked]
+        if heard:
+            page = as_it_stands(heard)
+            links = tuple(link for link in page.links if partition_of(host(link.url), partitions) == partition)
+            found.append(msgspec.structs.replace(page, links=links))
+    return [page for page in found if page.links]

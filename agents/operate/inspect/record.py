@@ -1,6 +1,7 @@
 """What a crawl left: judged pages and accesses in its journal, each once, and in its tables what it learned."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from bisect import insort
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any
@@ -96,23 +97,44 @@ def judged_pages(journal: Journal) -> dict[str, Outcome]:
 
 
 def judged_of(told: Iterable[Outcome]) -> dict[str, Outcome]:
-    """Return of each URL the newest outcome, with the verdicts of later predicates on what was judged then.
+    """Return every page that outcomes tell of, as it stands after its visits."""
+    return {url: as_it_stands(visits) for url, visits in visits_of(told).items()}
 
-    Its links are all that the page ever had, each as it was first told of. A page that left has no verdict and
-    no words.
+
+def visits_of(told: Iterable[Outcome]) -> dict[str, list[Outcome]]:
+    """Return of each URL what came of its visits, by their times: the first verdict, and those that came again.
+
+    Each has the verdicts of later predicates on what was judged then. An order may have been answered twice:
+    the second answer is no visit, and what is said of it later is passed over.
     """
-    found: dict[str, Outcome] = {}
+    found: dict[str, list[Outcome]] = {}
     for outcome in told:
-        known = found.get(outcome.url)
+        visits = found.get(outcome.url, [])
+        known = [visit.time for visit in visits]
         if outcome.later:
-            if known is not None and outcome.time == known.time:
-                found[outcome.url] = _with_later(known, outcome)
-        elif known is None:
-            found[outcome.url] = outcome
-        else:
-            newest = max(known, outcome, key=lambda page: page.time)  # of one time, the first
-            found[outcome.url] = msgspec.structs.replace(newest, links=_links_of(known, outcome))
+            if outcome.time in known:
+                place = known.index(outcome.time)
+                visits[place] = _with_later(visits[place], outcome)
+        elif outcome.time not in known and (outcome.again or all(visit.again for visit in visits)):
+            insort(visits, outcome, key=lambda visit: visit.time)
+            found[outcome.url] = visits
     return found
+
+
+def as_it_stands(visits: Sequence[Outcome]) -> Outcome:
+    """Return a page after its visits: what came of the newest, with all links that it ever had.
+
+    Each link is as it was first told of. A page that left has an empty verdict and no words. Its pattern, and
+    whether it is silent, are those of the first order.
+    """
+    links: dict[str, Link] = {}
+    for visit in visits:
+        for link in visit.links:
+            links.setdefault(link.url, link)
+    first, newest = visits[0], visits[-1]
+    return msgspec.structs.replace(
+        newest, links=tuple(links.values()), pattern=first.pattern, silent=first.silent
+    )
 
 
 def harvested_of(told: Iterable[Counted]) -> dict[str, Counted]:
@@ -130,11 +152,6 @@ def harvested_of(told: Iterable[Counted]) -> dict[str, Counted]:
 def _with_later(page: Told, later: Told) -> Told:
     """Return a page with what predicates that came later say of it."""
     return msgspec.structs.replace(page, verdict=later.verdict | page.verdict)
-
-
-def _links_of(known: Outcome, other: Outcome) -> tuple[Link, ...]:
-    urls = {link.url for link in known.links}
-    return (*known.links, *(link for link in other.links if link.url not in urls))
 
 
 def definitions(journal: Journal) -> list[PredicateDefinition]:
