@@ -11,7 +11,7 @@ from agents.frontier.changes import Changes
 from agents.frontier.crowd import Crowd
 from agents.frontier.depth import Depths, handed_on
 from agents.frontier.groups import Groups
-from agents.frontier.hosts import Ended, count_judged, note_end, note_robots
+from agents.frontier.hosts import Ended, note_end, note_robots
 from agents.frontier.hubs import Hubs
 from agents.frontier.keys import page_key
 from agents.frontier.ledger import EvidenceEmitter
@@ -151,17 +151,18 @@ class Book:
 
     # how a fetch ends
 
-    def _end(self, shard: FrontierShard, sighting: Ended) -> None:
-        note_end(shard, sighting)
+    def _end(self, shard: FrontierShard, sighting: Ended, *, judged: bool = False) -> None:
+        note_end(shard, sighting, judged=judged)
         self.ended.append(sighting)
 
     def _judged(self, shard: FrontierShard, sighting: Judged) -> None:
-        self._end(shard, sighting)
         if sighting.again:
+            self._end(shard, sighting)
             if self.visits is not None:
                 self.visits.judged(shard, sighting)
             return
         key, row = self._pages.find(shard, sighting.url)
+        self._end(shard, sighting, judged=row.verdict is None)
         if row.verdict is not None:
             return
         self._teaching.came(shard, row)
@@ -173,7 +174,6 @@ class Book:
         row.judged_at = sighting.time
         self.promises.judged(shard, row)
         self._pages.close(shard, key, row, "judged")
-        count_judged(shard, row.url)
         if self._instant:
             self.hubs.judged(shard, row, sighting)
         hit = any(sighting.verdict.values())

@@ -29,25 +29,18 @@ def host_of(shard: FrontierShard, name: str) -> HostRow:
     return row if isinstance(row, HostRow) else HostRow()
 
 
-def count_judged(shard: FrontierShard, url: str) -> None:
-    """Count a judged page for its host."""
-    name = host(url)
-    row = host_of(shard, name)
-    row.judged += 1
-    shard.put(host_key(name), row)
-
-
 def state_of(shard: FrontierShard, name: str) -> HostState | None:
     """Return what a host has said of how it wants to be asked, None where it has not answered yet."""
     row = shard.get(host_key(name))
     return row.state if isinstance(row, HostRow) else None
 
 
-def note_end(shard: FrontierShard, sighting: Ended) -> None:
-    """Take the end of a fetch into the row of its host, if that answered."""
+def note_end(shard: FrontierShard, sighting: Ended, *, judged: bool) -> None:
+    """Take the end of a fetch into the row of its host, if that answered; ``judged`` counts a page judged."""
     if not _unanswered(sighting):
         name = host(sighting.url)
         row = host_of(shard, name)
+        row.judged += judged
         _take_end(row.state, sighting)
         shard.put(host_key(name), row)
 
