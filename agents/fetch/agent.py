@@ -220,7 +220,9 @@ class FetchAgent:
             self._metrics.expired()
             return []  # the frontier has taken the order back
         if not self._knows_robots(given.place, order):
-            return [self._message(order, Early(0.0, robots=True))]
+            early = Early(0.0, robots=True)
+            self._metrics.answered(early)
+            return [self._message(order, early)]
         with self._runtime.attempts.taking(given.noted):
             try:
                 return await self._carried_out(order)
