@@ -100,6 +100,13 @@ class Attempts:
         slot = self._suspects[noted] if deaths else self._free.pop() if self._free else None
         return nullcontext() if slot is None else _Taking(self, slot, deaths, noted)
 
+    def suspect(self, place: Place, deaths: int) -> None:
+        """Note that so many processes ended while the message was taken in; it was put off, and comes again."""
+        if deaths and self._free:
+            noted, slot = _noted(place), self._free.pop()
+            self._suspects[noted] = slot
+            self.write(slot, _SUSPECT, deaths, noted)
+
     def write(self, slot: int, state: int, deaths: int, noted: _Noted) -> None:
         """Write a note."""
         _SLOT.pack_into(self._notes, slot * _SLOT.size, state, deaths, *noted)

@@ -223,11 +223,17 @@ class FetchAgent:
             early = Early(0.0, robots=True)
             self._metrics.answered(early)
             return [self._message(order, early)]
-        with self._runtime.attempts.taking(given.noted):
+        attempts = self._runtime.attempts
+        deaths = attempts.deaths(given.noted)
+        with attempts.taking(given.noted):
             try:
-                return await self._carried_out(order)
+                result = await self._carried_out(order)
+                message = self._message(order, result)
             except Exception as error:
                 return self._quarantined(given, order, self._runtime.quarantine(given.place, error))
+        if isinstance(result, Early):
+            attempts.suspect(given.noted, deaths)  # it comes again
+        return [message]
 
     def _quarantined(self, given: _Given, order: FetchOrder, reason: str) -> list[Message]:
         outbox, now = Outbox(""), self._runtime.clock()
@@ -245,19 +251,18 @@ class FetchAgent:
         earlier = place.offset < self._earlier.get(place.partition, 0)
         return self._client.robots.knows(order.url, None if earlier else order.robots)
 
-    async def _carried_out(self, order: FetchOrder) -> list[Message]:
-        robots = None
-        if isinstance(order.robots, RobotsTxt):
-            robots = order.robots
-            order = msgspec.structs.replace(order, robots=robots.until)  # the page needs no more of it
+    async def _carried_out(self, order: FetchOrder) -> Result:
+        robots = order.robots if isinstance(order.robots, RobotsTxt) else None
         result = await self._client.fetch(order.url, known(order.revisit), order.delay, robots)
         self._metrics.answered(result)
         self._silence.note(result)
-        return [self._message(order, result)]
+        return result
 
     def _message(self, order: FetchOrder, result: Result) -> Message:
         now = self._runtime.clock()
         if isinstance(result, Fetched):
+            if isinstance(order.robots, RobotsTxt):  # of no use to who reads the page
+                order = msgspec.structs.replace(order, robots=order.robots.until)
             page = FetchedPage(
                 order=order,
                 status=result.status,

@@ -47,6 +47,20 @@ def test_a_suspicion_lasts_until_the_message_is_taken_in(tmp_path: Path) -> None
     assert Attempts(tmp_path / "attempts").deaths(HERE) == 0
 
 
+@pytest.mark.parametrize("deaths", [0, 1, 2])
+def test_a_suspicion_lasts_where_the_message_was_put_off(tmp_path: Path, deaths: int) -> None:
+    for _ in range(deaths):
+        Attempts(tmp_path / "attempts").taking(HERE).__enter__()
+    attempts = Attempts(tmp_path / "attempts")
+    with attempts.taking(HERE):
+        pass
+    attempts.suspect(HERE, deaths)
+    assert attempts.deaths(HERE) == Attempts(tmp_path / "attempts").deaths(HERE) == deaths
+    with attempts.taking(HERE):
+        pass
+    assert Attempts(tmp_path / "attempts").deaths(HERE) == 0
+
+
 @pytest.mark.parametrize(("error", "counted"), [(OSError, 0), (KeyboardInterrupt, 0), (MemoryError, 1)])
 def test_only_want_of_memory_is_held_against_a_message(
     tmp_path: Path, error: type[BaseException], counted: int
