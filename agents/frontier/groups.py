@@ -6,6 +6,7 @@ of a change are to be trusted is told by the visits to the pages of a host.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from agents.frontier.keys import group_key
 from agents.frontier.rows import FrontierShard, GroupRow, VisitRow
@@ -15,6 +16,17 @@ from models.traps import pattern
 from models.url import host
 
 DAY = 86_400.0
+
+
+class Estimate(NamedTuple):
+    """How often a page changes, in changes a second: by all that is known, and by its own visits ``alone``.
+
+    Signs of a change make it older by ``aged`` seconds.
+    """
+
+    rate: float
+    alone: float
+    aged: float
 
 
 class Groups:
@@ -41,8 +53,8 @@ class Groups:
                     trust.seen(interval, visit.signs.get(kind, 0), changed)
             shard.put(group_key(name), group)
 
-    def estimate(self, shard: FrontierShard, visit: VisitRow) -> tuple[float, float]:
-        """Return how often a page changes, in changes a second, and by how many seconds signs have aged it."""
+    def estimate(self, shard: FrontierShard, visit: VisitRow) -> Estimate:
+        """Return how often a page changes, and by how many seconds signs have aged it."""
         prior, trusts = self._expected, None
         for name in _names(visit.url):
             group = _group_of(shard, name)
@@ -51,7 +63,7 @@ class Groups:
         found = rate(visit.history, prior)
         known = trusts or {}
         aged = [number * steps(known.get(kind, Trust()), found) for kind, number in visit.signs.items()]
-        return found, sum(aged)
+        return Estimate(found, rate(visit.history, self._expected), sum(aged))
 
 
 def _group_of(shard: FrontierShard, name: str) -> GroupRow:

@@ -14,6 +14,7 @@ from itertools import islice
 
 from agents.frontier.candidates import Candidates
 from agents.frontier.freshness import Freshness
+from agents.frontier.groups import Estimate
 from agents.frontier.keys import VISIT_PREFIX, visit_key, visit_of
 from agents.frontier.metrics import FrontierMetrics, RevisitMetrics
 from agents.frontier.orders import Flight, order_of, send
@@ -143,14 +144,14 @@ class Revisits:
         if found is None or found[1].state != "judged":
             self._freshness.put(visit.url, (), 0.0, 0.0, 0.0)
             return
-        rate, aged = self._groups.estimate(shard, visit)
-        self._freshness.put(visit.url, _holding(found[1].verdict), visit.visited, rate, aged)
-        when = due(visit, rate, aged, self._settings)
+        known = self._groups.estimate(shard, visit)
+        self._freshness.put(visit.url, _holding(found[1].verdict), visit.visited, known.rate, known.aged)
+        when = due(visit, known, self._settings)
         if when > now:
             self._waiting.put(visit.url, when)
         else:
             importance = self._importance(found[1])
-            self._queue.put(visit.url, host(visit.url), importance, rate, visit.visited, aged)
+            self._queue.put(visit.url, host(visit.url), importance, known.rate, visit.visited, known.aged)
 
     def _importance(self, page: PageRow) -> float:
         """Return what a page is worth: by its matches, by its requests, or by both."""
@@ -195,8 +196,8 @@ class Revisits:
         found = self._candidates.shards.find(visit.url)
         assert found is not None and found[1].verdict is not None, "a judged page was chosen"
         page = found[1]
-        rate, aged = self._groups.estimate(shard, visit)
-        self._expected[visit.url] = 1 - stale(rate, now - visit.visited + aged)
+        known = self._groups.estimate(shard, visit)
+        self._expected[visit.url] = 1 - stale(known.rate, now - visit.visited + known.aged)
         self._lease(shard, visit, visit.orders + 1, now + self._runtime.settings.frontier.lease_seconds, now)
         revisit = Revisit(
             visit.version, visit.visited, True, page.verdict or {}, visit.content, visit.links, visit.partitions
@@ -242,14 +243,15 @@ class Revisits:
             self._offer(shard, visit, now)
 
 
-def due(visit: VisitRow, rate: float, aged: float, settings: RevisitSettings) -> float:
-    """Return the time from which on a page is visited again that changes ``rate`` times a second.
+def due(visit: VisitRow, known: Estimate, settings: RevisitSettings) -> float:
+    """Return the time from which on a page is visited again.
 
-    It is older by ``aged`` seconds for the signs that came.
+    What pages of a like URL showed may bring that forward, but not put it off: of a site whose first pages are
+    as they were, the others would never be looked at. In which order they are is another matter.
     """
     if visit.missing or visit.lease or visit.not_before:
         return max(visit.not_before, visit.lease)
-    stale = -math.log1p(-LEAST_STALE) / rate - aged
+    stale = -math.log1p(-LEAST_STALE) / max(known.rate, known.alone) - known.aged
     return visit.visited + max(settings.shortest_seconds, min(settings.longest_seconds, stale))
 
 

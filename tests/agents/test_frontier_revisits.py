@@ -247,3 +247,12 @@ def test_of_very_many_matches_a_sample_tells() -> None:
     fresh.put("http://h0.org/", (), 0.0, 0.0, 0.0)
     fresh.keep(lambda url: False)
     assert fresh.figures(NOW) == {}
+
+
+def test_pages_of_a_site_are_looked_at_although_the_first_of_them_did_not_change(front: Front) -> None:
+    front.judge(*(f"http://a.org/{number}" for number in range(40)))
+    front.now += 1.1 * DAY
+    for _ in range(50):
+        for order in front.choose(after=60.0):
+            front.answer(order)
+    assert len({order.url for order in front.orders}) == 40

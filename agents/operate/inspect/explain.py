@@ -46,14 +46,10 @@ class Part(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Again:
-    """When a judged page is visited again: its row, the changes a second expected, and from when it is due.
-
-    Signs of a change make it older by ``aged`` seconds.
-    """
+    """When a judged page is visited again: its row, the changes a second expected, and from when it is due."""
 
     visit: VisitRow
     rate: float
-    aged: float
     due: float
 
 
@@ -126,8 +122,8 @@ def _again(settings: Settings, shard: FrontierShard, row: PageRow) -> Again | No
     visit = visit_of(shard, row.url)
     if visit is None or row.state != "judged":
         return None
-    rate, aged = Groups(settings.revisit.change_days).estimate(shard, visit)
-    return Again(visit, rate, aged, due(visit, rate, aged, settings.revisit))
+    known = Groups(settings.revisit.change_days).estimate(shard, visit)
+    return Again(visit, known.rate, due(visit, known, settings.revisit))
 
 
 def _patterns(settings: Settings, shard: FrontierShard, url: str) -> SitePatterns | None:
