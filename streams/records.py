@@ -68,7 +68,10 @@ class Record(msgspec.Struct, array_like=True, kw_only=True):
 
 
 class Access(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One page view of a user: ``user`` is a pseudonym, ``time`` in seconds since the epoch."""
+    """One page view of a user: ``user`` is a pseudonym, ``time`` in seconds since the epoch.
+
+    ``size`` is that of the answer in bytes, 0 where that is not known of the whole page.
+    """
 
     user: str
     url: Url
@@ -76,6 +79,7 @@ class Access(msgspec.Struct, array_like=True, frozen=True, gc=False):
     referrer: Url | None = None
     status: Natural = 200
     content_type: str | None = None
+    size: Natural = 0
 
 
 class Seeded(msgspec.Struct, array_like=True, frozen=True, tag="seeded"):
@@ -128,12 +132,16 @@ class Relinked(msgspec.Struct, array_like=True, frozen=True, tag="relinked"):
 
 
 class Visited(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="visited"):
-    """A user's access to a URL; ``referrer`` is where patterns are made of it, a page of the same host."""
+    """A user's access to a URL; ``referrer`` is where patterns are made of it, a page of the same host.
+
+    ``size`` is that of `Access`, where pages are visited again.
+    """
 
     url: Url
     user: str
     time: Time
     referrer: Url | None = None
+    size: Natural = 0
 
 
 class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):

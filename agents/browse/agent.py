@@ -47,6 +47,7 @@ class BrowseAgent(Handler[UserRow]):
         self._tells = lessons(runtime.settings.frontier.rule).counts_crowd
         self._instant = runtime.settings.frontier.mode == "instant"
         self._ways = runtime.settings.behaviour
+        self._again = runtime.settings.frontier.revisit > 0
         self._sessions = Sessions() if runtime.settings.frontier.depth == "auto" else None
         self.inbox: Stateful[UserRow] = Stateful(
             runtime, ACCESSES, "users", UserRow, Decoder[AccessPack](AccessPack), self
@@ -75,7 +76,8 @@ class BrowseAgent(Handler[UserRow]):
         row.accesses += 1
         shard.put(key, row)
         referrer = within(access) if self._ways else None
-        visited = Visited(access.url, access.user, access.time, referrer)
+        size = access.size if self._again else 0
+        visited = Visited(access.url, access.user, access.time, referrer, size)
         partition = self._partition(host(access.url))
         shard.outbox.emit(SIGHTINGS.name, partition, visited)
         if self._tells and pairs:

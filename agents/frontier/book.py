@@ -109,7 +109,7 @@ class Book:
             Linked: self._links.linked,
             Relinked: self._links.relinked,
             Near: self._links.near,
-            Visited: self._crowd.visited,
+            Visited: self._visited,
             Together: self._crowd.together,
             Met: self._crowd.met,
             Judged: self._judged,
@@ -266,6 +266,11 @@ class Book:
                 self._inherit(shard, heir)
         elif self.hubs.revisited(shard, sighting):
             self._end(shard, sighting)
+
+    def _visited(self, shard: FrontierShard, sighting: Visited) -> None:
+        self._crowd.visited(shard, sighting)
+        if self.visits is not None and sighting.size:
+            self.visits.logged(shard, sighting)
 
     def _hinted(self, shard: FrontierShard, sighting: Hinted) -> None:
         if self.visits is not None:

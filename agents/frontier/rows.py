@@ -20,6 +20,7 @@ from models.patterns.counts import Ways
 from models.revisit.history import History as Visited
 from models.revisit.rate import Group
 from models.revisit.signals import Trust
+from models.revisit.sizes import Sizes
 from models.traps import Barren
 from models.url import IDENTIFIER_BYTES
 from models.verdict import Verdict
@@ -82,7 +83,8 @@ class PageRow(msgspec.Struct, array_like=True, gc=False, tag="page"):
     it. ``place`` is where it lies in its site, where sites are stopped at a depth of their own. A ``silent``
     page teaches nothing but that it was judged: its owner had more of the latest fetches than may teach.
     ``requests`` is how many requests for it were answered; it ``failed`` where the last of them ended it
-    without a page. A page of its own host links to a ``native`` one.
+    without a page. A page of its own host links to a ``native`` one. ``sizes`` are those of answers in the log,
+    where pages are visited again.
     """
 
     url: str
@@ -114,6 +116,7 @@ class PageRow(msgspec.Struct, array_like=True, gc=False, tag="page"):
     requests: int = 0
     failed: bool = False
     native: bool = False
+    sizes: Sizes | None = None
 
 
 class ParentRow(msgspec.Struct, array_like=True, tag="linking"):
@@ -371,7 +374,8 @@ class VisitRow(msgspec.Struct, array_like=True, gc=False, tag="visit"):
     ``visited`` is the time of the last visit. ``text`` are the page's distinct words as it was judged, with
     spaces between, ``subject`` and ``pattern`` what else its verdict is counted under, ``title`` is for people.
     ``content``, ``links`` and ``partitions`` are those of `Judged`, ``version`` is what was had. ``history`` is
-    what the visits showed, ``signs`` has of each kind how many signs of a change came since the last of them.
+    what the visits showed, ``signs`` has of each kind how many signs of a change came since the last of them,
+    ``hinted`` the time of the newest that was told.
     ``orders`` counts revisits that were ordered, ``lease`` is when the wait for the answer to the last one
     ends, 0 where none is waited for. ``failures`` are those in a row, ``not_before`` is when it may be asked
     again, ``missing`` the time of an answer that there is no such page, 0 where there is.
@@ -394,6 +398,7 @@ class VisitRow(msgspec.Struct, array_like=True, gc=False, tag="visit"):
     failures: int = 0
     not_before: float = 0.0
     missing: float = 0.0
+    hinted: dict[str, float] = {}
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -12,9 +12,10 @@ from agents.frontier.pages import Pages
 from agents.frontier.rows import FrontierShard, PageRow, State, VisitRow
 from agents.frontier.teaching import Said, Teaching
 from models.revisit.content import changed
+from models.revisit.sizes import Sizes
 from models.url import identifier
 from models.verdict import Verdict
-from streams.records import Hinted, Inherited, Judged, Linked, Revisited
+from streams.records import Hinted, Inherited, Judged, Linked, Revisited, Visited
 from streams.topics import SIGHTINGS
 
 
@@ -140,10 +141,26 @@ class Visits:
             shard.outbox.emit(SIGHTINGS.name, partition, linked)
 
     def hinted(self, shard: FrontierShard, sighting: Hinted) -> None:
-        """Count a sign that a page changed since it was visited."""
-        visit = visit_of(shard, sighting.url)
-        if visit is not None and sighting.time > visit.visited:
-            visit.signs[sighting.kind] = visit.signs.get(sighting.kind, 0) + 1
+        """Count a sign that a page changed since it was visited, unless it, or a later one, was told before."""
+        visit, kind = visit_of(shard, sighting.url), sighting.kind
+        if visit is not None and sighting.time > max(visit.visited, visit.hinted.get(kind, 0.0)):
+            visit.signs[kind] = visit.signs.get(kind, 0) + 1
+            visit.hinted[kind] = sighting.time
+            self._keep(shard, visit)
+
+    def logged(self, shard: FrontierShard, sighting: Visited) -> None:
+        """Take in the size of an answer to a user: another one than at the visit is a sign of a change."""
+        visit, row = visit_of(shard, sighting.url), shard.get(page_key(sighting.url))
+        if not isinstance(row, PageRow):
+            return
+        row.sizes = row.sizes or Sizes()
+        if row.sizes.take(0.0 if visit is None else visit.visited, sighting.time, sighting.size):
+            shard.put(page_key(row.url), row)
+        if visit is not None and row.sizes.differ != ("log" in visit.signs):
+            if row.sizes.differ:
+                visit.signs["log"] = 1
+            else:
+                del visit.signs["log"]
             self._keep(shard, visit)
 
 

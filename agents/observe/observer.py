@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 _REMEMBERED = 8_192
 #: Malformed lines of a log that are told of one by one; all are counted.
 MOST_TOLD = 1_000
+#: What a larger answer counts as.
+_MOST_BYTES = 2**31
 
 
 class Filtered(msgspec.Struct, frozen=True):
@@ -44,6 +46,13 @@ class Malformed(msgspec.Struct, frozen=True):
 
 
 Observed: TypeAlias = Access | Filtered | Malformed
+
+
+class _Public(NamedTuple):
+    """A URL as it may be known, and whether nothing had to be taken out of it."""
+
+    url: str
+    whole: bool
 
 
 class Counts:
@@ -221,13 +230,15 @@ class Observer:
         known_as = self._known(url)
         if known_as is None:
             return self._filter("url" if canonical(url) is None else "secret")
-        if self._elsewhere(known_as):
+        if self._elsewhere(known_as.url):
             return self._filter("elsewhere")
         referrer = None if entry.referrer is None else self._known(entry.referrer)
-        if referrer is not None and self._elsewhere(referrer):
+        if referrer is not None and self._elsewhere(referrer.url):
             referrer = None
         self._counts.accepted += 1
-        return Access(who, known_as, entry.time, referrer, entry.status, entry.content_type)
+        size = min(entry.size, _MOST_BYTES) if known_as.whole and entry.status == 200 else 0
+        came_from = None if referrer is None else referrer.url
+        return Access(who, known_as.url, entry.time, came_from, entry.status, entry.content_type, size)
 
     def _elsewhere(self, url: str) -> bool:
         """Return whether a canonical URL is of another site than the one whose log this is.
@@ -249,12 +260,13 @@ class Observer:
                     return parse(line)
         raise failure or LogLineError(f"of no known format ({', '.join(self._parsers)})")
 
-    def _public(self, url: str) -> str | None:
+    def _public(self, url: str) -> "_Public | None":
         """Return the canonical URL without its secrets, None where there is none."""
         found = canonical(url)
         if found is None:
             return None
-        return self._secrets.strip(found if self._keep_query else without_query(found))
+        public = self._secrets.strip(found if self._keep_query else without_query(found))
+        return None if public is None else _Public(public, public == found)
 
     def _filter(self, reason: str) -> Filtered:
         filtered = self._counts.filtered

@@ -23,7 +23,8 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     """One request as a log line tells it.
 
     ``client`` is the client's address, ``user`` the authenticated user, if any. ``time`` is in seconds since
-    the epoch, ``size`` in bytes. ``url`` is as written: absolute, or a path where the log is a single site's.
+    the epoch, ``size`` in bytes, 0 where it is not known. ``url`` is as written: absolute, or a path where the
+    log is a single site's.
     ``method`` and ``url`` are "-" where no request came, ``status`` is 0 where there was no answer.
     """
 
@@ -37,6 +38,15 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     content_type: str | None = None
     referrer: str | None = None
     agent: str | None = None
+
+
+def cut_short(action: str) -> bool:
+    """Return whether an answer did not reach its client as a whole, by what Squid says that it did.
+
+    >>> cut_short("TCP_MISS_ABORTED"), cut_short("TCP_MISS")
+    (True, False)
+    """
+    return action.endswith(("_ABORTED", "_TIMEDOUT"))
 
 
 def text_of(line: bytes) -> str:

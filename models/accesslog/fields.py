@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from datetime import date
 from urllib.parse import quote
 
-from models.accesslog.entry import Entry, LogLineError
+from models.accesslog.entry import Entry, LogLineError, cut_short
 
 #: What a format's fields may be called here; whatever else it has is passed over.
 NAMES = (
     *("client", "user", "request", "method", "scheme", "host", "port", "url", "query"),
-    *("status", "size", "type", "referrer", "agent"),
+    *("status", "size", "action", "type", "referrer", "agent"),
 )
 _ABSENT = ("", "-")
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
@@ -44,7 +44,7 @@ def entry_of(time: float, fields: Mapping[str, str | None]) -> Entry:
         method,
         url,
         _number(found.get("status"), _STATUS, "status"),
-        _number(found.get("size"), _NUMBER, "size"),
+        0 if cut_short(found.get("action", "")) else _number(found.get("size"), _NUMBER, "size"),
         found["type"].partition(";")[0].strip().lower() if "type" in found else None,
         ascii_of(found["referrer"]) if "referrer" in found else None,
         found.get("agent"),

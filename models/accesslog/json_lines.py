@@ -27,6 +27,7 @@ DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "status": ("status", "status_code", "DownstreamStatus", "response", "http.response.status_code"),
     "size": ("size", "bytes", "body_bytes_sent", "bytes_sent", "DownstreamContentSize",
              "http.response.body.bytes"),
+    "action": ("action",),
     "type": ("content_type", "mime_type", "resp_headers.Content-Type", "http.response.mime_type"),
     "referrer": ("referrer", "referer", "http_referer", "request_Referer", "request.headers.Referer",
                  "http.request.referrer"),

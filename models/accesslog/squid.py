@@ -2,13 +2,13 @@
 
 import re
 
-from models.accesslog.entry import Entry, LogLineError
+from models.accesslog.entry import Entry, LogLineError, cut_short
 
 # Fields hold no white space and are parted by it: matching is linear, and gives nothing back. What follows the
 # content type (headers, with log_mime_hdrs) is passed over. Elapsed time is negative where the clock was set
 # back.
 _LINE = re.compile(
-    r"\s*+(\d{1,11}+(?:\.\d{1,9}+)?+)\s++-?\d{1,18}+\s++(\S++)\s++[^\s/]++/(\d{3})\s++(\d{1,18}+|-)"
+    r"\s*+(\d{1,11}+(?:\.\d{1,9}+)?+)\s++-?\d{1,18}+\s++(\S++)\s++([^\s/]++)/(\d{3})\s++(\d{1,18}+|-)"
     r"\s++(\S++)\s++(\S++)\s++(\S++)\s++[^\s/]++/\S*+\s++(-(?!\S)|[^\s/]++/\S++)(?:\s.*)?",
     re.ASCII | re.DOTALL,
 )
@@ -25,7 +25,7 @@ def parse(line: str) -> Entry:
     found = _LINE.fullmatch(line)
     if found is None:
         raise LogLineError("not a line of Squid's native format")
-    time, client, code, size, method, url, user, kind = found.groups()
+    time, client, action, code, size, method, url, user, kind = found.groups()
     return Entry(
         client,
         None if user == "-" else user,
@@ -33,6 +33,6 @@ def parse(line: str) -> Entry:
         method,
         url,
         int(code),
-        0 if size == "-" else int(size),
+        0 if size == "-" or cut_short(action) else int(size),
         None if kind == "-" else kind.partition(";")[0].lower(),
     )

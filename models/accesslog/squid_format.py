@@ -9,12 +9,12 @@ _TOLD = {
     **{">a": "client", ">A": "client", "un": "user", "ul": "user", "ue": "user", "ts": "epoch"},
     **{"tu": "thousandths", ">Hs": "status", "Hs": "status", "mt": "type", "rm": "method", ">rm": "method"},
     **{"ru": "url", ">ru": "url", "rp": "url", ">rp": "url", ">rs": "scheme", ">rd": "host", ">rP": "port"},
-    **{"<st": "size", "st": "size"},
+    **{"<st": "size", "st": "size", "Ss": "action"},
 }
 _SILENT = """
     sn err_code err_detail note >p >eui >la >lp >qos >nfmark la lp <a <A <p <la <lp <qos <nfmark
     tr dt tS ui us credentials <Hs <rm <ru <rs <rd <rP <rp rv >rv <rv et ea ha >ha
-    Ss Sh >st >sh <sh <sS <pt <tt io
+    Sh >st >sh <sh <sS <pt <tt io
 """
 _PASSED = frozenset(_SILENT.split())
 _HEADERS = {"referer": "referrer", "user-agent": "agent", "host": "host"}

@@ -1,6 +1,7 @@
 """The browse agent: each access becomes one sighting, however late or often its line comes."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -60,6 +61,18 @@ def test_an_access_is_told_to_the_partition_of_its_host(shard: Shard[UserRow], a
     expected = [Visited(f"http://h{page}.org/{page}", "u", float(page)) for page in range(6)]
     assert sorted((fact for _, fact in told), key=lambda fact: fact.time) == expected
     assert all(partition == partition_of(f"h{fact.time:.0f}.org", 3) for partition, fact in told)
+
+
+@pytest.mark.parametrize(("revisit", "size"), [(0.0, 0), (0.5, 5000)])
+def test_the_size_of_an_answer_is_told_where_pages_are_visited_again(
+    rows: Disk, tmp_path: Path, revisit: float, size: int
+) -> None:
+    settings = Settings.model_validate({"data": tmp_path, "frontier": {"revisit": revisit}})
+    line = msgspec.structs.replace(access(1.0), size=5000)
+    with a_runtime(settings) as runtime:
+        messages = take_in(empty(rows), BrowseAgent(runtime), line, line)
+    (told,) = [fact for _, fact in emitted(messages, SIGHTINGS)]
+    assert told == Visited(line.url, "u", 1.0, None, size)
 
 
 def test_a_line_that_comes_again_is_told_once(shard: Shard[UserRow], agent: BrowseAgent) -> None:

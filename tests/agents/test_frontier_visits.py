@@ -15,7 +15,7 @@ from models.page import Link
 from models.url import identifier
 from models.verdict import FAILED, Verdict
 from streams.outbox import Message
-from streams.records import Change, Hinted, Inherited, Judged, Linked, Outcome, Revisited, Version
+from streams.records import Change, Hinted, Inherited, Judged, Linked, Outcome, Revisited, Version, Visited
 from streams.settings import Policy
 from streams.topics import CHANGES, OUTCOMES, SIGHTINGS
 from tests.agents.books import NO, YES, a_book, counted, linked, page
@@ -182,6 +182,40 @@ def test_signs_are_counted_until_the_next_visit(shard: FrontierShard) -> None:
     assert the_visit(shard).signs == {"feed": 2}
     take_in(shard, book, again(YES, 200.0))
     assert (the_visit(shard).signs, the_visit(shard).history.told) == ({}, 1)
+
+
+def test_a_sign_that_is_told_again_counts_once(shard: FrontierShard) -> None:
+    book = the_book()
+    signs = [Hinted(URL, "feed", 160.0), Hinted(URL, "feed", 150.0), Hinted(URL, "sitemap", 150.0)]
+    take_in(shard, book, judged(YES, 100.0), *signs, *signs)
+    assert the_visit(shard).signs == {"feed": 1, "sitemap": 1}
+    take_in(shard, book, again(YES, 155.0), *signs)
+    assert the_visit(shard).signs == {}
+    take_in(shard, book, Hinted(URL, "feed", 170.0))
+    assert the_visit(shard).signs == {"feed": 1}
+
+
+def visited(time: float, size: int, user: str = "u") -> Visited:
+    return Visited(URL, user, time, None, size)
+
+
+def test_another_size_than_at_the_visit_is_one_sign_while_it_lasts(shard: FrontierShard) -> None:
+    book = the_book()
+    take_in(shard, book, visited(90.0, 5000), judged(YES, 100.0), visited(110.0, 5007), visited(111.0, 0))
+    assert the_visit(shard).signs == {}
+    take_in(shard, book, visited(120.0, 6000), visited(130.0, 7000, "v"), visited(120.0, 6000))
+    assert the_visit(shard).signs == {"log": 1}
+    take_in(shard, book, visited(140.0, 5000))
+    assert the_visit(shard).signs == {}
+    take_in(shard, book, visited(150.0, 6000), visited(145.0, 5000))
+    assert the_visit(shard).signs == {"log": 1}
+    take_in(shard, book, again(YES, 200.0), visited(145.0, 5000), visited(210.0, 6000))
+    assert (the_visit(shard).signs, the_visit(shard).history.told) == ({}, 1)
+
+
+def test_sizes_are_of_no_interest_where_no_page_is_visited_again(shard: FrontierShard) -> None:
+    take_in(shard, a_book(), visited(90.0, 5000), judged(YES, 100.0), visited(110.0, 6000))
+    assert page(shard, URL).sizes is None
 
 
 def test_a_row_as_an_order_left_it_is_free_when_the_answer_comes(shard: FrontierShard) -> None:

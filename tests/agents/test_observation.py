@@ -48,6 +48,7 @@ def test_a_page_view_becomes_an_access() -> None:
         "http://example.org/from",
         200,
         None,
+        5,
     )
 
 
@@ -66,6 +67,17 @@ def test_the_query_is_dropped_by_setting_from_url_and_referrer() -> None:
     reader = observer(keep_query=False)
     found = access(combined("/a?token=1", referrer="http://example.org/s?q=illness"), reader)
     assert (found.url, found.referrer) == ("https://example.org/a", "http://example.org/s")
+
+
+def test_the_size_of_a_whole_page_is_told_and_of_nothing_else() -> None:
+    page = SQUID % b"http://example.org/b"
+    assert access(page).size == 507
+    assert access(page.replace(b" 507 ", b" 99999999999 ")).size == 2**31
+    for changed in (b"TCP_MISS_ABORTED/200", b"TCP_HIT_TIMEDOUT/200", b"TCP_INM_HIT/304", b"TCP_MISS/206"):
+        assert access(page.replace(b"TCP_MISS/200", changed)).size == 0
+    assert access(combined("/b?q=1")).size == 5
+    assert access(combined("/b?q=1"), observer(keep_query=False)).size == 0
+    assert access(combined("/b?q=1&sid=12345678")).size == 0
 
 
 @pytest.mark.parametrize("referrer", ["-", "", "android-app://example", "nonsense", "http://user@example.org/"])

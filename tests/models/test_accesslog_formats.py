@@ -116,6 +116,12 @@ def test_squids_description_of_the_combined_format_reads_it() -> None:
     assert entry == Entry("::1", "bob", 1431857103.0, "GET", "http://e.org/", 200, 5, None, None, "Wget")
 
 
+def test_the_size_of_an_answer_that_was_cut_short_is_not_known() -> None:
+    line = SQUID_LINE.replace("TCP_MISS/", "TCP_MISS_ABORTED/")
+    assert squid_format.layout(SQUID)(line).size == parse_squid(line).size == 0
+    assert parse_squid(SQUID_LINE).size == 507
+
+
 @pytest.mark.parametrize("text", ["%>a %Q", "%>a %", "%{x"])
 def test_an_unknown_code_is_named(text: str) -> None:
     with pytest.raises(FormatTextError, match=r"^%\S* is no code of Squid's logformat"):

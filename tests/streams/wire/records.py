@@ -106,7 +106,7 @@ SIGHTED = (
         partitions=(0, 3), time=1_700_000_000.5, again=True,
     ),
     Relinked(page=PAGE, verdict=VERDICT, time=1_700_000_000.5),
-    Visited(url=URL, user="0123456789abcdef", time=1_700_000_000.5, referrer="http://a.test/"),
+    Visited(url=URL, user="0123456789abcdef", time=1_700_000_000.5, referrer="http://a.test/", size=5000),
     Browsed(page=PAGE, level=2, begun=True, views=[(0, 1), (2, 1)]),
     Near(parent=PAGE, child=CHILD, verdict=VERDICT, position=3),
     Together(url=URL, pages=(Beside(other=CHILD, partition=3, times=2, sixths=-6),)),
@@ -170,7 +170,7 @@ RECORDS: dict[str, tuple[Any, ...]] = {
                     1,
                     Access(
                         user="0123456789abcdef", url=URL, time=1_700_000_000.5, referrer="http://b.test/",
-                        status=304, content_type="text/html",
+                        status=304, content_type="text/html", size=5000,
                     ),
                 )
             ],

@@ -42,6 +42,7 @@ from models.patterns.counts import Ways
 from models.revisit.history import History as Visited
 from models.revisit.rate import Group
 from models.revisit.signals import Trust
+from models.revisit.sizes import Sizes
 from models.traps import Barren
 from streams.inbox import Mark
 from streams.topics import PREDICATES
@@ -94,6 +95,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
             found=Found(hub="http://b.test/", time=1_700_000_060.5, since=1_700_000_000.5),
             place=Place(entered=2, led=3, back=True, counted=True), silent=True, requests=3, failed=True,
             native=True,
+            sizes=Sizes(visited=1_700_000_000.5, at=(1_699_999_000.5, 5000), last=(1_700_000_060.5, 6000)),
         ),
         ParentRow(
             url=URL, linked=True, verdict=VERDICT, text="wort worte",
@@ -130,7 +132,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
                 still=2, still_time=7_200_000, found={21: [1, 3_600_000]}, told=1, told_time=60_000
             ),
             signs={"feed": 2}, orders=4, lease=1_700_000_120.0, failures=1, not_before=1_700_000_030.0,
-            missing=1_700_000_000.5,
+            missing=1_700_000_000.5, hinted={"feed": 1_700_000_030.5},
         ),
         GroupRow(
             visits=GROUP,
