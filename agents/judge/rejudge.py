@@ -1,8 +1,9 @@
 """Judging kept pages by a predicate that came after them: each judge those of its own partitions of `pages`.
 
-What comes of it is told beside the first verdict of each page, with the time that this one bears: the frontier
-and the harvest add it to that verdict, once, and pass it over where they know of none. So it may be told again,
-and how far it was told is kept in a row, by which whoever has the partition next goes on.
+What comes of it is told beside the verdict on each page, with the time that this one bears: the frontier and the
+harvest add it to that verdict, once, and pass it over where they know of none of that time. So it may be told
+again, and how far it was told is kept in a row, by which whoever has the partition next goes on. A page that was
+judged again, and came out as before, has told no verdict of that time: what is told beside it is passed over.
 
 Why no page is missed, however many judges there are. The end of a partition is read when its judge has heard
 of the predicate, so that
@@ -173,7 +174,8 @@ class Rejudge:
         subject = page_subject(order.url, page.title) if self._meanings else ""
         rejudged = Rejudged(order.url, verdict, fetched.time, page.words, subject, order.pattern)
         outbox.emit(SIGHTINGS.name, self._sightings(order.url), rejudged)
-        for place in sorted({self._sightings(link.url) for link in page.links}):
+        known = order.revisit.partitions if order.revisit is not None else ()
+        for place in sorted({*known, *(self._sightings(link.url) for link in page.links)}):
             outbox.emit(SIGHTINGS.name, place, Relinked(identifier(order.url), verdict, fetched.time))
 
     def _sightings(self, url: str) -> int:

@@ -18,6 +18,7 @@ from agents.judge.rejudge import Rejudge
 from agents.judge.rows import due, later_row
 from agents.operate.control.requests import AddPredicate, defined
 from agents.operate.inspect.record import entries, judged_pages, outcomes
+from models.revisit.content import links_digest, text_digest
 from models.url import identifier
 from streams.inbox import Shard
 from streams.metrics.reading import Reading
@@ -46,7 +47,22 @@ from tests.agents.test_keep import fetched
 FIRST = PredicateDefinition(name="any", expression='not "unheard-of"')
 TEA = defined(AddPredicate("tea", '"tea"', kept=True), None)
 STEPS = st.lists(
-    st.sampled_from(["page", "again", "absorb", "hear", "look", "commit", "crash", "send", "freeze", "thaw"]),
+    st.sampled_from(
+        [
+            "page",
+            "again",
+            "visit",
+            "revisit",
+            "absorb",
+            "hear",
+            "look",
+            "commit",
+            "crash",
+            "send",
+            "freeze",
+            "thaw",
+        ]
+    ),
     max_size=40,
 )
 
@@ -96,6 +112,15 @@ class Partition:
         self.append(encode(page))
         return page
 
+    def revisit(self, body: bytes) -> None:
+        """Have page 0 fetched to be judged again, by who knows it with the words "tea", as it was at first."""
+        page = fetched(0, time=float(self.pages))
+        page.body = ZstdCompressor().compress(body)
+        content, links = text_digest("", ["tea"]), links_digest(())
+        known = Revisit(None, 0.0, again=True, verdict={"any": True}, content=content, links=links)
+        page.order = msgspec.structs.replace(page.order, revisit=known)
+        self.append(encode(page))
+
     def append(self, value: bytes) -> None:
         self.pages += 1
         self.journal.append(PAGES.name, 0, None, value, 1.0)
@@ -120,6 +145,10 @@ class Partition:
                 self.page()
             case "again":
                 self.page(0)
+            case "visit":
+                self.revisit(b"tea")
+            case "revisit":
+                self.revisit(b"tea and cake")
             case "absorb":
                 self.absorb()
             case "hear":
@@ -155,7 +184,11 @@ class Partition:
 def a_partition() -> Iterator[Partition]:
     with tempfile.TemporaryDirectory() as directory:
         data = Path(directory)
-        given = {"data": data, "streams": {"partitions": 1, "group_seconds": 60.0}}
+        given = {
+            "data": data,
+            "streams": {"partitions": 1, "group_seconds": 60.0},
+            "frontier": {"revisit": 0.5},
+        }
         with a_runtime(Settings.model_validate(given)) as runtime, disk(data) as rows:
             yield Partition(runtime, rows)
 
@@ -179,7 +212,8 @@ def counted(facts: list[Any]) -> dict[str, dict[str, bool]]:
     verdicts: dict[str, dict[str, bool]] = {}
     times: dict[str, float] = {}
     for fact in facts:
-        if isinstance(fact, Judged) and fact.url not in verdicts:
+        known = isinstance(fact, Judged) and fact.url in verdicts
+        if isinstance(fact, Judged) and (not known or (fact.changed and fact.time > times[fact.url])):
             verdicts[fact.url], times[fact.url] = dict(fact.verdict), fact.time
         if isinstance(fact, Rejudged) and times.get(fact.url) == fact.time:
             verdicts[fact.url] = fact.verdict | verdicts[fact.url]
