@@ -24,3 +24,12 @@ def unknown(verdict: Verdict, known: Verdict) -> Verdict:
         for name, holds in verdict.items()
         if name not in known or (name == FAILED and known[name] and not holds)
     }
+
+
+def keeps(which: str, verdict: Verdict) -> bool:
+    """Tell whether a page with such a verdict is kept, where the setting `keep.pages` is ``which``.
+
+    >>> keeps("matches", {"a": True}), keeps("matches", {"a": False}), keeps("all", {})
+    (True, False, True)
+    """
+    return which == "all" or (which == "matches" and any(verdict.values()))

@@ -511,8 +511,8 @@ class Revisit(msgspec.Struct, array_like=True, frozen=True):
     """What is known of a page that is fetched again: its version, and when it was had.
 
     ``since`` is in seconds since the epoch, 0 where the page was never read. The page is fetched for its links,
-    or to be judged ``again``: then ``verdict`` is the one it has, and ``content``, ``links`` and ``partitions``
-    are those of `Judged`.
+    or to be judged ``again``: then ``verdict`` is the one it has, told at the time ``judged``, and ``content``,
+    ``links`` and ``partitions`` are those of `Judged`.
     """
 
     version: Version | None = None
@@ -522,6 +522,7 @@ class Revisit(msgspec.Struct, array_like=True, frozen=True):
     content: bytes = b""
     links: bytes = b""
     partitions: tuple[Natural, ...] = ()
+    judged: Time = 0.0
 
 
 class FetchOrder(Record, kw_only=True):
@@ -561,13 +562,18 @@ class FetchOrder(Record, kw_only=True):
     robots: RobotsTxt | Time = 0.0
 
 
+#: The status of an answer that a page is as it was.
+NOT_MODIFIED = 304
+
+
 class FetchedPage(Record, kw_only=True):
     """A page as it came: ``body`` is compressed with Zstandard, ``headers`` are lower-case and bounded.
 
     ``time`` is the end of the fetch in seconds since the epoch, ``elapsed`` its length in seconds.
     ``crawl_delay`` is what the host's robots.txt asks for. ``nofollow`` says that an X-Robots-Tag forbids to
     follow the page's links. ``server`` stands for the address that was asked: hosts on one server are asked
-    as one. It is empty where the host is known by nothing but its name.
+    as one. It is empty where the host is known by nothing but its name. A ``status`` of 304 says that the page
+    is as it was: the frontier is told elsewhere, and whoever keeps pages here.
     """
 
     order: FetchOrder

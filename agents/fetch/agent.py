@@ -23,9 +23,10 @@ import zstandard
 from agents.fetch.client import Client
 from agents.fetch.listings import Dated
 from agents.fetch.result import OUTCOMES, Early, Failure, Fetched, Moved, Result, Unchanged, outcome_of
-from agents.fetch.revisits import known, unread
+from agents.fetch.revisits import known, unchanged, unread
 from agents.fetch.sitemaps import Kind
 from models.url import host, identifier
+from models.verdict import keeps
 from streams.attempts import Place, bury, why
 from streams.logging import EventLog
 from streams.metrics.catalogue import (
@@ -222,18 +223,18 @@ class FetchAgent:
         if not self._knows_robots(given.place, order):
             early = Early(0.0, robots=True)
             self._metrics.answered(early)
-            return [self._message(order, early)]
+            return self._told(order, early)
         attempts = self._runtime.attempts
         deaths = attempts.deaths(given.noted)
         with attempts.taking(given.noted):
             try:
                 result = await self._carried_out(order)
-                message = self._message(order, result)
+                messages = self._told(order, result)
             except Exception as error:
                 return self._quarantined(given, order, self._runtime.quarantine(given.place, error))
         if isinstance(result, Early):
             attempts.suspect(given.noted, deaths)  # it comes again
-        return [message]
+        return messages
 
     def _quarantined(self, given: _Given, order: FetchOrder, reason: str) -> list[Message]:
         outbox, now = Outbox(""), self._runtime.clock()
@@ -258,11 +259,15 @@ class FetchAgent:
         self._silence.note(result)
         return result
 
-    def _message(self, order: FetchOrder, result: Result) -> Message:
-        now = self._runtime.clock()
+    def _told(self, order: FetchOrder, result: Result) -> list[Message]:
+        """Return what is told of a result: a page to the judge, anything else to the frontier.
+
+        Of a page that is kept and is as it was, both hear.
+        """
+        now, revisit = self._runtime.clock(), order.revisit
+        if isinstance(order.robots, RobotsTxt):  # of no use to who reads the page
+            order = msgspec.structs.replace(order, robots=order.robots.until)
         if isinstance(result, Fetched):
-            if isinstance(order.robots, RobotsTxt):  # of no use to who reads the page
-                order = msgspec.structs.replace(order, robots=order.robots.until)
             page = FetchedPage(
                 order=order,
                 status=result.status,
@@ -274,10 +279,16 @@ class FetchAgent:
                 nofollow=result.nofollow,
                 server=result.server,
             )
-            # By host, so that the near-duplicates of one site meet.
-            partition = self._runtime.partition(PAGES, host(order.url))
-            return (PAGES.name, partition, None, encode(page))
-        return self._pack(host(order.url), [self._fact(order, result, now)])
+            return [self._page(page)]
+        told = [self._pack(host(order.url), [self._fact(order, result, now)])]
+        if isinstance(result, Unchanged) and revisit is not None and revisit.again:
+            which = self._runtime.settings.keep.pages
+            told += [self._page(unchanged(order, result, now))] if keeps(which, revisit.verdict) else []
+        return told
+
+    def _page(self, page: FetchedPage) -> Message:
+        # By host, so that the near-duplicates of one site meet.
+        return (PAGES.name, self._runtime.partition(PAGES, host(page.order.url)), None, encode(page))
 
     def _fact(self, order: FetchOrder, result: Unchanged | Moved | Failure | Early, now: float) -> Fact:
         url, number, crawl_delay, server = order.url, order.order, result.crawl_delay, result.server

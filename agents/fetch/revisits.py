@@ -6,7 +6,7 @@ from agents.fetch.result import Early, Failure, Moved, Unchanged, Validators, ou
 from models.page import Page
 from models.url import host
 from streams.outbox import Outbox
-from streams.records import FetchedPage, FetchOrder, Relisted, Revisit, Revisited, Version
+from streams.records import NOT_MODIFIED, FetchedPage, FetchOrder, Relisted, Revisit, Revisited, Version
 from streams.topics import SIGHTINGS, partition_of
 
 #: Redirects that are for good.
@@ -46,6 +46,17 @@ def unread(
         crawl_delay=result.crawl_delay, elapsed=result.elapsed, server=result.server, again=again,
         reason=reason if again else "", unanswered=isinstance(result, Failure) and result.unanswered,
         robots=isinstance(result, Early) and result.robots,
+    )  # fmt: skip
+
+
+def unchanged(order: FetchOrder, result: Unchanged, now: float) -> FetchedPage:
+    """Return what whoever keeps pages is told of a page that is as it was."""
+    version = known(order.revisit)
+    told = {"etag": version.etag, "last-modified": version.last_modified}
+    headers = {name: value for name, value in told.items() if value}
+    return FetchedPage(
+        order=order, status=NOT_MODIFIED, headers=headers, body=b"", time=now, elapsed=result.elapsed,
+        server=result.server,
     )  # fmt: skip
 
 

@@ -200,8 +200,9 @@ class Revisits:
         self._expected[visit.url] = 1 - stale(known.rate, now - visit.visited + known.aged)
         self._lease(shard, visit, visit.orders + 1, now + self._runtime.settings.frontier.lease_seconds, now)
         revisit = Revisit(
-            visit.version, visit.visited, True, page.verdict or {}, visit.content, visit.links, visit.partitions
-        )
+            visit.version, visit.visited, True, page.verdict or {}, visit.content, visit.links,
+            visit.partitions, page.judged_at,
+        )  # fmt: skip
         predicate = next(iter(sorted(_holding(page.verdict))), "")
         order = order_of(
             Choice(predicate, AGAIN, False, 1.0, gain, now), visit.url, visit.orders, page.depth, visit.lease,

@@ -21,7 +21,6 @@ from agents.judge.question import Examined, Examines, PageError, Question
 from agents.judge.rows import LATER_PREFIX, LaterRow, outcome_of
 from models.learner.semantic import page_subject
 from models.page import Link, Page
-from models.revisit.content import changed
 from models.url import host, identifier
 from streams.absorber import Handler
 from streams.attempts import Place, Why
@@ -30,7 +29,18 @@ from streams.logging import EventLog
 from streams.metrics.catalogue import PAGES_READ
 from streams.metrics.registry import Outcomes
 from streams.outbox import Outbox
-from streams.records import Decoder, Failed, FetchedPage, Judged, Linked, Pack, RecordError, Revisit, Revisited
+from streams.records import (
+    NOT_MODIFIED,
+    Decoder,
+    Failed,
+    FetchedPage,
+    FetchOrder,
+    Judged,
+    Linked,
+    Pack,
+    RecordError,
+    Revisited,
+)
 from streams.runtime import Runtime
 from streams.stateful import WRITTEN_ONCE, Stateful
 from streams.topics import OUTCOMES, PAGES, SIGHTINGS
@@ -111,7 +121,9 @@ class JudgeAgent(Handler[DuplicateRow]):
         page, revisit = examined.page, fetched.order.revisit
         if revisit is not None:
             self._read.count("revisited")
-        if revisit is not None and not revisit.again:
+        if fetched.status == NOT_MODIFIED:
+            self._keep(fetched.order, examined)
+        elif revisit is not None and not revisit.again:
             report_revisit(shard.outbox, fetched, page, self._sightings_partitions)
         elif revisit is not None and page.barred:
             outcome = "gone" if page.indexable else "refused"
@@ -143,18 +155,20 @@ class JudgeAgent(Handler[DuplicateRow]):
         partitions, repeated = tuple(sorted(links)), False
         if order.revisit is None:
             repeated = self._duplicates.repeated(shard, page.url, examined.fingerprint)
-        elif _differs(order.revisit, examined):
+        elif examined.differs:
             partitions = tuple(sorted({*links, *order.revisit.partitions}))
             self._duplicates.renew(shard, page.url, examined.fingerprint, order.vouched)
-        else:
+        self._keep(order, examined)
+        if order.revisit is not None and not examined.differs:
             self._tell(shard.outbox, fetched, examined, order.revisit.partitions, told=False)
             return
-        self._kept.keep(
-            order.url, examined.record, examined.unkept, priority=order.priority, links=len(page.links)
-        )
         origin = f"{PAGES.name}/{shard.partition}@{shard.mark.offset}"
         self._report(shard.outbox, fetched, examined, origin, partitions, links)
         self._tell(shard.outbox, fetched, examined, partitions, repeated=repeated)
+
+    def _keep(self, order: FetchOrder, examined: Examined) -> None:
+        links = len(examined.page.links)
+        self._kept.keep(order.url, examined.record, examined.unkept, priority=order.priority, links=links)
 
     def _bury(self, shard: Shard[DuplicateRow], arrival: Arrival, reason: str, why: Why) -> None:
         place = Place(PAGES.name, shard.partition, shard.mark.offset)
@@ -254,16 +268,3 @@ class JudgeAgent(Handler[DuplicateRow]):
 
     def _sightings(self, url: str) -> int:
         return self._runtime.partition(SIGHTINGS, host(url))
-
-
-def _differs(known: Revisit, examined: Examined) -> bool:
-    """Tell whether a page has another text, other links or another verdict than is known of it.
-
-    What is known of predicates that judge no more is no verdict of now.
-    """
-    verdict = examined.verdict.items()
-    return (
-        changed(known.content, examined.content)
-        or known.links != examined.links
-        or any(known.verdict.get(name) != holds for name, holds in verdict)
-    )

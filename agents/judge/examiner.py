@@ -4,8 +4,9 @@ It is a function of a page's message and of what is asked, so that it can be don
 `agents.judge.apart` has it done in a process of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 import zstandard
@@ -18,8 +19,9 @@ from agents.judge.verdicts import Verdicts
 from models.duplicates import NONE, fingerprint
 from models.page import Page
 from models.predicate import parse
-from models.revisit.content import links_digest, text_digest
-from streams.records import Decoder, FetchedPage, RecordError
+from models.revisit.content import changed, content_of, links_digest
+from models.verdict import Verdict
+from streams.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError, Revisit
 
 
 class PageReader:
@@ -32,18 +34,21 @@ class PageReader:
         self._decode = Decoder[FetchedPage](FetchedPage)
         self._decompress = zstandard.ZstdDecompressor()
 
-    def read(self, value: bytes, *, main: bool = False) -> tuple[FetchedPage, bytes, Page]:
-        """Return a fetched page as it came, its body and its text; raises `RecordError` for what is none.
+    def decode(self, value: bytes) -> FetchedPage:
+        """Return a fetched page as it came; raises `RecordError` for what is none."""
+        return self._decode(value)
+
+    def read(self, fetched: FetchedPage, *, main: bool = False) -> tuple[bytes, Page]:
+        """Return a page's body and its text; raises `RecordError` for a body that can't be read.
 
         ``main`` asks for what two visits are compared by.
         """
-        fetched = self._decode(value)
         kind = fetched.headers.get("content-type")
         body = self.body(fetched)
         page = parse_page(fetched.order.url, body, kind, self._limits, self._agent, main=main)
         if fetched.nofollow:
-            page = msgspec.structs.replace(page, links=(), follow=False)
-        return fetched, body, page
+            page = msgspec.structs.replace(page, links=(), leading=(), follow=False)
+        return body, page
 
     def body(self, fetched: FetchedPage) -> bytes:
         """Return a page's body; raises `RecordError` where it is too large or damaged."""
@@ -76,23 +81,51 @@ class Examiner:
 
     def examined(self, question: Question) -> Examined:
         """Return what a page is; raises `RecordError` where the message holds none."""
-        work = self._work
-        main = work.revisit and not question.alone
-        fetched, body, page = self._pages.read(question.value, main=main)
+        fetched = self._pages.decode(question.value)
+        if fetched.status == NOT_MODIFIED:
+            record, unkept = _kept(self._packing.again, fetched, None)
+            return Examined(Page(fetched.order.url), record=record, unkept=unkept)
+        work, main = self._work, self._work.revisit
+        body, page = self._pages.read(fetched, main=main)
         told = msgspec.structs.replace(page, text="", sequence=(), prose="", main=(), leading=())
         revisit = fetched.order.revisit
         if page.barred or (revisit is not None and not revisit.again):
             return Examined(told)
         asked = {name: _parsed(text) for name, text in question.asked.items()}
-        verdict, failure, excerpts = self._verdicts.of(page, asked, excerpts=main)
+        verdict, failure, excerpts = self._verdicts.of(page, asked, excerpts=main and not question.alone)
         if revisit is not None and failure is not None:  # what no judge could tell is as it was
             verdict = {name: holds for name, holds in revisit.verdict.items() if name in asked} | verdict
-        record, unkept = b"", ""
-        try:
-            record = self._packing.record(fetched, body, page, verdict)
-        except UnkeptError as error:
-            unkept = str(error)
-        marks = fingerprint(page, work.least_words) if work.duplicates and not question.alone else NONE
-        content = text_digest(page.title, page.main) if main else b""
+        content = content_of(page.title, page.main, body) if main else b""
         links = links_digest(page.leading) if main else b""
-        return Examined(told, verdict, failure, marks, record, unkept, content, links, dict(excerpts))
+        differs = revisit is None or _differs(revisit, content, links, {} if question.alone else verdict)
+        if differs:
+            kept = _kept(self._packing.record, fetched, body, page, verdict)
+        elif revisit is not None and content == revisit.content and not question.alone:
+            kept = _kept(self._packing.again, fetched, body)
+        else:
+            kept = b"", ""
+        marked = work.duplicates and differs and not question.alone
+        return Examined(
+            told, verdict, failure, fingerprint(page, work.least_words) if marked else NONE, *kept,
+            content, links, dict(excerpts), differs,
+        )  # fmt: skip
+
+
+def _kept(pack: Callable[..., bytes], *page: Any) -> tuple[bytes, str]:
+    """Return what is kept of a page, and why nothing is that should be."""
+    try:
+        return pack(*page), ""
+    except UnkeptError as error:
+        return b"", str(error)
+
+
+def _differs(known: Revisit, content: bytes, links: bytes, verdict: Verdict) -> bool:
+    """Tell whether a page has another text, other links or another verdict than is known of it.
+
+    What is known of predicates that judge no more is no verdict of now.
+    """
+    return (
+        changed(known.content, content)
+        or known.links != links
+        or any(known.verdict.get(name) != holds for name, holds in verdict.items())
+    )

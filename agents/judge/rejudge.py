@@ -1,9 +1,9 @@
 """Judging kept pages by a predicate that came after them: each judge those of its own partitions of `pages`.
 
-What comes of it is told beside the verdict on each page, with the time that this one bears: the frontier and the
-harvest add it to that verdict, once, and pass it over where they know of none of that time. So it may be told
-again, and how far it was told is kept in a row, by which whoever has the partition next goes on. A page that was
-judged again, and came out as before, has told no verdict of that time: what is told beside it is passed over.
+What comes of it is told beside the verdict on each page, with the time that this one bears: the frontier and
+the harvest add it to that verdict, once, and pass it over where they know of none of that time. So it may be
+told again, and how far it was told is kept in a row, by which whoever has the partition next goes on. A page
+that was judged again, and came out as before, told no verdict of that time: what is added to it is passed over.
 
 Why no page is missed, however many judges there are. The end of a partition is read when its judge has heard
 of the predicate, so that
@@ -32,7 +32,15 @@ from streams.logging import EventLog
 from streams.metrics.catalogue import KEPT_LEFT
 from streams.metrics.reading import Reading
 from streams.outbox import Message, Outbox
-from streams.records import Decoder, FetchedPage, PredicateDefinition, RecordError, Rejudged, Relinked
+from streams.records import (
+    NOT_MODIFIED,
+    Decoder,
+    FetchedPage,
+    PredicateDefinition,
+    RecordError,
+    Rejudged,
+    Relinked,
+)
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 from streams.topics import OUTCOMES, PAGES, SIGHTINGS
@@ -146,6 +154,8 @@ class Rejudge:
         place = Place(PAGES.name, partition, offset)
         try:
             fetched = self._decode(value)
+            if fetched.status == NOT_MODIFIED:
+                return False  # what it was then is judged
             asked = {name: text for name, text in self._predicates.expressions.items() if name == predicate}
             examined = await self._examiner.examine(Question(value, asked, alone=True))
         except RecordError:

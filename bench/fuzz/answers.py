@@ -42,13 +42,14 @@ def _keep(result: Fetched) -> None:
         priority=0.0, depth=0, lease=0.0,
     )  # fmt: skip
     body = zstandard.ZstdCompressor(level=1).compress(result.body)
-    fetched, _, page = _READER.read(
+    fetched = _READER.decode(
         encode(
             FetchedPage(
                 order=order, status=result.status, headers=result.headers, body=body, time=0.0, elapsed=0.0
             )
         )
     )
+    _, page = _READER.read(fetched)
     records = packed(fetched, result.body, page, {"any": True}, _SETTINGS.user_agent)
     kinds = [record.rec_type for record in ArchiveIterator(io.BytesIO(records))]
     assert kinds == ["request", "response", "metadata"], kinds

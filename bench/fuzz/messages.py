@@ -20,13 +20,13 @@ from streams.records import (
 )
 from streams.settings import JudgeSettings
 
-_MOST = 5_000_000
+_READER = PageReader(JudgeSettings(), 5_000_000)
 _READ: tuple[Callable[[bytes], Any], ...] = (
     Decoder[AccessPack](AccessPack),
     Decoder[SightingPack](SightingPack),
     Decoder[EvidencePack](EvidencePack),
     Decoder[FetchOrder](FetchOrder),
-    PageReader(JudgeSettings(), _MOST).read,
+    lambda value: _READER.read(_READER.decode(value)),
     Decoder[Interests](Interests),
     Decoder[DeadLetter](DeadLetter),
     Decoder[LogPosition](LogPosition),

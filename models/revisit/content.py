@@ -16,8 +16,8 @@ from hashlib import blake2b
 
 from models.words import words
 
-#: Bytes of the digest of a text, and of that of links: so many that equal ones are one text, and one set.
-TEXT_BYTES, LINKS_BYTES = 16, 8
+#: Bytes of the digest of a text, of that of links, and of that of a body: equal ones are of one and the same.
+TEXT_BYTES, LINKS_BYTES, BODY_BYTES = 16, 8, 8
 
 _MONTHS = """
     january february march april may june july august september october november december
@@ -72,13 +72,19 @@ def links_digest(urls: Iterable[str]) -> bytes:
     return blake2b("\n".join(sorted(set(urls))).encode(), digest_size=LINKS_BYTES).digest()
 
 
-def changed(before: bytes, now: bytes) -> bool:
-    """Tell whether a text's digest ``now`` is another than ``before``, which is empty where it is unknown.
+def content_of(title: str, main: Iterable[str], body: bytes) -> bytes:
+    """Return what a page's content is known by: the digest of its text, and then that of its body."""
+    return text_digest(title, main) + blake2b(body, digest_size=BODY_BYTES).digest()
 
-    >>> changed(b"", text_digest("News", ())), changed(text_digest("Old", ()), text_digest("News", ()))
-    (False, True)
+
+def changed(before: bytes, now: bytes) -> bool:
+    """Tell whether content ``now`` has another text than ``before``, which is empty where it is unknown.
+
+    >>> old, news = content_of("Old", (), b"<p>1"), content_of("News", (), b"<p>1")
+    >>> changed(old, news), changed(news, content_of("News", (), b"<p>2")), changed(b"", news)
+    (True, False, False)
     """
-    return bool(before) and before != now
+    return bool(before) and before[:TEXT_BYTES] != now[:TEXT_BYTES]
 
 
 def _lasting(found: Iterable[str]) -> Iterator[str]:

@@ -23,7 +23,7 @@ from agents.judge.keep.store import DIRECTORY, PARTS, KeepingError, KeptPages, f
 from agents.offline.archive import Archive
 from models.page import Page
 from models.verdict import Verdict
-from streams.records import FetchedPage, FetchOrder
+from streams.records import FetchedPage, FetchOrder, Revisit
 from streams.settings import KeepSettings
 
 YES: Verdict = {"tea": True, "ski": False}
@@ -135,6 +135,51 @@ def test_a_kept_page_is_a_request_a_response_and_metadata_that_belong_together(
         "title: Tea\\r\\nx: y",
         "predicate: tea",
     ]
+
+
+def again(number: int, time: float, judged: float) -> FetchedPage:
+    """Return a page that a server says is as it was when it was judged."""
+    page = fetched(number, time)
+    page.order = msgspec.structs.replace(page.order, revisit=Revisit(again=True, verdict=YES, judged=judged))
+    return msgspec.structs.replace(page, status=304, body=b"")
+
+
+def test_a_page_that_changed_is_kept_anew_and_comes_out_with_the_visits_that_found_it_so(
+    a_store: Stores, tmp_path: Path
+) -> None:
+    store = a_store(tmp_path)
+    page = fetched(1, time=7.5)
+    for old in (
+        fetched(1),
+        again(1, 6.5, 5.5),
+        page,
+        again(1, 8.5, 7.5),
+        again(1, 9.5, 7.5),
+        again(1, 9.5, 7.5),
+    ):
+        if old.status == 304:
+            store.kept.keep(old.order.url, store.packing.again(old, None))
+        else:
+            keep(store, msgspec.structs.replace(old, body=f"<p>{old.time}".encode()))
+    url = page.order.url
+    number, data = exported(tmp_path, {url: 7.5})
+    assert number == 1
+    assert [(kind, body) for kind, _, body in records(data)[1:] if kind != "metadata"] == [
+        ("request", b""), ("response", b"<p>7.5"), ("revisit", b""), ("revisit", b""),
+    ]  # fmt: skip
+    with Archive(files(tmp_path / DIRECTORY)) as archive:
+        assert archive.warnings == []
+        assert archive.answer(url, {}).body == b"<p>7.5"
+
+
+@pytest.mark.parametrize(
+    ("pages", "verdict", "judged"), [("none", YES, 5.5), ("matches", {"tea": False}, 5.5), ("all", YES, 0.0)]
+)
+def test_of_a_page_that_was_not_kept_no_revisit_is(pages: str, verdict: Verdict, judged: float) -> None:
+    page = again(1, 9.5, judged)
+    assert page.order.revisit is not None
+    page.order.revisit = msgspec.structs.replace(page.order.revisit, verdict=verdict)
+    assert Packing(pages, "a test").again(page, None) == b""
 
 
 def test_an_archive_of_kept_pages_answers_as_the_web_did(a_store: Stores, tmp_path: Path) -> None:

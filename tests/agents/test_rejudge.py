@@ -18,7 +18,7 @@ from agents.judge.rejudge import Rejudge
 from agents.judge.rows import due, later_row
 from agents.operate.control.requests import AddPredicate, defined
 from agents.operate.inspect.record import entries, judged_pages, outcomes
-from models.revisit.content import links_digest, text_digest
+from models.revisit.content import content_of, links_digest
 from models.url import identifier
 from streams.inbox import Shard
 from streams.metrics.reading import Reading
@@ -116,7 +116,7 @@ class Partition:
         """Have page 0 fetched to be judged again, by who knows it with the words "tea", as it was at first."""
         page = fetched(0, time=float(self.pages))
         page.body = ZstdCompressor().compress(body)
-        content, links = text_digest("", ["tea"]), links_digest(())
+        content, links = content_of("", ["tea"], b"tea"), links_digest(())
         known = Revisit(None, 0.0, again=True, verdict={"any": True}, content=content, links=links)
         page.order = msgspec.structs.replace(page.order, revisit=known)
         self.append(encode(page))

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 import zstandard
+from warcio.archiveiterator import ArchiveIterator
 
 from agents.fetch.agent import QUARANTINED, FetchAgent
 from agents.fetch.client import Client
@@ -14,8 +15,12 @@ from agents.fetch.result import Failure, Fetched, Result, Unchanged, Validators
 from agents.fetch.revisits import unread
 from agents.judge.agent import JudgeAgent
 from agents.judge.duplicates import DuplicateRow
+from agents.judge.keep.records import date_of
+from agents.judge.keep.store import files
 from agents.judge.predicates import Predicates
+from models.revisit.content import changed
 from models.url import host
+from models.verdict import Verdict
 from streams.outbox import Message
 from streams.records import (
     Decoder,
@@ -91,11 +96,11 @@ def test_a_304_that_nobody_asked_for_is_no_page() -> None:
 
 
 def answered(
-    tmp_path: Path, answer: Answer, revisit: Revisit = FOR_LINKS, *, robots: bool = False
+    tmp_path: Path, answer: Answer, revisit: Revisit = FOR_LINKS, *, robots: bool = False, keep: str = "matches"
 ) -> tuple[list[Any], list[FetchedPage], str]:
     """Have a revisit answered; return the sightings and pages that come of it, and the URL."""
     fetch = {"allow": ("127.0.0.1",), "robots": robots, "delay_seconds": 0.0, "max_bytes": 10_000}
-    settings = Settings.model_validate({"data": tmp_path / "data", "fetch": fetch})
+    settings = Settings.model_validate({"data": tmp_path / "data", "fetch": fetch, "keep": {"pages": keep}})
 
     async def run() -> tuple[list[Any], list[FetchedPage], str]:
         with a_runtime(settings, NOW) as runtime:
@@ -152,9 +157,24 @@ def test_a_revisit_without_a_page_is_told_to_the_frontier_alone(
 def test_a_page_that_is_to_be_judged_again_may_be_unchanged_gone_refused_or_moved(
     tmp_path: Path, answer: Answer, told: dict[str, Any]
 ) -> None:
-    (fact,), pages, url = answered(tmp_path, answer, AGAIN)
+    (fact,), pages, url = answered(tmp_path, answer, AGAIN, keep="none")
     assert pages == []
     assert msgspec.structs.replace(fact, elapsed=0.0) == Revisited(url, 3, time=NOW, again=True, **told)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "keep", "kept"),
+    [({"alps": True}, "matches", True), ({"alps": False}, "matches", False), ({}, "all", True)],
+)
+def test_whoever_keeps_pages_hears_of_a_kept_one_that_is_as_it_was(
+    tmp_path: Path, verdict: Verdict, keep: str, kept: bool
+) -> None:
+    revisit = msgspec.structs.replace(AGAIN, verdict=verdict)
+    (fact,), pages, url = answered(tmp_path, fixed(b"", "304 Not Modified"), revisit, keep=keep)
+    assert fact.outcome == "unchanged"
+    assert [(page.order, page.status, page.body, page.time) for page in pages] == (
+        [(order(url, revisit), 304, b"", fact.time)] if kept else []
+    )
 
 
 def test_a_page_that_robots_txt_forbids_now_is_refused(tmp_path: Path) -> None:
@@ -263,7 +283,8 @@ def first(tmp_path: Path) -> Revisit:
     ]
     assert (own.again, own.changed, own.version, own.title) == (0, False, Version('"8"'), "News of the alps")
     assert own.partitions == tuple(sorted({partition_of("a.org", 3), partition_of("b.org", 3)}))
-    return Revisit(own.version, own.time, True, own.verdict, own.content, own.links, own.partitions)
+    known = own.verdict, own.content, own.links, own.partitions
+    return Revisit(own.version, own.time, True, *known, judged=own.time)
 
 
 def test_nothing_is_computed_where_pages_are_not_judged_again(tmp_path: Path) -> None:
@@ -277,7 +298,8 @@ def test_of_a_page_that_is_as_it_was_its_own_partition_hears_alone(tmp_path: Pat
     outcomes, linked, own = again(tmp_path / "again", HTML.replace(b"<body>", b"<body>22 November "), known)
     assert (outcomes, linked) == ([], {})
     assert (own.again, own.changed, own.verdict, own.partitions) == (3, False, {"alps": True}, known.partitions)
-    assert (own.content, own.links, own.time) == (known.content, known.links, NOW)
+    assert not changed(known.content, own.content)
+    assert (own.links, own.time) == (known.links, NOW)
     assert not (tmp_path / "again" / "kept").exists()
 
 
@@ -306,6 +328,33 @@ def test_a_page_with_another_text_other_links_or_another_verdict_is_told_of_to_a
     assert {link for fact in linked.values() for link in fact.links} == set(outcome.links)
     assert (own.again, own.changed, own.words) == (3, True, outcome.words)
     assert (tmp_path / "again" / "kept").exists()
+
+
+def kept_records(data: Path) -> list[tuple[str, str, str, str]]:
+    """Return type, date, and of revisits profile and the date referred to, of each kept record."""
+    names = ("WARC-Date", "WARC-Profile", "WARC-Refers-To-Date")
+    found = []
+    for path in files(data / "kept"):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file, check_digests="raise"):
+                date, profile, refers = (record.rec_headers.get_header(name) or "" for name in names)
+                found.append((record.rec_type, date, profile.rpartition("/")[2], refers))
+                record.content_stream().read()
+    return found
+
+
+def test_of_a_kept_page_that_is_as_it_was_a_revisit_is_kept(tmp_path: Path) -> None:
+    known = msgspec.structs.replace(first(tmp_path), judged=900.0)
+    date, before = date_of(NOW), date_of(900.0)
+    again(tmp_path / "same", HTML, known)
+    assert kept_records(tmp_path / "same") == [("revisit", date, "identical-payload-digest", before)]
+    again(tmp_path / "alike", HTML + b" 22 November", known)
+    assert kept_records(tmp_path / "alike") == []
+    unchanged = a_page(b"", known)
+    unchanged.status, unchanged.body = 304, b""
+    (tmp_path / "unmodified").mkdir()
+    assert told(tmp_path / "unmodified", unchanged, {"revisit": 0.5}) == []
+    assert kept_records(tmp_path / "unmodified") == [("revisit", date, "server-not-modified", before)]
 
 
 def test_a_predicate_that_judges_no_more_makes_no_change(tmp_path: Path) -> None:

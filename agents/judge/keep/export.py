@@ -18,28 +18,30 @@ from streams.logging import EventLog
 log = EventLog("keep")
 
 _BLOCK = 65536
-_TYPES = frozenset({"request", "response", "metadata"})
+#: The types of records that are kept, and which header has the time that their page was told of.
+_TYPES = dict.fromkeys(("request", "response", "metadata"), "WARC-Date") | {"revisit": "WARC-Refers-To-Date"}
 
 
 def export(data: Path, wanted: Mapping[str, float], out: BinaryIO, software: str) -> int:
     """Write the kept records of pages, by URL the time they were fetched; return how many pages are kept.
 
-    A crawl may be running: what it is about to write, or has dropped meanwhile, is left out.
+    Beside them go the visits since that found a page as it was. A crawl may be running: what it is about to
+    write, or has dropped meanwhile, is left out.
     """
     out.write(_information(software))
     dates: dict[str, str] = {}
     for url, time in wanted.items():
         with suppress(ValueError):  # of such a time nothing was kept
             dates[url] = date_of(time)
-    written: set[tuple[str, str]] = set()
+    written: set[tuple[str, str, str]] = set()
     for path in files(data / DIRECTORY):
         for offset, record in _records(path):
             url, kind = target_url(record), record.rec_type
-            date = record.rec_headers.get_header("WARC-Date")
-            if date is not None and dates.get(url) == date and kind in _TYPES and (url, kind) not in written:
-                written.add((url, kind))
+            date, told = (record.rec_headers.get_header(name) for name in ("WARC-Date", _TYPES.get(kind, "")))
+            if date and told and dates.get(url) == told and (url, kind, date) not in written:
+                written.add((url, kind, date))
                 out.write(_member(path, offset))
-    return sum(kind == "response" for _, kind in written)
+    return sum(kind == "response" for _, kind, _ in written)
 
 
 def _records(path: Path) -> Iterator[tuple[int, ArcWarcRecord]]:

@@ -5,13 +5,21 @@ headers are those that the crawler keeps, with the length of this body, and name
 ASCII: what is beyond it is percent-encoded, as in a URL. The request has what identifies it: method, URL, host
 and User-Agent. Identifiers are derived from URL and time: a page that is written twice, as after a crash, is
 the same one. The settings say which pages are kept.
+
+A kept page that is visited again and is as it was has a revisit record (section 6.7): of the profile "server
+not modified" after a 304, else "identical payload digest" where it is the same byte for byte.
 """
 
 import io
 import re
 import string
+from base64 import b32encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from hashlib import sha1
 from http import HTTPStatus
+from types import MappingProxyType
 from urllib.parse import quote, urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
@@ -22,11 +30,12 @@ from warcio.warcwriter import WARCWriter
 from models.errors import ScentlineError
 from models.page import Page
 from models.url import crawlable
-from models.verdict import Verdict
+from models.verdict import Verdict, keeps
 from streams.logging import printable
 from streams.records import FetchedPage
 
 VERSION = "1.1"
+_PROFILES = f"http://netpreserve.org/warc/{VERSION}/revisit/"
 #: Headers that no longer fit the body once its encodings are undone.
 _UNDONE = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _TITLE = 300
@@ -71,17 +80,42 @@ def packed(fetched: FetchedPage, body: bytes, page: Page, verdict: Verdict, user
     )
 
 
+def packed_again(fetched: FetchedPage, body: bytes | None) -> bytes:
+    """Return the record of a kept page that is as it was; ``body`` is None where the server said so.
+
+    Raises ValueError as `packed` does.
+    """
+    order = fetched.order
+    assert order.revisit is not None
+    if not crawlable(order.url):
+        raise ValueError("expected a canonical URL")
+    headers = {"WARC-Refers-To-Target-URI": order.url, "WARC-Refers-To-Date": date_of(order.revisit.judged)}
+    if body is None:
+        headers["WARC-Profile"] = f"{_PROFILES}server-not-modified"
+    else:
+        headers["WARC-Profile"] = f"{_PROFILES}identical-payload-digest"
+        digest = sha1(body, usedforsecurity=False).digest()
+        headers["WARC-Payload-Digest"] = f"sha1:{b32encode(digest).decode()}"
+    return _member(fetched, "revisit", b"", http=_response(fetched, len(body or b"")), more=headers)
+
+
 def _member(
-    fetched: FetchedPage, record_type: str, payload: bytes, http: StatusAndHeaders | None = None, kind: str = ""
+    fetched: FetchedPage,
+    record_type: str,
+    payload: bytes,
+    http: StatusAndHeaders | None = None,
+    kind: str = "",
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> bytes:
-    """Return a record as a gzip member."""
+    """Return a record as a gzip member; ``more`` are headers of it beside those that all have."""
     out = io.BytesIO()
     writer = WARCWriter(out, gzip=False, warc_version=VERSION)
     headers = {
         "WARC-Record-ID": _identifier(fetched, record_type),
         "WARC-Date": date_of(fetched.time),
+        **more,
     }
-    if record_type != "response":
+    if record_type in ("request", "metadata"):
         headers["WARC-Concurrent-To"] = _identifier(fetched, "response")
     record = writer.create_warc_record(
         fetched.order.url,
@@ -142,9 +176,26 @@ class Packing:
 
     def record(self, fetched: FetchedPage, body: bytes, page: Page, verdict: Verdict) -> bytes:
         """Return a page's records, empty if it is not to be kept; raises `UnkeptError`."""
-        if self._which == "none" or (self._which == "matches" and not any(verdict.values())):
+        if not keeps(self._which, verdict):
             return b""
-        try:
+        with _telling():
             return packed(fetched, body, page, verdict, self._user_agent)
-        except Exception as error:  # of this page, whatever it is: the others are judged and kept
-            raise UnkeptError(type(error).__name__) from error
+
+    def again(self, fetched: FetchedPage, body: bytes | None) -> bytes:
+        """Return the record of a page that is as it was (`packed_again`), empty if it was not kept.
+
+        Raises `UnkeptError`.
+        """
+        revisit = fetched.order.revisit
+        if revisit is None or not revisit.judged or not keeps(self._which, revisit.verdict):
+            return b""
+        with _telling():
+            return packed_again(fetched, body)
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # of this page, whatever it is: the others are judged and kept
+        raise UnkeptError(type(error).__name__) from error

@@ -89,7 +89,7 @@ ORDER = FetchOrder(
     depth=4, lease=1_700_000_120.0, expected=0.75,
     revisit=Revisit(
         version=VERSION_HAD, since=1_700_000_000.5, again=True, verdict=VERDICT, content=b"text",
-        links=b"links", partitions=(0, 3),
+        links=b"links", partitions=(0, 3), judged=1_699_999_000.5,
     ),
     pattern="http://a.test/**", vouched=0.25, silent=True, comes=0.875, requests=17, delay=2.5,
     robots=ROBOTS,
