@@ -25,6 +25,8 @@ BATCH = 200
 #: Hosts, and files, of which it is known when they were read; and marks that are known of files in all.
 _MAX_HOSTS = 10_000
 _MAX_MARKS = 1_000_000
+#: Seconds after which a change is no news: most pages that are visited again were visited since.
+_NEWS = 30 * DAY
 #: Feeds of a host that are read.
 MAX_FEEDS = 10
 #: Dates of a file after which it is looked at whether they tell pages apart, and seconds in which most must not
@@ -221,9 +223,7 @@ class Sitemaps:
         marks = np.fromiter(map(hash, listed), np.int64, len(listed))
         fresh = [listed[place] for place in np.flatnonzero(~np.isin(marks, known)).tolist()]
         if self._revisit is not None:
-            # What changed longer ago than the longest time between two visits is no news.
-            begin = now - self._revisit.longest_seconds
-            fresh = [one if (one.time or 0.0) > begin else Dated(one.url) for one in fresh]
+            fresh = [one if (one.time or 0.0) > now - _NEWS else Dated(one.url) for one in fresh]
         more = _own(found.files, name, url)
         return _Found("feed" if found.feed else "sitemap", fresh, len(listed), more, answer.validators, marks)
 
