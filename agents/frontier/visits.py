@@ -38,7 +38,7 @@ class Visits:
 
     def begin(self, shard: FrontierShard, row: PageRow, page: Judged) -> None:
         """Take in the first verdict on a page."""
-        visit = VisitRow(page.url, page.time, pattern=page.pattern)
+        visit = VisitRow(page.url, page.time, pattern=page.pattern, version=page.version)
         _take(visit, page)
         self._changes.judged(shard, page, {}, None, changed=False)
         self._keep(shard, visit)
@@ -58,21 +58,37 @@ class Visits:
         """Take in a later verdict on a page; one that is older than what is known is passed over."""
         _count_answer(shard)
         visit, row = visit_of(shard, page.url), shard.get(page_key(page.url))
-        if visit is None or not isinstance(row, PageRow) or row.verdict is None or page.time <= visit.visited:
+        if visit is None or not isinstance(row, PageRow) or row.verdict is None:
             return
-        said, since, text = said_of(visit), visit.visited, changed(visit.content, page.content)
-        self._visited(shard, visit, page.time, changed=text or visit.links != page.links)
-        if page.changed:
-            before = row.verdict
-            _take(visit, page)
-            row.judged_at = page.time
-            self._teaching.teach_again(shard, row, page.verdict, said, said_of(visit))
-            if row.state != "judged":
-                self._pages.close(shard, page_key(row.url), row, "judged")
-            self._pages.keep(shard, page_key(row.url), row)
-            self._changes.judged(shard, page, before, since, changed=text)
-        visit.version = page.version
+        since, text = visit.visited, changed(visit.content, page.content)
+        newest = page.time > since
+        if newest:
+            self._visited(shard, visit, page.time, changed=text or visit.links != page.links)
+            visit.version = page.version
+        # A verdict that was told holds until one of a later page was, whatever was heard of visits meanwhile.
+        if page.changed and page.time > row.judged_at:
+            self._rejudge(shard, row, visit, page, since if newest else None, text=text)
         self._keep(shard, visit)
+
+    def _rejudge(
+        self,
+        shard: FrontierShard,
+        row: PageRow,
+        visit: VisitRow,
+        page: Judged,
+        since: float | None,
+        *,
+        text: bool,
+    ) -> None:
+        """Put a verdict in the place of the one before; ``text`` says whether the text is another."""
+        before, said = row.verdict or {}, said_of(visit)
+        _take(visit, page)
+        row.judged_at = page.time
+        self._teaching.teach_again(shard, row, page.verdict, said, said_of(visit))
+        if row.state != "judged":
+            self._pages.close(shard, page_key(row.url), row, "judged")
+        self._pages.keep(shard, page_key(row.url), row)
+        self._changes.judged(shard, page, before, since, changed=text)
 
     def revisited(self, shard: FrontierShard, sighting: Revisited) -> Inherited | None:
         """Take in a visit that brought no page; return who takes the place of a page that moved for good."""
@@ -180,4 +196,3 @@ def _take(visit: VisitRow, page: Judged) -> None:
     visit.text = " ".join(page.words)
     visit.subject, visit.title = page.subject, page.title
     visit.content, visit.links, visit.partitions = page.content, page.links, page.partitions
-    visit.version = page.version

@@ -273,3 +273,14 @@ def test_linking_pages_hear_of_the_verdict_as_it_stands(shard: FrontierShard) ->
     assert known == {identifier(URL): {"p": True, FAILED: False}}
     take_in(shard, book, again(NO, 200.0))
     assert children_of(shard, identifier(OTHER)).judged == {identifier(URL): {"p": False, FAILED: False}}
+
+
+def test_a_verdict_that_was_told_holds_although_a_later_visit_was_heard_of_before(shard: FrontierShard) -> None:
+    book = the_book()
+    take_in(shard, book, judged(YES, 100.0), Revisited(URL, 2, "unchanged", 300.0, again=True))
+    take_in(shard, book, again(NO, 200.0))
+    assert (page(shard, URL).verdict, page(shard, URL).judged_at, the_visit(shard).visited) == (
+        NO,
+        200.0,
+        300.0,
+    )
