@@ -106,7 +106,7 @@ class Crawlee:
 
 @dataclass(frozen=True)
 class Scentline:
-    """Scentline with a policy, and predicates by category."""
+    """Scentline with a policy, predicates by category, and further ``settings``."""
 
     seeds: Path
     labels: Path
@@ -115,6 +115,7 @@ class Scentline:
     policy: str
     categories: Sequence[str]
     data: str = "data"
+    settings: Sequence[str] = ()
 
     def command(self, directory: Path, proxy: str) -> list[str]:
         """Return the command."""
@@ -125,6 +126,7 @@ class Scentline:
             "--policy", self.policy, *_each("--predicate", predicates),
             *_each("--seed", self.seeds.read_text().split()),
             *_each("--set", (f"fetch.proxy={proxy}", "fetch.delay_seconds=0", f"fetch.user_agent={AGENT}")),
+            *_each("--set", self.settings),
         ]  # fmt: skip
 
     def environment(self, proxy: str) -> dict[str, str]:

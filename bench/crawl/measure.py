@@ -54,6 +54,12 @@ class Run:
         """Return the CPU time in seconds at which so many pages were served."""
         return next((cpu for cpu, pages in self.curve if pages >= page), self.cpu)
 
+    def cpu_of_most(self) -> float:
+        """Return the milliseconds of CPU time of an answer, over those between the first tenth and the last."""
+        _, last = self.curve[-1]
+        first, last = last // 10, last - last // 10
+        return 1000 * (self.cpu_at(last) - self.cpu_at(first)) / (last - first)
+
     def hits_a_second(self, category: str, hits: int) -> float:
         """Return the hits for a second of CPU time until so many were served, or all where there are fewer."""
         ordinals = sorted(self.hits[category])

@@ -15,7 +15,7 @@ error_log {directory}/error.log warn;
 events {{ worker_connections 512; }}
 http {{
   log_format asked 'http://$host$request_uri';
-  map $status $found {{ 200 1; default 0; }}
+  map $status $found {{ 200 1; 304 1; default 0; }}
   access_log {directory}/asked.log asked if=$found;
   client_body_temp_path {directory}/body;
   proxy_temp_path {directory}/proxy;
@@ -29,9 +29,12 @@ http {{
     listen 127.0.0.1:{port};
     server_name _;
     root {root}/$host;
+    {versions}
   }}
 }}
 """
+#: What has answers not say of which version they are.
+_NO_VERSIONS = 'etag off; if_modified_since off; add_header Last-Modified "";'
 _START_SECONDS = 10.0
 
 
@@ -42,18 +45,21 @@ class ServerError(Exception):
 class Nginx:
     """A running nginx that serves ``root``/HOST/PATH; its files lie in ``directory``.
 
-    A client asks it as a forward proxy, ``GET http://host/path``: nginx takes the host from there. Raises
-    `ServerError`.
+    A client asks it as a forward proxy, ``GET http://host/path``: nginx takes the host from there. Without
+    ``versions`` its answers have no ETag nor Last-Modified. Raises `ServerError`.
     """
 
-    def __init__(self, binary: str, root: Path, directory: Path) -> None:
+    def __init__(self, binary: str, root: Path, directory: Path, *, versions: bool = True) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.port = _free_port()
         self._log = directory / "asked.log"
         config = directory / "nginx.conf"
         # As root nginx would serve as a user who can't read a private directory.
         user = "user root;\n" if os.geteuid() == 0 else ""
-        config.write_text(_CONFIG.format(user=user, directory=directory, root=root, port=self.port))
+        said = "" if versions else _NO_VERSIONS
+        config.write_text(
+            _CONFIG.format(user=user, directory=directory, root=root, port=self.port, versions=said)
+        )
         self._process = subprocess.Popen(  # noqa: S603 - the binary that was looked up
             [
                 binary,
@@ -83,11 +89,11 @@ class Nginx:
         os.truncate(self._log, 0)
 
     def served(self) -> list[str]:
-        """Return the page of each answer with 200 since the log began, in their order."""
+        """Return the page of each answer with 200 or 304 since the log began, in their order."""
         return self._log.read_text().splitlines()
 
     def count(self) -> int:
-        """Return how many answers with 200 there were since the log began."""
+        """Return how many answers with 200 or 304 there were since the log began."""
         return self._log.read_bytes().count(b"\n")
 
     def close(self) -> None:

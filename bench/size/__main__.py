@@ -32,6 +32,7 @@ def main() -> None:
     """Parse the command line, measure and print."""
     parser = argparse.ArgumentParser(prog="bench.size")
     parser.add_argument("--candidates", type=int, nargs="*", default=[100_000, 300_000, 1_000_000])
+    parser.add_argument("--judged", type=int, default=0, help="judged pages beside them to visit again")
     parser.add_argument("--first", action="store_true", help="do not wait until all is taken up")
     parser.add_argument("--lines", type=int, nargs="*", default=[300_000], help="lines of the log")
     parser.add_argument("--users", type=int, default=1_000_000, help="users in the log")
@@ -41,9 +42,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         place = given.keep or Path(temporary)
         for candidates in given.candidates:
-            directory = place / f"{candidates}"
+            directory = place / f"{candidates}-{given.judged}"
             if not directory.exists():
-                apart(build, directory, candidates)
+                apart(build, directory, candidates, given.judged)
             first, whole = apart(start, directory, not given.first)
             _print(f"{candidates:,} candidates: to the first order", first)
             if not given.first:

@@ -1,6 +1,7 @@
 """A data directory of so many candidates, as a crawl leaves it: rows in bulk in the frontier's table."""
 
 import random
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -10,7 +11,16 @@ from rocksdict import WriteBatch
 
 from agents.crawl.connect import open_journal
 from agents.frontier.candidates import STARTED
-from agents.frontier.keys import START_KEY, TOTALS_KEY, children_key, owner_key, page_key, parent_key
+from agents.frontier.groups import DAY
+from agents.frontier.keys import (
+    START_KEY,
+    TOTALS_KEY,
+    children_key,
+    owner_key,
+    page_key,
+    parent_key,
+    visit_key,
+)
 from agents.frontier.rows import (
     ChildrenRow,
     FrontierRow,
@@ -19,11 +29,14 @@ from agents.frontier.rows import (
     ParentRow,
     StartRow,
     TotalsRow,
+    VisitRow,
 )
 from models.domain import owner
+from models.revisit.content import LINKS_BYTES, TEXT_BYTES
 from models.url import host, identifier
 from models.verdict import Verdict
 from streams.inbox import Codec
+from streams.records import Version
 from streams.settings import Settings
 
 #: Candidates a host on average, links a linking page, and in-links a candidate on average.
@@ -38,26 +51,36 @@ TEXTS = 9_973
 HITS = (5, 31)
 #: Rows written at once.
 BATCH = 500
+#: Days ago that judged pages were visited last at most, and before that: the half is due of which nothing is
+#: known but that it was as before.
+VISITED_DAYS, BEFORE_DAYS = 14, 7
 
 Row = tuple[bytes, FrontierRow]
 
 
 def settings(directory: Path) -> Settings:
-    """Return the settings of a crawl whose orders nobody answers, so that they are given again and again."""
+    """Return the settings of a crawl whose orders nobody answers, so that they are given again and again.
+
+    Judged pages are visited again.
+    """
     return Settings.model_validate(
         {
             "data": directory,
             "predicates": {"first": '"first"', "second": '"second"'},
-            "frontier": {"lease_seconds": 1.0, "attempts": 1_000_000},
+            "frontier": {"lease_seconds": 1.0, "attempts": 1_000_000, "revisit": 0.5},
         }
     )
 
 
 class Web:
-    """Candidates and the pages that link to them, by number: what each is like is a function of it."""
+    """Candidates and the pages that link to them, by number: what each is like is a function of it.
 
-    def __init__(self, candidates: int) -> None:
+    So many ``judged`` pages beside them wait for another visit.
+    """
+
+    def __init__(self, candidates: int, judged: int) -> None:
         self.candidates = candidates
+        self.judged = judged
         self.linking = -(-candidates * IN_LINKS // LINKS)
         self._hosts = max(1, candidates // HOSTED)
         chance = random.Random(1)
@@ -108,14 +131,32 @@ class Web:
                 best.append(identifier(row.url))
             yield page_key(row.url), row
         yield START_KEY, StartRow(best)
+        yield from self._judged_rows(time.time())
+        judged = self.linking + self.judged
         yield (
             TOTALS_KEY,
             TotalsRow(
-                discovered=self.linking + self.candidates,
-                judged=self.linking,
-                verdicts=dict.fromkeys(("first", "second"), self.linking),
+                discovered=judged + self.candidates,
+                judged=judged,
+                verdicts=dict.fromkeys(("first", "second"), judged),
             ),
         )
+
+    def _judged_rows(self, now: float) -> Iterator[Row]:
+        """Yield the rows of the pages that wait for another visit, each of which was visited twice."""
+        chance = random.Random(2)
+        for page in range(self.judged):
+            number = self.candidates + page
+            url, verdict = self.url(number), self.verdict(page)
+            visited = now - DAY * VISITED_DAYS * chance.random()
+            visit = VisitRow(
+                url, visited, self.text(PAGE_WORDS, page), title=self.text(ANCHOR, page),
+                version=Version(f'"{number:x}"'), content=bytes(TEXT_BYTES), links=bytes(LINKS_BYTES),
+                partitions=(0,), orders=2,
+            )  # fmt: skip
+            visit.history.seen(DAY * BEFORE_DAYS, page % 3 == 0)
+            yield page_key(url), PageRow(url, 3, number, "judged", verdict=verdict, judged_at=visited)
+            yield visit_key(url), visit
 
     def _linking_rows(self, page: int) -> Iterator[Row]:
         url, verdict = self.linking_url(page), self.verdict(page)
@@ -153,7 +194,7 @@ class Web:
         return PageRow(url, 3, self.linking + candidate, parents=names, links=links)
 
 
-def build(directory: Path, candidates: int) -> None:
+def build(directory: Path, candidates: int, judged: int) -> None:
     """Make the data directory."""
     encode = Codec[FrontierRow](FrontierRow).encode
     with open_journal(settings(directory)) as journal:
@@ -165,7 +206,7 @@ def build(directory: Path, candidates: int) -> None:
             store.write(batch)
 
         rows: list[Row] = []
-        for row in Web(candidates).rows():
+        for row in Web(candidates, judged).rows():
             rows.append(row)
             if len(rows) == BATCH:
                 write(rows)
