@@ -108,8 +108,9 @@ class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
     """A judged page and those of its links that belong to one partition.
 
     ``partitions`` lists every sightings partition that received links of this page: a verdict on one of
-    its targets concerns them all. A page that was judged ``again`` is told of to each of them, links or none;
-    without a verdict, it left.
+    its targets concerns them all. Where pages are judged ``again``, the newest of what is told of one holds,
+    but for its links, which are added to those known: each partition that ever had links of it is told. One
+    that left has no verdict.
     """
 
     page: bytes
@@ -656,9 +657,9 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     ``later`` says that the verdict is of predicates that came after the page was judged: it is added to the
     verdict of the outcome with the same URL and time, which has the words and links.
     ``pattern``, ``requests`` and ``silent`` are those of `FetchOrder`; the last is left out where it is false.
-    ``again`` says that the page had a verdict before, which no longer holds: of all outcomes of a URL that are
-    not ``later`` the newest holds, and its links are added to those known. A page that ``left`` has none that
-    holds, and why it left stands there.
+    ``again`` is told where pages are visited again, and says whether this one was: there, of all outcomes of a
+    URL that are not ``later`` the newest holds, and its links are added to those known; elsewhere the first one
+    does. A page that ``left`` has an empty verdict, and why it left stands there.
     """
 
     version: int = VERSION

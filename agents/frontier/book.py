@@ -156,14 +156,12 @@ class Book:
         self.ended.append(sighting)
 
     def _judged(self, shard: FrontierShard, sighting: Judged) -> None:
-        if sighting.again:
-            self._end(shard, sighting)
+        key, row = self._pages.find(shard, sighting.url)
+        known = row.verdict is not None or sighting.again > 0
+        self._end(shard, sighting, judged=not known)
+        if known:
             if self.visits is not None:
                 self.visits.judged(shard, sighting)
-            return
-        key, row = self._pages.find(shard, sighting.url)
-        self._end(shard, sighting, judged=row.verdict is None)
-        if row.verdict is not None:
             return
         self._teaching.came(shard, row)
         row.silent = sighting.silent
@@ -196,6 +194,8 @@ class Book:
             row.verdict = row.verdict | verdict
             shard.put(key, row)
             self._teaching.teach(shard, row, verdict, said_of(sighting))
+            if self.visits is not None:
+                self.visits.rejudged(shard, row, verdict)
 
     def _failed(self, shard: FrontierShard, sighting: Failed) -> None:
         key, row = self._pages.find(shard, sighting.url)

@@ -5,6 +5,8 @@ one was counted under is taken back. Of two answers of a page the one of later t
 first. A page that left has an empty verdict: nothing holds of it, and that it came stays counted.
 """
 
+from collections.abc import Iterable
+
 from agents.frontier.changes import Changes
 from agents.frontier.groups import DAY, Groups
 from agents.frontier.keys import TOTALS_KEY, page_key, totals_of, visit_key, visit_of
@@ -15,7 +17,7 @@ from models.revisit.content import changed
 from models.revisit.sizes import Sizes
 from models.url import identifier
 from models.verdict import Verdict
-from streams.records import Hinted, Inherited, Judged, Linked, Revisited, Visited
+from streams.records import Hinted, Inherited, Judged, Linked, Relinked, Revisited, Visited
 from streams.topics import SIGHTINGS
 
 
@@ -38,10 +40,22 @@ class Visits:
 
     def begin(self, shard: FrontierShard, row: PageRow, page: Judged) -> None:
         """Take in the first verdict on a page."""
-        visit = VisitRow(page.url, page.time, pattern=page.pattern, version=page.version)
+        visit = VisitRow(
+            page.url, page.time, pattern=page.pattern, version=page.version, partitions=page.partitions
+        )
         _take(visit, page)
         self._changes.judged(shard, page, {}, None, changed=False)
         self._keep(shard, visit)
+
+    def rejudged(self, shard: FrontierShard, row: PageRow, verdict: Verdict) -> None:
+        """Tell what predicates that came later say of a page, to people and wherever links of it are known."""
+        visit = visit_of(shard, row.url)
+        if visit is None:
+            return
+        page = Judged(row.url, verdict, row.judged_at, None, (), title=visit.title)
+        self._changes.judged(shard, page, {}, None, changed=False)
+        for partition in visit.partitions:
+            shard.outbox.emit(SIGHTINGS.name, partition, Relinked(identifier(row.url), verdict, row.judged_at))
 
     def _keep(self, shard: FrontierShard, visit: VisitRow) -> None:
         shard.put(visit_key(visit.url), visit)
@@ -55,8 +69,12 @@ class Visits:
     # what comes of visits
 
     def judged(self, shard: FrontierShard, page: Judged) -> None:
-        """Take in a later verdict on a page; one that is older than what is known is passed over."""
-        _count_answer(shard)
+        """Take in another verdict on a page; the newest of which an outcome was told holds.
+
+        It may come when another order was answered since, or the same by another fetcher: the first one too.
+        """
+        if page.again:
+            _count_answer(shard)
         visit, row = visit_of(shard, page.url), shard.get(page_key(page.url))
         if visit is None or not isinstance(row, PageRow) or row.verdict is None:
             return
@@ -65,12 +83,11 @@ class Visits:
         if newest:
             self._visited(shard, visit, page.time, changed=text or visit.links != page.links)
             visit.version = page.version
-        # A verdict that was told holds until one of a later page was, whatever was heard of visits meanwhile.
-        if page.changed and page.time > row.judged_at:
-            self._rejudge(shard, row, visit, page, since if newest else None, text=text)
+        if page.changed or not page.again:
+            self._told(shard, row, visit, page, since if newest else None, text=text)
         self._keep(shard, visit)
 
-    def _rejudge(
+    def _told(
         self,
         shard: FrontierShard,
         row: PageRow,
@@ -80,15 +97,25 @@ class Visits:
         *,
         text: bool,
     ) -> None:
-        """Put a verdict in the place of the one before; ``text`` says whether the text is another."""
-        before, said = row.verdict or {}, said_of(visit)
-        _take(visit, page)
-        row.judged_at = page.time
-        self._teaching.teach_again(shard, row, page.verdict, said, said_of(visit))
-        if row.state != "judged":
-            self._pages.close(shard, page_key(row.url), row, "judged")
-        self._pages.keep(shard, page_key(row.url), row)
-        self._changes.judged(shard, page, before, since, changed=text)
+        """Take in a verdict that was told: it holds until one of a later page is, whatever was heard meanwhile.
+
+        Partitions that were not told of it, or of nothing newer, are told what holds. ``text`` says whether the
+        text is another.
+        """
+        known = {*visit.partitions}
+        untold = {*page.partitions} - known
+        if page.time > row.judged_at:
+            untold = known - {*page.partitions}
+            before, said = row.verdict or {}, said_of(visit)
+            _take(visit, page)
+            row.judged_at = page.time
+            self._teaching.teach_again(shard, row, page.verdict, said, said_of(visit))
+            if row.state != "judged":
+                self._pages.close(shard, page_key(row.url), row, "judged")
+            self._pages.keep(shard, page_key(row.url), row)
+            self._changes.judged(shard, page, before, since, changed=text)
+        visit.partitions = tuple(sorted(known.union(page.partitions)))
+        self._tell_targets(shard, row, visit, sorted(untold))
 
     def revisited(self, shard: FrontierShard, sighting: Revisited) -> Inherited | None:
         """Take in a visit that brought no page; return who takes the place of a page that moved for good."""
@@ -107,7 +134,7 @@ class Visits:
         elif sighting.outcome == "gone" and not visit.missing:
             visit.lease, visit.missing = 0.0, sighting.time
             visit.not_before = sighting.time + self._retry_seconds
-        elif row.verdict:
+        elif row.state == "judged":
             heir = self._leave(shard, row, visit, sighting)
         self._keep(shard, visit)
         return heir
@@ -138,22 +165,18 @@ class Visits:
         self._teaching.teach_again(shard, row, {}, said, said_of(visit))
         state: State = "moved" if target else "gone" if sighting.outcome == "gone" else "refused"
         self._pages.close(shard, page_key(row.url), row, state)
-        self._tell_targets(shard, row, visit, {})
+        self._tell_targets(shard, row, visit, visit.partitions)
         return Inherited(target, row.depth, {}, row.seed) if target else None
 
-    def _tell_targets(self, shard: FrontierShard, row: PageRow, visit: VisitRow, verdict: Verdict) -> None:
+    def _tell_targets(
+        self, shard: FrontierShard, row: PageRow, visit: VisitRow, partitions: Iterable[int]
+    ) -> None:
+        """Tell partitions with links of a page what it says now."""
         linked = Linked(
-            identifier(row.url),
-            row.url,
-            row.depth,
-            verdict,
-            (),
-            (),
-            visit.partitions,
-            visit.visited,
-            again=True,
-        )
-        for partition in visit.partitions:
+            identifier(row.url), row.url, row.depth, row.verdict or {}, visit.words, (), visit.partitions,
+            row.judged_at, again=True,
+        )  # fmt: skip
+        for partition in partitions:
             shard.outbox.emit(SIGHTINGS.name, partition, linked)
 
     def hinted(self, shard: FrontierShard, sighting: Hinted) -> None:
@@ -195,4 +218,4 @@ def _take(visit: VisitRow, page: Judged) -> None:
     """Take in what a page says as it was judged; its pattern stays that of its first verdict."""
     visit.text = " ".join(page.words)
     visit.subject, visit.title = page.subject, page.title
-    visit.content, visit.links, visit.partitions = page.content, page.links, page.partitions
+    visit.content, visit.links = page.content, page.links

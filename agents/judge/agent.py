@@ -205,7 +205,9 @@ class JudgeAgent(Handler[DuplicateRow]):
     ) -> None:
         """Tell the outcome, and each of the partitions of the links that it has, or once had."""
         order, page, verdict = fetched.order, examined.page, examined.verdict
-        outcome = outcome_of(fetched, page, verdict, origin)
+        again = order.revisit is not None
+        revisits = again or self._revisits
+        outcome = outcome_of(fetched, page, verdict, origin, again=again if revisits else msgspec.UNSET)
         key = order.url
         outbox.send(
             OUTCOMES.name, self._runtime.partition(OUTCOMES, key), key.encode(), msgspec.json.encode(outcome)
@@ -213,7 +215,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         for partition in partitions:
             linked = Linked(
                 identifier(order.url), order.url, order.depth, verdict, page.words,
-                tuple(links.get(partition, ())), partitions, fetched.time, order.revisit is not None,
+                tuple(links.get(partition, ())), partitions, fetched.time, revisits,
             )  # fmt: skip
             outbox.emit(SIGHTINGS.name, partition, linked)
 

@@ -58,7 +58,13 @@ def due(
 
 
 def outcome_of(
-    fetched: FetchedPage, page: Page, verdict: Verdict, origin: str, *, later: bool = False
+    fetched: FetchedPage,
+    page: Page,
+    verdict: Verdict,
+    origin: str,
+    *,
+    later: bool = False,
+    again: bool | msgspec.UnsetType = msgspec.UNSET,
 ) -> Outcome:
     """Return the outcome of a page; what a ``later`` one adds has no need of the words and links again."""
     order = fetched.order
@@ -81,5 +87,5 @@ def outcome_of(
         pattern=order.pattern,
         silent=order.silent or msgspec.UNSET,
         requests=order.requests,
-        again=order.revisit is not None or msgspec.UNSET,
+        again=again,
     )

@@ -17,8 +17,8 @@ page stays. The third are the accesses. So
   That a page came of the request stays counted (`FAILED`, False), by whatever is known of its URL;
 - what predicates that came later say of an earlier visit than the newest is passed over;
 - ``silent`` pages stay so: their verdicts, as they change, are counted under the base alone;
-- requests, the pages judged of hosts, the levels of sites and the harvest are those of discovery: a page counts
-  once there, whatever became of it, and the harvest by its first verdict. A level counts all links ever seen.
+- requests, the pages judged of hosts and the harvest are those of discovery: a page counts once there, whatever
+  became of it, and in the harvest by its first verdict.
 """
 
 from collections import Counter

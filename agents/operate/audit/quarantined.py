@@ -149,7 +149,7 @@ def seen_of(visits: Mapping[str, Sequence[Outcome]], quarantined: Quarantined, p
         links = _linking(found, unlinked[url], partitions) if url in unlinked else [as_it_stands(found)]
         linking += links
         taken = [visit for visit in found if visit.time not in unjudged[url]]
-        if found[0] in taken:  # without a first verdict it is visited no more
+        if any(not visit.again for visit in taken):  # without a first verdict it is visited no more
             every = tuple(link for page in links for link in page.links)
             judged[url] = msgspec.structs.replace(as_it_stands(taken), links=every)
     return Seen(judged, linking, uncounted)

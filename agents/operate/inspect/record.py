@@ -1,6 +1,5 @@
 """What a crawl left: judged pages and accesses in its journal, each once, and in its tables what it learned."""
 
-from bisect import insort
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -102,39 +101,40 @@ def judged_of(told: Iterable[Outcome]) -> dict[str, Outcome]:
 
 
 def visits_of(told: Iterable[Outcome]) -> dict[str, list[Outcome]]:
-    """Return of each URL what came of its visits, by their times: the first verdict, and those that came again.
+    """Return of each URL what came of its visits, as it was told: its first verdict, and those that came again.
 
-    Each has the verdicts of later predicates on what was judged then. An order may have been answered twice:
-    the second answer is no visit, and what is said of it later is passed over.
+    Each has the verdicts of later predicates on what was judged then, and the pattern of the first one's order;
+    it is silent where that one was. Where pages are not visited again, an order may have been answered twice
+    all the same: the second answer is no visit, and what is said of it later is passed over.
     """
     found: dict[str, list[Outcome]] = {}
     for outcome in told:
-        visits = found.get(outcome.url, [])
-        known = [visit.time for visit in visits]
-        if outcome.later:
-            if outcome.time in known:
-                place = known.index(outcome.time)
-                visits[place] = _with_later(visits[place], outcome)
-        elif outcome.time not in known and (outcome.again or all(visit.again for visit in visits)):
-            insort(visits, outcome, key=lambda visit: visit.time)
-            found[outcome.url] = visits
+        visits = found.get(outcome.url)
+        if visits is None:
+            if not outcome.later:
+                found[outcome.url] = [outcome]
+            continue
+        times = [visit.time for visit in visits]
+        if outcome.later and outcome.time in times:
+            place = times.index(outcome.time)
+            visits[place] = _with_later(visits[place], outcome)
+        elif not outcome.later and outcome.time not in times and outcome.again is not msgspec.UNSET:
+            first = visits[0]
+            visits.append(msgspec.structs.replace(outcome, pattern=first.pattern, silent=first.silent))
     return found
 
 
 def as_it_stands(visits: Sequence[Outcome]) -> Outcome:
     """Return a page after its visits: what came of the newest, with all links that it ever had.
 
-    Each link is as it was first told of. A page that left has an empty verdict and no words. Its pattern, and
-    whether it is silent, are those of the first order.
+    Each link is as it was first told of. A page that left has an empty verdict and no words.
     """
     links: dict[str, Link] = {}
     for visit in visits:
         for link in visit.links:
             links.setdefault(link.url, link)
-    first, newest = visits[0], visits[-1]
-    return msgspec.structs.replace(
-        newest, links=tuple(links.values()), pattern=first.pattern, silent=first.silent
-    )
+    newest = max(visits, key=lambda visit: visit.time)
+    return msgspec.structs.replace(newest, links=tuple(links.values()))
 
 
 def harvested_of(told: Iterable[Counted]) -> dict[str, Counted]:
