@@ -722,6 +722,24 @@ class HarvestPart(Record, kw_only=True):
     state: Harvest
 
 
+class FreshnessPart(Record, kw_only=True):
+    """How current a predicate's matches are in one partition of `sightings`, as its frontier estimates.
+
+    Of its ``matches``, ``current`` are expected to be as they were at their last visit; ``age`` is the seconds
+    since these visits, added up. ``revisits`` is how often they were visited again, ``requests`` how many were
+    answered in the partition, revisits of any page among them. Of two parts of one partition the later holds.
+    """
+
+    predicate: str
+    partition: Natural
+    time: Time
+    matches: Natural
+    current: Finite
+    age: Finite
+    revisits: Natural
+    requests: Natural
+
+
 #: The version of a point that is one of the whole crawl. Those of version 1 are each of one partition.
 POINT_VERSION = 2
 
@@ -737,6 +755,10 @@ class HarvestPoint(msgspec.Struct, kw_only=True):
     ``lift`` is the harvest rate over that of randomly explored pages, null until one was explored.
     ``policies`` maps a policy ("random" for explored pages) to its pages and hits. ``requests`` is how many the
     crawl had made for its newest page, those that failed included; ``hits_per_request`` are the hits over them.
+    Where pages are visited again, ``time`` may be that of an estimate, and there is more: how many ``matches``
+    there are now, their ``freshness``, the share of them that is expected to be as it was at the last visit,
+    null without matches, their mean ``age``, the seconds since that, and what that costs: ``revisits`` of them,
+    and the share of all requests that these are.
     """
 
     version: int = POINT_VERSION
@@ -753,6 +775,11 @@ class HarvestPoint(msgspec.Struct, kw_only=True):
     covers: dict[Natural, int] = {}
     requests: Natural = 0
     hits_per_request: float = 0.0
+    matches: Natural | None = None
+    freshness: float | None = None
+    age: float | None = None
+    revisits: Natural = 0
+    revisit_share: float = 0.0
 
 
 #: States of a predicate: it judges and has turns; it judges only; it does neither, and its name stays taken.

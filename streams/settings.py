@@ -573,6 +573,9 @@ class RevisitSettings(Section):
     longest_seconds: Positive = Field(
         2_592_000.0, description="Time after which a page is due, however seldom it changes."
     )
+    tell_seconds: Positive = Field(
+        60.0, description="Time between two estimates of how current the matches are, in the harvest's points."
+    )
 
     @model_validator(mode="after")
     def _intervals(self) -> Self:

@@ -88,6 +88,11 @@ HARVEST_PARTS = Topic(
     writers=("harvest",), readers=("harvest (every worker reads all of it)",),
     retention=None, compacted=True, shards=False,
 )  # fmt: skip
+FRESHNESS = Topic(
+    "freshness", "predicate and partition", "FreshnessPart",
+    writers=("frontier",), readers=("harvest (every worker reads all of it)",),
+    retention=None, compacted=True, shards=False,
+)  # fmt: skip
 PREDICATES = Topic(
     "predicates", "name", "PredicateDefinition (JSON)",
     writers=("crawl", "control"), readers=("judge", "frontier", "learn (every worker reads all of it)"),
@@ -107,7 +112,7 @@ LOG_POSITIONS = Topic(
 
 TOPICS: tuple[Topic, ...] = (
     PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, CHANGES, EVIDENCE, INTERESTS, HARVEST,
-    HARVEST_PARTS, PREDICATES, DEAD_LETTERS, LOG_POSITIONS,
+    HARVEST_PARTS, FRESHNESS, PREDICATES, DEAD_LETTERS, LOG_POSITIONS,
 )  # fmt: skip
 
 #: The stateful agents' tables, each with the topic that is its inbox.

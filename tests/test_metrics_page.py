@@ -47,7 +47,7 @@ def test_the_values_of_the_labels_are_those_of_the_code() -> None:
     assert values("kind", CHANGES.name) == list(KINDS)
     assert values("chosen", ORDERS.name) == list(CHOSEN)
     assert values("reason", DEAD_LETTERS.name) == list(get_args(Why))
-    ended = set(TotalsRow.__struct_fields__) - {"discovered", "verdicts", "requests"}
+    ended = set(TotalsRow.__struct_fields__) - {"discovered", "verdicts", "requests", "revisits"}
     assert set(values("state", FOUND.name)) == ended | {"open"}
     assert values("table", "all") == list(TABLES)
     read = [topic.name for topic in TOPICS if topic not in (TOLD, HARVEST, BURIED, LOG_POSITIONS)]

@@ -15,7 +15,7 @@ import typer
 
 from agents.cli.app import CommandError, app, examples
 from agents.cli.options import Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import csv_line, json_line, print_table
+from agents.cli.output import csv_line, json_line, lasting, print_table
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -31,9 +31,8 @@ NONE = (
     "the setting frontier.revisit says how much it does"
 )
 
-#: Seconds in each unit of a duration, longest first, and the words for those that ages are told in.
+#: Seconds in each unit of a duration.
 UNITS = {"w": 7 * 86_400, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-WORDS = {"w": "week", "d": "day", "h": "hour", "m": "minute"}
 _DURATION = re.compile(rf"(\d{{1,6}})([{''.join(UNITS)}])")
 _SHOWN = 120  # characters of the last column of the table
 
@@ -171,20 +170,10 @@ def _cells(change: "Change") -> tuple[str, ...]:
     from streams.logging import printable
 
     more = change.target or change.reason or change.excerpt
-    cells = (_age(time.time() - change.time), change.predicate, change.kind, change.title, change.url)
+    age = time.time() - change.time
+    when = f"{lasting(age)} ago" if age >= UNITS["m"] else "just now"
+    cells = (when, change.predicate, change.kind, change.title, change.url)
     return (*map(printable, cells), printable(more, _SHOWN))
-
-
-def _age(seconds: float) -> str:
-    """Return how long ago something was, in the largest unit.
-
-    >>> _age(59), _age(3 * 3600 + 5), _age(86_400)
-    ('just now', '3 hours ago', '1 day ago')
-    """
-    for unit, word in WORDS.items():
-        if (number := int(seconds // UNITS[unit])) > 0:
-            return f"{number:,} {word}{'s' if number > 1 else ''} ago"
-    return "just now"
 
 
 def _feeds(found: "Iterator[Iterator[Change]]", predicate: str | None, out: Path | None) -> None:

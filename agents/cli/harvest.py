@@ -7,7 +7,7 @@ import typer
 
 from agents.cli.app import app, examples
 from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import csv_line, print_json, print_table
+from agents.cli.output import csv_line, lasting, print_json, print_table
 
 if TYPE_CHECKING:
     from streams.records import HarvestPoint
@@ -71,9 +71,21 @@ async def _all(data: Path, follow: bool, form: str) -> None:
 
 FIELDS = (
     "time", "predicate", "pages", "hits", "harvest_rate", "rate_by_pages", "rate_by_time", "lift", "requests",
-    "hits_per_request",
+    "hits_per_request", "matches", "freshness", "age", "revisits", "revisit_share",
 )  # fmt: skip
-COLUMNS = ("predicate", "pages", "hits", "harvest rate", "lately", "lift", "requests", "a request")
+COLUMNS = (
+    "predicate",
+    "pages",
+    "hits",
+    "harvest rate",
+    "lately",
+    "lift",
+    "requests",
+    "a request",
+    "current",
+    "age",
+    "revisits",
+)
 
 
 def _cells(point: "HarvestPoint") -> tuple[str, ...]:
@@ -86,4 +98,7 @@ def _cells(point: "HarvestPoint") -> tuple[str, ...]:
         "-" if point.lift is None else f"{point.lift:.2f}",
         str(point.requests),
         f"{point.hits_per_request:.3f}",
+        "-" if point.freshness is None else f"{point.freshness:.0%} of {point.matches}",
+        "-" if point.age is None else lasting(point.age),
+        "-" if point.matches is None else f"{point.revisits} ({point.revisit_share:.0%})",
     )

@@ -14,6 +14,10 @@ import typer
 _FORMULA = ("=", "+", "-", "@")
 
 
+#: The units that people are told durations in, longest first.
+_UNITS = (("week", 7 * 86_400), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+
+
 def print_json(value: Any) -> None:
     """Print ``value`` as one line of JSON, with what could move a terminal's cursor escaped."""
     typer.echo(json_line(value))
@@ -74,3 +78,15 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in safe:
         table.add_row(*(Text(cell, overflow="fold") for cell in row))
     Console().print(table)
+
+
+def lasting(seconds: float) -> str:
+    """Return a duration in words, in the largest unit that it has one of; what is less is 0 seconds.
+
+    >>> lasting(59.9), lasting(2 * 3600 + 5), lasting(86_400)
+    ('59 seconds', '2 hours', '1 day')
+    """
+    for word, unit in _UNITS:
+        if (number := int(seconds // unit)) > 0:
+            return f"{number:,} {word}{'s' if number > 1 else ''}"
+    return "0 seconds"

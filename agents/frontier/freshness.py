@@ -1,23 +1,34 @@
-"""How current the matches of each predicate are, estimated from how often their pages change."""
+"""How current the matches of each predicate are, estimated from how often their pages change, and told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from zlib import crc32
 
+from agents.frontier.keys import totals_of
 from agents.frontier.metrics import Kept
+from agents.frontier.rows import FrontierShard
 from models.revisit.gain import stale
+from streams.outbox import Message
+from streams.records import FreshnessPart, encode
+from streams.topics import FRESHNESS
 
 #: Matches that are looked at: each scrape goes through all of them.
 MOST = 10_000
 
 
-class _Match(NamedTuple):
-    """A page that satisfies ``predicates``, and how it stands: seconds by which signs aged it since a visit."""
+class Match(NamedTuple):
+    """A page of a partition that satisfies ``predicates``, and how it stands.
+
+    ``aged`` are the seconds by which signs aged it since it was ``visited``, ``orders`` how often it was to be
+    visited again.
+    """
 
     predicates: tuple[str, ...]
+    partition: int
     visited: float
     rate: float
     aged: float
+    orders: int
 
 
 class Freshness:
@@ -26,16 +37,21 @@ class Freshness:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._part = 1
-        self._matches: dict[str, _Match] = {}
+        self._matches: dict[str, Match] = {}
+        self._told: set[tuple[int, str]] = set()
 
-    def put(self, url: str, predicates: tuple[str, ...], visited: float, rate: float, aged: float) -> None:
+    def put(self, url: str, match: Match) -> None:
         """Take in how a page stands; without predicates it is no match."""
-        self._matches.pop(url, None)
-        if predicates and self._sampled(url):
-            self._matches[url] = _Match(predicates, visited, rate, aged)
+        self.discard(url)
+        if match.predicates and self._sampled(url):
+            self._matches[url] = match
             if len(self._matches) > self._most:
                 self._part *= 2
                 self.keep(self._sampled)
+
+    def discard(self, url: str) -> None:
+        """Forget a page, if it is known."""
+        self._matches.pop(url, None)
 
     def keep(self, meets: Callable[[str], bool]) -> None:
         """Forget all pages but those that meet a condition."""
@@ -47,12 +63,46 @@ class Freshness:
     def figures(self, now: float) -> dict[str, Kept]:
         """Return how current the matches of each predicate are expected to be."""
         found: dict[str, Kept] = {}
-        for match in self._matches.values():
-            age = max(0.0, now - match.visited)
-            current = 1 - stale(match.rate, age + match.aged)
-            for predicate in match.predicates:
-                kept, part = found.get(predicate, Kept(0, 0.0, 0.0)), self._part
-                found[predicate] = Kept(
-                    kept.matches + part, kept.current + part * current, kept.age + part * age
-                )
+        for (_, predicate), kept in self._parts(now).items():
+            found[predicate] = _sum(found.get(predicate, Kept()), kept)
         return found
+
+    def _parts(self, now: float) -> dict[tuple[int, str], Kept]:
+        """Return the figures by partition and predicate."""
+        found: dict[tuple[int, str], Kept] = {}
+        for match in self._matches.values():
+            age, part = max(0.0, now - match.visited), self._part
+            current = 1 - stale(match.rate, age + match.aged)
+            kept = Kept(part, part * current, part * age, part * match.orders)
+            for predicate in match.predicates:
+                place = match.partition, predicate
+                found[place] = _sum(found.get(place, Kept()), kept)
+        return found
+
+    def messages(self, shards: Iterable[FrontierShard], now: float) -> list[Message]:
+        """Return what the harvest is to be told of the partitions held, and what no longer is so, once."""
+        held = {shard.partition: totals_of(shard) for shard in shards}
+        parts = {place: kept for place, kept in self._parts(now).items() if place[0] in held}
+        gone = {place: Kept() for place in self._told - parts.keys() if place[0] in held}
+        self._told = set(parts)
+        return [
+            _message(predicate, partition, now, kept, held[partition].requests + held[partition].revisits)
+            for (partition, predicate), kept in (parts | gone).items()
+        ]
+
+
+def _sum(one: Kept, other: Kept) -> Kept:
+    return Kept(
+        one.matches + other.matches,
+        one.current + other.current,
+        one.age + other.age,
+        one.revisits + other.revisits,
+    )
+
+
+def _message(predicate: str, partition: int, time: float, kept: Kept, requests: int) -> Message:
+    part = FreshnessPart(
+        predicate=predicate, partition=partition, time=time, matches=kept.matches, current=kept.current,
+        age=kept.age, revisits=kept.revisits, requests=requests,
+    )  # fmt: skip
+    return FRESHNESS.name, 0, f"{partition} {predicate}".encode(), encode(part)

@@ -147,12 +147,13 @@ class Kept(NamedTuple):
     """How current the matches of a predicate are: how many there are, and how many are expected to be current.
 
     A match is current while its page is as it was at its last visit; ``age`` is the seconds since these visits,
-    added up.
+    ``revisits`` are how often they were visited again, both added up.
     """
 
-    matches: int
-    current: float
-    age: float
+    matches: int = 0
+    current: float = 0.0
+    age: float = 0.0
+    revisits: int = 0
 
 
 class RevisitMetrics:
@@ -200,7 +201,7 @@ class RevisitMetrics:
         """Tell how current each predicate's matches are."""
         figures = self.figures()
         for predicate in self._predicates | figures.keys():
-            label, kept = self._label(predicate), figures.get(predicate, Kept(0, 0.0, 0.0))
+            label, kept = self._label(predicate), figures.get(predicate, Kept())
             reading.add(MATCHES, kept.matches, label)
             reading.add(MATCHES_CURRENT, kept.current, label)
             reading.add(MATCHES_AGE, kept.age, label)

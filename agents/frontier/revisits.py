@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from agents.frontier.candidates import Candidates
-from agents.frontier.freshness import Freshness
+from agents.frontier.freshness import Freshness, Match
 from agents.frontier.groups import Estimate
 from agents.frontier.keys import VISIT_PREFIX, visit_key, visit_of
 from agents.frontier.metrics import FrontierMetrics, RevisitMetrics
@@ -26,7 +26,7 @@ from models.revisit.queue import DueQueue
 from models.url import host
 from models.verdict import Verdict
 from streams.records import FetchOrder, Judged, Revisit, Revisited
-from streams.runtime import Runtime
+from streams.runtime import Runtime, every
 from streams.settings import RevisitSettings
 from streams.stateful import Stateful
 
@@ -129,6 +129,15 @@ class Revisits:
         else:
             self._metrics.ended("changed" if sighting.changed else "unchanged", unchanged)
 
+    async def run(self) -> None:
+        """Tell now and then how current the matches are; never returns."""
+        await every(self._settings.tell_seconds, self._tell)
+
+    async def _tell(self) -> None:
+        shards = self._candidates.shards
+        if messages := self._freshness.messages(shards.values(), self._runtime.clock()):
+            await self._runtime.publisher.send_all(messages)
+
     # which is due
 
     def _put(self, url: str, now: float) -> None:
@@ -142,10 +151,12 @@ class Revisits:
         self._queue.discard(visit.url)
         found = self._candidates.shards.find(visit.url)
         if found is None or found[1].state != "judged":
-            self._freshness.put(visit.url, (), 0.0, 0.0, 0.0)
+            self._freshness.discard(visit.url)
             return
         known = self._groups.estimate(shard, visit)
-        self._freshness.put(visit.url, _holding(found[1].verdict), visit.visited, known.rate, known.aged)
+        holding = _holding(found[1].verdict)
+        match = Match(holding, shard.partition, visit.visited, known.rate, known.aged, visit.orders)
+        self._freshness.put(visit.url, match)
         when = due(visit, known, self._settings)
         if when > now:
             self._waiting.put(visit.url, when)

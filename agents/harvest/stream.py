@@ -21,14 +21,18 @@ from streams.inbox import MARK, Mark, Row, Shard
 from streams.logging import EventLog
 from streams.metrics.reading import broadcast_lag
 from streams.outbox import Message
-from streams.records import Decoder, HarvestPart, HarvestPoint, RecordError, encode
+from streams.records import Decoder, FreshnessPart, HarvestPart, HarvestPoint, RecordError, encode
 from streams.runtime import Runtime, every
 from streams.stateful import Stateful
-from streams.topics import HARVEST, HARVEST_PARTS, partition_of
+from streams.topics import FRESHNESS, HARVEST, HARVEST_PARTS, partition_of
 from streams.transport.journal import Record
 from streams.transport.publisher import FencedError, LogReader
 
 log = EventLog("harvest")
+
+
+#: What a point told: the offsets that it covers, and the time of the newest estimate.
+Covered = tuple[dict[int, int], float]
 
 
 class HarvestStream(Generic[Row]):
@@ -52,20 +56,25 @@ class HarvestStream(Generic[Row]):
         self._partitions = self._publisher.partitions(inbox.topic.name)
         self.parts = HarvestParts(self._partitions)
         self._others = Broadcast(reader, HARVEST_PARTS.name, self.parts.hear, runtime.fail)
+        self._fresh = FreshnessParts()
+        self._frontiers = Broadcast(reader, FRESHNESS.name, self._fresh.hear, runtime.fail)
         self._following = False
         self._told: dict[int, int] = {}
         self._taken_over: dict[int, Mapping[int, int]] = {}
-        self._covered: dict[str, dict[int, int]] = {}
+        self._covered: dict[str, Covered] = {}
 
     async def run(self) -> None:
         """Hear what others tell, and tell what is new now and then; never returns."""
         await self._others.start()
+        await self._frontiers.start()
         self._following = True
         self._runtime.metrics.watch(broadcast_lag(HARVEST_PARTS.name, self._others.behind))
+        self._runtime.metrics.watch(broadcast_lag(FRESHNESS.name, self._frontiers.behind))
         try:
             await every(self._runtime.settings.harvest.interval_seconds, self.tell)
         finally:
             await self._others.stop()
+            await self._frontiers.stop()
 
     def owner(self, predicate: str) -> int:
         """Return the partition of `outcomes` whose holder writes a predicate's points."""
@@ -79,9 +88,7 @@ class HarvestStream(Generic[Row]):
 
     def _hush(self, partition: int) -> None:
         self._taken_over.pop(partition, None)
-        self._covered = {
-            name: covers for name, covers in self._covered.items() if self.owner(name) != partition
-        }
+        self._covered = {name: told for name, told in self._covered.items() if self.owner(name) != partition}
 
     async def tell(self) -> None:
         """Tell the parts of what was committed since the last time, and the points of what is new."""
@@ -131,13 +138,14 @@ class HarvestStream(Generic[Row]):
         return self._inbox.shards.get(shard.partition) is shard
 
     async def _tell_points(self, shard: Shard[Row]) -> None:
-        covered: dict[str, dict[int, int]] = {}
+        covered: dict[str, Covered] = {}
         records: list[Record] = []
         for predicate in self.parts:
             parts = self.parts.of(predicate)
             covers = {partition: part.offset for partition, part in parts.items()}
-            if self.owner(predicate) == shard.partition and self._covered.get(predicate) != covers:
-                covered[predicate] = covers
+            told = covers, self._fresh.newest(predicate)
+            if self.owner(predicate) == shard.partition and self._covered.get(predicate) != told:
+                covered[predicate] = told
                 records.append((predicate.encode(), msgspec.json.encode(self._point(predicate, parts))))
         # What was put together before this look is no more than the next owner knows, if there is one by now.
         if not records or not self._inbox.owns(shard):
@@ -151,7 +159,7 @@ class HarvestStream(Generic[Row]):
 
     def _point(self, predicate: str, parts: dict[int, HarvestPart]) -> HarvestPoint:
         state = whole({partition: part.state for partition, part in parts.items()})
-        return HarvestPoint(
+        point = HarvestPoint(
             predicate=predicate,
             time=max(part.time for part in parts.values()),
             pages=state.pages,
@@ -165,6 +173,7 @@ class HarvestStream(Generic[Row]):
             hits_per_request=state.hits_per_request,
             covers={partition: part.offset for partition, part in parts.items()},
         )
+        return self._fresh.told_in(point)
 
 
 class HarvestParts:
@@ -211,6 +220,49 @@ class HarvestParts:
     def of(self, predicate: str) -> dict[int, HarvestPart]:
         """Return the newest parts of a predicate, by partition."""
         return dict(sorted(self._parts.get(predicate, {}).items()))
+
+
+class FreshnessParts:
+    """How current the matches are, as the frontiers of the partitions told last.
+
+    They are estimates: one that an earlier owner of a partition tells late holds until the next one.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[str, dict[int, FreshnessPart]] = {}
+        self._decode = Decoder[FreshnessPart](FreshnessPart)
+
+    def hear(self, key: bytes | None, value: bytes | None) -> None:
+        """Take in a part that was told; what is none is passed over."""
+        try:
+            part = self._decode(value or b"")
+        except RecordError as error:
+            log.warning("skipped a part of the freshness that can't be read", reason=str(error))
+            return
+        known = self._parts.setdefault(part.predicate, {})
+        if part.partition not in known or known[part.partition].time < part.time:
+            known[part.partition] = part
+
+    def newest(self, predicate: str) -> float:
+        """Return when it was last told of a predicate's matches; 0 where it never was."""
+        return max((part.time for part in self._parts.get(predicate, {}).values()), default=0.0)
+
+    def told_in(self, point: HarvestPoint) -> HarvestPoint:
+        """Return a point that also tells how current the predicate's matches are, where that is known."""
+        parts = self._parts.get(point.predicate, {}).values()
+        if not parts:
+            return point
+        matches, revisits = sum(part.matches for part in parts), sum(part.revisits for part in parts)
+        requests = sum(part.requests for part in parts)
+        return msgspec.structs.replace(
+            point,
+            time=max(point.time, self.newest(point.predicate)),
+            matches=matches,
+            freshness=sum(part.current for part in parts) / matches if matches else None,
+            age=sum(part.age for part in parts) / matches if matches else None,
+            revisits=revisits,
+            revisit_share=revisits / requests if requests else 0.0,
+        )
 
 
 def message(part: HarvestPart) -> Message:

@@ -76,7 +76,7 @@ def frontier(runtime: Runtime, tools: Tools) -> Part[FrontierAgent]:
     return Part(
         agent,
         agent.inbox,
-        (agent.run,) if agent.patterns is None else (agent.run, agent.patterns.run),
+        (agent.run, *(part.run for part in (agent.patterns, agent.schedule) if part is not None)),
         hears_predicate=agent.heard_predicate,
         hears_interests=agent.heard_interests,
         finish=agent.finish,

@@ -160,6 +160,7 @@ def test_another_policy_asks_for_data_of_its_own(crawl: Crawl, tmp_path: Path) -
 def test_harvest_prints_the_newest_point_of_each_predicate(crawl: Crawl) -> None:
     lines = [line.split("\t") for line in crawl.read("harvest").splitlines()]
     head = ["predicate", "pages", "hits", "harvest rate", "lately", "lift", "requests", "a request"]
+    head += ["current", "age", "revisits"]
     assert lines[0] == head
     made = last_line(crawl.out)["requests"]
     assert all(BUDGET <= int(line[head.index("requests")]) <= made for line in lines[1:])

@@ -9,13 +9,23 @@ from typing import Any
 import pytest
 
 from agents.frontier.agent import FrontierAgent
-from agents.frontier.freshness import Freshness
+from agents.frontier.freshness import Freshness, Match
 from agents.frontier.keys import visit_of
 from agents.frontier.revisits import AGAIN, LEAST_STALE
 from agents.frontier.rows import FrontierRow, FrontierShard, VisitRow
 from models.revisit.gain import stale
 from streams.outbox import Message
-from streams.records import Decoder, FetchOrder, Hinted, Judged, PredicateDefinition, Revisited, Seeded, Version
+from streams.records import (
+    Decoder,
+    FetchOrder,
+    FreshnessPart,
+    Hinted,
+    Judged,
+    PredicateDefinition,
+    Revisited,
+    Seeded,
+    Version,
+)
 from streams.settings import Settings
 from streams.topics import FETCHES, SIGHTINGS
 from tests.agents.books import NO, YES
@@ -237,14 +247,38 @@ def test_matches_are_as_current_as_their_rates_have_it(front: Front) -> None:
     assert kept.age == 2 * DAY
 
 
+def told(front: Front) -> list[FreshnessPart]:
+    """Return what the harvest is told of the matches."""
+    assert front.agent.schedule is not None
+    decode = Decoder[FreshnessPart](FreshnessPart)
+    messages = front.agent.schedule._freshness.messages([front.shard], front.now)
+    return [decode(value or b"") for _, _, _, value in messages]
+
+
+def test_the_harvest_is_told_of_the_matches_and_once_that_there_are_none_left(front: Front) -> None:
+    assert told(front) == []
+    front.judge(URL)
+    (order,) = front.choose(after=30 * DAY)
+    front.answer(order)
+    front.now += 60.0
+    (part,) = told(front)
+    assert (part.predicate, part.partition, part.time) == ("p", 0, front.now)
+    assert (part.matches, part.age, part.revisits) == (1, 60.0, 1)
+    assert part.current == pytest.approx(front.agent.revisits.figures()["p"].current)
+    front.sight(Revisited(URL, 2, "refused", front.now, again=True, reason="noindex"))
+    assert [(part.matches, part.current) for part in told(front)] == [(0, 0.0)]
+    assert told(front) == []
+
+
 def test_of_very_many_matches_a_sample_tells() -> None:
     fresh, random = Freshness(most=500), Random(1)
     for number in range(10_000):
-        fresh.put(f"http://h{number}.org/", ("p",), NOW - random.random() * DAY, 1 / DAY, 0.0)
+        visited = NOW - random.random() * DAY
+        fresh.put(f"http://h{number}.org/", Match(("p",), 0, visited, 1 / DAY, 0.0, 1))
     kept = fresh.figures(NOW)["p"]
     assert kept.matches == pytest.approx(10_000, rel=0.15)
     assert kept.age / kept.matches == pytest.approx(DAY / 2, rel=0.1)
-    fresh.put("http://h0.org/", (), 0.0, 0.0, 0.0)
+    fresh.put("http://h0.org/", Match((), 0, 0.0, 0.0, 0.0, 0))
     fresh.keep(lambda url: False)
     assert fresh.figures(NOW) == {}
 

@@ -5,15 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agents.crawl.connect import open_journal
-from agents.harvest.stream import HarvestParts
+from agents.harvest.stream import FreshnessParts, HarvestParts
 from agents.operate.inspect.record import harvest_points, read_point
 from models.harvest import Harvest
-from streams.records import HarvestPart, RecordError, encode
+from streams.records import FreshnessPart, HarvestPart, RecordError, encode
 from streams.settings import Settings, StreamSettings
 from streams.topics import HARVEST
-from tests.agents.commands import scentline
+from tests.agents.commands import printed, scentline
 
 
 def a_point(version: int, pages: int, **more: Any) -> bytes:
@@ -33,16 +35,18 @@ OLD = [a_point(1, 4, partition=0), a_point(1, 6, partition=1)]
 NEW = [a_point(2, 10, partition=None, covers={"0": 3, "1": 5})]
 
 
+def a_crawl(directory: Path, partitions: int) -> Settings:
+    return Settings(data=directory, streams=StreamSettings(partitions=partitions))
+
+
 def a_directory(directory: Path, partitions: int, points: list[bytes]) -> Path:
-    settings = Settings(data=directory, streams=StreamSettings(partitions=partitions))
-    with open_journal(settings) as journal:
+    with open_journal(a_crawl(directory, partitions)) as journal:
         journal.append_all([(HARVEST.name, 0, b"news", point) for point in points], 0.0)
     return directory
 
 
 def pages(directory: Path, partitions: int) -> list[int]:
-    settings = Settings(data=directory, streams=StreamSettings(partitions=partitions))
-    with open_journal(settings) as journal:
+    with open_journal(a_crawl(directory, partitions)) as journal:
         return [point.pages for point in harvest_points(journal)]
 
 
@@ -106,3 +110,50 @@ def test_a_part_that_no_worker_tells_is_passed_over(value: bytes | None) -> None
     parts = HarvestParts(2)
     parts.hear(b"", value)
     assert list(parts) == []
+
+
+def fresh(partition: int, time: float, matches: int, current: float) -> FreshnessPart:
+    return FreshnessPart(
+        predicate="news", partition=partition, time=time, matches=matches, current=current, age=60.0 * matches,
+        revisits=3 * matches, requests=50,
+    )  # fmt: skip
+
+
+@settings(derandomize=True, deadline=None)
+@given(
+    st.permutations(
+        [fresh(0, 5.0, 9, 9.0), fresh(0, 7.0, 4, 3.0), fresh(1, 6.0, 1, 0.5), fresh(1, 2.0, 0, 0.0)]
+    )
+)
+def test_a_point_tells_how_current_the_matches_of_all_partitions_are_as_told_last(
+    parts: list[FreshnessPart],
+) -> None:
+    known = FreshnessParts()
+    for part in parts:
+        known.hear(b"", encode(part))
+    point = known.told_in(read_point(NEW[0]))
+    assert (point.time, point.matches, point.freshness, point.age) == (7.0, 5, 0.7, 60.0)
+    assert (point.revisits, point.revisit_share) == (15, 0.15)
+    assert known.newest("news") == 7.0
+
+
+def test_a_point_tells_nothing_of_matches_where_no_page_is_visited_again() -> None:
+    known = FreshnessParts()
+    for value in (None, b"\xc1", encode(fresh(0, 1.0, 1, 1.0))[:-2]):
+        known.hear(b"", value)
+    assert known.told_in(read_point(NEW[0])) == read_point(NEW[0])
+    assert known.newest("news") == 0.0
+
+
+def test_a_predicate_that_lost_its_matches_has_no_freshness() -> None:
+    known = FreshnessParts()
+    known.hear(b"", encode(fresh(0, 1.0, 0, 0.0)))
+    point = known.told_in(read_point(NEW[0]))
+    assert (point.matches, point.freshness, point.age) == (0, None, None)
+
+
+def test_the_command_tells_people_how_current_the_matches_are(tmp_path: Path) -> None:
+    told = a_point(2, 10, matches=4, freshness=0.75, age=7_300.0, revisits=9, revisit_share=0.25)
+    a_directory(tmp_path / "data", 1, [told])
+    (row,) = [line.split("\t") for line in printed(tmp_path, "harvest", "--data", "data").splitlines()[1:]]
+    assert row[-3:] == ["75% of 4", "2 hours", "9 (25%)"]

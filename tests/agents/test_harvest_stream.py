@@ -117,9 +117,11 @@ class Broker:
         return found
 
     async def ends(self, topic: str) -> Mapping[int, int]:
-        return {0: len(self.parts)}
+        return {0: len(self.parts) if topic == HARVEST_PARTS.name else 0}
 
     async def wait(self, positions: Mapping[tuple[str, int], int]) -> Mapping[tuple[str, int], int]:
+        if (HARVEST_PARTS.name, 0) not in positions:
+            await asyncio.Event().wait()  # no frontier tells anything
         while len(self.parts) <= positions[HARVEST_PARTS.name, 0]:
             self._more.clear()
             await self._more.wait()

@@ -82,7 +82,7 @@ def keeping_up(site: Site) -> list[str]:
     given = {
         "fetch.allow": "127.0.0.1", "fetch.delay_seconds": 0, "fetch.delay_factor": 0,
         "frontier.retry_seconds": 0.5, "judge.duplicates": "false",
-        "revisit.shortest_seconds": 0.2, "revisit.longest_seconds": 0.5,
+        "revisit.shortest_seconds": 0.2, "revisit.longest_seconds": 0.5, "revisit.tell_seconds": 0.5,
     }  # fmt: skip
     options = [word for key, value in given.items() for word in ("--set", f"{key}={value}")]
     return ["crawl", "--seed", f"{site.url}/", "--predicate", 'tea="tea"', "--keep-up", "--json", *options]
@@ -92,6 +92,14 @@ def told(cwd: Path) -> list[tuple[str, str]]:
     lines = printed(cwd, "changes", "--format", "jsonl").splitlines()
     found: list[dict[str, Any]] = [json.loads(line) for line in lines]
     return [(change["kind"], change["url"].rpartition("/")[2]) for change in found]
+
+
+def current(cwd: Path) -> int:
+    """Return how many matches the newest point of the harvest tells of."""
+    point = last_line(printed(cwd, "harvest", "--format", "jsonl"))
+    assert point["matches"] == 0 or 0 < point["freshness"] <= 1
+    assert 0 < point["revisit_share"] < 1
+    return int(point["matches"])
 
 
 def matches(cwd: Path) -> set[str]:
@@ -125,6 +133,7 @@ def test_a_crawl_keeps_up_until_it_is_told_to_end_and_goes_on_with_the_same_comm
     site.pages["/f"] = (f"{TEA} It has moved.", ())
     with running(tmp_path, *keeping_up(site), program=COMMAND) as process:
         wait_until(lambda: heard(("left", "c"), ("moved", "d"), ("appeared", "f")), process)
+        wait_until(lambda: current(tmp_path) == 3, process)
         process.terminate()
         _, err = process.communicate(timeout=PATIENCE)
     assert " revisits, " in err

@@ -17,6 +17,7 @@ from streams.records import (
     Failed,
     FetchedPage,
     FetchOrder,
+    FreshnessPart,
     HarvestPart,
     HarvestPoint,
     Hinted,
@@ -55,6 +56,7 @@ from streams.topics import (
     DEAD_LETTERS,
     EVIDENCE,
     FETCHES,
+    FRESHNESS,
     HARVEST,
     HARVEST_PARTS,
     INTERESTS,
@@ -214,11 +216,18 @@ RECORDS: dict[str, tuple[Any, ...]] = {
         HarvestPoint(
             predicate="news", partition=3, time=1_700_000_000.5, pages=12, hits=5, harvest_rate=0.375,
             rate_by_pages=0.5, rate_by_time=0.625, lift=2.5, policies={"learned": (8, 4), "random": (4, 1)},
-            covers={0: 7, 3: 11}, requests=17, hits_per_request=0.25,
+            covers={0: 7, 3: 11}, requests=17, hits_per_request=0.25, matches=4, freshness=0.75, age=3600.5,
+            revisits=9, revisit_share=0.5,
         ),
     ),
     HARVEST_PARTS.name: (
         HarvestPart(predicate="news", partition=3, offset=11, time=1_700_000_000.5, state=STATE),
+    ),
+    FRESHNESS.name: (
+        FreshnessPart(
+            predicate="news", partition=3, time=1_700_000_000.5, matches=4, current=3.25, age=14_402.5,
+            revisits=9, requests=17,
+        ),
     ),
     PREDICATES.name: (
         PredicateDefinition(name="news", expression='title("news*")', share=2.5, state=PAUSED, kept=True),
