@@ -28,11 +28,11 @@ class Page(msgspec.Struct, frozen=True):
     then those of the main text, outside navigation, the most frequent first; in a heading a word counts six
     times. ``paths`` are the tag paths of ``links``, one each where they were asked for: the elements that a
     link lies in, from the outermost, with spaces between, each a tag with up to three classes behind dots and
-    perhaps an identifier behind ``#``; of a long one the end. ``prose`` is the main text without headings,
-    ``main`` are the words of the main text in order, but for lists of nothing but links, and ``leading`` the
-    targets of those ``links`` that stand outside navigation, all where they were asked for. ``indexable`` and
-    ``follow`` say what the page's own robots directives allow. ``barred`` is why the page is not to be judged,
-    empty where it is; ``missing`` tells that this is because it says that there is no page.
+    perhaps an identifier behind ``#``; of a long one the end. ``prose`` is the main text as it stands, without
+    headings, ``main`` are the words of the main text in order, but for lists of nothing but links, and
+    ``leading`` the targets of those ``links`` that stand outside navigation, all where they were asked for.
+    ``indexable`` and ``follow`` say what the page's own robots directives allow. ``barred`` is why the page is
+    not to be judged, empty where it is; ``missing`` tells that this is because it says that there is no page.
     """
 
     url: str

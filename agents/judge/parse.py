@@ -191,33 +191,29 @@ class _Reading:
         the page does not: where all is link text it is boilerplate (Kohlschütter et al., WSDM 2010). Where all
         of the text is navigation, it is the main text.
         """
+        spans = list(self._spans())
+        linked = bytearray(len(self.words))
+        if any(weight == NAVIGATION and end - start >= LEAST_PROSE for weight, start, end in spans):
+            for start, end in map(self.span, anchors):
+                linked[start:end] = b"\1" * (end - start)
         shown, parts = bytearray(len(self.words)), []
-        linked = self._marked((anchor, anchor) for anchor in anchors)
-        for weight, start, end in self._spans():
+        for weight, start, end in spans:
             size = end - start
             main = weight != NAVIGATION or (size >= LEAST_PROSE and 2 * sum(linked[start:end]) < size)
             shown[start:end] = bytes([main]) * size
             parts.append(main)
         if not any(shown):
-            return _Main(_collapsed(text), tuple(self.words), {anchor.href for anchor in anchors})
+            return _Main(text, tuple(self.words), {anchor.href for anchor in anchors})
         starts = [offset for offset, _ in self._weights]
         hrefs = {each.href for each in anchors if parts[bisect_right(starts, each.start) - 1]}
-        listed = self._marked(_lists(text, anchors))
-        rest = [word and not list_ for word, list_ in zip(shown, listed, strict=True)]
+        rest = bytearray(shown)
+        for first, last in _lists(text, anchors):
+            start, end = self._index[first.start], self._index[last.end]
+            rest[start:end] = bytes(end - start)
         words = tuple(compress(self.words, rest if sum(rest) >= LEAST_WORDS else shown))
         pieces = zip(parts, self._weights, starts, [*starts[1:], len(text)], strict=True)
-        prose = " ".join(
-            text[start:end] for main, (_, weight), start, end in pieces if main and weight != HEADING
-        )
-        return _Main(_collapsed(prose) if prose else "", words, hrefs)
-
-    def _marked(self, runs: Iterable[tuple[Anchor, Anchor]]) -> bytearray:
-        """Return a mark for each word that is in a run of anchors."""
-        marks = bytearray(len(self.words))
-        for first, last in runs:
-            start, end = self._index[first.start], self._index[last.end]
-            marks[start:end] = b"\1" * (end - start)
-        return marks
+        prose = (text[start:end] for main, (_, weight), start, end in pieces if main and weight != HEADING)
+        return _Main(" ".join(prose), words, hrefs)
 
     def _spans(self) -> Iterator[tuple[int, int, int]]:
         """Yield what words count, and where those that count so begin and end."""

@@ -15,14 +15,18 @@ from models.predicate.syntax import View, wanted
 LENGTH, _BEFORE = 160, 60
 #: Keywords that are looked for, and characters of a text that they are looked for in.
 _KEYWORDS, _TEXT = 5, 100_000
+# Characters before and behind them that are looked at: there may be white space without end.
+_WINDOW = 1_000
 
+_SPACE = re.compile(r"\s+")
 _END = re.compile(r"[.!?…][\"'”»)\]]*+(?= |$)|[。！？]")
 
 
 def excerpt(predicate: Predicate, view: View, prose: str) -> str:
     """Return a few words of a page that satisfies a predicate, on one line and without control characters.
 
-    ``prose`` is its main text. The words that are asked for are looked for there, and then in all of its text.
+    ``prose`` is its main text, with whatever white space. The words that are asked for are looked for there,
+    and then in all of its text.
 
     >>> from models.predicate import parse
     >>> text = "It snowed. The ice hockey season begins on Sunday. It will rain."
@@ -35,8 +39,16 @@ def excerpt(predicate: Predicate, view: View, prose: str) -> str:
         for words in held:
             found = words.search(text)
             if found is not None:
-                return _around(text, found.start(), found.end())
-    return _line((prose or view.text)[: LENGTH + 1], 0, 0)
+                start, end = found.span()
+                before = _single(text[max(0, start - _WINDOW) : start])
+                line = before + _single(found[0])
+                return _around(line + _single(text[end : end + _WINDOW]), len(before), len(line))
+    return _line(_single((prose or view.text)[:_WINDOW]).strip(), 0, 0)
+
+
+def _single(text: str) -> str:
+    """Return a text with single spaces."""
+    return _SPACE.sub(" ", text)
 
 
 @lru_cache(maxsize=1000)

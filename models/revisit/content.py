@@ -11,7 +11,7 @@ MinHash (Li and König, WWW 2010, section 3) of 1,024 slots of a bit each, in 12
 changed sentence of thirty on recorded pages.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 from models.words import words
@@ -50,7 +50,7 @@ _RELATIVE = """
 _OF_A_MOMENT = frozenset(f"{_MONTHS} {_WEEKDAYS} {_RELATIVE}".split())
 
 
-def text_digest(title: str, main: Iterable[str]) -> bytes:
+def text_digest(title: str, main: Sequence[str]) -> bytes:
     """Return the digest of a page's text: of the words that last, in order, of ``title`` and ``main`` text.
 
     >>> text_digest("News", ["snows", "3", "minutes", "ago"]) == text_digest("News", ["snows", "today"])
@@ -58,9 +58,7 @@ def text_digest(title: str, main: Iterable[str]) -> bytes:
     >>> text_digest("News", words("it snows")) == text_digest("News", words("it rains"))
     False
     """
-    digest = blake2b(" ".join(_lasting(words(title))).encode("utf-8", "replace"), digest_size=TEXT_BYTES)
-    digest.update(b"\n" + " ".join(_lasting(main)).encode("utf-8", "replace"))
-    return digest.digest()
+    return blake2b(b"%b\n%b" % (_lasting(words(title)), _lasting(main)), digest_size=TEXT_BYTES).digest()
 
 
 def links_digest(urls: Iterable[str]) -> bytes:
@@ -72,7 +70,7 @@ def links_digest(urls: Iterable[str]) -> bytes:
     return blake2b("\n".join(sorted(set(urls))).encode(), digest_size=LINKS_BYTES).digest()
 
 
-def content_of(title: str, main: Iterable[str], body: bytes) -> bytes:
+def content_of(title: str, main: Sequence[str], body: bytes) -> bytes:
     """Return what a page's content is known by: the digest of its text, and then that of its body."""
     return text_digest(title, main) + blake2b(body, digest_size=BODY_BYTES).digest()
 
@@ -87,8 +85,11 @@ def changed(before: bytes, now: bytes) -> bool:
     return bool(before) and before[:TEXT_BYTES] != now[:TEXT_BYTES]
 
 
-def _lasting(found: Iterable[str]) -> Iterator[str]:
-    """Yield the words that are not of a moment."""
-    for word in found:
-        if word not in _OF_A_MOMENT and (word.isalpha() or not any(map(str.isdigit, word))):
-            yield word.removesuffix("s")
+def _lasting(found: Sequence[str]) -> bytes:
+    """Return the words that are not of a moment, in order, with spaces between."""
+    lasting = [
+        word.removesuffix("s")
+        for word in found
+        if word not in _OF_A_MOMENT and (word.isalpha() or not any(map(str.isdigit, word)))
+    ]
+    return " ".join(lasting).encode("utf-8", "replace")
