@@ -21,12 +21,18 @@ DAY = 86_400.0
 class Estimate(NamedTuple):
     """How often a page changes, in changes a second: by all that is known, and by its own visits ``alone``.
 
-    Signs of a change make it older by ``aged`` seconds.
+    Signs announce the part ``recall`` of its changes; those that came make it older by ``aged`` seconds.
     """
 
     rate: float
     alone: float
     aged: float
+    recall: float
+
+    @property
+    def hidden(self) -> float:
+        """How often it changes without a sign."""
+        return (1 - self.recall) * self.rate
 
 
 class Groups:
@@ -43,27 +49,31 @@ class Groups:
     def seen(self, shard: FrontierShard, visit: VisitRow, time: float, *, changed: bool) -> None:
         """Take in a visit to a page, whose row has the signs since the one before."""
         interval = time - visit.visited
-        visit.history.seen(interval, changed, told=bool(visit.signs))
+        signs = sum(visit.signs.values())
         for number, name in enumerate(_names(visit.url)):
             group = _group_of(shard, name)
-            group.visits.seen(interval, changed, told=bool(visit.signs))
+            group.visits.seen(interval, changed, signs)
             if not number:
                 for kind in group.signs.keys() | visit.signs.keys():
                     trust = group.signs.setdefault(kind, Trust())
-                    trust.seen(interval, visit.signs.get(kind, 0), changed)
+                    trust.seen(interval, visit.signs.get(kind, 0), changed, visit.history)
             shard.put(group_key(name), group)
+        visit.history.seen(interval, changed, signs)
 
     def estimate(self, shard: FrontierShard, visit: VisitRow) -> Estimate:
         """Return how often a page changes, and by how many seconds signs have aged it."""
-        prior, trusts = self._expected, None
-        for name in _names(visit.url):
-            group = _group_of(shard, name)
-            prior = group.visits.prior(prior)
-            trusts = group.signs if trusts is None else trusts
-        found = rate(visit.history, prior)
-        known = trusts or {}
-        aged = [number * steps(known.get(kind, Trust()), found) for kind, number in visit.signs.items()]
-        return Estimate(found, rate(visit.history, self._expected), sum(aged))
+        groups = [_group_of(shard, name) for name in _names(visit.url)]
+        signs = groups[0].signs
+        # What announces most speaks for all kinds: two signs are often of one change.
+        recall, false = max(((trust.recall, trust.false) for trust in signs.values()), default=(0.0, 1.0))
+        prior = self._expected
+        for group in groups:
+            prior = group.visits.prior(prior, recall, false)
+        found = rate(visit.history, prior, recall, false)
+        alone = rate(visit.history, self._expected, recall, false)
+        hidden = (1 - recall) * found
+        aged = [number * steps(signs.get(kind, Trust()), hidden) for kind, number in visit.signs.items()]
+        return Estimate(found, alone, sum(aged), recall)
 
 
 def _group_of(shard: FrontierShard, name: str) -> GroupRow:

@@ -155,14 +155,16 @@ class Revisits:
             return
         known = self._groups.estimate(shard, visit)
         holding = _holding(found[1].verdict)
-        match = Match(holding, shard.partition, visit.visited, known.rate, known.aged, visit.orders)
+        match = Match(holding, shard.partition, visit.visited, known.hidden, known.aged, visit.orders)
         self._freshness.put(visit.url, match)
         when = due(visit, known, self._settings)
         if when > now:
             self._waiting.put(visit.url, when)
         else:
             importance = self._importance(found[1])
-            self._queue.put(visit.url, host(visit.url), importance, known.rate, visit.visited, known.aged)
+            self._queue.put(
+                visit.url, host(visit.url), importance, known.rate, visit.visited, known.aged, known.recall
+            )
 
     def _importance(self, page: PageRow) -> float:
         """Return what a page is worth: by its matches, by its requests, or by both."""
@@ -208,7 +210,7 @@ class Revisits:
         assert found is not None and found[1].verdict is not None, "a judged page was chosen"
         page = found[1]
         known = self._groups.estimate(shard, visit)
-        self._expected[visit.url] = 1 - stale(known.rate, now - visit.visited + known.aged)
+        self._expected[visit.url] = 1 - stale(known.hidden, now - visit.visited + known.aged)
         self._lease(shard, visit, visit.orders + 1, now + self._runtime.settings.frontier.lease_seconds, now)
         revisit = Revisit(
             visit.version, visit.visited, True, page.verdict or {}, visit.content, visit.links,
@@ -263,7 +265,8 @@ def due(visit: VisitRow, known: Estimate, settings: RevisitSettings) -> float:
     """
     if visit.missing or visit.lease or visit.not_before:
         return max(visit.not_before, visit.lease)
-    stale = -math.log1p(-LEAST_STALE) / max(known.rate, known.alone) - known.aged
+    rate = max(known.rate, known.alone) * (1 - known.recall)
+    stale = -math.log1p(-LEAST_STALE) / rate - known.aged
     return visit.visited + max(settings.shortest_seconds, min(settings.longest_seconds, stale))
 
 

@@ -14,10 +14,14 @@ def milliseconds(interval: float) -> int:
 class History(msgspec.Struct, array_like=True, gc=False):
     """Visits of a page that was seen before: each tells whether it changed since the visit before it, no more.
 
-    A change that nothing announced is kept by the length of its interval: ``found`` has for each power of two
-    of milliseconds the number of such visits and the sum of their intervals. Of visits that found nothing new
-    (``still``), and of changes that a signal announced (``told``, see `models.revisit.signals`), the number and
-    the sum are all that matters. Intervals are summed in whole milliseconds: a sum is the same in any order.
+    Before most visits nothing said that the page might have changed. Of those that found nothing new
+    (``still``) the number and the sum of their intervals are all that matters. The others are kept by the
+    length of their interval: ``found`` has for each power of two of milliseconds their number and the sum.
+
+    Before others ``signals`` came (`models.revisit.signals`): those that found a change were ``told`` of it,
+    those that did not were called for by ``wrong`` ones. Whether there was another change can't be seen.
+
+    Intervals are summed in whole milliseconds: a sum is the same in any order.
 
     >>> history = History()
     >>> for interval, changed in [(60.0, False), (90.0, True), (100.0, True), (200.0, True)]:
@@ -31,19 +35,26 @@ class History(msgspec.Struct, array_like=True, gc=False):
     found: dict[int, list[int]] = {}
     told: int = 0
     told_time: int = 0
+    signals: int = 0
+    wrong: int = 0
+    wrong_time: int = 0
 
-    def seen(self, interval: float, changed: bool, told: bool = False) -> None:
-        """Take in a visit, ``interval`` seconds after the one before; it was ``told`` where a signal came.
+    def seen(self, interval: float, changed: bool, signals: int = 0) -> None:
+        """Take in a visit, ``interval`` seconds and so many signals after the one before.
 
         An interval of no length, as a clock set back would have it, counts as a millisecond (`milliseconds`).
         """
         time = milliseconds(interval)
-        if not changed:
-            self.still += 1
-            self.still_time += time
-        elif told:
+        self.signals += signals
+        if signals and changed:
             self.told += 1
             self.told_time += time
+        elif signals:
+            self.wrong += 1
+            self.wrong_time += time
+        elif not changed:
+            self.still += 1
+            self.still_time += time
         else:
             bucket = self.found.setdefault(time.bit_length() - 1, [0, 0])
             bucket[0] += 1
@@ -57,22 +68,18 @@ class History(msgspec.Struct, array_like=True, gc=False):
     @property
     def visits(self) -> int:
         """All visits but the first, which tells nothing."""
-        return self.still + self.changes
+        return self.still + self.wrong + self.changes
 
     @property
     def still_seconds(self) -> float:
-        """The seconds in which the page is known not to have changed."""
+        """The sum of the intervals without a signal, and without a change."""
         return self.still_time / UNITS
-
-    @property
-    def told_seconds(self) -> float:
-        """The sum of the intervals whose change a signal announced."""
-        return self.told_time / UNITS
 
     @property
     def seconds(self) -> float:
         """The seconds between the first visit and the last."""
-        return (self.still_time + self.told_time + sum(time for _, time in self.found.values())) / UNITS
+        found = sum(time for _, time in self.found.values())
+        return (self.still_time + self.told_time + self.wrong_time + found) / UNITS
 
     @property
     def intervals(self) -> list[tuple[int, float]]:

@@ -38,13 +38,14 @@ class _Page:
     importance: float
     rate: float
     since: float
+    recall: float
     level: int | None = None
     awaited: int = _LOWEST
     entry: int = 0
 
     def gain(self, now: float) -> float:
         """Return what a visit gains."""
-        return gain(self.importance, self.rate, now - self.since)
+        return gain(self.importance, self.rate, now - self.since, self.recall)
 
     @property
     def gains(self) -> bool:
@@ -99,18 +100,28 @@ class DueQueue:
     def __contains__(self, url: object) -> bool:
         return url in self._pages
 
-    def put(self, url: str, host: str, importance: float, rate: float, since: float, aged: float = 0.0) -> None:
+    def put(
+        self,
+        url: str,
+        host: str,
+        importance: float,
+        rate: float,
+        since: float,
+        aged: float = 0.0,
+        recall: float = 0.0,
+    ) -> None:
         """Insert a page or change what is known of it: visited at ``since``, and older by ``aged`` for signals.
 
-        Raises ValueError for what is no number.
+        ``recall`` is the part of its changes that signals announce, below 1. Raises ValueError for what is no
+        number.
         """
-        if not all(map(math.isfinite, (importance, rate, since))) or math.isnan(aged):
+        if not all(map(math.isfinite, (importance, rate, since))) or math.isnan(aged) or not 0 <= recall < 1:
             raise ValueError(
-                f"due queue: {host} has importance {importance}, rate {rate}, since {since}, aged {aged}; "
-                f"expected numbers"
+                f"due queue: {host} has importance {importance}, rate {rate}, since {since}, aged {aged}, "
+                f"recall {recall}; expected numbers, and a recall below 1"
             )
         self.discard(url)
-        page = self._pages[url] = _Page(url, host, importance, rate, since - aged)
+        page = self._pages[url] = _Page(url, host, importance, rate, since - aged, recall)
         self._hosts[host] += page.gains
         if self._base is not None:
             self._expect(page, self._base)
@@ -230,7 +241,7 @@ class DueQueue:
 
     def _expect(self, page: _Page, level: int) -> None:
         """Note in the heap when a page reaches a level, if ever."""
-        age = when(page.importance, page.rate, RATIO ** min(level, _HIGHEST))
+        age = when(page.importance, page.rate, RATIO ** min(level, _HIGHEST), page.recall)
         if age == math.inf or level >= _HIGHEST:
             page.entry = 0
             return

@@ -43,10 +43,11 @@ NOTHING = Prior(0.25, 0.25 * 30 * 86_400)
 SHAPE = 1.0
 
 
-def rate(history: History, prior: Prior) -> float:
-    """Return how often a page changes unannounced, in changes a second; without signals, how often it changes.
+def rate(history: History, prior: Prior, recall: float = 0.0, false: float = 1.0) -> float:
+    """Return how often a page changes, in changes a second: where the posterior of log D is greatest.
 
-    The posterior of log D is greatest there. Without visits that is the prior's median.
+    Signals announce the part ``recall`` of its changes, and the part ``false`` of them is false: both tell
+    (`models.revisit.signals`). Without visits the rate is the prior's median.
 
     >>> history = History()
     >>> rate(history, Prior(1.0, 100.0))
@@ -56,18 +57,22 @@ def rate(history: History, prior: Prior) -> float:
     >>> round(rate(history, Prior(1e-9, 1e-9)), 4)  # no change in half of the intervals: e^(-D) = 1/2
     0.6931
     """
-    found, still, median = history.intervals, history.still_seconds, prior.rate
-    # Solved is shape (median - D) / (median + D) + sum of n x / (e^x - 1) = D still, with x = Dt. Left less
-    # right falls and is convex: so from a D that is too small Newton's steps never pass the solution. Such a D
-    # follows from x / (e^x - 1) > 1 - x / 2, and (1 - z) / (1 + z) > 1 - 2z or -1.
-    number = sum(count for count, _ in found)
-    if not number and not still:
+    hidden, median = 1 - recall, prior.rate
+    # Of changes that a signal announced it is the signals that tell: so many true ones, in all the time.
+    events = history.signals * (1 - false) if recall else 0.0
+    time = hidden * history.still_seconds + recall * history.seconds
+    found = [(count, hidden * each) for count, each in history.intervals]
+    number = events + sum(count for count, _ in found)
+    if not time and not number:
         return median
-    time = still + sum(count * each for count, each in found) / 2
-    guess = max((prior.shape + number) / (2 * prior.seconds + time), (number - prior.shape) / time)
+    # Solved is shape (median - D) / (median + D) + events + sum of n x / (e^x - 1) = D time, with x = D times
+    # an interval. Left less right falls and is convex: so from a D that is too small Newton's steps never pass
+    # the solution. Such a D follows from x / (e^x - 1) > 1 - x / 2, and (1 - z) / (1 + z) > 1 - 2z or -1.
+    longest = time + sum(count * each for count, each in found) / 2
+    guess = max((prior.shape + number) / (2 * prior.seconds + longest), (number - prior.shape) / longest)
     for _ in range(_MOST):
-        value = prior.shape * (median - guess) / (median + guess) - guess * still
-        slope = -2 * prior.shape * median / (median + guess) ** 2 - still
+        value = prior.shape * (median - guess) / (median + guess) + events - guess * time
+        slope = -2 * prior.shape * median / (median + guess) ** 2 - time
         for count, each in found:
             x = guess * each
             if _LEAST < x < _LARGE:
@@ -95,10 +100,10 @@ class Group(History, array_like=True, gc=False):
     True
     """
 
-    def prior(self, outer: Prior) -> Prior:
-        """Return what is known of a page of the group before it is visited.
+    def prior(self, outer: Prior, recall: float = 0.0, false: float = 1.0) -> Prior:
+        """Return what is known of a page of the group before it is visited; signals are as for `rate`.
 
         The median is the group's rate, drawn towards ``outer``, what is known of the larger group that it is
         in; the weight is always `SHAPE`.
         """
-        return Prior(SHAPE, SHAPE / rate(self, outer))
+        return Prior(SHAPE, SHAPE / rate(self, outer, recall, false))

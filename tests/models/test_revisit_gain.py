@@ -2,6 +2,7 @@
 
 import math
 from decimal import Decimal, localcontext
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -26,6 +27,48 @@ def exact(importance: float, rate: float, age: float) -> float:
 def test_the_gain_is_what_the_formula_says_to_nine_digits(rate: float, changes: float) -> None:
     age = changes / rate
     assert gain(2.0, rate, age) == pytest.approx(exact(2.0, rate, age), rel=1e-9)
+
+
+def exact_announced(rate: float, age: float, recall: float) -> float:
+    with localcontext() as context:
+        context.prec = 60
+        r = Decimal(recall)
+        x = (1 - r) * Decimal(rate) * Decimal(age)
+        return float((1 - (-x).exp() - (1 - r) * (1 - (-x / (1 - r)).exp())) / r / Decimal(rate))
+
+
+RECALLS = st.floats(0.001, 0.95)
+
+
+@given(RATES, CHANGES, RECALLS)
+def test_with_signals_too(rate: float, changes: float, recall: float) -> None:
+    age = changes / rate
+    assert gain(1.0, rate, age, recall) == pytest.approx(exact_announced(rate, age, recall), rel=1e-7)
+
+
+@given(RATES, st.floats(-10, -1e-6).map(math.exp), RECALLS)
+def test_with_signals_a_gain_is_reached_when_it_is_said_to_be(rate: float, part: float, recall: float) -> None:
+    wanted = part * limit(3.0, rate)
+    age = when(3.0, rate, wanted, recall)
+    assert 3 * exact_announced(rate, age, recall) == pytest.approx(wanted, rel=1e-6)
+
+
+@given(RATES, CHANGES)
+def test_signals_that_announce_next_to_nothing_change_nothing(rate: float, changes: float) -> None:
+    age = changes / rate
+    assert gain(1.0, rate, age, 2e-4) == pytest.approx(gain(1.0, rate, age), rel=1e-3)
+
+
+def test_what_is_announced_ends_the_cycle_for_whose_length_a_visit_pays() -> None:
+    # By simulating cycles of no more than 5 s, with hidden changes 0.1 and announced ones 0.3 times a second.
+    rng, hidden, announced, end = Random(1), 0.1, 0.3, 5.0
+    fresh, length, cycles = 0.0, 0.0, 100_000
+    for _ in range(cycles):
+        stops = min(end, rng.expovariate(announced))
+        fresh += min(stops, rng.expovariate(hidden))
+        length += stops
+    expected = (fresh - math.exp(-hidden * end) * length) / cycles
+    assert gain(1.0, 0.4, end, 0.75) == pytest.approx(expected, rel=0.03)
 
 
 def test_worked_by_hand() -> None:

@@ -20,11 +20,11 @@ class Twin:
     """The same by working out the gain of every page."""
 
     def __init__(self) -> None:
-        self.pages: dict[str, tuple[str, float, float, float]] = {}
+        self.pages: dict[str, tuple[str, float, float, float, float]] = {}
 
     def gain(self, url: str, now: float) -> float:
-        _, importance, rate, since = self.pages[url]
-        return gain(importance, rate, now - since)
+        _, importance, rate, since, recall = self.pages[url]
+        return gain(importance, rate, now - since, recall)
 
     def best(self, now: float, ready: Callable[[str], bool]) -> float:
         return max((self.gain(url, now) for url, page in self.pages.items() if ready(page[0])), default=0.0)
@@ -44,11 +44,14 @@ class Queues(RuleBasedStateMachine):
         rate=st.sampled_from([0.0, 1e-9, 1e-5, 1e-3, 0.1, 10.0]),
         before=st.sampled_from([0.0, 1.0, 1e4]),
         aged=st.sampled_from([0.0, 0.0, 100.0, 1e9]),
+        recall=st.sampled_from([0.0, 0.3, 0.95]),
     )
-    def put(self, number: int, host: str, importance: float, rate: float, before: float, aged: float) -> None:
+    def put(
+        self, number: int, host: str, importance: float, rate: float, before: float, aged: float, recall: float
+    ) -> None:
         since = self.now - before
-        self.queue.put(f"u{number}", host, importance, rate, since, aged)
-        self.twin.pages[f"u{number}"] = (host, importance, rate, since - aged)
+        self.queue.put(f"u{number}", host, importance, rate, since, aged, recall)
+        self.twin.pages[f"u{number}"] = (host, importance, rate, since - aged, recall)
 
     @rule(number=st.integers(0, 30))
     def discard(self, number: int) -> None:
@@ -76,9 +79,9 @@ class Queues(RuleBasedStateMachine):
         assert gained * NEAR >= exact
         assert gained * (1 + 1e-6) >= least
         if visit:
-            host, importance, rate, _ = self.twin.pages[url]
-            self.queue.put(url, host, importance, rate, self.now)
-            self.twin.pages[url] = (host, importance, rate, self.now)
+            host, importance, rate, _, recall = self.twin.pages[url]
+            self.queue.put(url, host, importance, rate, self.now, recall=recall)
+            self.twin.pages[url] = (host, importance, rate, self.now, recall)
 
     @precondition(lambda self: self.twin.pages)
     @rule(least=st.sampled_from([1e-9, 1e-3, 1.0, 50.0]))

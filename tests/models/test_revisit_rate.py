@@ -61,7 +61,7 @@ def test_worked_by_hand() -> None:
     assert rate(of([]), Prior(2.0, 500.0)) == 2.0 / 500.0
     # What was announced tells nothing of changes that were not.
     announced = History()
-    announced.seen(10.0, True, told=True)
+    announced.seen(10.0, True, signals=1)
     assert rate(announced, Prior(2.0, 500.0)) == 2.0 / 500.0
     # 1 (1 - 100 D) / (1 + 100 D) = 100 D: D = (sqrt(2) - 1) / 100.
     assert rate(of([(100.0, False)]), Prior(1.0, 100.0)) == pytest.approx((math.sqrt(2) - 1) / 100)
@@ -99,10 +99,10 @@ def test_any_interval_is_taken_and_any_history_has_a_rate(
 
 
 def test_a_history_is_small_and_bounded() -> None:
-    assert len(msgspec.msgpack.encode(History())) == 6
+    assert len(msgspec.msgpack.encode(History())) == 9
     rng, history = Random(1), History()
     for _ in range(10_000):
-        history.seen(math.exp(rng.uniform(-20, 40)), rng.random() < 0.5, rng.random() < 0.5)
+        history.seen(math.exp(rng.uniform(-20, 40)), rng.random() < 0.5, rng.randrange(3))
     assert len(history.found) <= 42
     assert len(msgspec.msgpack.encode(history)) < 700
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(history), type=History) == history

@@ -63,8 +63,11 @@ CHOICE = Choice(
     time=1_700_000_000.5, expected=0.75, comes=0.875, parts={"news": 0.75},
 )  # fmt: skip
 
-GROUP = Group(still=3, still_time=7_200_000, found={20: [1, 1_800_000]}, told=1, told_time=60_000)
-TRUST = Trust(quiet=GROUP, signals=3, wrong=1, time=7_200_000, told={1: [1, 60_000]})
+GROUP = Group(
+    still=3, still_time=7_200_000, found={20: [1, 1_800_000]}, told=1, told_time=60_000, signals=3, wrong=2,
+    wrong_time=120_000,
+)  # fmt: skip
+TRUST = Trust(signals=3, wrong=1, time=7_200_000, told={1: [1, 60_000]}, hidden=1500)
 
 BROWSING = Browsing(
     referred=True,
@@ -129,7 +132,8 @@ ROWS: dict[str, tuple[Any, ...]] = {
             url=URL, visited=1_700_000_000.5, text="erste zweite", subject="wiki", pattern="http://a.test/**",
             title="Titel", version=VERSION_HAD, content=b"text", links=b"links", partitions=(0, 3),
             history=Visited(
-                still=2, still_time=7_200_000, found={21: [1, 3_600_000]}, told=1, told_time=60_000
+                still=2, still_time=7_200_000, found={21: [1, 3_600_000]}, told=1, told_time=60_000,
+                signals=2, wrong=1, wrong_time=30_000,
             ),
             signs={"feed": 2}, orders=4, lease=1_700_000_120.0, failures=1, not_before=1_700_000_030.0,
             missing=1_700_000_000.5, hinted={"feed": 1_700_000_030.5},
