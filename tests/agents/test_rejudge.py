@@ -22,8 +22,9 @@ from models.revisit.content import content_of, links_digest
 from models.url import identifier
 from streams.inbox import Shard
 from streams.metrics.reading import Reading
-from streams.outbox import Message
+from streams.outbox import Message, Outbox
 from streams.records import (
+    NOT_MODIFIED,
     Decoder,
     FetchedPage,
     Judged,
@@ -37,11 +38,11 @@ from streams.records import (
 )
 from streams.runtime import Runtime
 from streams.settings import Settings
-from streams.topics import PAGES, SIGHTINGS
+from streams.topics import PAGES, SIGHTINGS, partition_of
 from streams.transport.journal import Journal
 from streams.transport.publisher import JournalPublisher
 from tests.agents.judging import examine, examiner_of, judge_of
-from tests.agents.shards import Disk, a_runtime, disk
+from tests.agents.shards import Disk, a_runtime, disk, emitted
 from tests.agents.test_keep import fetched
 
 FIRST = PredicateDefinition(name="any", expression='not "unheard-of"')
@@ -181,12 +182,12 @@ class Partition:
 
 
 @contextmanager
-def a_partition() -> Iterator[Partition]:
+def a_partition(partitions: int = 1) -> Iterator[Partition]:
     with tempfile.TemporaryDirectory() as directory:
         data = Path(directory)
         given = {
             "data": data,
-            "streams": {"partitions": 1, "group_seconds": 60.0},
+            "streams": {"partitions": partitions, "group_seconds": 60.0},
             "frontier": {"revisit": 0.5},
         }
         with a_runtime(Settings.model_validate(given)) as runtime, disk(data) as rows:
@@ -291,6 +292,28 @@ def test_what_a_later_predicate_says_names_the_first_verdict_and_those_that_the_
             (tea.order.url, {"tea": True}, "pages/0@0"),
             (snow.order.url, {"tea": False}, "pages/0@1"),
         ]
+
+
+def test_all_who_know_a_page_that_was_judged_again_hear_what_a_later_predicate_says() -> None:
+    with a_partition(4) as partition:
+        page = partition.page(body=b'<p>tea <a href="http://b.org/">')
+        (linked,) = {partition_of("b.org", 4)}
+        known = Revisit(again=True, partitions=(linked, (linked + 2) % 4))
+        page.order = msgspec.structs.replace(page.order, revisit=known)
+        partition.hear()
+        outbox = Outbox("")
+        assert asyncio.run(partition.rejudge.judge(outbox, "tea", 0, 0, encode(page)))
+        told = emitted(outbox.take(), SIGHTINGS)
+    assert {place for place, fact in told if isinstance(fact, Relinked)} == {*known.partitions}
+    assert {fact.time for _, fact in told if isinstance(fact, Relinked | Rejudged)} == {page.time}
+
+
+def test_that_a_page_is_as_it_was_is_nothing_to_judge() -> None:
+    with a_partition() as partition:
+        page = partition.page()
+        page.status, page.body = NOT_MODIFIED, b""
+        partition.hear()
+        assert not asyncio.run(partition.rejudge.judge(Outbox(""), "tea", 0, 0, encode(page)))
 
 
 def test_it_is_told_how_many_pages_are_left() -> None:

@@ -15,9 +15,12 @@ from agents.fetch.result import Failure, Fetched, Result, Unchanged, Validators
 from agents.fetch.revisits import unread
 from agents.judge.agent import JudgeAgent
 from agents.judge.duplicates import DuplicateRow
+from agents.judge.examiner import Examiner
 from agents.judge.keep.records import date_of
 from agents.judge.keep.store import files
 from agents.judge.predicates import Predicates
+from agents.judge.question import Question, Work
+from models.page import Page
 from models.revisit.content import changed
 from models.url import host
 from models.verdict import Verdict
@@ -355,6 +358,18 @@ def test_of_a_kept_page_that_is_as_it_was_a_revisit_is_kept(tmp_path: Path) -> N
     (tmp_path / "unmodified").mkdir()
     assert told(tmp_path / "unmodified", unchanged, {"revisit": 0.5}) == []
     assert kept_records(tmp_path / "unmodified") == [("revisit", date, "server-not-modified", before)]
+
+
+def test_what_a_judge_that_failed_could_not_tell_is_as_it_was(tmp_path: Path) -> None:
+    def failing(page: Page) -> list[str]:
+        raise KeyError(page.url)
+
+    known = msgspec.structs.replace(AGAIN, verdict={"sport": True, "alps": False, "removed": True})
+    asked = {"sport": 'category("Sport")', "alps": '"alps"', "new": 'category("New")'}
+    settings = Settings.model_validate({"data": tmp_path, "frontier": {"revisit": 0.5}})
+    examined = Examiner(Work.of(settings), [failing]).examined(Question(encode(a_page(revisit=known)), asked))
+    assert examined.failure is not None
+    assert examined.verdict == {"sport": True, "alps": True}
 
 
 def test_a_predicate_that_judges_no_more_makes_no_change(tmp_path: Path) -> None:
