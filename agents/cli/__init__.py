@@ -19,6 +19,7 @@ COMMANDS = (
     "patterns",
     "depth",
     "news",
+    "revisits",
     "feed",
     "seed",
     "predicate",

@@ -1,0 +1,1 @@
+"""How fresh revisits keep the copies of a simulated web, by each policy."""

@@ -1,0 +1,97 @@
+"""A simulated web: pages that change at known rates, requests for them, and noisy signals of their changes."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+#: Moments in seconds, in ascending order.
+Times: TypeAlias = npt.NDArray[np.float64]
+#: How a page changes: at random; at even intervals; several times in a short while, then long not; never.
+Kind: TypeAlias = Literal["poisson", "periodic", "bursts", "never"]
+
+DAY = 86_400.0
+_HOSTS, _PREFIXES, _PATTERNS = 20, 4, 3
+#: The part of all pages that each kind has.
+PARTS: dict[Kind, float] = {"poisson": 0.6, "periodic": 0.1, "bursts": 0.1, "never": 0.2}
+# Rates are lognormal: the median, and the log standard deviations of hosts, prefixes, patterns and pages.
+_MEDIAN = 0.1 / DAY
+_SPREAD = (1.0, 0.7, 0.7, 0.7)
+# Changes in a burst, in the mean, and the mean time between two of them.
+_BURST, _WITHIN = 5, 0.02 * DAY
+# Requests for the page of rank r are in proportion to r to the minus of this (Zipf).
+_ZIPF = 0.8
+#: False signals for each change of a page, the mean delay of a signal, and false signals a second of any page.
+FALSE, _DELAY, NOISE = 0.1, 0.02 * DAY, 0.002 / DAY
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: where it lies, how often it changes in the mean, its share of the requests, and what happens."""
+
+    host: str
+    prefix: str
+    pattern: str
+    url: str
+    kind: Kind
+    rate: float
+    importance: float
+    changes: Times
+    signals: Times
+
+
+def make_web(pages: int, seconds: float, recall: float, seed: int) -> list[Page]:
+    """Return pages and what happens to them in so many seconds; ``recall`` of the changes show in the log."""
+    rng = np.random.default_rng(seed)
+    ranks = rng.permutation(pages) + 1
+    importance = ranks**-_ZIPF / (ranks**-_ZIPF).sum()
+    kinds = rng.choice(list(PARTS), pages, p=list(PARTS.values()))
+    levels = [rng.normal(0, spread, (_HOSTS, _PREFIXES, _PATTERNS)) for spread in _SPREAD[:3]]
+    found = []
+    for number in range(pages):
+        host, prefix, pattern = rng.integers((_HOSTS, _PREFIXES, _PATTERNS)).tolist()
+        log = levels[0][host, 0, 0] + levels[1][host, prefix, 0] + levels[2][host, prefix, pattern]
+        kind: Kind = kinds[number]
+        rate = 0.0 if kind == "never" else _MEDIAN * float(np.exp(log + rng.normal(0, _SPREAD[3])))
+        changes = _changes(rng, kind, rate, seconds)
+        site = f"http://h{host}.test/"
+        found.append(
+            Page(
+                f"h{host}.test",
+                f"{site}{prefix}/",
+                f"{site}{prefix}/{pattern}-#",
+                f"{site}{prefix}/{pattern}-{number}",
+                kind,
+                rate,
+                float(importance[number]),
+                changes,
+                _signals(rng, changes, rate, seconds, recall),
+            )
+        )
+    return found
+
+
+def _changes(rng: np.random.Generator, kind: Kind, rate: float, seconds: float) -> Times:
+    if kind == "never":
+        return np.zeros(0)
+    if kind == "periodic":
+        return np.arange(rng.random() / rate, seconds, 1 / rate)
+    if kind == "poisson":
+        return arrivals(rng, rate, seconds)
+    starts = arrivals(rng, rate / _BURST, seconds)
+    sizes = rng.geometric(1 / _BURST, len(starts))
+    gaps = np.concatenate([rng.exponential(_WITHIN, size).cumsum() for size in sizes] or [np.zeros(0)])
+    times = np.sort(np.repeat(starts, sizes) + gaps)
+    return times[times < seconds]
+
+
+def _signals(rng: np.random.Generator, changes: Times, rate: float, seconds: float, recall: float) -> Times:
+    true = changes[rng.random(len(changes)) < recall]
+    true = true + rng.exponential(_DELAY, len(true))
+    return np.sort(np.concatenate([true, arrivals(rng, FALSE * rate + NOISE, seconds)]))
+
+
+def arrivals(rng: np.random.Generator, rate: float, seconds: float) -> Times:
+    """Return the arrivals of a Poisson process."""
+    return np.sort(rng.uniform(0, seconds, rng.poisson(rate * seconds)))
