@@ -144,6 +144,10 @@ class Shard(Generic[Row]):
         self._dirty[key] = None
         self.let_go(key)
 
+    def staged(self, key: bytes) -> bool:
+        """Tell whether a row changed since the last group that is safe: it is not on disk as it stands."""
+        return key in self._dirty or key in self._flying
+
     def let_go(self, key: bytes) -> None:
         """Keep a row in memory no longer: nobody asks for it while the shard is open."""
         kept = self._cache.pop(key, None)

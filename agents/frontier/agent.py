@@ -92,7 +92,7 @@ class FrontierAgent(Handler[FrontierRow]):
         revisit = None
         if self.settings.revisit:
             changes = Changes(partitions(CHANGES.name), partitions(OUTCOMES.name))
-            revisit = changes, Groups(settings.revisit.change_days)
+            revisit = changes, Groups(settings.revisit)
         return Book(self.settings, evidence, self._partitions, settings.fetch.redirects, settings.news, revisit)
 
     def _the_candidates(self) -> Candidates:
@@ -288,6 +288,8 @@ class FrontierAgent(Handler[FrontierRow]):
             return TAKE_UP_SECONDS if self.candidates.flights else 0.0
         if changed:
             return SHORT_SECONDS
+        if self.schedule is not None and self.schedule.busy:
+            return TAKE_UP_SECONDS
         if self.candidates.fairness.waits:
             return WAIT_SECONDS
         # Looks at every host with candidates: only where there is time for it.

@@ -43,11 +43,11 @@ class Freshness:
     def put(self, url: str, match: Match) -> None:
         """Take in how a page stands; without predicates it is no match."""
         self.discard(url)
-        if match.predicates and self._sampled(url):
+        if match.predicates and self.sampled(url):
             self._matches[url] = match
             if len(self._matches) > self._most:
                 self._part *= 2
-                self.keep(self._sampled)
+                self.keep(self.sampled)
 
     def discard(self, url: str) -> None:
         """Forget a page, if it is known."""
@@ -57,7 +57,8 @@ class Freshness:
         """Forget all pages but those that meet a condition."""
         self._matches = {url: match for url, match in self._matches.items() if meets(url)}
 
-    def _sampled(self, url: str) -> bool:
+    def sampled(self, url: str) -> bool:
+        """Tell whether a page is in the sample, if it is a match."""
         return crc32(url.encode()) % self._part == 0
 
     def figures(self, now: float) -> dict[str, Kept]:

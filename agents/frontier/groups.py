@@ -5,6 +5,7 @@ towards those of its host, and these towards what is expected of a page of which
 of a change are to be trusted is told by the visits to the pages of a host.
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,8 +15,11 @@ from models.revisit.rate import NOTHING, Prior, rate
 from models.revisit.signals import Trust, steps
 from models.traps import pattern
 from models.url import host
+from streams.settings import RevisitSettings
 
 DAY = 86_400.0
+#: Probability of a change from which on a page is due.
+LEAST_STALE = 0.1
 
 
 class Estimate(NamedTuple):
@@ -36,10 +40,11 @@ class Estimate(NamedTuple):
 
 
 class Groups:
-    """Keeps the rows of groups; of a page of which nothing is known a change in ``days`` is expected."""
+    """Keeps the rows of groups, and tells from them when pages are due."""
 
-    def __init__(self, days: float) -> None:
-        self._expected = Prior(NOTHING.shape, NOTHING.shape * days * DAY)
+    def __init__(self, settings: RevisitSettings) -> None:
+        self._settings = settings
+        self._expected = Prior(NOTHING.shape, NOTHING.shape * settings.change_days * DAY)
 
     @property
     def expected(self) -> float:
@@ -74,6 +79,19 @@ class Groups:
         hidden = (1 - recall) * found
         aged = [number * steps(signs.get(kind, Trust()), hidden) for kind, number in visit.signs.items()]
         return Estimate(found, alone, sum(aged), recall)
+
+    def due(self, visit: VisitRow, known: Estimate) -> float:
+        """Return the time from which on a page is visited again.
+
+        What pages of a like URL showed may bring that forward, but not put it off: of a site whose first pages
+        are as they were, the others would never be looked at. In which order they are is another matter.
+        """
+        if visit.missing or visit.lease or visit.not_before:
+            return max(visit.not_before, visit.lease)
+        rate = max(known.rate, known.alone) * (1 - known.recall)
+        stale = -math.log1p(-LEAST_STALE) / rate - known.aged
+        shortest, longest = self._settings.shortest_seconds, self._settings.longest_seconds
+        return visit.visited + max(shortest, min(longest, stale))
 
 
 def _group_of(shard: FrontierShard, name: str) -> GroupRow:

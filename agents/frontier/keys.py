@@ -30,6 +30,7 @@ WAYS_PREFIX = b"v"
 HUB_PREFIX = b"u"
 VISIT_PREFIX = b"r"
 GROUP_PREFIX = b"q"
+DUE_PREFIX = b"j"
 DEPTH_PREFIX = b"d"
 CLICKS_PREFIX = b"k"
 NEWS_KEY = b"w"
@@ -95,6 +96,16 @@ def hub_key(url: str) -> bytes:
 def visit_key(url: str) -> bytes:
     """Return the key of the row of a page that is visited again."""
     return VISIT_PREFIX + identifier(url)
+
+
+def due_key(time: float, url: str) -> bytes:
+    """Return the key of a page that is due at a time, in seconds since the epoch: in their order."""
+    return due_before(time) + identifier(url)
+
+
+def due_before(time: float) -> bytes:
+    """Return what the keys of all pages that are due before a time lie below, to the millisecond."""
+    return DUE_PREFIX + round(1000 * time).to_bytes(8)
 
 
 def group_key(name: str) -> bytes:

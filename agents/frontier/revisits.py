@@ -5,21 +5,22 @@ most (`models.revisit.gain`). What a candidate is worth is the same at its limit
 hit: it was never visited. So a revisit comes before a candidate where it gains more, within `frontier.revisit`,
 and where nothing else can be fetched.
 
-What is here is memory, made anew from the rows, little by little, when a partition is opened.
+Rows have when pages are due, in order of time (`DueRow`): those that are due are read, a few at a time, into a
+queue, of which those that gain least leave when it is full. They are read again then, round and round. So what
+is in memory does not grow with the pages.
 """
 
-import math
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable
 from itertools import islice
 
 from agents.frontier.candidates import Candidates
 from agents.frontier.freshness import Freshness, Match
 from agents.frontier.groups import Estimate
-from agents.frontier.keys import VISIT_PREFIX, visit_key, visit_of
+from agents.frontier.keys import DUE_PREFIX, VISIT_PREFIX, due_before, visit_key, visit_of
 from agents.frontier.metrics import FrontierMetrics, RevisitMetrics
 from agents.frontier.orders import Flight, order_of, send
-from agents.frontier.retries import Retries
-from agents.frontier.rows import Choice, FrontierRow, FrontierShard, PageRow, VisitRow
+from agents.frontier.rows import Choice, DueRow, FrontierRow, FrontierShard, PageRow, VisitRow
 from agents.frontier.visits import Visits
 from models.revisit.gain import limit, stale
 from models.revisit.queue import DueQueue
@@ -27,17 +28,18 @@ from models.url import host
 from models.verdict import Verdict
 from streams.records import FetchOrder, Judged, Revisit, Revisited
 from streams.runtime import Runtime, every
-from streams.settings import RevisitSettings
 from streams.stateful import Stateful
 
 #: The policy of an order to visit a page again.
 AGAIN = "revisit"
 #: Revisits at most that follow each other while candidates wait.
 BURST = 5.0
-#: Rows that are taken up at a time.
-TAKEN_UP = 100
-#: Probability of a change from which on a page is due.
-LEAST_STALE = 0.1
+#: Pages that are due in memory at most: all may be looked at at once, in some 20 ms.
+QUEUE = 10_000
+#: How full that is when no more are read at once; a few are at each look, so that none is left out for ever.
+FULL = 0.9
+#: Rows that are taken up at a time, and seconds for which that goes on.
+TAKEN_UP, LOOK_SECONDS = 20, 0.01
 #: What a page is worth that satisfies no predicate, where one that does is worth 1: it may come to.
 MISS = 0.1
 #: Part that the newest order has in what candidates are worth.
@@ -69,9 +71,13 @@ class Revisits:
         metrics.figures = lambda: self._freshness.figures(runtime.clock())
         #: Of each visit that was ordered, how probable it was that the page is as it was.
         self._expected: dict[str, float] = {}
-        self._queue = DueQueue(settings.frontier.queue)
-        self._waiting = Retries(settings.frontier.queue)
-        self._unread: dict[int, bytes | None] = {}
+        most = min(QUEUE, settings.frontier.queue)
+        self._queue, self._full = DueQueue(most), FULL * most
+        #: How far the rows of each shard are read: those of pages that are due, and those of all.
+        self._read: dict[int, bytes | None] = {}
+        self._unseen: dict[int, bytes | None] = {}
+        self._more = False
+        self._rests = 0.0
         share = settings.frontier.revisit
         self._earned = share / (1 - share)
         self._credit = BURST
@@ -80,44 +86,97 @@ class Revisits:
     # shards
 
     def open(self, shard: FrontierShard) -> None:
-        """Begin to take up a shard that is held."""
-        self._unread[shard.partition] = None
+        """Begin to take up a shard that is held, or was taken back to what is on disk."""
+        self._read[shard.partition] = self._unseen[shard.partition] = None
 
     def close(self, shard: FrontierShard) -> None:
         """Forget a shard that another worker has now; its pages are passed over when their turn comes."""
-        self._unread.pop(shard.partition, None)
+        self._read.pop(shard.partition, None)
+        self._unseen.pop(shard.partition, None)
         self._freshness.keep(lambda url: self._candidates.shards.of(url) is not None)
 
-    def look(self, now: float) -> None:
-        """Take up the next few rows of shards that were opened, and the pages whose wait is over."""
-        for partition, cursor in list(self._unread.items()):
-            shard = self._candidates.shards.get(partition)
-            found = list(islice(shard.scan(VISIT_PREFIX, cursor), TAKEN_UP)) if shard is not None else []
-            if shard is not None:
-                self._take_up(shard, (row for _, row in found if isinstance(row, VisitRow)), now)
-                shard.let_go_of_excess()
-            if len(found) < TAKEN_UP:
-                del self._unread[partition]
-            else:
-                self._unread[partition] = found[-1][0]
-            break
-        for url in self._waiting.due(now):
-            self._put(url, now)
-        if self._waiting.passed(now) and not self._unread:
-            self._waiting.look_again()
-            self._unread = dict.fromkeys(self._candidates.shards)
+    @property
+    def busy(self) -> bool:
+        """Whether there is more to take up at once."""
+        return self._more
 
-    def _take_up(self, shard: FrontierShard, rows: Iterator[VisitRow], now: float) -> None:
-        for row in rows:
-            if row.lease > now and row.url not in self._candidates.flights:
-                self._fly(row, now)
-            self._offer(shard, row, now)
+    def look(self, now: float) -> None:
+        """Take up pages that came due, a few or, while there is room for many, for half of the time at most.
+
+        Candidates that were not taken up come first.
+        """
+        begun = time.perf_counter()
+        if begun < self._rests:
+            return
+        due = True
+        while True:
+            due = due and self._take_up(now)
+            unseen = self._see_all(now)
+            self._more = due or unseen
+            if not self._more or self._candidates.opening:
+                return
+            if time.perf_counter() >= begun + LOOK_SECONDS:
+                break
+        self._rests = 2 * time.perf_counter() - begun
+
+    def _take_up(self, now: float) -> bool:
+        """Take up the next few pages that are due of each shard; return whether to go on at once."""
+        ended = [self._take_due(shard, now) for shard in self._held(self._read)]
+        if all(ended) and self._queue.evicted:
+            self._queue.evicted = False
+            self._read = dict.fromkeys(self._read)
+        return not all(ended) and len(self._queue) < self._full
+
+    def _see_all(self, now: float) -> bool:
+        """Go on with all rows of shards that were opened; return whether there are more."""
+        for shard in self._held(self._unseen):
+            self._see(shard, now)
+        return bool(self._unseen)
+
+    def _held(self, partitions: Iterable[int]) -> list[FrontierShard]:
+        found = (self._candidates.shards.get(partition) for partition in list(partitions))
+        return [shard for shard in found if shard is not None]
+
+    def _take_due(self, shard: FrontierShard, now: float) -> bool:
+        """Take up the next few pages that are due, those that are for longest first; return if these were all.
+
+        All that come due later follow in the rows, so that none of them need be in memory.
+        """
+        end, taken = due_before(now), 0
+        for key, row in islice(shard.scan(DUE_PREFIX, self._read[shard.partition]), TAKEN_UP):
+            if key >= end:
+                break
+            taken += 1
+            self._read[shard.partition] = key
+            if isinstance(row, DueRow) and row.url not in self._queue:
+                self._put(row.url, now)
+        shard.let_go_of_excess()
+        return taken < TAKEN_UP
+
+    def _see(self, shard: FrontierShard, now: float) -> None:
+        """Go on with the rows of a shard that was opened: for the figures, and what is in flight."""
+        found = list(islice(shard.scan(VISIT_PREFIX, self._unseen[shard.partition]), TAKEN_UP))
+        for _, row in found:
+            if isinstance(row, VisitRow):
+                if row.lease > now:
+                    self._expect_answer(row, now)
+                if self._freshness.sampled(row.url):
+                    self._estimate(shard, row)
+        if len(found) < TAKEN_UP:
+            del self._unseen[shard.partition]
+        else:
+            self._unseen[shard.partition] = found[-1][0]
+        shard.let_go_of_excess()
 
     def settle(self, now: float) -> None:
-        """Take up the pages whose rows changed."""
+        """Take up the pages whose changed rows are on disk, where those that come due later are read."""
         changed, self._visits.changed = self._visits.changed, set()
         for url in changed:
-            self._put(url, now)
+            shard = self._candidates.shards.of(url)
+            if shard is not None and shard.staged(visit_key(url)):
+                self._visits.changed.add(url)
+            else:
+                self._put(url, now)
         for predicate, kind in self._visits.take_told():
             self._metrics.changed(predicate, kind)
 
@@ -147,24 +206,29 @@ class Revisits:
             self._offer(shard, visit, now)
 
     def _offer(self, shard: FrontierShard, visit: VisitRow, now: float) -> None:
-        """Put a page in the queue, or where it waits until it is due."""
+        """Put a page in the queue if it is due, and take it out if it is not."""
         self._queue.discard(visit.url)
+        found = self._estimate(shard, visit)
+        if visit.lease > now:
+            self._expect_answer(visit, now)
+        elif found is not None and visit.due <= now:
+            page, known = found
+            importance = self._importance(page)
+            self._queue.put(
+                visit.url, host(visit.url), importance, known.rate, visit.visited, known.aged, known.recall
+            )
+
+    def _estimate(self, shard: FrontierShard, visit: VisitRow) -> tuple[PageRow, Estimate] | None:
+        """Return a page and how often it changes, for the figures too; None for one that left."""
         found = self._candidates.shards.find(visit.url)
         if found is None or found[1].state != "judged":
             self._freshness.discard(visit.url)
-            return
+            return None
         known = self._groups.estimate(shard, visit)
         holding = _holding(found[1].verdict)
         match = Match(holding, shard.partition, visit.visited, known.hidden, known.aged, visit.orders)
         self._freshness.put(visit.url, match)
-        when = due(visit, known, self._settings)
-        if when > now:
-            self._waiting.put(visit.url, when)
-        else:
-            importance = self._importance(found[1])
-            self._queue.put(
-                visit.url, host(visit.url), importance, known.rate, visit.visited, known.aged, known.recall
-            )
+        return found[1], known
 
     def _importance(self, page: PageRow) -> float:
         """Return what a page is worth: by its matches, by its requests, or by both."""
@@ -232,6 +296,11 @@ class Revisits:
         shard.put(visit_key(visit.url), visit)
         self._fly(visit, now)
 
+    def _expect_answer(self, visit: VisitRow, now: float) -> None:
+        """Take note of a visit that was ordered before the shard was opened."""
+        if visit.url not in self._candidates.flights:
+            self._fly(visit, now)
+
     def _fly(self, visit: VisitRow, now: float) -> None:
         flight = Flight("", visit.lease, False, now, instant=True, revisit=True, again=True)
         self._candidates.flights.fly(visit.url, flight)
@@ -252,22 +321,8 @@ class Revisits:
         if shard is not None and visit is not None and visit.lease:
             self._metrics.ended("lost", 1.0)
             self._visits.fail(visit, now)
-            shard.put(visit_key(url), visit)
+            self._visits.keep(shard, visit)
             self._inbox.commit_soon(shard)
-            self._offer(shard, visit, now)
-
-
-def due(visit: VisitRow, known: Estimate, settings: RevisitSettings) -> float:
-    """Return the time from which on a page is visited again.
-
-    What pages of a like URL showed may bring that forward, but not put it off: of a site whose first pages are
-    as they were, the others would never be looked at. In which order they are is another matter.
-    """
-    if visit.missing or visit.lease or visit.not_before:
-        return max(visit.not_before, visit.lease)
-    rate = max(known.rate, known.alone) * (1 - known.recall)
-    stale = -math.log1p(-LEAST_STALE) / rate - known.aged
-    return visit.visited + max(settings.shortest_seconds, min(settings.longest_seconds, stale))
 
 
 def _holding(verdict: Verdict | None) -> tuple[str, ...]:

@@ -378,7 +378,8 @@ class VisitRow(msgspec.Struct, array_like=True, gc=False, tag="visit"):
     ``hinted`` the time of the newest that was told.
     ``orders`` counts revisits that were ordered, ``lease`` is when the wait for the answer to the last one
     ends, 0 where none is waited for. ``failures`` are those in a row, ``not_before`` is when it may be asked
-    again, ``missing`` the time of an answer that there is no such page, 0 where there is.
+    again, ``missing`` the time of an answer that there is no such page, 0 where there is. ``due`` is from when
+    on the page is to be visited again, as its `DueRow` has it, 0 for a page that left.
     """
 
     url: str
@@ -399,11 +400,18 @@ class VisitRow(msgspec.Struct, array_like=True, gc=False, tag="visit"):
     not_before: float = 0.0
     missing: float = 0.0
     hinted: dict[str, float] = {}
+    due: float = 0.0
 
     @property
     def words(self) -> tuple[str, ...]:
         """The distinct words of the page."""
         return tuple(self.text.split())
+
+
+class DueRow(msgspec.Struct, array_like=True, gc=False, tag="due"):
+    """A page that is due at the time that the row's key has (`VisitRow.due`)."""
+
+    url: str
 
 
 class GroupRow(msgspec.Struct, array_like=True, tag="group"):
@@ -475,6 +483,7 @@ FrontierRow: TypeAlias = (
     | SpaceRow
     | TotalsRow
     | VisitRow
+    | DueRow
     | GroupRow
     | HubRow
     | ClicksRow

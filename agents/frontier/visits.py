@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 from agents.frontier.changes import Changes
 from agents.frontier.groups import DAY, Groups
-from agents.frontier.keys import TOTALS_KEY, page_key, totals_of, visit_key, visit_of
+from agents.frontier.keys import TOTALS_KEY, due_key, page_key, totals_of, visit_key, visit_of
 from agents.frontier.pages import Pages
-from agents.frontier.rows import FrontierShard, PageRow, State, VisitRow
+from agents.frontier.rows import DueRow, FrontierShard, PageRow, State, VisitRow
 from agents.frontier.teaching import Said, Teaching
 from models.revisit.content import changed
 from models.revisit.sizes import Sizes
@@ -45,7 +45,7 @@ class Visits:
         )
         _take(visit, page)
         self._changes.judged(shard, page, {}, None, changed=False)
-        self._keep(shard, visit)
+        self.keep(shard, visit)
 
     def rejudged(self, shard: FrontierShard, row: PageRow, verdict: Verdict) -> None:
         """Tell what predicates that came later say of a page, to people and wherever links of it are known."""
@@ -57,7 +57,17 @@ class Visits:
         for partition in visit.partitions:
             shard.outbox.emit(SIGHTINGS.name, partition, Relinked(identifier(row.url), verdict, row.judged_at))
 
-    def _keep(self, shard: FrontierShard, visit: VisitRow) -> None:
+    def keep(self, shard: FrontierShard, visit: VisitRow) -> None:
+        """Keep a page's row, and in order of time when it is due."""
+        page = shard.get(page_key(visit.url))
+        waits = isinstance(page, PageRow) and page.state == "judged"
+        due = self.groups.due(visit, self.groups.estimate(shard, visit)) if waits else 0.0
+        if due != visit.due:
+            if visit.due:
+                shard.delete(due_key(visit.due, visit.url))
+            if due:
+                shard.put(due_key(due, visit.url), DueRow(visit.url))
+            visit.due = due
         shard.put(visit_key(visit.url), visit)
         self.changed.add(visit.url)
 
@@ -85,7 +95,7 @@ class Visits:
             visit.version = page.version
         if page.changed or not page.again:
             self._told(shard, row, visit, page, since if newest else None, text=text)
-        self._keep(shard, visit)
+        self.keep(shard, visit)
 
     def _told(
         self,
@@ -136,7 +146,7 @@ class Visits:
             visit.not_before = sighting.time + self._retry_seconds
         elif row.state == "judged":
             heir = self._leave(shard, row, visit, sighting)
-        self._keep(shard, visit)
+        self.keep(shard, visit)
         return heir
 
     def fail(self, visit: VisitRow, now: float, wait: float = 0.0) -> None:
@@ -185,7 +195,7 @@ class Visits:
         if visit is not None and sighting.time > max(visit.visited, visit.hinted.get(kind, 0.0)):
             visit.signs[kind] = visit.signs.get(kind, 0) + 1
             visit.hinted[kind] = sighting.time
-            self._keep(shard, visit)
+            self.keep(shard, visit)
 
     def logged(self, shard: FrontierShard, sighting: Visited) -> None:
         """Take in the size of an answer to a user: another one than at the visit is a sign of a change."""
@@ -200,7 +210,7 @@ class Visits:
                 visit.signs["log"] = 1
             else:
                 del visit.signs["log"]
-            self._keep(shard, visit)
+            self.keep(shard, visit)
 
 
 def _count_answer(shard: FrontierShard) -> None:

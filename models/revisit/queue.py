@@ -70,7 +70,8 @@ class DueQueue:
     great. Pages below a lowest level are looked at when they reach that. It follows the choices: down where all
     above it is taken, and then all pages are looked at once, and up as visits get rarer.
 
-    Where there are more than ``limit`` pages, those leave that come due last, a tenth at once.
+    Where there are more than ``limit`` pages, those leave that come due last, a tenth at once; ``evicted`` says
+    that any did, until who has them elsewhere sets it back.
 
     >>> queue = DueQueue(limit=1000)
     >>> queue.put("http://a.org/", "a.org", importance=1.0, rate=1 / 3600, since=0.0)
@@ -93,6 +94,7 @@ class DueQueue:
         self._entries = 0
         self._base: int | None = None
         self._chosen, self._least_chosen = 0, 0
+        self.evicted = False
 
     def __len__(self) -> int:
         return len(self._pages)
@@ -295,6 +297,7 @@ class DueQueue:
 
     def _evict(self) -> None:
         """Have those pages leave that come due last, so that nine tenths of the room are taken."""
+        self.evicted = True
         if self._base is None:
             limits = sorted(limit(page.importance, page.rate) for page in self._pages.values() if page.gains)
             self._base = _level(limits[len(limits) // 2]) - _HALF if limits else 0

@@ -19,7 +19,7 @@ from streams.records import (
     Label,
     Linked,
 )
-from streams.settings import FrontierSettings, NewsSettings, Policy
+from streams.settings import FrontierSettings, NewsSettings, Policy, RevisitSettings
 from streams.topics import EVIDENCE
 from tests.agents.cells import add
 from tests.agents.shards import emitted
@@ -39,7 +39,7 @@ def a_book(
     revisits: bool = False,
     **changed: Any,
 ) -> Book:
-    revisit = (Changes(1, 1), Groups(days=7.0)) if revisits else None
+    revisit = (Changes(1, 1), Groups(RevisitSettings())) if revisits else None
     return Book(FrontierSettings(policy=policy, **changed), 1, partitions, 5, news, revisit)
 
 

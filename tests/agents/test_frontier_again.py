@@ -41,6 +41,7 @@ from streams.records import (
     Revisit,
     Revisited,
 )
+from streams.settings import RevisitSettings
 from streams.topics import ACCESSES, CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, partition_of
 from tests.agents.books import judged_of as children_of
 from tests.agents.cells import add
@@ -102,7 +103,7 @@ class World:
         for rows in (place.pages, place.users):
             rows.clear()
         settings, self._browse = place.agent(crawl)
-        revisit = Changes(1, 1), Groups(7.0)
+        revisit = Changes(1, 1), Groups(RevisitSettings())
         self._book = Book(
             settings.frontier, EVIDENCE_PARTITIONS, crawl.partitions, settings.fetch.redirects, revisit=revisit
         )

@@ -10,8 +10,9 @@ import pytest
 
 from agents.frontier.agent import FrontierAgent
 from agents.frontier.freshness import Freshness, Match
+from agents.frontier.groups import LEAST_STALE
 from agents.frontier.keys import visit_of
-from agents.frontier.revisits import AGAIN, LEAST_STALE
+from agents.frontier.revisits import AGAIN
 from agents.frontier.rows import FrontierRow, FrontierShard, VisitRow
 from models.revisit.gain import stale
 from streams.outbox import Message
@@ -214,6 +215,30 @@ def test_who_takes_a_shard_over_goes_on_with_what_was_ordered_and_what_is_due(
             for order in front.choose(after=0.1):
                 front.answer(order)
         assert {order.url for order in front.orders} == urls - {ordered.url}
+
+
+def test_pages_that_are_due_and_do_not_fit_in_the_queue_are_visited_all_the_same(
+    rows: Disk, tmp_path: Path
+) -> None:
+    urls = {f"http://old{number}.org/" for number in range(100)}
+    for front in a_front(rows, tmp_path, frontier={"queue": 10}):
+        front.judge(*urls)
+        front.now += 2 * DAY
+        for _ in range(200):
+            for order in front.choose(after=1.0):
+                front.answer(order)
+        assert Counter(order.url for order in front.orders) == Counter(urls)
+
+
+def test_a_page_that_comes_due_before_its_row_is_on_disk_is_not_passed_over(front: Front) -> None:
+    front.judge(URL, OTHER)
+    front.now += 2 * DAY
+    front.agent.absorb(front.shard, Revisited(URL, 1, "early", front.now, wait=1.0, again=True))
+    front.agent.schedule.settle(front.now)  # type: ignore[union-attr]
+    front.agent._keep_time(front.now + 2.0)  # reads the other page, which is due later
+    front.commit()
+    found = [order for _ in range(2) for order in front.choose(after=4.0)]
+    assert {order.url for order in found} == {URL, OTHER}
 
 
 def test_an_order_that_a_crash_kept_out_of_the_row_is_waited_for(front: Front) -> None:

@@ -2,14 +2,18 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
 
 from agents.frontier.book import Book
-from agents.frontier.keys import children_of, parent_of, totals_of, visit_key, visit_of
-from agents.frontier.rows import FrontierRow, FrontierShard, VisitRow
+from agents.frontier.keys import DUE_PREFIX, children_of, due_key, parent_of, totals_of, visit_key, visit_of
+from agents.frontier.rows import DueRow, FrontierRow, FrontierShard, VisitRow
 from models.evaluate.recount import JudgedPage, recount
 from models.page import Link
 from models.url import identifier
@@ -19,7 +23,7 @@ from streams.records import Change, Hinted, Inherited, Judged, Linked, Outcome, 
 from streams.settings import Policy
 from streams.topics import CHANGES, OUTCOMES, SIGHTINGS
 from tests.agents.books import NO, YES, a_book, counted, linked, page
-from tests.agents.shards import Disk, disk, emitted, take_in
+from tests.agents.shards import Disk, disk, emitted, take_in, write
 from tests.reference.counts import plain
 
 URL, OTHER, TARGET = "http://a.org/", "http://b.org/", "http://c.org/x/1"
@@ -226,6 +230,43 @@ def test_a_row_as_an_order_left_it_is_free_when_the_answer_comes(shard: Frontier
     shard.put(visit_key(URL), visit)
     take_in(shard, book, Revisited(URL, 1, "early", 200.0, wait=5.0, again=True))
     assert (the_visit(shard).lease, the_visit(shard).not_before, totals_of(shard).revisits) == (0.0, 205.0, 0)
+
+
+SIGHTED = st.lists(
+    st.tuples(
+        st.sampled_from((URL, OTHER)),
+        st.sampled_from(("judged", "unchanged", "early", "retry", "gone", "refused", "moved", "feed")),
+        st.integers(1, 9),
+    ),
+    max_size=15,
+)
+
+
+@settings(deadline=None, max_examples=25)
+@given(SIGHTED)
+def test_rows_have_in_order_of_time_when_each_judged_page_is_due(
+    told: list[tuple[str, str, int]],
+) -> None:
+    with TemporaryDirectory() as directory, disk(Path(directory) / "data") as rows:
+        shard, book = rows.shard(FrontierRow, SIGHTINGS, 0), the_book()
+        take_in(shard, book, judged(YES, 100.0), structs.replace(judged(NO, 100.0), url=OTHER))
+        for number, (url, kind, time) in enumerate(told):
+            when = 100.0 * time + number
+            if kind == "judged":
+                take_in(shard, book, structs.replace(again(YES, when), url=url))
+            elif kind == "feed":
+                take_in(shard, book, Hinted(url, kind, when))
+            else:
+                take_in(
+                    shard, book, Revisited(url, 1, kind, when, wait=5.0, target="http://d.org/", again=True)
+                )
+        visits = [the_visit(shard, url) for url in (URL, OTHER)]
+        waiting = sorted((visit.due, visit.url) for visit in visits if page(shard, visit.url).state == "judged")
+        assert {visit.url for visit in visits if visit.due} == {url for _, url in waiting}
+        write(shard)
+        found = list(shard.scan(DUE_PREFIX))
+        assert [key for key, _ in found] == sorted(due_key(due, url) for due, url in waiting)
+        assert {row.url for _, row in found if isinstance(row, DueRow)} == {url for _, url in waiting}
 
 
 # what is counted

@@ -13,7 +13,6 @@ from agents.frontier.groups import Groups
 from agents.frontier.keys import depth_of, hub_of, page_key, space_key, visit_of
 from agents.frontier.ordering import Ordering, Ranks
 from agents.frontier.pages import why_spent
-from agents.frontier.revisits import due
 from agents.frontier.rows import FrontierRow, FrontierShard, HubRow, PageRow, SpaceRow, VisitRow
 from agents.frontier.scorer import Scorer, learned_scorer
 from agents.frontier.scoring import PaperScorer
@@ -122,8 +121,9 @@ def _again(settings: Settings, shard: FrontierShard, row: PageRow) -> Again | No
     visit = visit_of(shard, row.url)
     if visit is None or row.state != "judged":
         return None
-    known = Groups(settings.revisit.change_days).estimate(shard, visit)
-    return Again(visit, known.rate, due(visit, known, settings.revisit))
+    groups = Groups(settings.revisit)
+    known = groups.estimate(shard, visit)
+    return Again(visit, known.rate, groups.due(visit, known))
 
 
 def _patterns(settings: Settings, shard: FrontierShard, url: str) -> SitePatterns | None:

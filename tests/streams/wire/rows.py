@@ -9,6 +9,7 @@ from agents.frontier.rows import (
     Choice,
     ClicksRow,
     DepthRow,
+    DueRow,
     Found,
     FrontierRow,
     GroupRow,
@@ -136,8 +137,9 @@ ROWS: dict[str, tuple[Any, ...]] = {
                 signals=2, wrong=1, wrong_time=30_000,
             ),
             signs={"feed": 2}, orders=4, lease=1_700_000_120.0, failures=1, not_before=1_700_000_030.0,
-            missing=1_700_000_000.5, hinted={"feed": 1_700_000_030.5},
+            missing=1_700_000_000.5, hinted={"feed": 1_700_000_030.5}, due=1_700_000_120.0,
         ),
+        DueRow(url=URL),
         GroupRow(
             visits=GROUP,
             signs={"feed": TRUST},
