@@ -26,7 +26,19 @@ from streams.metrics.reading import Ends, Reading, broadcast_lag, read_lag
 from streams.metrics.registry import MOST_PREDICATES, OTHER, ByPredicate, Metrics, Outcomes
 
 #: All the labels there may be: none of a URL, a host or a user.
-LABELS = {"chosen", "outcome", "predicate", "python", "reason", "role", "state", "table", "topic", "version"}
+LABELS = {
+    "chosen",
+    "kind",
+    "outcome",
+    "predicate",
+    "python",
+    "reason",
+    "role",
+    "state",
+    "table",
+    "topic",
+    "version",
+}
 
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
