@@ -204,8 +204,8 @@ class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
     ``version`` is told where pages are revisited. ``pattern`` and ``silent`` are those of `FetchOrder`.
 
     Where pages are judged again, there is more: ``again`` is the number of the revisit, 0 at first;
-    ``changed`` says whether text, links or verdict are others than `Revisit` knew: then an outcome and the
-    links were told. ``content`` is the digest of its text, ``links`` that of its links
+    ``changed`` says whether text, links or verdict are others than `Revisit` knew, or the verdict old: then an
+    outcome and the links were told. ``content`` is the digest of its text, ``links`` that of its links
     (`models.revisit.content`), ``partitions`` are those of `Linked`.
     ``title`` and, of each predicate that holds, what ``excerpts`` has of the text are for people.
     """

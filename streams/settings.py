@@ -571,7 +571,9 @@ class RevisitSettings(Section):
     )
     shortest_seconds: Positive = Field(600.0, description="Shortest time between two visits to a page.")
     longest_seconds: Positive = Field(
-        2_592_000.0, description="Time after which a page is due, however seldom it changes."
+        864_000.0,
+        description="Time after which a page is due, however seldom it changes; of one that is not visited for "
+        "30 days `matches` knows nothing any more.",
     )
     tell_seconds: Positive = Field(
         60.0, description="Time between two estimates of how current the matches are, in the harvest's points."

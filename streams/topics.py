@@ -66,6 +66,9 @@ OUTCOMES = Topic(
     "outcomes", "URL", "Outcome (JSON)",
     writers=("judge", "frontier"), readers=("harvest", "matches", "audit", "people"), retention=30 * DAY,
 )  # fmt: skip
+#: Seconds after which the outcome of a page that is visited again and stays as it is is told once more: with
+#: twice that between two visits, what holds of a page is never older than outcomes are kept.
+RENEWED = 10 * DAY
 CHANGES = Topic(
     "changes", "URL", "Change (JSON)",
     writers=("frontier",), readers=("changes", "people"), retention=30 * DAY,

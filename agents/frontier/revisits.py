@@ -29,6 +29,7 @@ from models.verdict import Verdict
 from streams.records import FetchOrder, Judged, Revisit, Revisited
 from streams.runtime import Runtime, every
 from streams.stateful import Stateful
+from streams.topics import RENEWED
 
 #: The policy of an order to visit a page again.
 AGAIN = "revisit"
@@ -276,8 +277,10 @@ class Revisits:
         known = self._groups.estimate(shard, visit)
         self._expected[visit.url] = 1 - stale(known.hidden, now - visit.visited + known.aged)
         self._lease(shard, visit, visit.orders + 1, now + self._runtime.settings.frontier.lease_seconds, now)
+        # What is not judged again for long would be forgotten, so that its page has to come.
+        version = visit.version if now - page.judged_at < RENEWED else None
         revisit = Revisit(
-            visit.version, visit.visited, True, page.verdict or {}, visit.content, visit.links,
+            version, visit.visited, True, page.verdict or {}, visit.content, visit.links,
             visit.partitions, page.judged_at,
         )  # fmt: skip
         predicate = next(iter(sorted(_holding(page.verdict))), "")

@@ -22,6 +22,7 @@ from models.predicate import parse
 from models.revisit.content import changed, content_of, links_digest
 from models.verdict import Verdict
 from streams.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError, Revisit
+from streams.topics import RENEWED
 
 
 class PageReader:
@@ -97,7 +98,8 @@ class Examiner:
             verdict = {name: holds for name, holds in revisit.verdict.items() if name in asked} | verdict
         content = content_of(page.title, page.main, body) if main else b""
         links = links_digest(page.leading) if main else b""
-        differs = revisit is None or _differs(revisit, content, links, {} if question.alone else verdict)
+        found = {} if question.alone else verdict
+        differs = revisit is None or _differs(revisit, fetched.time, content, links, found)
         if differs:
             kept = _kept(self._packing.record, fetched, body, page, verdict)
         elif revisit is not None and content == revisit.content and not question.alone:
@@ -119,13 +121,14 @@ def _kept(pack: Callable[..., bytes], *page: Any) -> tuple[bytes, str]:
         return b"", str(error)
 
 
-def _differs(known: Revisit, content: bytes, links: bytes, verdict: Verdict) -> bool:
-    """Tell whether a page has another text, other links or another verdict than is known of it.
+def _differs(known: Revisit, time: float, content: bytes, links: bytes, verdict: Verdict) -> bool:
+    """Tell whether a page has another text, other links or another verdict than is known of it, or old ones.
 
     What is known of predicates that judge no more is no verdict of now.
     """
     return (
-        changed(known.content, content)
+        (known.judged != 0 and time - known.judged >= RENEWED)
+        or changed(known.content, content)
         or known.links != links
         or any(known.verdict.get(name) != holds for name, holds in verdict.items())
     )

@@ -28,7 +28,7 @@ from streams.records import (
     Version,
 )
 from streams.settings import Settings
-from streams.topics import FETCHES, SIGHTINGS
+from streams.topics import FETCHES, RENEWED, SIGHTINGS
 from tests.agents.books import NO, YES
 from tests.agents.shards import Disk, a_runtime, disk, write
 
@@ -127,6 +127,15 @@ def test_a_page_is_visited_when_it_may_well_have_changed(front: Front) -> None:
     assert (order.revisit.again, order.revisit.version, order.revisit.since) == (True, Version('"1"'), NOW)
     assert (order.revisit.verdict, order.revisit.content) == (YES, b"1")
     assert stale(0.1 / DAY, 1.1 * DAY) >= LEAST_STALE
+
+
+def test_a_verdict_that_would_be_forgotten_is_not_left_at_that_the_page_is_as_it_was(front: Front) -> None:
+    front.judge(URL)
+    (order,) = front.choose(after=2 * DAY)
+    front.answer(order)
+    (late,) = front.choose(after=RENEWED)
+    assert order.revisit is not None and late.revisit is not None
+    assert (order.revisit.version, late.revisit.version) == (Version('"1"'), None)
 
 
 def test_one_that_is_in_flight_is_not_ordered_twice(front: Front) -> None:

@@ -43,7 +43,7 @@ from streams.records import (
 )
 from streams.runtime import Runtime
 from streams.settings import Settings
-from streams.topics import PAGES, SIGHTINGS, partition_of
+from streams.topics import PAGES, RENEWED, SIGHTINGS, partition_of
 from tests.agents.judging import judge_of, take_in
 from tests.agents.loopback import Answer, Request, fixed, serving, untimed
 from tests.agents.loopback import settings as fetch_settings
@@ -314,8 +314,9 @@ def test_of_a_page_that_is_as_it_was_its_own_partition_hears_alone(tmp_path: Pat
         (HTML, {"verdict": {"alps": False}}),
         (HTML, {"verdict": {}}),
         (HTML, {"links": b""}),
+        (HTML, {"judged": NOW - RENEWED}),
     ],
-    ids=["text", "links", "verdict", "another predicate", "judged before pages were visited again"],
+    ids=["text", "links", "verdict", "another predicate", "judged before pages were visited again", "long ago"],
 )
 def test_a_page_with_another_text_other_links_or_another_verdict_is_told_of_to_all_who_knew_it(
     tmp_path: Path, body: bytes, change: dict[str, Any]

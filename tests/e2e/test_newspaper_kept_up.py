@@ -60,6 +60,7 @@ def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             with running(directory, *command(server.url)) as process:
                 wait_until(lambda: record.exists() and len(read_record(record)) >= requests, process)  # noqa: B023
         with running(directory, *command(server.url)) as process:
+            wait_until(record.exists, process)
             wait_until(lambda: appeared(directory, server.url), process)
             process.terminate()
             process.wait()
