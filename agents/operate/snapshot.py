@@ -81,16 +81,17 @@ class _Copying:
         return records
 
     def _check_policy(self, partitions: int) -> None:
-        """Raise `ConfigurationError` where the newest judged pages were chosen by another policy."""
+        """Raise `ConfigurationError` where the newest page that a policy chose was chosen by another one."""
         rule = self._settings.frontier.rule
         for partition in range(partitions):
-            newest = max(0, self._journal.end(OUTCOMES.name, partition) - 1)
-            for outcome in outcomes_of(entries(self._journal, OUTCOMES.name, partition, newest), read_counted):
-                if outcome.policy not in (rule, INSTANT):
-                    raise ConfigurationError(
-                        f"snapshot: the crawl has the policy {outcome.policy}, the settings have {rule}; "
-                        "use the workers' settings"
-                    )
+            newest = max(0, self._journal.end(OUTCOMES.name, partition) - CHUNK)
+            found = outcomes_of(entries(self._journal, OUTCOMES.name, partition, newest), read_counted)
+            chosen = [page.policy for page in found if not page.again and page.policy != INSTANT]
+            if chosen and chosen[-1] != rule:
+                raise ConfigurationError(
+                    f"snapshot: the crawl has the policy {chosen[-1]}, the settings have {rule}; "
+                    "use the workers' settings"
+                )
 
     def _table(self, changelog: str, table: str, partition: int) -> int:
         records = 0
