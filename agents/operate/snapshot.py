@@ -86,7 +86,8 @@ class _Copying:
         for partition in range(partitions):
             newest = max(0, self._journal.end(OUTCOMES.name, partition) - CHUNK)
             found = outcomes_of(entries(self._journal, OUTCOMES.name, partition, newest), read_counted)
-            chosen = [page.policy for page in found if not page.again and page.policy != INSTANT]
+            first = (page for page in found if not (page.again or page.later))
+            chosen = [page.policy for page in first if page.policy != INSTANT]
             if chosen and chosen[-1] != rule:
                 raise ConfigurationError(
                     f"snapshot: the crawl has the policy {chosen[-1]}, the settings have {rule}; "

@@ -24,7 +24,7 @@ from agents.frontier.groups import Groups
 from agents.frontier.keys import beside_of, page_key, parent_of, visit_key, visit_of
 from agents.frontier.rows import OPEN, FrontierShard, PageRow
 from agents.harvest.agent import read_outcome
-from agents.operate.inspect.record import judged_of, read_change, visits_of
+from agents.operate.inspect.record import judged_of, read_change
 from models.crowd.trace import Step
 from models.evaluate.recount import JudgedPage, recount
 from models.url import host, identifier
@@ -404,8 +404,9 @@ def test_a_page_leaves_once_until_it_is_judged_again(
 ) -> None:
     world = World(place, Crawl("learned", partitions), Random(seed))
     world.run(visits, steps)
-    for url, found in visits_of(world.outcomes).items():
-        times = sorted((visit.time, visit.left is not msgspec.UNSET) for visit in found)
+    for url in judged_of(world.outcomes):
+        told = [outcome for outcome in world.outcomes if outcome.url == url and not outcome.later]
+        times = sorted({(outcome.time, outcome.left is not msgspec.UNSET) for outcome in told})
         reasons = [left for _, left in times]
         assert not any(earlier and later for earlier, later in pairwise(reasons))
         row = world.page(url)

@@ -7,7 +7,6 @@ import msgspec
 
 from agents.crawl.connect import open_journal
 from agents.operate.audit.quarantined import Quarantined, Seen, seen_of
-from agents.operate.inspect.record import outcomes, visits_of
 from models.page import Link
 from models.url import host, identifier
 from models.verdict import Verdict
@@ -57,7 +56,7 @@ def seen(data: Path, gone: Sequence[tuple[int, Fact]]) -> Seen:
             entries += [(SIGHTINGS.name, partition, None, encode(pack))]
             entries += [(DEAD_LETTERS.name, 0, None, encode(letter))]
         journal.append_all(entries, 0.0)
-        return seen_of(visits_of(outcomes(journal)), Quarantined(journal), PARTITIONS)
+        return seen_of(journal, Quarantined(journal))
 
 
 def linking(found: Seen) -> dict[str, tuple[Verdict, tuple[str, ...]]]:

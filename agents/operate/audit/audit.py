@@ -38,7 +38,7 @@ from agents.harvest.agent import PREDICATE_PREFIX, Counted, HarvestRow, HarvestT
 from agents.learn.rows import TOTALS_KEY, LearnRow, always_kept
 from agents.operate.audit.quarantined import Quarantined, Seen, seen_of
 from agents.operate.audit.report import AuditReport, RecountedDepths
-from agents.operate.inspect.record import outcomes, read_ledger, users, visits_of, ways
+from agents.operate.inspect.record import read_ledger, users, ways
 from models.crowd.trace import Step, Trace
 from models.evaluate.recount import FailedRequests, JudgedPage, recount
 from models.interest.features import BASE
@@ -51,7 +51,7 @@ from models.verdict import FAILED
 from streams.inbox import MARK, Mark
 from streams.records import Access, Count, Outcome
 from streams.settings import Settings
-from streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, TABLES
+from streams.topics import ACCESSES, EVIDENCE, TABLES
 from streams.transport.database import TablePartition
 from streams.transport.journal import Journal
 
@@ -72,9 +72,8 @@ def audit(settings: Settings) -> AuditReport:
             _mark(part).quarantined for parts in tables.values() for part in parts.values()
         )
         quarantined = Quarantined(journal)
-        visits = visits_of(outcomes(journal))
-        seen = seen_of(visits, quarantined, journal.partitions(SIGHTINGS.name))
-        report.judged, report.uncounted = len(visits), seen.uncounted
+        seen = seen_of(journal, quarantined)
+        report.judged, report.uncounted = seen.told, seen.uncounted
         counts = _recounted(seen, quarantined, settings, failed_requests(tables["frontier"]))
         _compare_features(report, counts, _uncertain(quarantined), tables["interests"])
         _check_harvest(report, quarantined.harvested().values(), tables["harvest"])

@@ -1,14 +1,22 @@
 """What of a crawl was quarantined, and so is in none of its counts."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
 from agents.harvest.agent import Counted, read_counted
-from agents.operate.inspect.record import accesses_of, as_it_stands, entries, harvested_of, outcomes_of
+from agents.operate.inspect.record import (
+    accesses_of,
+    entries,
+    harvested_of,
+    judged_of,
+    judged_pages,
+    outcomes,
+    outcomes_of,
+)
 from models.url import host
 from streams.records import (
     Access,
@@ -118,50 +126,58 @@ class Seen(NamedTuple):
 
     Of those in ``judged`` it has the verdicts, those that left among them; ``linking`` are all, each with the
     links that it has: what a partition did not hear of a page is of another verdict there, so a page may come
-    twice, with the links to some partitions and those to others. ``uncounted`` is how many other facts it has
-    not, whose part in the counts can't be told.
+    twice, with the links to some partitions and those to others. ``told`` is how many pages have an outcome,
+    ``uncounted`` how many other facts the frontier has not, whose part in the counts can't be told.
     """
 
     judged: dict[str, Outcome]
     linking: list[Outcome]
+    told: int
     uncounted: int
 
 
-def seen_of(visits: Mapping[str, Sequence[Outcome]], quarantined: Quarantined, partitions: int) -> Seen:
+def seen_of(journal: Journal, quarantined: Quarantined) -> Seen:
     """Return what the frontier has of the visits to pages, but for what was quarantined there.
 
-    ``partitions`` is how many it has. A visit of which it has no verdict changed none; one of which a partition
-    has no links changed none there.
+    A visit of which it has no verdict changed none; one of which a partition has no links changed none there.
     """
     unjudged: defaultdict[str, set[float]] = defaultdict(set)
     unlinked: defaultdict[str, set[tuple[int, float]]] = defaultdict(set)
     uncounted = 0
+    pages = judged_pages(journal)
     for partition, fact in quarantined.facts(SIGHTINGS.name):
         if isinstance(fact, Judged):
             unjudged[fact.url].add(fact.time)
-        elif isinstance(fact, Linked) and fact.url in visits:
+        elif isinstance(fact, Linked) and fact.url in pages:
             unlinked[fact.url].add((partition, fact.time))
         else:
             uncounted += 1
-    judged: dict[str, Outcome] = {}
-    linking: list[Outcome] = []
-    for url, found in visits.items():
-        links = _linking(found, unlinked[url], partitions) if url in unlinked else [as_it_stands(found)]
+    judged, linking = dict(pages), list(pages.values())
+    concerned = unjudged.keys() | unlinked.keys()
+    told: dict[str, list[Outcome]] = {url: [] for url in concerned & pages.keys()}
+    for outcome in outcomes(journal) if told else ():
+        if outcome.url in told:
+            told[outcome.url].append(outcome)
+    if told:
+        linking = [page for page in linking if page.url not in told]
+    for url, found in told.items():
+        links = _linking(found, unlinked[url], journal.partitions(SIGHTINGS.name))
         linking += links
-        taken = [visit for visit in found if visit.time not in unjudged[url]]
-        if any(not visit.again for visit in taken):  # without a first verdict it is visited no more
+        taken = [outcome for outcome in found if outcome.time not in unjudged[url]]
+        if all(outcome.later or outcome.again for outcome in taken):  # without a first verdict it is no page
+            del judged[url]
+        else:
             every = tuple(link for page in links for link in page.links)
-            judged[url] = msgspec.structs.replace(as_it_stands(taken), links=every)
-    return Seen(judged, linking, uncounted)
+            judged[url] = msgspec.structs.replace(judged_of(taken)[url], links=every)
+    return Seen(judged, linking, len(pages), uncounted)
 
 
-def _linking(visits: Sequence[Outcome], unlinked: set[tuple[int, float]], partitions: int) -> list[Outcome]:
+def _linking(told: Sequence[Outcome], unlinked: set[tuple[int, float]], partitions: int) -> list[Outcome]:
     """Return a page once for each partition that has links of it, as the visits were that it heard of."""
     found = []
     for partition in range(partitions):
-        heard = [visit for visit in visits if (partition, visit.time) not in unlinked]
-        if heard:
-            page = as_it_stands(heard)
+        heard = [outcome for outcome in told if (partition, outcome.time) not in unlinked]
+        for page in judged_of(heard).values():
             links = tuple(link for link in page.links if partition_of(host(link.url), partitions) == partition)
             found.append(msgspec.structs.replace(page, links=links))
     return [page for page in found if page.links]

@@ -1,6 +1,6 @@
 """What a crawl left: judged pages and accesses in its journal, each once, and in its tables what it learned."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 from typing import Any
@@ -26,7 +26,6 @@ from agents.learn.store import ledger_of
 from models.crowd.trace import Visit, insert
 from models.learner.calibration import Calibration
 from models.ledger import Ledger
-from models.page import Link
 from models.patterns.counts import Ways
 from streams.logging import EventLog
 from streams.records import (
@@ -96,45 +95,34 @@ def judged_pages(journal: Journal) -> dict[str, Outcome]:
 
 
 def judged_of(told: Iterable[Outcome]) -> dict[str, Outcome]:
-    """Return every page that outcomes tell of, as it stands after its visits."""
-    return {url: as_it_stands(visits) for url, visits in visits_of(told).items()}
+    """Return every page that outcomes tell of, as it stands after its visits.
 
-
-def visits_of(told: Iterable[Outcome]) -> dict[str, list[Outcome]]:
-    """Return of each URL what came of its visits, as it was told: its first verdict, and those that came again.
-
-    Each has the verdicts of later predicates on what was judged then, and the pattern of the first one's order;
-    it is silent where that one was. Where pages are not visited again, an order may have been answered twice
-    all the same: the second answer is no visit, and what is said of it later is passed over.
+    Where pages are not visited again, an order may have been answered twice all the same: the second answer,
+    and what is said of it later, is passed over.
     """
-    found: dict[str, list[Outcome]] = {}
+    found: dict[str, Outcome] = {}
     for outcome in told:
-        visits = found.get(outcome.url)
-        if visits is None:
-            if not outcome.later:
-                found[outcome.url] = [outcome]
-            continue
-        times = [visit.time for visit in visits]
-        if outcome.later and outcome.time in times:
-            place = times.index(outcome.time)
-            visits[place] = _with_later(visits[place], outcome)
-        elif not outcome.later and outcome.time not in times and outcome.again is not msgspec.UNSET:
-            first = visits[0]
-            visits.append(msgspec.structs.replace(outcome, pattern=first.pattern, silent=first.silent))
+        known = found.get(outcome.url)
+        if outcome.later:
+            if known is not None and outcome.time == known.time:
+                found[outcome.url] = _with_later(known, outcome)
+        elif known is None:
+            found[outcome.url] = outcome
+        elif outcome.again is not msgspec.UNSET:
+            found[outcome.url] = _visited_again(known, outcome)
     return found
 
 
-def as_it_stands(visits: Sequence[Outcome]) -> Outcome:
-    """Return a page after its visits: what came of the newest, with all links that it ever had.
+def _visited_again(known: Outcome, visit: Outcome) -> Outcome:
+    """Return a page after another visit: what came of the newest, and all links, each as it was first told of.
 
-    Each link is as it was first told of. A page that left has an empty verdict and no words.
+    A page that left has an empty verdict and no words. The pattern is that of the first order, and the page is
+    silent where that one was.
     """
-    links: dict[str, Link] = {}
-    for visit in visits:
-        for link in visit.links:
-            links.setdefault(link.url, link)
-    newest = max(visits, key=lambda visit: visit.time)
-    return msgspec.structs.replace(newest, links=tuple(links.values()))
+    urls = {link.url for link in known.links}
+    links = (*known.links, *(link for link in visit.links if link.url not in urls))
+    newest = max(known, visit, key=lambda page: page.time)  # of one time, the first
+    return msgspec.structs.replace(newest, links=links, pattern=known.pattern, silent=known.silent)
 
 
 def harvested_of(told: Iterable[Counted]) -> dict[str, Counted]:
