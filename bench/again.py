@@ -6,6 +6,7 @@ them as they were, or changed. CPU is that of all the crawler's processes, its s
 """
 
 import argparse
+import os
 import shutil
 import tempfile
 import threading
@@ -129,6 +130,7 @@ def _retitle(pages: Mapping[Path, bytes], number: int) -> None:
     for file, page in pages.items():
         written = file.with_name(f"{file.name}.new")
         written.write_bytes(page.replace(b"</title>", b" " + word + b"</title>", 1))
+        os.utime(written, (number, number))  # nginx makes the ETag of it, in seconds, and of the size
         written.replace(file)
 
 

@@ -63,7 +63,8 @@ def main() -> None:
 
 
 def _print(what: str, mark: Mark) -> None:
-    print(f"{what:<45}{mark.seconds:9.1f} s{mark.cpu:9.1f} s of CPU{mark.memory:9.0f} MB", flush=True)
+    held = f", no step above {1000 * mark.held:.0f} ms" if mark.held else ""
+    print(f"{what:<45}{mark.seconds:9.1f} s{mark.cpu:9.1f} s of CPU{mark.memory:9.0f} MB{held}", flush=True)
 
 
 if __name__ == "__main__":

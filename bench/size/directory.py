@@ -16,6 +16,7 @@ from agents.frontier.keys import (
     START_KEY,
     TOTALS_KEY,
     children_key,
+    due_key,
     owner_key,
     page_key,
     parent_key,
@@ -23,6 +24,7 @@ from agents.frontier.keys import (
 )
 from agents.frontier.rows import (
     ChildrenRow,
+    DueRow,
     FrontierRow,
     OwnerRow,
     PageRow,
@@ -51,9 +53,9 @@ TEXTS = 9_973
 HITS = (5, 31)
 #: Rows written at once.
 BATCH = 500
-#: Days ago that judged pages were visited last at most, and before that: the half is due of which nothing is
-#: known but that it was as before.
-VISITED_DAYS, BEFORE_DAYS = 14, 7
+#: Days ago that judged pages were visited last at most, and since they were before that; they are due when they
+#: have waited, so that the half is.
+VISITED_DAYS, BEFORE_DAYS, WAIT_DAYS = 14, 7, 7
 
 Row = tuple[bytes, FrontierRow]
 
@@ -155,6 +157,8 @@ class Web:
                 partitions=(0,), orders=2,
             )  # fmt: skip
             visit.history.seen(DAY * BEFORE_DAYS, page % 3 == 0)
+            visit.due = visited + DAY * WAIT_DAYS
+            yield due_key(visit.due, url), DueRow(url)
             yield page_key(url), PageRow(url, 3, number, "judged", verdict=verdict, judged_at=visited)
             yield visit_key(url), visit
 
