@@ -2,16 +2,13 @@
 
 Recorded pages are crawled with `frontier.revisit` off, and on; then those of the latter are visited again, as
 fast as it goes, each time from the same data directory: nginx answers that they are unchanged (304), or sends
-them as they were, or changed. CPU is that of all the crawler's processes, its start and its end left out.
+them as they were. CPU is that of all the crawler's processes, its start and its end left out.
 """
 
 import argparse
-import os
 import shutil
 import tempfile
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,14 +16,12 @@ from bench.command import WIKISPEEDIA
 from bench.crawl.crawlers import COMMON, RARE, Scentline
 from bench.crawl.measure import Run, whole
 from bench.crawl.server import Nginx, find
-from bench.crawl.web import HOME, file_of, unpack
+from bench.crawl.web import HOME, unpack
 
 OFF, ON = "new: revisit off", "new: revisit on"
-NOT_MODIFIED, SAME, CHANGED = "again: 304", "again: 200, unchanged", "again: 200, changed"
+NOT_MODIFIED, SAME = "again: 304", "again: 200, unchanged"
 #: With it all pages are due as soon as they were visited, and hosts have no further page that may be fetched.
 DUE = ("revisit.shortest_seconds=0.001", "revisit.longest_seconds=0.001", "frontier.host_budget=1")
-#: Seconds between two changes of all pages: fewer than between two visits to one.
-CHANGE_SECONDS = 0.5
 
 
 class Cost(NamedTuple):
@@ -48,15 +43,13 @@ class Web:
         unpack(WIKISPEEDIA / "pages.warc.gz", self.root)
         self._seeds.write_text(HOME)
 
-    def crawl(
-        self, name: str, policy: str, directory: Path, pages: int | None, *settings: str
-    ) -> tuple[Run, list[str]]:
-        """Crawl; return what it took, and the pages that were served."""
+    def crawl(self, name: str, policy: str, directory: Path, pages: int | None, *settings: str) -> Run:
+        """Crawl; return what it took."""
         crawler = Scentline(
             self._seeds, WIKISPEEDIA / "topics.tsv.gz", pages, name, policy, (COMMON, RARE), settings=settings
         )
         with Nginx(self._nginx, self.root, self._place / "nginx", versions=name != SAME) as server:
-            return whole(crawler, server, directory, {}), server.served()
+            return whole(crawler, server, directory, {})
 
 
 def main() -> None:
@@ -82,56 +75,21 @@ def main() -> None:
 def _round(web: Web, policy: str, place: Path, pages: int, visits: int) -> dict[str, Cost]:
     """Return what each kind of visit took."""
     again = "frontier.revisit=0.5"
-    off, _ = web.crawl(OFF, policy, place / "off", pages)
-    on, served = web.crawl(ON, policy, place / "on", pages, again)
+    off = web.crawl(OFF, policy, place / "off", pages)
+    on = web.crawl(ON, policy, place / "on", pages, again)
     found = {
         name: Cost(run.cpu_of_most(), run.records / pages, run.puts / pages)
         for name, run in ((OFF, off), (ON, on))
     }
-    for name in (NOT_MODIFIED, SAME, CHANGED):
+    for name in (NOT_MODIFIED, SAME):
         shutil.rmtree(place / "again", ignore_errors=True)
         shutil.copytree(place / "on", place / "again")
-        files = [web.root / file_of(url) for url in dict.fromkeys(served)] if name == CHANGED else []
-        with changing(files):
-            run, _ = web.crawl(
-                name, policy, place / "again", None, again, f"frontier.requests={pages + visits}", *DUE
-            )
+        run = web.crawl(name, policy, place / "again", None, again, f"frontier.requests={pages + visits}", *DUE)
         answers = run.curve[-1][1]
         found[name] = Cost(
             run.cpu_of_most(), (run.records - on.records) / answers, (run.puts - on.puts) / answers
         )
     return found
-
-
-@contextmanager
-def changing(files: Iterable[Path]) -> Iterator[None]:
-    """Change the titles of pages all the time."""
-    pages = {file: file.read_bytes() for file in files}
-    ended = threading.Event()
-
-    def change() -> None:
-        number = 0
-        while not ended.wait(CHANGE_SECONDS if number else 0):
-            number += 1
-            _retitle(pages, number)
-
-    changer = threading.Thread(target=change)
-    changer.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        changer.join()
-
-
-def _retitle(pages: Mapping[Path, bytes], number: int) -> None:
-    """Put a word for a number in the titles; words with digits would be no change."""
-    word = "".join(chr(ord("a") + int(digit)) for digit in str(number)).encode()
-    for file, page in pages.items():
-        written = file.with_name(f"{file.name}.new")
-        written.write_bytes(page.replace(b"</title>", b" " + word + b"</title>", 1))
-        os.utime(written, (number, number))  # nginx makes the ETag of it, in seconds, and of the size
-        written.replace(file)
 
 
 def table(rounds: Sequence[Mapping[str, Cost]]) -> str:

@@ -30,7 +30,17 @@ from models.frontier.turns import Turns, YieldTurns
 from models.predicate import parse
 from streams.absorber import Handler
 from streams.inbox import Shard
-from streams.records import PAUSED, REMOVED, Decoder, FetchOrder, Interests, PredicateDefinition, SightingPack
+from streams.records import (
+    PAUSED,
+    REMOVED,
+    Decoder,
+    FetchOrder,
+    Interests,
+    Judged,
+    PredicateDefinition,
+    Revisited,
+    SightingPack,
+)
 from streams.runtime import Runtime
 from streams.settings import FrontierSettings
 from streams.stateful import Stateful
@@ -235,7 +245,9 @@ class FrontierAgent(Handler[FrontierRow]):
             self.instant.settle()
         if self.schedule is not None:
             self.schedule.settle(now)
-        self._dry = False
+        # A page that was looked at again, and is as it was, leaves nothing to be found among all rows.
+        if touched or not all(isinstance(each, Judged | Revisited) and each.again for each in ended):
+            self._dry = False
 
     def _reorder(self) -> None:
         """Choose anew by patterns that changed."""

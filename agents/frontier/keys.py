@@ -108,6 +108,11 @@ def due_before(time: float) -> bytes:
     return DUE_PREFIX + round(1000 * time).to_bytes(8)
 
 
+def due_at(key: bytes) -> float:
+    """Return when the page of a key of `due_key` is due."""
+    return int.from_bytes(key[len(DUE_PREFIX) :][:8]) / 1000
+
+
 def group_key(name: str) -> bytes:
     """Return the key of the row of a host, a URL prefix or a URL pattern that pages are visited again of."""
     return GROUP_PREFIX + name.encode()

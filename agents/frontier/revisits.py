@@ -10,6 +10,7 @@ queue, of which those that gain least leave when it is full. They are read again
 is in memory does not grow with the pages.
 """
 
+import math
 import time
 from collections.abc import Iterable
 from itertools import islice
@@ -17,7 +18,7 @@ from itertools import islice
 from agents.frontier.candidates import Candidates
 from agents.frontier.freshness import Freshness, Match
 from agents.frontier.groups import Estimate
-from agents.frontier.keys import DUE_PREFIX, VISIT_PREFIX, due_before, visit_key, visit_of
+from agents.frontier.keys import DUE_PREFIX, VISIT_PREFIX, due_at, due_before, page_key, visit_key, visit_of
 from agents.frontier.metrics import FrontierMetrics, RevisitMetrics
 from agents.frontier.orders import Flight, order_of, send
 from agents.frontier.rows import Choice, DueRow, FrontierRow, FrontierShard, PageRow, VisitRow
@@ -72,6 +73,10 @@ class Revisits:
         metrics.figures = lambda: self._freshness.figures(runtime.clock())
         #: Of each visit that was ordered, how probable it was that the page is as it was.
         self._expected: dict[str, float] = {}
+        #: What is known of the pages in the queue.
+        self._known: dict[str, Estimate] = {}
+        #: When the next page of each shard comes due, as far as its rows were read.
+        self._next: dict[int, float] = {}
         most = min(QUEUE, settings.frontier.queue)
         self._queue, self._full = DueQueue(most), FULL * most
         #: How far the rows of each shard are read: those of pages that are due, and those of all.
@@ -89,6 +94,7 @@ class Revisits:
     def open(self, shard: FrontierShard) -> None:
         """Begin to take up a shard that is held, or was taken back to what is on disk."""
         self._read[shard.partition] = self._unseen[shard.partition] = None
+        self._next.pop(shard.partition, None)
 
     def close(self, shard: FrontierShard) -> None:
         """Forget a shard that another worker has now; its pages are passed over when their turn comes."""
@@ -125,7 +131,9 @@ class Revisits:
         ended = [self._take_due(shard, now) for shard in self._held(self._read)]
         if all(ended) and self._queue.evicted:
             self._queue.evicted = False
+            self._known = {url: known for url, known in self._known.items() if url in self._queue}
             self._read = dict.fromkeys(self._read)
+            self._next = {}
         return not all(ended) and len(self._queue) < self._full
 
     def _see_all(self, now: float) -> bool:
@@ -143,8 +151,12 @@ class Revisits:
 
         All that come due later follow in the rows, so that none of them need be in memory.
         """
+        if now < self._next.get(shard.partition, 0.0):
+            return True
         end, taken = due_before(now), 0
+        self._next[shard.partition] = math.inf
         for key, row in islice(shard.scan(DUE_PREFIX, self._read[shard.partition]), TAKEN_UP):
+            self._next[shard.partition] = due_at(key)
             if key >= end:
                 break
             taken += 1
@@ -161,8 +173,7 @@ class Revisits:
             if isinstance(row, VisitRow):
                 if row.lease > now:
                     self._expect_answer(row, now)
-                if self._freshness.sampled(row.url):
-                    self._estimate(shard, row)
+                self._count(shard, row, self._judged(shard, row.url))
         if len(found) < TAKEN_UP:
             del self._unseen[shard.partition]
         else:
@@ -209,27 +220,33 @@ class Revisits:
     def _offer(self, shard: FrontierShard, visit: VisitRow, now: float) -> None:
         """Put a page in the queue if it is due, and take it out if it is not."""
         self._queue.discard(visit.url)
-        found = self._estimate(shard, visit)
+        page = self._judged(shard, visit.url)
         if visit.lease > now:
             self._expect_answer(visit, now)
-        elif found is not None and visit.due <= now:
-            page, known = found
+        elif page is not None and visit.due > now:
+            self._next[shard.partition] = min(self._next.get(shard.partition, 0.0), visit.due)
+        elif page is not None:
+            known = self._known[visit.url] = self._groups.estimate(shard, visit)
             importance = self._importance(page)
             self._queue.put(
                 visit.url, host(visit.url), importance, known.rate, visit.visited, known.aged, known.recall
             )
+        self._count(shard, visit, page)
 
-    def _estimate(self, shard: FrontierShard, visit: VisitRow) -> tuple[PageRow, Estimate] | None:
-        """Return a page and how often it changes, for the figures too; None for one that left."""
-        found = self._candidates.shards.find(visit.url)
-        if found is None or found[1].state != "judged":
+    def _judged(self, shard: FrontierShard, url: str) -> PageRow | None:
+        """Return a judged page, None for one that left."""
+        page = shard.get(page_key(url))
+        return page if isinstance(page, PageRow) and page.state == "judged" else None
+
+    def _count(self, shard: FrontierShard, visit: VisitRow, page: PageRow | None) -> None:
+        """Take a page into the figures, if it is a match, and one of the sample."""
+        holding = _holding(page.verdict) if page is not None else ()
+        if not holding or not self._freshness.sampled(visit.url):
             self._freshness.discard(visit.url)
-            return None
+            return
         known = self._groups.estimate(shard, visit)
-        holding = _holding(found[1].verdict)
         match = Match(holding, shard.partition, visit.visited, known.hidden, known.aged, visit.orders)
         self._freshness.put(visit.url, match)
-        return found[1], known
 
     def _importance(self, page: PageRow) -> float:
         """Return what a page is worth: by its matches, by its requests, or by both."""
@@ -262,25 +279,23 @@ class Revisits:
             self._queue.discard(url)
             shard = self._candidates.shards.of(url)
             visit = visit_of(shard, url) if shard is not None else None
-            found = self._candidates.shards.find(url)
-            if shard is None or visit is None or found is None or found[1].state != "judged":
-                continue
-            if url not in self._candidates.flights:
+            judged = shard is not None and self._judged(shard, url) is not None
+            if shard is not None and visit is not None and judged and url not in self._candidates.flights:
                 self._credit -= not spare
                 return shard, visit, gain
+            self._known.pop(url, None)
 
     def order(self, shard: FrontierShard, visit: VisitRow, gain: float, now: float) -> None:
         """Order a visit, by the version that is known."""
-        found = self._candidates.shards.find(visit.url)
-        assert found is not None and found[1].verdict is not None, "a judged page was chosen"
-        page = found[1]
-        known = self._groups.estimate(shard, visit)
+        page = self._judged(shard, visit.url)
+        assert page is not None and page.verdict is not None, "a judged page was chosen"
+        known = self._known.pop(visit.url)
         self._expected[visit.url] = 1 - stale(known.hidden, now - visit.visited + known.aged)
         self._lease(shard, visit, visit.orders + 1, now + self._runtime.settings.frontier.lease_seconds, now)
         # What is not judged again for long would be forgotten, so that its page has to come.
         version = visit.version if now - page.judged_at < RENEWED else None
         revisit = Revisit(
-            version, visit.visited, True, page.verdict or {}, visit.content, visit.links,
+            version, visit.visited, True, page.verdict, visit.content, visit.links,
             visit.partitions, page.judged_at,
         )  # fmt: skip
         predicate = next(iter(sorted(_holding(page.verdict))), "")

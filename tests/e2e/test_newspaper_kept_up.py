@@ -46,6 +46,11 @@ def told(directory: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in lines]
 
 
+def asked(record: Path) -> int:
+    """Return how many requests the server had."""
+    return len(read_record(record)) if record.exists() else 0
+
+
 def appeared(directory: Path, url: str) -> bool:
     found = {change["url"] for change in told(directory) if change["kind"] == "appeared"}
     return found.issuperset(f"{url.rstrip('/')}{path}" for path in ARTICLES)
@@ -58,9 +63,9 @@ def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     with serve_newspaper(SITE, record) as server:
         for requests in KILLS if request.param == "killed" else ():
             with running(directory, *command(server.url)) as process:
-                wait_until(lambda: record.exists() and len(read_record(record)) >= requests, process)  # noqa: B023
+                wait_until(lambda: asked(record) >= requests, process)  # noqa: B023
         with running(directory, *command(server.url)) as process:
-            wait_until(record.exists, process)
+            wait_until(lambda: asked(record) > 0, process)  # then there is a journal
             wait_until(lambda: appeared(directory, server.url), process)
             process.terminate()
             process.wait()
