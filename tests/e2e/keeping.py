@@ -28,7 +28,8 @@ class Keeping:
         self._policy = policy
         self._words = ["snow"]
 
-    def _command(self) -> list[str]:
+    def _command(self, *ends: str) -> list[str]:
+        """Return the command of the crawl; without what ``ends`` it, it goes on."""
         given = {
             "fetch.allow": "127.0.0.1,localhost,a.localhost", "fetch.delay_seconds": 0, "fetch.delay_factor": 0,
             "frontier.policy": self._policy, "frontier.retry_seconds": 0.3, "frontier.lease_seconds": 10,
@@ -39,7 +40,16 @@ class Keeping:
         log = self._directory / "access.log"
         log.write_text("".join(self._lines()))
         predicates = ("--predicate", f"snow={WORDS['snow']}")
-        return ["crawl", "--keep-up", "--seed", self.web.url("0/"), "--log", str(log), *predicates, *options]
+        return [
+            "crawl",
+            *(ends or ("--keep-up",)),
+            "--seed",
+            self.web.url("0/"),
+            "--log",
+            str(log),
+            *predicates,
+            *options,
+        ]
 
     def _lines(self) -> list[str]:
         """Return the log of users each of whom goes through some of the pages."""
@@ -103,6 +113,10 @@ class Keeping:
             wait_until(settled or self.settled, process)
             process.terminate()
             process.wait()
+
+    def drain(self) -> None:
+        """Take in all that was told, and end: as many requests as may be made were made."""
+        self.command(*self._command("--requests", "1", "--set", "frontier.revisit=0.5"))
 
     def run(self, random: Random, kills: int) -> None:
         """Go through all that the web becomes, with so many kills at each time."""

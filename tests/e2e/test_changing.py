@@ -18,9 +18,7 @@ def audited(keeping: Keeping, policy: str) -> dict[str, int]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("policy", "partitions", "kills"), [("learned", 1, 0), ("linkage", 3, 2), ("combined", 3, 3)]
-)
+@pytest.mark.parametrize(("policy", "partitions", "kills"), [("linkage", 3, 2), ("combined", 3, 3)])
 def test_each_change_is_told_once_and_every_count_is_exact(
     tmp_path: Path, policy: str, partitions: int, kills: int
 ) -> None:

@@ -1,7 +1,6 @@
 """On Kafka too a web that changes is kept up with through kill -9: each change is told once."""
 
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -10,7 +9,7 @@ from agents.operate.snapshot import take
 from streams.settings import Settings
 from tests.agents.commands import printed
 from tests.e2e.keeping import Keeping
-from tests.webs.changing import serving
+from tests.webs.changing import LAST, serving
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +20,13 @@ def test_each_change_is_told_once_and_every_count_is_exact(tmp_path: Path, empty
     options = [word for each in given for word in ("--set", each)]
     keeping = Keeping(tmp_path, "combined", "--broker", empty_kafka, *options)
     with serving(keeping.web):
-        keeping.run(Random(2), kills=1)
+        keeping.go_on(0)
+        keeping.settle()
+        keeping.add_sea()
+        keeping.go_on(LAST)
+        keeping.kill(40)
+        keeping.settle()
+        keeping.drain()
     assert keeping.told() == keeping.expected
     settings = Settings.model_validate(
         {"broker": empty_kafka, "data": tmp_path / "snapshot", "frontier": {"policy": "combined"}}
