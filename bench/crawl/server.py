@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+from deploy.ports import free_port
+
 _CONFIG = """\
 {user}worker_processes 1;
 pid {directory}/nginx.pid;
@@ -51,7 +53,7 @@ class Nginx:
 
     def __init__(self, binary: str, root: Path, directory: Path, *, versions: bool = True) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        self.port = _free_port()
+        self.port = free_port()
         self._log = directory / "asked.log"
         config = directory / "nginx.conf"
         # As root nginx would serve as a user who can't read a private directory.
@@ -125,10 +127,3 @@ def find(beside: Path) -> str:
     if found is None:
         raise ServerError("there is no nginx (on Debian: apt-get install nginx-light)")
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

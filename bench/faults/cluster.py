@@ -15,7 +15,8 @@ from agents.operate.topics.lag import lags
 from bench.command import COMMAND
 from bench.faults.crawl import Crawl
 from bench.faults.workers import WorkerError, WorkerProcess
-from deploy.kafka.broker import Broker, free_port
+from deploy.kafka.broker import Broker
+from deploy.ports import free_port
 from streams.configuration import load
 from streams.records import ACTIVE, PAUSED
 from streams.topics import OUTCOMES

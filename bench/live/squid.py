@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from deploy.kafka.broker import free_port
+from deploy.ports import free_port
 
 #: Seconds that Squid may take to answer, and to end.
 SECONDS = 30.0

@@ -1,7 +1,6 @@
 """One broker of Apache Kafka in a directory of its own: formatted, started, waited for, stopped."""
 
 import shutil
-import socket
 import subprocess
 import time
 import uuid
@@ -14,8 +13,8 @@ import psutil
 from deploy.kafka.jars import BrokerError, classpath, require
 from deploy.kafka.process import find, note, noted
 from deploy.kafka.properties import server_properties, write_properties
+from deploy.ports import HOST, free, free_port
 
-HOST = "127.0.0.1"
 HEAP_MB = 512
 #: Java's options that halve the work of a start, and slow down what runs for long.
 QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -147,22 +146,3 @@ class Broker:
             if time.monotonic() > end:
                 raise BrokerError(f"the broker was not ready in {_START_SECONDS} s:\n{said[-_TAIL:]}")
             time.sleep(0.1)
-
-
-def free(port: int) -> bool:
-    """Return whether nothing listens on a port of loopback."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return False
-    return True
-
-
-def free_port() -> int:
-    """Return a port of loopback that nothing listens on at the moment."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -3,19 +3,22 @@
 import json
 import os
 import shutil
-import socket
+import signal
 import subprocess
-import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from deploy.ports import free_port
 from tests.deploy.programs import ROOT, control_plane
-from tests.patience import PATIENCE
 from tests.shared import shared
 
 #: up.sh takes so many ports in a row, from API_PORT and from ETCD_PORT on.
 API_PORTS = 4
 ETCD_PORTS = 2
+#: Seconds for the whole to come up, of 30 on a quiet machine: two attempts are half of what a test may take.
+START_SECONDS = 240.0
+TAIL = 2000  # characters of each log in an error
 
 
 class Cluster:
@@ -24,21 +27,25 @@ class Cluster:
     def __init__(self, directory: Path) -> None:
         self._programs = control_plane()
         self._directory = directory
-        api, etcd = ports_in_a_row(API_PORTS), ports_in_a_row(ETCD_PORTS)
+        self._state = directory / "run"
         self._environment = os.environ | {
             "KUBE_BIN": str(self._programs),
-            "KUBE_RUN": str(directory / "run"),
-            "KUBECONFIG": str(directory / "run" / "admin.kubeconfig"),
-            "API_PORT": str(api),
-            "ETCD_PORT": str(etcd),
+            "KUBE_RUN": str(self._state),
+            "KUBE_NICE": "0",  # or it waits for all that other tests do
+            "KUBECONFIG": str(self._state / "admin.kubeconfig"),
             "PATH": f"{self._programs}:{os.environ['PATH']}",
         }
 
     def start(self) -> None:
-        self._script("up.sh", "--full")
+        """Start it; a second time, on other ports, where the first comes to nothing."""
+        try:
+            self._up()
+        except AssertionError as error:
+            print(error)
+            self._up()
 
     def stop(self) -> None:
-        self._script("down.sh")
+        subprocess.run([shared("../kube/down.sh")], check=True, capture_output=True, env=self._environment)
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def run(self, *arguments: str | Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -85,33 +92,32 @@ class Cluster:
         )
         self.ask("apply", "--server-side", "--filename=-", given=made.stdout)
 
-    def _script(self, name: str, *arguments: str) -> None:
-        done = subprocess.run(
-            [shared(f"../kube/{name}"), *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=self._environment,
-        )
-        assert done.returncode == 0, f"{name}: {done.stdout}{done.stderr}"
-
-
-def ports_in_a_row(number: int) -> int:
-    """Return the first of some ports of loopback in a row that nothing listens on at the moment."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        probes: list[socket.socket] = []
+    def _up(self) -> None:
+        """Run up.sh to its end; where that isn't a good one, nothing is left."""
+        ports = {"API_PORT": free_port(API_PORTS), "ETCD_PORT": free_port(ETCD_PORTS)}
+        self._environment |= {name: str(port) for name, port in ports.items()}
+        with (self._directory / "up.log").open("w") as log:
+            up = subprocess.Popen(
+                [shared("../kube/up.sh"), "--full"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self._environment, start_new_session=True,
+            )  # fmt: skip
+        status: int | None = None
         try:
-            first = 0
-            for position in range(number):
-                probe = socket.socket()
-                probes.append(probe)
-                probe.bind(("127.0.0.1", first + position if first else 0))
-                first = first or int(probe.getsockname()[1])
-            return first
-        except (OSError, OverflowError):
-            continue
-        finally:
-            for probe in probes:
-                probe.close()
-    raise AssertionError(f"no {number} free ports in a row")
+            with suppress(subprocess.TimeoutExpired):
+                status = up.wait(START_SECONDS)
+            assert status == 0, f"up.sh --full came to {status} with {ports}:\n{self._said()}"
+        except BaseException:
+            self._end(up)
+            raise
+
+    def _said(self) -> str:
+        """Return the end of each log; up.sh itself tells the others' where it fails, and removes them."""
+        logs = [self._directory / "up.log", *sorted((self._state / "log").glob("*.log"))]
+        return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-TAIL:]}" for log in logs)
+
+    def _end(self, up: subprocess.Popen[bytes]) -> None:
+        """End all that up.sh started, which is of its group, and remove what it wrote."""
+        with suppress(ProcessLookupError):
+            os.killpg(up.pid, signal.SIGKILL)
+        up.wait()
+        shutil.rmtree(self._state, ignore_errors=True)

@@ -23,9 +23,10 @@ from kafka.errors import TopicAuthorizationFailedError
 
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
-from deploy.kafka.broker import QUICK, Broker, free_port
+from deploy.kafka.broker import QUICK, Broker
 from deploy.kafka.jars import MissingProgramError
 from deploy.manifests.files import DEPLOY
+from deploy.ports import free_port
 from streams.settings import Settings
 from streams.topics import (
     FETCHES,

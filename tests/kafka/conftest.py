@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from kafka.admin import KafkaAdminClient, MemberToRemove
 
-from deploy.kafka.broker import QUICK, Broker, free_port
+from deploy.kafka.broker import QUICK, Broker
 from deploy.kafka.jars import MissingProgramError
+from deploy.ports import free_port
 from tests.patience import PATIENCE
 
 

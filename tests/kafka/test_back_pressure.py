@@ -13,7 +13,8 @@ from agents.offline.synthetic.web import SyntheticWeb
 from agents.operate.control.command import submit
 from agents.operate.control.requests import Seeds
 from bench.faults.workers import WorkerProcess
-from deploy.kafka.broker import Broker, free_port
+from deploy.kafka.broker import Broker
+from deploy.ports import free_port
 from streams.configuration import load
 from streams.metrics.catalogue import LAG
 from streams.settings import Settings

@@ -12,10 +12,11 @@ import pytest
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from deploy.kafka.broker import HOST, QUICK, Broker, free_port
+from deploy.kafka.broker import QUICK, Broker
 from deploy.kafka.jars import CACHE, BrokerError, MissingProgramError, classpath
 from deploy.kafka.process import find, note
 from deploy.kafka.properties import read_properties
+from deploy.ports import HOST, free_port
 
 
 def topics(address: str) -> list[str]:

@@ -12,7 +12,7 @@ from kafka import KafkaProducer
 
 from agents.operate.snapshot import take
 from bench.faults.workers import WorkerProcess
-from deploy.kafka.broker import free_port
+from deploy.ports import free_port
 from models.harvest import Harvest, merged
 from streams.configuration import load
 from streams.metrics.catalogue import HARVEST_HITS, HARVEST_PAGES, HARVEST_RATE, WINDOW_HITS, WINDOW_PAGES

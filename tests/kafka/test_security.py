@@ -17,8 +17,9 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from kafka.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialUpsertion
 
-from deploy.kafka.broker import QUICK, Broker, free_port
+from deploy.kafka.broker import QUICK, Broker
 from deploy.kafka.jars import MissingProgramError
+from deploy.ports import free_port
 from streams.configuration import load
 from streams.runtime import Runtime
 from streams.settings import Settings

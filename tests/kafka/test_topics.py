@@ -7,7 +7,7 @@ import pytest
 from kafka.admin import KafkaAdminClient
 
 from agents.operate.topics.create import Difference, TopicsError, check, create
-from deploy.kafka.broker import free_port
+from deploy.ports import free_port
 from streams.configuration import load
 from streams.settings import Settings
 from streams.topics import declared

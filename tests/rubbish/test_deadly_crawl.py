@@ -9,9 +9,9 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from socket import create_server
 from threading import Event, Thread
 
+from deploy.ports import free_port
 from tests.agents.commands import COMMAND, environment, printed, scentline
 from tests.agents.loopback import Request, Server, response, serving
 from tests.patience import wait_for
@@ -89,8 +89,7 @@ def test_deadly_and_hostile_pages_cost_themselves_alone(tmp_path: Path) -> None:
 
 
 def test_a_crawl_answers_and_ends_while_a_page_is_read_without_end(tmp_path: Path) -> None:
-    with create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     variables = environment(PYTHONPATH=installed(tmp_path))
     with site(["hold"]) as served:
         given = options(
