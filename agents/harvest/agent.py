@@ -123,7 +123,7 @@ class Counted(msgspec.Struct, kw_only=True):
     again: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-Told = TypeVar("Told", Counted, Outcome)
+Told = TypeVar("Told", bound=Counted | Outcome)
 
 _outcome = msgspec.json.Decoder(Outcome)
 _counted = msgspec.json.Decoder(Counted)
@@ -150,15 +150,16 @@ _row: msgspec.msgpack.Decoder[HarvestTableRow] = msgspec.msgpack.Decoder(Harvest
 
 def read_outcome(value: bytes) -> Pack[Outcome]:
     """Return an outcome as a pack of one fact, with its page's place as origin; raises `RecordError`."""
-    return _read(_outcome, value)
+    return read_as(_outcome, value)
 
 
 def read_counted(value: bytes) -> Pack[Counted]:
     """Return what is counted of an outcome, as `read_outcome` does."""
-    return _read(_counted, value)
+    return read_as(_counted, value)
 
 
-def _read(decoder: msgspec.json.Decoder[Told], value: bytes) -> Pack[Told]:
+def read_as(decoder: msgspec.json.Decoder[Told], value: bytes) -> Pack[Told]:
+    """Return of an outcome what a decoder reads of it, as `read_outcome` does."""
     try:
         outcome = decoder.decode(value)
         if outcome.version != VERSION:

@@ -1,0 +1,51 @@
+"""The index of a crawl, of which each step of work is short: whoever has it says how often there is one."""
+
+import sqlite3
+from pathlib import Path
+
+from agents.window.index import pages
+from agents.window.index.pages import PageIndex
+from agents.window.index.store import Store
+from streams.logging import EventLog
+from streams.transport.journal import Journal
+
+log = EventLog("window")
+
+
+class Index:
+    """What is looked up by other keys than the crawl's; all of it belongs to one thread.
+
+    A step takes 50 ms at most, so that a view waits no longer.
+    """
+
+    def __init__(self, data: Path, journal: Journal) -> None:
+        self._store = Store(data, journal, pages.SCHEMA)
+        self._open(journal)
+
+    def _open(self, journal: Journal) -> None:
+        self._journal = journal
+        self.pages = PageIndex(self._store, journal)
+        self._parts = [self.pages]
+
+    def step(self) -> bool:
+        """Do a piece of the work that there is, of each part in turn; return whether there is more."""
+        self._parts = [*self._parts[1:], *self._parts[:1]]
+        try:
+            return any(part.step() for part in reversed(self._parts))
+        except sqlite3.DatabaseError as error:
+            log.warning("the index is made anew", reason=str(error))
+            self._begin_anew(lasting=not isinstance(error, sqlite3.OperationalError))
+            return True
+
+    def _begin_anew(self, *, lasting: bool) -> None:
+        """Go on with an empty one: the other is damaged or, where it is not ``lasting``, has no room."""
+        try:
+            self._store.begin_anew(lasting=lasting)
+            self._open(self._journal)
+        except sqlite3.DatabaseError as error:
+            log.error("there is no index any more", reason=str(error))
+            self._parts = []
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._store.close()

@@ -1,0 +1,114 @@
+"""What is searched for: words as pages and predicates have them, in any case and script.
+
+Titles, URLs and texts are looked up by the runs of letters and digits in them. What a person types comes to
+such runs too: nothing of it is syntax of SQLite's.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from models.words import MAX_LENGTH, WORD, folded, spaced
+
+#: Signs of a query that are looked at, and words in it.
+MOST_SIGNS, MOST_WORDS = 300, 20
+#: Letters that a word has to begin with at least where its end is left open.
+LEAST_BEGINNING = 2
+
+_ASKED = re.compile(r'"([^"]*)"?|(\S+)')
+# What may be a run before it is folded: letters, digits, and all that may stand on them or within.
+_RUN = re.compile("(?:[^\\W_]|[\u00ad\u200c\u200d]|[^\\x00-\\x7f\\w\\s])+")
+
+
+class _Phrase(NamedTuple):
+    """Words in a row; the last one is the beginning of a word where it is ``begun``."""
+
+    words: tuple[str, ...]
+    begun: bool
+
+    def ends(self, runs: list[tuple[str, int, int]], at: int) -> bool:
+        """Tell whether the runs from ``at`` on begin with it."""
+        size = len(self.words)
+        found = tuple(run for run, _, _ in runs[at : at + size])
+        if self.begun and len(found) == size:
+            return found[:-1] == self.words[:-1] and found[-1].startswith(self.words[-1])
+        return found == self.words
+
+
+class Asked:
+    """What a person asks for: all of these words, ``"words in a row"``, and beginnings, ``begin*``.
+
+    >>> Asked('hockey "ice rink" puck*').match
+    '"hockey" AND "ice rink" AND "puck"*'
+    >>> bool(Asked("--- **"))
+    False
+    """
+
+    def __init__(self, text: str) -> None:
+        self.phrases = list(_phrases(text[:MOST_SIGNS]))
+
+    def __bool__(self) -> bool:
+        return bool(self.phrases)
+
+    @property
+    def match(self) -> str:
+        """What is asked, in the syntax of FTS5."""
+        return " AND ".join(
+            f'"{" ".join(phrase.words)}"{"*" if phrase.begun else ""}' for phrase in self.phrases
+        )
+
+    def parts(self, text: str) -> tuple[str, ...]:
+        """Return a text in parts, of which every second one is what is asked for.
+
+        >>> Asked("hockey").parts("Ice Hockey News")
+        ('Ice ', 'Hockey', ' News')
+        """
+        parts, done = [], 0
+        for start, end in self._spans(text):
+            parts += [text[done:start], text[start:end]]
+            done = end
+        return (*parts, text[done:])
+
+    def first(self, text: str) -> int | None:
+        """Return where in a text the first of what is asked for stands, None where it does not."""
+        return next((start for start, _ in self._spans(text)), None)
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where what is asked for begins and ends, in order and apart."""
+        found = runs_in(text)
+        at = 0
+        while at < len(found):
+            sizes = [len(phrase.words) for phrase in self.phrases if phrase.ends(found, at)]
+            size = max(sizes, default=0)
+            if size:
+                yield found[at][1], found[at + size - 1][2]
+            at += size or 1
+
+
+def _phrases(text: str) -> Iterator[_Phrase]:
+    rest = MOST_WORDS
+    for found in _ASKED.finditer(text):
+        quoted, bare = found[1], found[2]
+        words = runs(bare if quoted is None else quoted)[:rest]
+        begun = bool(bare) and bare.endswith("*") and words[-1:] != [] and len(words[-1]) >= LEAST_BEGINNING
+        if words:
+            yield _Phrase(tuple(words), begun)
+        rest -= len(words)
+
+
+def runs(text: str) -> list[str]:
+    """Return the folded runs of letters and digits in a text, of long ones the beginning.
+
+    >>> runs("https://a.example/News_2026/123456.html")
+    ['https', 'a', 'example', 'news', '2026', '123456', 'html']
+    """
+    return [run[:MAX_LENGTH] for run in spaced(text)[0].split()]
+
+
+def runs_in(text: str) -> list[tuple[str, int, int]]:
+    """Return the folded runs of a text, each with where it begins and ends in it."""
+    return [
+        (run[:MAX_LENGTH], found.start(), found.end())
+        for found in _RUN.finditer(text)
+        for run in WORD.findall(folded(found[0]))
+    ]
