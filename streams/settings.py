@@ -458,6 +458,23 @@ class MetricsSettings(Section):
     )
 
 
+class WindowSettings(Section):
+    """The window: pages that show a crawl and steer it."""
+
+    host: str = Field("127.0.0.1", description="Address to serve the window at; 0.0.0.0 is all.")
+    port: Annotated[int, Field(ge=0, le=65_535)] = Field(
+        8420,
+        description="Port of the window; 0 takes any that is free. So does the usual one if it is taken.",
+    )
+    hosts: tuple[str, ...] = Field(
+        (), description="Further names by which browsers reach the window, such as crawl.example:8420."
+    )
+    token: SecretStr | None = Field(
+        None, min_length=16, description="Token of the window; by default one is made and kept with the data."
+    )
+    read_only: bool = Field(False, description="Show the crawl without steering it.")
+
+
 class KafkaSettings(Section):
     """Connecting to Kafka, if broker is kafka://."""
 
@@ -610,6 +627,7 @@ class Settings(BaseModel):
     harvest: HarvestSettings = HarvestSettings()
     kafka: KafkaSettings = KafkaSettings()
     metrics: MetricsSettings = MetricsSettings()
+    window: WindowSettings = WindowSettings()
     news: NewsSettings = NewsSettings()
     revisit: RevisitSettings = RevisitSettings()
     predicates: dict[PredicateName, str] = Field(

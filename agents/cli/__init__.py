@@ -25,6 +25,7 @@ COMMANDS = (
     "predicate",
     "classifier",
     "state",
+    "window",
     "harvest",
     "matches",
     "changes",

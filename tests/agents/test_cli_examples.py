@@ -30,6 +30,8 @@ STOPPED = {
     "scentline feed /var/log/squid/access.log --follow",
     "scentline semantic build",
     "scentline serve-archive pages.warc.gz --log served.log",
+    "scentline window",
+    "scentline window --data hockey-data --port 8500 --read-only",
 }
 #: Those that name a broker are run on one, in tests/kafka/test_examples.py.
 LINES = [
@@ -148,6 +150,15 @@ def test_the_server_of_the_examples_answers_until_it_is_stopped(cwd: Path) -> No
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
     assert "http://example.org/" in (cwd / "served.log").read_text()
+
+
+@pytest.mark.parametrize("line", EXAMPLES["window"])
+def test_the_window_of_the_examples_opens_until_it_is_stopped(cwd: Path, line: str) -> None:
+    with running(cwd, *shlex.split(line)[1:], SCENTLINE_WINDOW__TOKEN="a token of the examples") as process:
+        assert process.stdout is not None
+        assert "http://127.0.0.1:" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
 
 
 def test_the_demo_of_the_examples_starts_and_stops(cwd: Path) -> None:

@@ -1,0 +1,117 @@
+"""What the command window does: it opens a crawl's directory and serves it until it is told to end."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from secrets import token_urlsafe
+
+import uvicorn
+
+from agents.signals import told_to_end
+from agents.stored import read_stored, write_stored
+from agents.window.guard import ENTER, Access, names_of
+from agents.window.reading import Reading
+from agents.window.server import MOST_VIEWERS, Window
+from models.errors import ScentlineError
+from streams.configuration import ConfigurationError
+from streams.settings import Settings, WindowSettings
+
+#: Where the window keeps what is its own, within the crawl's directory.
+DIRECTORY = "window"
+_TOKEN_FILE = "token"  # noqa: S105 - a file's name
+_MOST_TOKEN = 1_000
+#: Connections beyond those of the viewers: pages and requests.
+_MORE_CONNECTIONS = 32
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+
+class TokenError(ScentlineError, ValueError):
+    """A file that holds no token."""
+
+
+def run(settings: Settings, told: Callable[[str], object]) -> None:
+    """Serve the window until this process is told to end; ``told`` is given its address, with the token.
+
+    Raises `ConfigurationError` where the port can't be had.
+    """
+    with _listening(settings.window) as listener:
+        asyncio.run(_serve(settings, listener, told))
+
+
+async def _serve(settings: Settings, listener: socket.socket, told: Callable[[str], object]) -> None:
+    given, port = settings.window, int(listener.getsockname()[1])
+    access = Access(
+        _token(settings), names_of([*_LOOPBACK, *given.hosts], port), f"scentline-{port}", given.read_only
+    )
+    window = Window(Reading(settings), access)
+    server = _Server(
+        uvicorn.Config(
+            window.app, log_config=None, access_log=False, server_header=False, lifespan="off", ws="none",
+            limit_concurrency=MOST_VIEWERS + _MORE_CONNECTIONS, timeout_keep_alive=30,
+            timeout_graceful_shutdown=2,
+        )
+    )  # fmt: skip
+    serving = asyncio.create_task(server.serve([listener]))
+    ended = asyncio.Event()
+    with told_to_end(ended.set):
+        told(f"http://{_name(given.host)}:{port}{ENTER}?token={access.token}")
+        await asyncio.wait({serving, asyncio.create_task(ended.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    await window.close()
+    await serving
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to who runs it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Hear none."""
+        yield
+
+
+def _listening(given: WindowSettings) -> socket.socket:
+    """Return a socket that listens where the settings say; where the usual port is taken, at any free one."""
+    try:
+        family = socket.getaddrinfo(given.host, given.port, type=socket.SOCK_STREAM)[0][0]
+        try:
+            return socket.create_server((given.host, given.port), family=family)
+        except OSError:
+            if "port" in given.model_fields_set:
+                raise
+            return socket.create_server((given.host, 0), family=family)
+    except OSError as error:
+        raise ConfigurationError(
+            f"opening window.host {given.host}, window.port {given.port}: {error.strerror}; "
+            "expected a free port"
+        ) from error
+
+
+def _name(host: str) -> str:
+    """Return by which name the window is opened on this machine."""
+    return "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104
+
+
+def _token(settings: Settings) -> str:
+    """Return the token that the settings name, or one that stays the same for a directory."""
+    if settings.window.token is not None:
+        return settings.window.token.get_secret_value()
+    path = settings.data / DIRECTORY / _TOKEN_FILE
+    if path.exists():
+        return read_stored(path, _MOST_TOKEN, _as_token, TokenError, str(path))
+    token = token_urlsafe(24)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_stored(path, token.encode())
+    except OSError as error:
+        sys.stderr.write(f"The token is new at each start: {path} can't be written: {error.strerror}\n")
+    return token
+
+
+def _as_token(data: bytes) -> str:
+    text = data.decode("ascii", errors="replace").strip()
+    if len(text) < 16 or not text.isprintable():
+        raise TokenError("expected a token; remove the file, and a new one is made")
+    return text

@@ -1,0 +1,171 @@
+"""Who may ask the window for anything: whoever has the token, by its own name, from its own pages.
+
+The token keeps out other users and programs of this machine, the ``Host`` header sites whose name was made to
+point at loopback (DNS rebinding), ``Origin`` and ``Sec-Fetch-Site`` pages of other sites that a viewer has open
+(CSRF). What comes back can't run a script, nor be shown within another site's page (Content Security Policy).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hmac import compare_digest
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from typing import NamedTuple
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+#: Bytes of a request's body at most: a request with 10,000 seeds fits.
+MOST_BODY = 4_000_000
+#: Bytes of a path with its query at most.
+MOST_TARGET = 8_192
+#: Answers without a token: says nothing of the crawl (Kubernetes asks for it).
+HEALTH = "/healthz"
+#: Takes the token out of the address that was printed, and puts it into a cookie.
+ENTER = "/enter"
+#: Methods that change nothing.
+_READING = frozenset({"GET", "HEAD"})
+_OWN_SITES = frozenset({"same-origin", "none"})
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Refusal(NamedTuple):
+    """Why a request is not answered, in words for whoever made it."""
+
+    status: HTTPStatus
+    reason: str
+
+
+@dataclass(frozen=True)
+class Access:
+    """By what the window is asked: its ``token``, the ``hosts`` (with ports) that it goes by, its ``cookie``.
+
+    A ``read_only`` one takes no request that changes anything.
+    """
+
+    token: str
+    hosts: frozenset[str]
+    cookie: str
+    read_only: bool = False
+
+    def admits(self, token: str) -> bool:
+        """Tell whether a token is the window's, in a time that tells nothing of it."""
+        return compare_digest(token.encode(), self.token.encode())
+
+    def refusal(self, method: str, path: str, headers: Headers) -> Refusal | None:
+        """Return why a request is not answered, None where it is."""
+        if headers.get("host", "").lower() not in self.hosts:
+            return Refusal(
+                HTTPStatus.MISDIRECTED_REQUEST,
+                "This window does not go by that name: open it as it was printed, or name it in window.hosts.",
+            )
+        if path == ENTER:
+            return None
+        if not self.admits(_cookie(headers, self.cookie)):
+            return Refusal(
+                HTTPStatus.UNAUTHORIZED, "Open the address with the token that `scentline window` has printed."
+            )
+        return self._of_another_site(method, headers)
+
+    def _of_another_site(self, method: str, headers: Headers) -> Refusal | None:
+        foreign = Refusal(HTTPStatus.FORBIDDEN, "Pages of other sites may not ask this window for anything.")
+        site = headers.get("sec-fetch-site", "none")
+        if site not in _OWN_SITES and headers.get("sec-fetch-mode") != "navigate":
+            return foreign
+        if method in _READING:
+            return None
+        scheme, _, origin = headers.get("origin", "").partition("://")
+        if scheme not in ("http", "https") or origin.lower() not in self.hosts:
+            return foreign
+        if self.read_only:
+            return Refusal(HTTPStatus.FORBIDDEN, "This window is read-only.")
+        return None
+
+
+def _cookie(headers: Headers, name: str) -> str:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return ""
+    return "" if found is None else found.value
+
+
+def names_of(hosts: Iterable[str], port: int) -> frozenset[str]:
+    """Return what a ``Host`` header may say: hosts as they are where they have a port, else with the window's.
+
+    >>> sorted(names_of(["localhost", "crawl.example:80"], 8420))
+    ['crawl.example', 'crawl.example:80', 'localhost:8420']
+    """
+    found: set[str] = set()
+    for given in hosts:
+        host = given.lower()
+        name, colon, own = host.rpartition(":")
+        if not colon or host.endswith("]"):
+            found.add(f"{host}:{port}")
+        else:
+            found.add(host)
+            if own in ("80", "443"):
+                found.add(name)
+    return frozenset(found)
+
+
+class Guard:
+    """Lets requests through to the application that may be answered, and puts safe headers on every answer."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(_HEADERS)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is None:
+            await self._app(scope, _bounded(receive), with_headers)
+        else:
+            answer = PlainTextResponse(f"{refusal.reason}\n", refusal.status)
+            await answer(scope, receive, with_headers)
+
+    def _refusal(self, scope: Scope) -> Refusal | None:
+        if len(scope["path"]) + len(scope["query_string"]) > MOST_TARGET:
+            return Refusal(HTTPStatus.REQUEST_URI_TOO_LONG, f"The address is longer than {MOST_TARGET} bytes.")
+        if scope["path"] == HEALTH:
+            return None
+        return self._access.refusal(scope["method"], scope["path"], Headers(scope=scope))
+
+
+def _bounded(receive: Receive) -> Receive:
+    """Return what receives no more of a body than may be; the rest is as if the client had gone."""
+    taken = 0
+
+    async def bounded() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        return {"type": "http.disconnect"} if taken > MOST_BODY else message
+
+    return bounded

@@ -1,0 +1,202 @@
+"""What all screens read: a crawl's directory, as it is now, beside the crawl that writes there.
+
+All of it belongs to one thread: every method is called in that one.
+"""
+
+import fcntl
+import os
+import struct
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from agents.crawl.fixed import of_crawl
+from agents.operate.inspect.record import definitions, read_point
+from streams.records import HarvestPoint, PredicateDefinition, RecordError
+from streams.settings import Settings
+from streams.topics import HARVEST, PREDICATES
+from streams.transport.database import JournalMissingError, StorageError
+from streams.transport.journal import Journal, UnknownTopicError
+
+#: Seconds for which what was read is new enough.
+FRESH_SECONDS = 0.5
+#: Points of a harvest curve that are kept for each predicate.
+MOST_POINTS = 500
+#: Of a long curve so many records in a row are read at so many places: some of each of as many predicates.
+PLACES, RUN = 100, 20
+#: Predicates that screens know; of more the first by name.
+MOST_PREDICATES = 300
+# The lock of RocksDB, and what fcntl(2) takes and gives to ask who holds one.
+_LOCK = "LOCK"
+_FLOCK = "hhqqi"
+
+
+class Reading:
+    """A crawl's directory; ``journal`` is there as soon as a crawl has begun in it.
+
+    Raises `JournalMissingError` where a screen asks for what no crawl has written yet.
+    """
+
+    def __init__(self, settings: Settings, clock: Callable[[], float] = time.time) -> None:
+        self.data = settings.data
+        self.now = clock()
+        self._given = settings
+        self._clock = clock
+        self._read = float("-inf")
+        self._journal: Journal | None = None
+        self._identity: tuple[int, int] | None = None
+        self._settings = settings
+        self._points = Points()
+        self._predicates: dict[str, PredicateDefinition] = {}
+        self._predicates_read = -1
+
+    # opening
+
+    def refresh(self) -> None:
+        """See what was written since; a crawl that began anew in the directory is taken up."""
+        self.now = self._clock()
+        if self._journal is not None and self._read <= self.now < self._read + FRESH_SECONDS:
+            return
+        self._read = self.now
+        if self._journal is not None and _identity(self.data) != self._identity:
+            self.close()
+        if self._journal is None:
+            self._open()
+            return
+        try:
+            self._journal.refresh()
+        except StorageError:
+            self.close()
+            self._open()
+
+    def _open(self) -> None:
+        with suppress(JournalMissingError):
+            identity = _identity(self.data)
+            self._journal = Journal.open(self.data / "journal", read_only=True)
+            self._identity = identity
+            self._settings = of_crawl(self._given)
+            self._points, self._predicates_read = Points(), -1
+
+    def close(self) -> None:
+        """Let go of the directory."""
+        journal, self._journal = self._journal, None
+        if journal is not None:
+            journal.close()
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a crawl in the directory."""
+        return self._journal is not None
+
+    @property
+    def journal(self) -> Journal:
+        """The crawl's journal, to be read only."""
+        if self._journal is None:
+            raise JournalMissingError(f"no crawl has begun in {self.data} yet")
+        return self._journal
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the crawl, as far as its directory tells; else those that the window was given."""
+        return self._settings
+
+    def running(self) -> bool:
+        """Tell whether a crawl writes to the directory at this moment."""
+        return self.begun and _locked(self.data / "journal" / _LOCK)
+
+    # what several screens show
+
+    def predicates(self) -> dict[str, PredicateDefinition]:
+        """Return the predicates by name, those that were removed left out."""
+        end = self._end(PREDICATES.name, 0)
+        if end != self._predicates_read:
+            found = sorted(definitions(self.journal), key=lambda each: each.name) if end else []
+            self._predicates = {each.name: each for each in found[:MOST_PREDICATES]}
+            self._predicates_read = end
+        return self._predicates
+
+    def points(self) -> dict[str, list[HarvestPoint]]:
+        """Return each predicate's harvest curve, thinned, the newest point last."""
+        with suppress(UnknownTopicError):
+            self._points.follow(self.journal)
+        return self._points.curves
+
+    def _end(self, topic: str, partition: int) -> int:
+        try:
+            return self.journal.end(topic, partition)
+        except UnknownTopicError:
+            return 0
+
+
+class Points:
+    """The harvest curves of a crawl, read as they come: the newest point is always there, of the others some.
+
+    Where a curve has become too long, every second point leaves; those that come later are as far apart.
+    """
+
+    def __init__(self, most: int = MOST_POINTS) -> None:
+        self.curves: dict[str, list[HarvestPoint]] = {}
+        self._most = most
+        self._offsets: dict[int, int] = {}
+        self._apart: dict[str, int] = {}
+
+    def follow(self, journal: Journal) -> None:
+        """Take in what came since; of a long curve that was never read, a part from every place."""
+        for partition in range(journal.partitions(HARVEST.name)):
+            start, end = journal.start(HARVEST.name, partition), journal.end(HARVEST.name, partition)
+            at = self._offsets.get(partition)
+            if at is None or at < start or end - at > PLACES * RUN:
+                places = range(start, end, max(RUN, (end - start) // PLACES))
+                self._take_in(journal, partition, [*places[:-1], max(start, end - RUN)], RUN)
+            elif at < end:
+                self._take_in(journal, partition, [at], PLACES * RUN)
+
+    def _take_in(self, journal: Journal, partition: int, places: Iterable[int], records: int) -> None:
+        for place in places:
+            found = journal.read(HARVEST.name, partition, place, records)
+            self.add(entry.value for entry in found)
+            self._offsets[partition] = found[-1].offset + 1 if found else place
+
+    def add(self, values: Iterable[bytes | None]) -> None:
+        """Take in points in the order of their topic; what can't be read is passed over."""
+        for value in values:
+            with suppress(RecordError):
+                self._add(read_point(value or b""))
+
+    def _add(self, point: HarvestPoint) -> None:
+        curve = self.curves.setdefault(point.predicate, [])
+        apart = self._apart.setdefault(point.predicate, 1)
+        if curve and point.pages < curve[-1].pages:
+            return
+        if len(curve) >= 2 and curve[-1].pages < curve[-2].pages + apart:
+            curve.pop()  # the newest stood for those to come
+        curve.append(point)
+        if len(curve) > self._most:
+            curve[:-1] = curve[:-1][::2]
+            self._apart[point.predicate] = max(1, curve[-1].pages // (self._most // 2))
+
+
+def _identity(data: Path) -> tuple[int, int] | None:
+    """Return what tells a crawl's journal from another that lies in its place later."""
+    try:
+        found = (data / "journal" / "IDENTITY").stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _locked(path: Path) -> bool:
+    """Tell whether another process holds a file's lock; it only asks, so that no crawl's start fails by it."""
+    try:
+        number = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        kind, *_ = struct.unpack(_FLOCK, fcntl.fcntl(number, fcntl.F_GETLK, asked))
+        return bool(kind != fcntl.F_UNLCK)
+    except OSError:
+        return False
+    finally:
+        os.close(number)

@@ -1,0 +1,34 @@
+"""What stands above every screen: which crawl it is, whether it runs, and its predicates."""
+
+import msgspec
+
+from agents.window.reading import Reading
+from streams.logging import printable
+
+#: Characters that are shown of an expression.
+_SHOWN = 300
+
+
+class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Nothing can be asked."""
+
+
+def view(reading: Reading, _: Query) -> object:
+    """Return what the crawl is."""
+    settings, begun = reading.settings, reading.begun
+    return {
+        "data": printable(reading.data.absolute().name),
+        "begun": begun,
+        "running": reading.running(),
+        "policy": settings.frontier.rule if begun else "",
+        "read_only": settings.window.read_only,
+        "predicates": [
+            {
+                "name": each.name,
+                "expression": printable(each.expression, _SHOWN),
+                "share": each.share,
+                "state": each.state,
+            }
+            for each in (reading.predicates().values() if begun else ())
+        ],
+    }

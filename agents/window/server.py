@@ -1,0 +1,196 @@
+"""The window's server: static files, views once or as they change, and requests to the crawl.
+
+``GET /api/SCREEN?...`` gives a view once, ``GET /events/SCREEN?...`` the view and what stands above it as
+server-sent events, each whenever it has changed. ``POST /steer`` takes a request
+(`agents.operate.control.requests`).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from agents.operate.control.command import submit
+from agents.operate.control.requests import RefusedError, checked
+from agents.operate.control.requests import Request as Steering
+from agents.window.guard import ENTER, HEALTH, MOST_BODY, Access, Guard
+from agents.window.reading import Reading
+from agents.window.screens import crawl, now
+from models.errors import ScentlineError
+from streams.logging import EventLog
+from streams.records import reason_of
+
+#: Every screen by its name in addresses.
+SCREENS: Mapping[str, ModuleType] = {"crawl": crawl, "now": now}
+
+#: Viewers at a time; each holds one connection.
+MOST_VIEWERS = 32
+#: Seconds between two views that are made for a viewer.
+VIEW_SECONDS = 1.0
+#: Seconds without a change after which a viewer is told that nothing is wrong; that shows if it is gone.
+BEAT_SECONDS = 10.0
+
+_STATIC = Path(__file__).with_name("static")
+_JSON = "application/json"
+
+log = EventLog("window")
+T = TypeVar("T")
+
+_encode = msgspec.json.Encoder().encode
+_steering: msgspec.json.Decoder[Steering] = msgspec.json.Decoder(Steering)
+
+
+class Window:
+    """What is served of one crawl: all that reads is done in one thread, by turns."""
+
+    def __init__(self, reading: Reading, access: Access) -> None:
+        self.viewers = 0
+        self._reading = reading
+        self._access = access
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="reading")
+        self._closing = asyncio.Event()
+        self.app = Starlette(
+            routes=[
+                Route("/", self._page),
+                Route(ENTER, self._enter),
+                Route(HEALTH, self._health),
+                Route("/api/{screen}", self._once),
+                Route("/events/{screen}", self._events),
+                Route("/steer", self._steer, methods=["POST"]),
+                Mount("/static", StaticFiles(directory=_STATIC)),
+            ],
+            middleware=[Middleware(Guard, access=access)],
+        )
+
+    async def close(self) -> None:
+        """End what viewers wait for, and let go of the crawl."""
+        self._closing.set()
+        await self._in_turn(self._reading.close)
+        self._thread.shutdown()
+
+    async def _in_turn(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+
+    # answers
+
+    async def _page(self, _: Request) -> Response:
+        return FileResponse(_STATIC / "index.html")
+
+    async def _health(self, _: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def _enter(self, request: Request) -> Response:
+        """Put the token of the address into a cookie, and lead on to the address without it.
+
+        By a page, not a redirect: after one that began at another site, a strict cookie is not sent.
+        """
+        token = request.query_params.get("token", "")
+        if not self._access.admits(token):
+            return PlainTextResponse("That is not this window's token.\n", HTTPStatus.UNAUTHORIZED)
+        answer = HTMLResponse(
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>Scentline</title>'
+            '<meta http-equiv="refresh" content="0; url=/"><a href="/">Open the window</a></html>'
+        )
+        answer.set_cookie(self._access.cookie, token, httponly=True, samesite="strict")
+        return answer
+
+    async def _once(self, request: Request) -> Response:
+        try:
+            screen, query = _asked(request)
+            return Response(await self._in_turn(self._view, screen, query), media_type=_JSON)
+        except _UnknownError as error:
+            return PlainTextResponse(f"{error}\n", HTTPStatus.NOT_FOUND)
+        except ScentlineError as error:
+            return PlainTextResponse(f"{error}\n", HTTPStatus.BAD_REQUEST)
+
+    async def _events(self, request: Request) -> Response:
+        try:
+            screen, query = _asked(request)
+        except ScentlineError as error:
+            return PlainTextResponse(f"{error}\n", HTTPStatus.BAD_REQUEST)
+        if self.viewers >= MOST_VIEWERS:
+            return PlainTextResponse(
+                f"{MOST_VIEWERS} viewers look already; close one.\n", HTTPStatus.SERVICE_UNAVAILABLE
+            )
+        return StreamingResponse(self._stream(screen, query), media_type="text/event-stream")
+
+    async def _stream(self, screen: ModuleType, query: Any) -> AsyncIterator[bytes]:
+        """Yield what a viewer is to see, as it changes."""
+        self.viewers += 1
+        told: dict[str, bytes] = {}
+        silent = 0.0
+        try:
+            while not self._closing.is_set():
+                events = await self._in_turn(self._both, screen, query)
+                for event, data in events.items():
+                    if told.get(event) != data:
+                        told[event], silent = data, 0.0
+                        yield b"event: %s\ndata: %s\n\n" % (event.encode(), data)
+                if silent >= BEAT_SECONDS:
+                    silent = 0.0
+                    yield b": all is as it was\n\n"
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(VIEW_SECONDS):
+                        await self._closing.wait()
+                silent += VIEW_SECONDS
+        finally:
+            self.viewers -= 1
+
+    def _both(self, screen: ModuleType, query: Any) -> dict[str, bytes]:
+        """Return what stands above a screen, and its view, or in the place of that why there is none."""
+        found = {"crawl": self._view(crawl, crawl.Query())}
+        try:
+            return found | {"view": self._view(screen, query)}
+        except ScentlineError as error:
+            return found | {"trouble": _encode(str(error))}
+
+    def _view(self, screen: ModuleType, query: Any) -> bytes:
+        self._reading.refresh()
+        return _encode(screen.view(self._reading, query))
+
+    async def _steer(self, request: Request) -> Response:
+        try:
+            asked = _steering.decode(await request.body())
+            outcome = await asyncio.to_thread(submit, self._reading.settings, checked(asked))
+        except ClientDisconnect:
+            return PlainTextResponse(
+                f"A request has {MOST_BODY} bytes at most.\n", HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+            )
+        except msgspec.MsgspecError as error:
+            return PlainTextResponse(f"That is no request: {reason_of(error)}\n", HTTPStatus.BAD_REQUEST)
+        except ScentlineError as error:
+            return PlainTextResponse(f"{error}\n", HTTPStatus.BAD_REQUEST)
+        log.info("a request was made", request=type(asked).__name__, outcome=outcome)
+        return Response(_encode({"outcome": outcome}), media_type=_JSON)
+
+
+class _UnknownError(ScentlineError):
+    """There is no such screen."""
+
+
+class _QueryError(ScentlineError):
+    """A screen was asked for what it can't show."""
+
+
+def _asked(request: Request) -> tuple[ModuleType, Any]:
+    """Return the screen that is asked for, and what of it."""
+    name = request.path_params["screen"]
+    screen = SCREENS.get(name)
+    if screen is None:
+        raise _UnknownError(f"There is no screen {name[:40]!r}; expected one of {', '.join(SCREENS)}.")
+    try:
+        return screen, msgspec.convert(dict(request.query_params), screen.Query, strict=False)
+    except (msgspec.ValidationError, RefusedError) as error:
+        raise _QueryError(f"{name}: {reason_of(error)}") from error

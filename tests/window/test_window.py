@@ -1,0 +1,216 @@
+"""The window as a server: who gets in, what is refused, and what it sends."""
+
+import json
+import socket
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import httpx
+import pytest
+
+from agents.window.server import SCREENS
+from tests.agents.commands import ROOT, TOLD_TO_END, complaint, printed, running
+from tests.patience import PATIENCE
+from tests.window.windows import base_of, entered, printed_address
+
+STATIC = ROOT / "agents" / "window" / "static"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a crawl at rest."""
+    directory = tmp_path_factory.mktemp("crawl")
+    printed(directory, "synthetic", "--out", "web", "--sites", "2", "--pages", "20", "--users", "3")
+    printed(
+        directory, "crawl", "--archive", "web/pages.warc.gz", "--labels", "web/topics.tsv.gz",
+        "--log", "web/access.log.gz", "--predicate", 'sports=category("Sports")', "--data", "data",
+        "--budget", "15",
+    )  # fmt: skip
+    return directory / "data"
+
+
+@pytest.fixture(scope="module")
+def address(data: Path) -> Iterator[str]:
+    with printed_address(data) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def client(address: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=base_of(address)) as client:
+        client.get(address).raise_for_status()
+        yield client
+
+
+def origin(client: httpx.Client) -> dict[str, str]:
+    return {"Origin": str(client.base_url).rstrip("/")}
+
+
+# who gets in
+
+
+@pytest.mark.parametrize("path", ["/", "/api/now", "/events/now", "/static/main.js", "/nothing"])
+def test_nobody_gets_in_without_the_token(address: str, path: str) -> None:
+    for cookies in ({}, {"scentline": "wrong"}):
+        answer = httpx.get(base_of(address) + path, cookies=cookies)
+        assert answer.status_code == 401
+        assert "token" in answer.text
+    assert httpx.get(f"{base_of(address)}/enter?token=wrong").status_code == 401
+    assert httpx.get(f"{base_of(address)}/healthz").text == "ok\n"
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8420", "127.0.0.1", "localhost.evil.example", ""]
+)
+def test_a_name_that_was_made_to_point_here_gets_nothing(client: httpx.Client, host: str) -> None:
+    assert client.get("/api/now", headers={"Host": host}).status_code == 421
+
+
+def test_other_sites_can_ask_for_nothing(client: httpx.Client) -> None:
+    foreign = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
+    assert client.get("/api/now", headers=foreign).status_code == 403
+    body = b'{"type": "seeds", "urls": []}'
+    for headers in ({}, {"Origin": "http://evil.example"}, {"Origin": "null"}, origin(client) | foreign):
+        assert client.post("/steer", content=body, headers=headers).status_code == 403
+    assert client.post("/steer", content=body, headers=origin(client)).status_code == 200
+
+
+def test_every_answer_forbids_foreign_script_and_frames(client: httpx.Client, address: str) -> None:
+    for path in ("/", "/api/now", "/static/style.css", "/nothing", "/healthz"):
+        for answer in (client.get(path), httpx.get(base_of(address) + path)):
+            policy = answer.headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert "frame-ancestors 'none'" in policy
+            assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_the_cookie_is_kept_from_script_and_from_other_sites(address: str) -> None:
+    cookie = httpx.get(address).headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+
+
+def test_a_read_only_window_takes_no_request(data: Path) -> None:
+    with entered(data, "--read-only") as client:
+        answer = client.post("/steer", content=b'{"type": "seeds", "urls": []}', headers=origin(client))
+        assert (answer.status_code, answer.text) == (403, "This window is read-only.\n")
+        assert client.get("/api/crawl").json()["read_only"] is True
+
+
+# what can be asked
+
+
+def test_a_screen_that_is_none_and_a_query_that_can_not_be_answered_are_named(client: httpx.Client) -> None:
+    missing = client.get("/api/<b>x")
+    assert missing.status_code == 404
+    assert all(name in missing.text for name in SCREENS)
+    wrong = client.get("/api/now?colour=red")
+    assert wrong.status_code == 400
+    assert "colour" in wrong.text
+
+
+def test_only_the_windows_own_files_are_served(client: httpx.Client) -> None:
+    for path in (
+        "/static/../command.py",
+        "/static/%2e%2e/command.py",
+        "/static/..%2fcommand.py",
+        "/static//etc/passwd",
+    ):
+        assert client.get(path).status_code == 404
+
+
+def test_what_is_too_long_is_refused(client: httpx.Client) -> None:
+    assert client.get("/api/now?" + "a" * 9_000).status_code == 414
+    answer = client.post("/steer", content=b" " * 4_100_000, headers=origin(client))
+    assert answer.status_code == 413
+
+
+def test_a_request_that_is_none_or_can_not_be_carried_out_says_why(client: httpx.Client) -> None:
+    for body, word in (
+        (b"{", "no request"),
+        (b'{"type": "reboot"}', "no request"),
+        (b'{"type": "seeds", "urls": ["ftp://x/"]}', "canonical"),
+        (b'{"type": "change", "name": "curling", "state": "paused"}', "curling"),
+    ):
+        answer = client.post("/steer", content=body, headers=origin(client))
+        assert answer.status_code == 400
+        assert word in answer.text
+
+
+def test_a_view_comes_again_when_it_changes(client: httpx.Client, data: Path) -> None:
+    with client.stream("GET", "/events/now") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        lines = stream.iter_lines()
+        assert next(lines) == "event: crawl"
+        crawl = json.loads(next(lines).removeprefix("data: "))
+        assert (crawl["data"], crawl["running"]) == ("data", False)
+        assert [each["state"] for each in crawl["predicates"]] == ["active"]
+        printed(data.parent, "predicate", "pause", "sports", "--data", "data")
+        states = (line.removeprefix("data: ") for line in lines if line.startswith('data: {"data"'))
+        assert [each["state"] for each in json.loads(next(states))["predicates"]] == ["paused"]
+
+
+# the process
+
+
+def test_a_window_waits_for_a_crawl_that_has_not_begun(tmp_path: Path) -> None:
+    with entered(tmp_path / "later") as client:
+        assert client.get("/api/crawl").json()["begun"] is False
+        assert client.get("/api/now").status_code == 200
+
+
+def test_the_address_stays_the_same_for_a_directory(data: Path) -> None:
+    with printed_address(data) as one, printed_address(data) as other:
+        assert one.partition("?")[2] == other.partition("?")[2]
+    path = data / "window" / "token"
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_taken_port_is_told_where_it_was_named(data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = complaint(data.parent, "window", "--data", "data", "--port", str(port))
+    assert f"window.port {port}" in said
+    assert "free port" in said
+
+
+@TOLD_TO_END
+def test_a_window_ends_at_once_with_viewers(data: Path, program: tuple[str, ...], number: int) -> None:
+    with running(data.parent, "window", "--data", "data", "--port", "0", program=program) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        with httpx.Client(base_url=base_of(url)) as client:
+            client.get(url)
+            with client.stream("GET", "/events/now") as stream:
+                next(stream.iter_lines())
+                process.send_signal(number)
+                assert process.wait(PATIENCE) == 0
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert "Traceback" not in said
+    assert url.partition("token=")[2] not in said
+
+
+# what was made by others
+
+
+def test_the_plotting_library_is_the_one_that_was_released() -> None:
+    """The hashes of uPlot 1.6.32 as the npm registry has it."""
+    known = {
+        "uPlot.iife.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
+        "uPlot.min.css": "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
+    }
+    found = {name: sha256((STATIC / "vendor" / name).read_bytes()).hexdigest() for name in known}
+    assert found == known
+    assert "MIT License" in (STATIC / "vendor" / "uPlot.LICENSE").read_text()
+
+
+def test_no_page_is_made_of_markup() -> None:
+    for path in sorted(STATIC.rglob("*.js")):
+        if path.parent.name == "vendor":
+            continue
+        text = path.read_text(encoding="utf-8")
+        for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
+            assert word not in text, f"{path.name}: {word}"

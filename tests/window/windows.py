@@ -1,0 +1,36 @@
+"""A window as people start it, and a client that has its token."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from tests.agents.commands import running
+from tests.patience import PATIENCE
+
+
+@contextmanager
+def printed_address(data: Path, *arguments: str) -> Iterator[str]:
+    """Start a window on a crawl's directory; give the address that it prints, with its token."""
+    given = arguments if "--port" in arguments else ("--port", "0", *arguments)
+    with running(data.parent, "window", "--data", str(data), *given) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("The window: http://127.0.0.1:"), line
+        yield line.split()[-1]
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+@contextmanager
+def entered(data: Path, *arguments: str) -> Iterator[httpx.Client]:
+    """Start a window, and give a client that has entered it."""
+    with printed_address(data, *arguments) as url, httpx.Client(base_url=base_of(url)) as client:
+        client.get(url).raise_for_status()
+        yield client
+
+
+def base_of(url: str) -> str:
+    """Return a printed address without what leads in."""
+    return url.partition("/enter")[0]
