@@ -369,7 +369,7 @@ class Revisited(msgspec.Struct, array_like=True, frozen=True, tag="revisited"):
     ``server`` and ``unanswered`` are those of `Failed`.
 
     Where the page was to be judged ``again``, there are two more: "gone" (there is no page any more that can be
-    judged) and "refused" (it may not be fetched, or judged, any more). The ``reason`` is that of a failure.
+    judged) and "refused" (it may not be fetched, or judged, any more). The ``reason`` says why no page came.
     """
 
     url: Url

@@ -37,14 +37,14 @@ def unread(
     if isinstance(result, Early):
         outcome, wait = "early", result.wait
     elif isinstance(result, Moved):
-        outcome, target = ("moved" if result.status in _PERMANENT else "failed"), result.target
+        target = result.target
+        outcome, reason = ("moved", "") if result.status in _PERMANENT else ("failed", "redirect for now")
     elif isinstance(result, Failure):
         outcome, wait, reason = _failed(order, result), result.retry_after, result.reason
-    again = _again(order)
     return Revisited(
         order.url, order.order, outcome, now, wait=wait, target=target, overloaded=overloaded,
-        crawl_delay=result.crawl_delay, elapsed=result.elapsed, server=result.server, again=again,
-        reason=reason if again else "", unanswered=isinstance(result, Failure) and result.unanswered,
+        crawl_delay=result.crawl_delay, elapsed=result.elapsed, server=result.server, again=_again(order),
+        reason=reason, unanswered=isinstance(result, Failure) and result.unanswered,
         robots=isinstance(result, Early) and result.robots,
     )  # fmt: skip
 
@@ -62,10 +62,10 @@ def unchanged(order: FetchOrder, result: Unchanged, now: float) -> FetchedPage:
 
 def unjudged(fetched: FetchedPage, outcome: str, reason: str) -> Revisited:
     """Return what came of a revisit that brought a page which is not to be judged, or can't be."""
-    order, again = fetched.order, _again(fetched.order)
+    order = fetched.order
     return Revisited(
         order.url, order.order, outcome, fetched.time, crawl_delay=fetched.crawl_delay,
-        elapsed=fetched.elapsed, server=fetched.server, again=again, reason=reason if again else "",
+        elapsed=fetched.elapsed, server=fetched.server, again=_again(order), reason=reason,
     )  # fmt: skip
 
 
@@ -95,6 +95,6 @@ def report(outbox: Outbox, fetched: FetchedPage, page: Page, partitions: int) ->
     revisited = Revisited(
         order.url, order.order, "failed" if page.barred else "changed", fetched.time,
         version=version_of(fetched), crawl_delay=fetched.crawl_delay, elapsed=fetched.elapsed,
-        server=fetched.server,
+        server=fetched.server, reason=page.barred,
     )  # fmt: skip
     outbox.emit(SIGHTINGS.name, partition_of(host(order.url), partitions), revisited)

@@ -1,4 +1,4 @@
-"""Hosts' rows: the pages judged of each, what its answers said of how it wants to be asked, and its robots.txt.
+"""Hosts' rows: what came of the requests to each, how it wants to be asked, and its robots.txt.
 
 That outlives the process: after a restart, or on another worker, no host is asked before its time, and no
 robots.txt before it is due.
@@ -9,14 +9,16 @@ from typing import TypeAlias
 from agents.frontier.keys import host_key, robots_key
 from agents.frontier.rows import FrontierShard, HostRow, RobotsRow
 from models.domain import server
+from models.frontier.causes import cause_of, count_cause
 from models.frontier.politeness import HostClocks, HostState
-from models.url import host, origin
+from models.url import host, identifier, origin
 from streams.records import Failed, Judged, Postponed, Redirected, Revisited, RobotsTxt
 
 #: A sighting that says how a fetch ended.
 Ended: TypeAlias = Judged | Failed | Redirected | Postponed | Revisited
 
-
+#: Outcomes of revisits that brought no page, where there may be one.
+NO_PAGE = frozenset({"retry", "failed", "gone", "refused"})
 #: Seconds for which a robots.txt is known at most: who told that it is for longer had a wrong clock.
 ROBOTS_SECONDS = 86_400.0
 #: Sites whose robots.txt was asked for by fetchers, and that had no order since.
@@ -30,23 +32,43 @@ def host_of(shard: FrontierShard, name: str) -> HostRow:
 
 
 def state_of(shard: FrontierShard, name: str) -> HostState | None:
-    """Return what a host has said of how it wants to be asked, None where it has not answered yet."""
+    """Return what a host has said of how it wants to be asked, None where it has said nothing yet."""
     row = shard.get(host_key(name))
-    return row.state if isinstance(row, HostRow) else None
+    return row.state if isinstance(row, HostRow) and row.state != HostState() else None
 
 
 def note_end(shard: FrontierShard, sighting: Ended, *, judged: bool) -> None:
-    """Take the end of a fetch into the row of its host, if that answered; ``judged`` counts a page judged."""
+    """Take the end of a fetch into the row of its host; ``judged`` counts a page judged for the first time.
+
+    That nobody answered says nothing of how the host wants to be asked, and only counts: the network may have
+    been ours.
+    """
+    name = host(sighting.url)
+    row = host_of(shard, name)
+    _count_end(row, sighting, judged=judged)
     if not _unanswered(sighting):
-        name = host(sighting.url)
-        row = host_of(shard, name)
-        row.judged += judged
         _take_end(row.state, sighting)
-        shard.put(host_key(name), row)
+    shard.put(host_key(name), row)
+
+
+def _count_end(row: HostRow, sighting: Ended, *, judged: bool) -> None:
+    if not _asked(sighting):
+        return
+    elapsed = _elapsed(sighting)
+    known = isinstance(sighting, Revisited) or (isinstance(sighting, Judged) and not judged)
+    if elapsed or isinstance(sighting, Judged | Redirected):
+        row.again += known
+        row.requests += not known
+        if not _unanswered(sighting):
+            row.waits.take(elapsed)
+    row.judged += judged
+    if isinstance(sighting, Redirected) or (isinstance(sighting, Revisited) and sighting.outcome == "moved"):
+        row.moved += 1
+    elif isinstance(sighting, Failed) or (isinstance(sighting, Revisited) and sighting.outcome in NO_PAGE):
+        count_cause(row.causes, cause_of(sighting.reason), sighting.time, identifier(sighting.url))
 
 
 def _unanswered(sighting: Ended) -> bool:
-    """Return whether nobody answered. That is kept in memory only: the network may have been ours."""
     return isinstance(sighting, Failed | Revisited) and sighting.unanswered
 
 

@@ -11,8 +11,10 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from models.depth.growth import MAX_LEVEL, Growth, Place
+from models.frontier.causes import Cause
 from models.frontier.politeness import HostState
 from models.frontier.promises import Promised
+from models.frontier.waits import Waits
 from models.learner.lessons import LinkWords
 from models.news.clicks import History
 from models.news.revisits import ArrivalRate
@@ -279,10 +281,20 @@ class StartRow(msgspec.Struct, array_like=True, tag="start"):
 
 
 class HostRow(msgspec.Struct, array_like=True, tag="host"):
-    """Pages judged of a host, and what its answers said of how it wants to be asked."""
+    """Pages judged of a host, what its answers said of how it wants to be asked, and what came of requests.
+
+    ``requests`` are those for its pages, as the rows of these count them, ``again`` those for pages that were
+    judged before. ``moved`` redirects came, and ``causes`` count the fetches that brought no page, also where
+    nobody was asked or nobody answered (`models.frontier.causes`). ``waits`` are for answers.
+    """
 
     judged: int = 0
     state: HostState = msgspec.field(default_factory=HostState)
+    requests: int = 0
+    again: int = 0
+    moved: int = 0
+    waits: Waits = msgspec.field(default_factory=Waits)
+    causes: dict[str, Cause] = {}
 
 
 class RobotsRow(msgspec.Struct, array_like=True, tag="robots"):

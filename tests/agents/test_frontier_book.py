@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.frontier.keys import host_key, page_key, totals_of
-from agents.frontier.rows import HostRow
+from agents.frontier.hosts import host_of
+from agents.frontier.keys import page_key, totals_of
 from models.interest.features import BASE
 from models.url import host, identifier
 from models.verdict import FAILED
@@ -135,7 +135,7 @@ def test_a_page_judged_twice_counts_once(rows: Disk) -> None:
     assert counted(messages).get("", "p") == (1, 1)
     assert page(shard, url(1)).verdict == YES
     assert totals_of(shard).judged == 1
-    assert shard.get(host_key(host(url(1)))) == HostRow(1)
+    assert host_of(shard, host(url(1))).judged == 1
     assert len(book.ended) == 2
 
 

@@ -55,6 +55,7 @@ URL = "http://a.org/"
 KNOWN = Version('"7"', "Thu, 01 Jan 1970 00:01:40 GMT")
 FOR_LINKS = Revisit(KNOWN, 900.0)
 AGAIN = Revisit(KNOWN, 900.0, again=True, verdict={"alps": True})
+ELSEWHERE = {"outcome": "failed", "target": "http://b.org/", "reason": "redirect for now"}
 HTML = b"""<html><head><title>News of the alps</title></head><body>
 <a href="/news/1">one</a> <a href="http://b.org/">two</a></body></html>"""
 
@@ -127,10 +128,13 @@ def answered(
     ("answer", "told"),
     [
         (fixed(b"", "304 Not Modified"), {"outcome": "unchanged"}),
-        (fixed(b"", "404 Not Found"), {"outcome": "failed"}),
-        (fixed(b"", "503 Busy", retry_after="90"), {"outcome": "retry", "wait": 90.0, "overloaded": True}),
+        (fixed(b"", "404 Not Found"), {"outcome": "failed", "reason": "status 404"}),
+        (
+            fixed(b"", "503 Busy", retry_after="90"),
+            {"outcome": "retry", "wait": 90.0, "overloaded": True, "reason": "status 503"},
+        ),
         (fixed(b"", "301 Moved", location="http://b.org/"), {"outcome": "moved", "target": "http://b.org/"}),
-        (fixed(b"", "302 Found", location="http://b.org/"), {"outcome": "failed", "target": "http://b.org/"}),
+        (fixed(b"", "302 Found", location="http://b.org/"), ELSEWHERE),
     ],
     ids=["unchanged", "gone", "overloaded", "moved", "elsewhere for now"],
 )
@@ -154,7 +158,7 @@ def test_a_revisit_without_a_page_is_told_to_the_frontier_alone(
         (fixed(b"x", x_robots_tag="noindex"), {"outcome": "refused", "reason": "X-Robots-Tag noindex"}),
         (fixed(b"", "503 Busy"), {"outcome": "retry", "reason": "status 503", "overloaded": True}),
         (fixed(b"", "308 Moved", location="http://b.org/"), {"outcome": "moved", "target": "http://b.org/"}),
-        (fixed(b"", "302 Found", location="http://b.org/"), {"outcome": "failed", "target": "http://b.org/"}),
+        (fixed(b"", "302 Found", location="http://b.org/"), ELSEWHERE),
     ],
 )
 def test_a_page_that_is_to_be_judged_again_may_be_unchanged_gone_refused_or_moved(

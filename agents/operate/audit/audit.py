@@ -19,6 +19,9 @@ page stays. The third are the accesses. So
 - ``silent`` pages stay so: their verdicts, as they change, are counted under the base alone;
 - requests, the pages judged of hosts and the harvest are those of discovery: a page counts once there, whatever
   became of it, and in the harvest by its first verdict.
+
+Requests of hosts are held against the rows of their URLs. Why fetches brought no page, and how long answers
+took, is in hosts' rows alone: it is taken as it stands.
 """
 
 from collections import Counter
@@ -258,15 +261,26 @@ def _check_pages(
         expected = (outcome.verdict if outcome else None, views.get(url, 0), links.get(url, {}))
         counted = {name: cell for name, cell in row.links.items() if cell[0]}
         report.compare(f"page {url}", (row.verdict, row.visits, counted), expected)
-    requests = sum(row.requests for row in pages.values())
+    _check_hosts(report, judged, pages.values(), parts)
+
+
+def _check_hosts(
+    report: AuditReport,
+    judged: Iterable[str],
+    pages: Iterable[PageRow],
+    parts: dict[int, TablePartition],
+) -> None:
+    hosts, requests = Counter(map(host, judged)), Counter[str]()
+    for page in pages:
+        requests[host(page.url)] += page.requests
     totals = [row for _, row in _rows(parts, FRONTIER_TOTALS, FrontierRow) if isinstance(row, TotalsRow)]
-    report.compare("requests", sum(row.requests for row in totals), requests)
-    hosts = Counter(host(url) for url in judged)
+    report.compare("requests", sum(row.requests for row in totals), requests.total())
     for key, row in _rows(parts, HOST_PREFIX, FrontierRow):
         assert isinstance(row, HostRow)
         name = key[1:].decode()
-        report.compare(f"host {name}", row.judged, hosts.pop(name, 0))
-    for name in hosts:
+        expected = hosts.pop(name, 0), requests.pop(name, 0)
+        report.compare(f"host {name}", (row.judged, row.requests), expected)
+    for name in {*hosts, *+requests}:
         report.lose(f"host {name}")
 
 

@@ -35,8 +35,10 @@ from agents.learn.rows import CountsRow, LearnRow, LearnTotals, ModelRow, PriorR
 from models.crowd.trace import Visit
 from models.depth.growth import Growth, Place
 from models.depth.trail import Browsing, Trail
+from models.frontier.causes import Cause
 from models.frontier.politeness import HostState
 from models.frontier.promises import Promised
+from models.frontier.waits import Waits
 from models.news.clicks import History
 from models.news.revisits import ArrivalRate
 from models.patterns.counts import Ways
@@ -116,6 +118,8 @@ ROWS: dict[str, tuple[Any, ...]] = {
                 asked=1_700_000_000.5, elapsed=0.25, delay=10.0, until=1_700_000_120.0, wait=60.0, failures=4,
                 server="192.0.2.7",
             ),
+            requests=15, again=3, moved=2, waits=Waits(seconds=7.5, counts=[9, 0, 3, 0, 0, 0, 0, 0, 0, 6]),
+            causes={"HTTP 404": Cause(count=4, time=1_700_000_000.5, page=PAGE)},
         ),
         RobotsRow(told=ROBOTS),
         OwnerRow(promises=Promised(promised=7.5, kept=6)),
