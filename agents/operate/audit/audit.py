@@ -278,8 +278,8 @@ def _check_hosts(
     for key, row in _rows(parts, HOST_PREFIX, FrontierRow):
         assert isinstance(row, HostRow)
         name = key[1:].decode()
-        expected = hosts.pop(name, 0), requests.pop(name, 0)
-        report.compare(f"host {name}", (row.judged, row.requests), expected)
+        report.compare(f"host {name}", row.judged, hosts.pop(name, 0))
+        report.compare(f"requests of host {name}", row.requests, requests.pop(name, 0))
     for name in {*hosts, *+requests}:
         report.lose(f"host {name}")
 
