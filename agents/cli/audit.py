@@ -16,8 +16,8 @@ def audit(
 ) -> None:
     """Recount every statistic from the outcomes and accesses, and compare it with the state; only reads.
 
-    Exits with status 1 if anything differs. A crawl that is running, or was killed and not continued, differs
-    by the messages that wait.
+    Exits with status 1 if anything differs. A crawl that is running, or was stopped and not continued to its
+    end, differs by the messages that wait.
     """
     from agents.operate.audit.audit import audit as run
 

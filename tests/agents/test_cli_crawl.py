@@ -267,6 +267,22 @@ def test_the_audit_finds_a_planted_difference(crawl: Crawl, tmp_path: Path) -> N
     assert run.stderr == f"host {host}: the state has {row.judged}, the recount {row.judged - 1}\n"
 
 
+def test_the_audit_tells_of_messages_that_wait_until_the_crawl_goes_on(crawl: Crawl, tmp_path: Path) -> None:
+    shutil.copytree(crawl.cwd / "data", tmp_path / "data")
+    shutil.copy(crawl.cwd / "labels.tsv", tmp_path)
+    lines = SyntheticWeb(*SIZE).access_log(9, 300)
+    (tmp_path / "access.log").write_text("".join(f"{line}\n" for line in lines))
+    printed(tmp_path, "feed", "access.log", "--data", "data", **crawl.variables)
+    run = scentline(tmp_path, "audit", "--data", "data", "--json")
+    assert run.returncode == 1
+    report = last_line(run.stdout)
+    assert report["behind"] > 0
+    assert f"{report['behind']} messages are not absorbed yet: continue the crawl first" in run.stderr
+    printed(tmp_path, *crawl.command, **crawl.variables)
+    report = last_line(printed(tmp_path, "audit", "--data", "data", "--json"))
+    assert [report[name] for name in ("behind", "judged_twice", "lost", "differences")] == [0, 0, 0, 0]
+
+
 def test_the_figures_of_feed_add_up_to_the_lines(tmp_path: Path, web: SyntheticWeb) -> None:
     lines = [*web.access_log(3, 50), "damaged", "\x00\x01 not a line either"]
     (tmp_path / "access.log").write_text("".join(f"{line}\n" for line in lines))

@@ -38,6 +38,7 @@ def test_what_changes_by_itself_is_told_in_an_order_that_it_can_have_had(tmp_pat
         for _ in range(kills):
             keeping.kill(random.randint(20, 150))
         keeping.settle(lambda: keeping.visited() and keeping.held("snow") == {*web.matches("snow", LAST)})
+        keeping.drain()
     times = [*range(LAST + 1)]
     possible = web.changes("snow", None, 0).union(
         *(web.changes("snow", None, at) for at in times),

@@ -66,6 +66,7 @@ class AuditReport:
             "lost": self.lost,
             "rows": self.rows,
             "differences": self.differences,
+            "behind": self.behind,
             "quarantined": self.quarantined,
         }
 
