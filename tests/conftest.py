@@ -4,8 +4,12 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.window.browser import Browser
 
 #: The rooms whose files take longest: with these first, several workers have enough to do to the end.
 LONG = ("costs", "deploy", "e2e", "kafka", "rubbish")
@@ -27,3 +31,16 @@ def nothing_is_left_open() -> Iterator[None]:
     gc.freeze()  # what was there before is another's, and is not looked through again
     yield
     gc.collect()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator["Browser"]:
+    """Yield a Chromium; the test is skipped, naming it, where there is none."""
+    from tests.window.browser import Browser, BrowserError
+
+    try:
+        started = Browser()
+    except BrowserError as error:
+        pytest.skip(str(error))
+    with started:
+        yield started

@@ -44,6 +44,7 @@ from tests.agents.commands import (
 )
 from tests.agents.test_archive import page, write
 from tests.patience import PATIENCE
+from tests.window.browser import SCHEMES, WIDTHS, Browser
 
 PREDICATES = {"sports": 'category("Sports")', "hockey": 'category("Sports") and "hockey"'}
 POLICY = "linkage,breadth-first,learned,oracle"
@@ -217,6 +218,21 @@ def test_the_report_is_one_page_that_asks_for_nothing_else(out: tuple[Path, Any]
     styles = [element.text for element in document.iter("style")]
     styles += [element.get("style") for element in elements]
     assert "url(" not in "".join(style or "" for style in styles)
+
+
+def test_the_report_fits_each_window_and_can_be_read_by_everybody(
+    out: tuple[Path, Any], browser: Browser
+) -> None:
+    directory, _ = out
+    address = (directory / "report.html").as_uri()
+    browser.open(address)
+    for scheme in SCHEMES:
+        for width in WIDTHS:
+            browser.look(width, scheme)
+            assert browser.overflow() == 0, width
+        assert browser.barriers() == []
+    assert browser.complaints() == []
+    assert browser.asked() == [address]
 
 
 def test_the_report_escapes_what_people_wrote(files: Path) -> None:

@@ -1,0 +1,1 @@
+"""Tests of the window, and a browser to look at it with."""

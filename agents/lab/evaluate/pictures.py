@@ -262,13 +262,15 @@ def figures_table(results: Results, predicate: str | None) -> str:
         + "".join(column.cell(figures[policy], top) for column, top in zip(columns, best, strict=True))
         for policy in sorted(figures, key=lambda policy: -figures[policy].auc)
     )
-    above = f'<tr><td></td><td class="over" colspan="{len(rates)}">harvest rate at</td></tr>'
-    return _table([column.name for column in columns], ["policy"], rows, above)
+    above = f'<tr><td></td><th class="over" scope="colgroup" colspan="{len(rates)}">harvest rate at</th></tr>'
+    title = f"Figures of {predicate or 'all predicates'}"
+    return _table(title, [column.name for column in columns], ["policy"], rows, above)
 
 
-def versus_table(found: Sequence[Versus]) -> str:
+def versus_table(title: str, found: Sequence[Versus]) -> str:
     """Return policies against each other, a row a pair."""
     return _table(
+        title,
         ["mean", "other’s", "ratio", "difference", "95 % interval", "ahead in", "runs", "predicates"],
         ["policy", "against"],
         (_versus(each) for each in found),
@@ -276,8 +278,9 @@ def versus_table(found: Sequence[Versus]) -> str:
 
 
 def policy_cell(policy: str) -> str:
-    """Return a policy's name beside its colour."""
-    return f'<th><i style="background:{look(policy).colour}"></i>{escape(policy)}</th>'
+    """Return a policy's name beside its colour; a narrow window breaks it behind a plus."""
+    name = escape(policy).replace("+", "+<wbr>")
+    return f'<th scope="row"><i style="background:{look(policy).colour}"></i>{name}</th>'
 
 
 def _harvest(point: int) -> Callable[[Figures], float | None]:
@@ -300,11 +303,17 @@ def _versus(found: Versus) -> str:
     return f"<tr>{names}{''.join(f'<td>{cell}</td>' for cell in cells)}"
 
 
-def _table(columns: Sequence[str], names: Sequence[str], rows: Iterable[str], above: str = "") -> str:
-    head = "".join(f'<th class="name">{name}</th>' for name in names)
-    head += "".join(f"<th>{column}</th>" for column in columns)
+def _table(
+    title: str, columns: Sequence[str], names: Sequence[str], rows: Iterable[str], above: str = ""
+) -> str:
+    """Return a table in a box of its own, which scrolls, by keyboard too, where the window is narrower."""
+    head = "".join(f'<th class="name" scope="col">{name}</th>' for name in names)
+    head += "".join(f'<th scope="col">{column}</th>' for column in columns)
     body = "".join(f"{row}</tr>" for row in rows)
-    return f"<table><thead>{above}<tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return (
+        f'<div class="box" role="region" tabindex="0" aria-label="{escape(title)}">'
+        f"<table><thead>{above}<tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
 
 
 def _strong(text: str, strong: bool) -> str:

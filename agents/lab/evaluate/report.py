@@ -12,47 +12,55 @@ from agents.lab.evaluate.run import Output
 from agents.lab.evaluate.tables import Versus
 
 _STYLE = """
-:root { color-scheme: light; --ink: #26292e; --soft: #666b73; --line: #e3e5e8; }
+:root {
+  color-scheme: light dark;
+  --paper: #fff; --ink: #26292e; --soft: #5d626a; --line: #e3e5e8; --over: #f6f7f9; --link: #0b4ea2;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --paper: #161616; --ink: #e4e6e9; --soft: #a3a8b0; --line: #34383d; --over: #202327; --link: #8ab8f2;
+  }
+  img, i { filter: invert(.912) hue-rotate(180deg); }
+}
 * { box-sizing: border-box; }
 html { scroll-behavior: smooth; }
 body {
   margin: 0 auto; padding: 2.5rem clamp(1rem, 3vw, 4rem) 4rem; max-width: 2100px; color: var(--ink);
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", sans-serif;
-  background: #fff;
+  background: var(--paper);
 }
 h1 { margin: 0 0 .3rem; font-size: 2.2rem; letter-spacing: -.02em; }
 h2 { margin: 3.2rem 0 .8rem; padding-top: 1rem; border-top: 1px solid var(--line); font-size: 1.5rem; }
-h3 { margin: 0 0 .4rem; font-size: 1.1rem; }
+h3 { margin: 0 0 .4rem; font-size: 1.1rem; overflow-wrap: anywhere; }
 header p, .note { max-width: 62rem; }
 .note { color: var(--soft); font-size: .9rem; }
 code { margin-left: .5rem; color: var(--soft); font: .85rem ui-monospace, "Liberation Mono", monospace; }
-code { overflow-wrap: anywhere; font-weight: normal; }
 dl { display: flex; flex-wrap: wrap; gap: .6rem 2.4rem; margin: 1.2rem 0; }
 dt { color: var(--soft); font-size: .78rem; letter-spacing: .04em; text-transform: uppercase; }
 dd { margin: 0; font-weight: 600; overflow-wrap: anywhere; }
 nav { display: flex; flex-wrap: wrap; gap: .35rem 1rem; font-size: .92rem; }
-nav a { color: #0b4ea2; text-decoration: none; }
+nav a { color: var(--link); text-decoration: none; }
 nav a:hover { text-decoration: underline; }
-img { display: block; width: 100%; height: auto; }
+img { display: block; width: 100%; height: auto; max-width: 1430px; }
 #reliability img { width: auto; max-width: 100%; }
-.wide { display: grid; grid-template-columns: minmax(0, 11fr) minmax(0, 9fr); gap: 1.5rem 3rem; }
-.wide { align-items: start; }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 640px), 1fr)); gap: 3rem; }
+.wide, .cards { display: grid; grid-template-columns: minmax(0, 1fr); gap: 3rem; align-items: start; }
 article { scroll-margin-top: 1rem; }
+.box { overflow-x: auto; }
 table { width: 100%; border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .5rem; text-align: right; white-space: nowrap; }
 th { font-weight: 500; }
-thead th, .over { color: var(--soft); font-size: .8rem; font-weight: 400; }
-.over { padding-bottom: 0; text-align: center; }
+thead th { color: var(--soft); font-size: .8rem; font-weight: 400; }
+thead .over { padding-bottom: 0; text-align: center; }
 thead tr:last-child th { border-bottom: 1px solid var(--soft); }
 tbody tr + tr > * { border-top: 1px solid var(--line); }
-tbody tr:hover { background: #f6f7f9; }
+tbody tr:hover > * { background: var(--over); }
 tbody th, thead .name { text-align: left; }
+tbody th { padding-left: 1.7rem; white-space: normal; text-indent: -1.2rem; }
+tr > th:first-child { position: sticky; left: 0; background: var(--paper); }
 small { color: var(--soft); font-size: .82em; }
-i { display: inline-block; width: .7em; height: .7em; margin-right: .5em; border-radius: 2px; }
-@media (max-width: 1200px) {
-  .wide { grid-template-columns: minmax(0, 1fr); }
-  table { display: block; overflow-x: auto; }
+i { display: inline-block; width: .7rem; height: .7rem; margin-right: .5rem; border-radius: 2px; }
+@media (min-width: 2000px) {
+  .wide, .cards { grid-template-columns: repeat(2, minmax(0, 1fr)); }
 }
 """
 
@@ -146,7 +154,7 @@ def _comparisons(results: Results, compared: Compared) -> str:
 
 
 def _versus(title: str, found: Sequence[Versus]) -> str:
-    return f"<div><h3>{escape(title)}</h3>{versus_table(found)}</div>" if found else ""
+    return f"<div><h3>{escape(title)}</h3>{versus_table(title, found)}</div>" if found else ""
 
 
 def _reliability(output: Output) -> str:
