@@ -61,6 +61,9 @@ def crawl(
     keep_up: Annotated[
         bool, typer.Option("--keep-up", help="Visit pages again, and tell what changes, until Ctrl-C.")
     ] = False,
+    window: Annotated[
+        bool, typer.Option("--window", help="Show the crawl in a browser, and steer it there, while it runs.")
+    ] = False,
     data: DataDirectory = None,
     broker: BrokerAddress = None,
     as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
@@ -72,7 +75,7 @@ def crawl(
     Give seeds, a log or both; without seeds, ten pages of the log become the seeds. With --archive, pages come
     from WARC files, served on loopback without politeness delays. With --keep-up, half of the requests visit
     judged pages again (the setting frontier.revisit), and the crawl goes on for ever; scentline changes prints
-    what appeared, changed and left.
+    what appeared, changed and left. With --window, it prints the address of pages that show it.
     """
     with uncollected():
         from agents.crawl.command import CrawlOptions, run
@@ -85,7 +88,9 @@ def crawl(
     settings = load_settings(config, assignments, options).settings
     interrupted = run(
         of_site(settings, site, logs or ()),
-        CrawlOptions(tuple(seeds or ()), tuple(logs or ()), tuple(archives or ()), as_json, follow, keep_up),
+        CrawlOptions(
+            tuple(seeds or ()), tuple(logs or ()), tuple(archives or ()), as_json, follow, keep_up, window
+        ),
     )
     if interrupted:
         raise typer.Exit(INTERRUPTED)

@@ -23,6 +23,7 @@ from agents.observe.observer import Observer
 from agents.observe.pseudonym import KEY_FILE, user_key
 from agents.offline.process import ServerProcess
 from agents.semantic.tables import build, read_table, usual_place
+from agents.window.process import beside
 from models.predicate import parse
 from models.semantic.table import SemanticTableError
 from models.url import canonical
@@ -48,6 +49,7 @@ class CrawlOptions:
     as_json: bool = False
     follow: bool = False
     keep_up: bool = False
+    window: bool = False
 
 
 def run(settings: Settings, options: CrawlOptions) -> bool:
@@ -77,6 +79,8 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
         # Without a log there are no users to name.
         key = user_key(settings.observe, settings.data / KEY_FILE) if options.logs else token_bytes(32)
         observer = Observer(settings.observe, key)
+        if options.window:
+            sys.stderr.write(f"The window: {resources.enter_context(beside(settings)).url}\n")
         status, interrupted = asyncio.run(_crawl(settings, observer, seeds, options))
     if options.as_json:
         print(json.dumps(summary(status, settings.frontier.rule)))

@@ -34,6 +34,7 @@ class ServerProcess:
     """
 
     def __init__(self, module: str, arguments: Iterable[str], progress: Progress | None = None) -> None:
+        self._module = module
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the child runs
         self._child = subprocess.Popen(  # noqa: S603 - this interpreter, and arguments that no shell reads
             command(module, *arguments),
@@ -103,7 +104,7 @@ class ServerProcess:
                 records, _, path = rest.partition(" ")
                 progress(Path(path), int(records))
         status = self._child.wait()
-        raise ServerProcessError(f"the offline web ended with status {status} before it served: {self._said()}")
+        raise ServerProcessError(f"{self._module} ended with status {status} before it served: {self._said()}")
 
     def _pass_on_warnings(self) -> None:
         for line in self._said().splitlines():

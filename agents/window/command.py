@@ -4,22 +4,22 @@ import asyncio
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from secrets import token_urlsafe
+from typing import BinaryIO
 
 import uvicorn
 
 from agents.signals import told_to_end
 from agents.stored import read_stored, write_stored
 from agents.window.guard import ENTER, Access, names_of
+from agents.window.process import DIRECTORY
 from agents.window.reading import Reading
 from agents.window.server import MOST_VIEWERS, Window
 from models.errors import ScentlineError
 from streams.configuration import ConfigurationError
 from streams.settings import Settings, WindowSettings
 
-#: Where the window keeps what is its own, within the crawl's directory.
-DIRECTORY = "window"
 _TOKEN_FILE = "token"  # noqa: S105 - a file's name
 _MOST_TOKEN = 1_000
 #: Connections beyond those of the viewers: pages and requests.
@@ -31,16 +31,20 @@ class TokenError(ScentlineError, ValueError):
     """A file that holds no token."""
 
 
-def run(settings: Settings, told: Callable[[str], object]) -> None:
+def run(settings: Settings, told: Callable[[str], object], until: BinaryIO | None = None) -> None:
     """Serve the window until this process is told to end; ``told`` is given its address, with the token.
+
+    With ``until`` it ends at the end of that file, too.
 
     Raises `ConfigurationError` where the port can't be had.
     """
     with _listening(settings.window) as listener:
-        asyncio.run(_serve(settings, listener, told))
+        asyncio.run(_serve(settings, listener, told, until))
 
 
-async def _serve(settings: Settings, listener: socket.socket, told: Callable[[str], object]) -> None:
+async def _serve(
+    settings: Settings, listener: socket.socket, told: Callable[[str], object], until: BinaryIO | None
+) -> None:
     given, port = settings.window, int(listener.getsockname()[1])
     access = Access(
         _token(settings), names_of([*_LOOPBACK, *given.hosts], port), f"scentline-{port}", given.read_only
@@ -54,13 +58,21 @@ async def _serve(settings: Settings, listener: socket.socket, told: Callable[[st
         )
     )  # fmt: skip
     serving = asyncio.create_task(server.serve([listener]))
+    working = asyncio.create_task(window.run())
     ended = asyncio.Event()
+    if until is not None:
+        asyncio.get_running_loop().add_reader(until.fileno(), ended.set)
     with told_to_end(ended.set):
         told(f"http://{_name(given.host)}:{port}{ENTER}?token={access.token}")
-        await asyncio.wait({serving, asyncio.create_task(ended.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            {serving, working, asyncio.create_task(ended.wait())}, return_when=asyncio.FIRST_COMPLETED
+        )
     server.should_exit = True
+    working.cancel()
     await window.close()
     await serving
+    with suppress(asyncio.CancelledError):
+        await working
 
 
 class _Server(uvicorn.Server):

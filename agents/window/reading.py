@@ -13,6 +13,7 @@ from pathlib import Path
 
 from agents.crawl.fixed import of_crawl
 from agents.operate.inspect.record import definitions, read_point
+from agents.window.index.index import Index
 from streams.records import HarvestPoint, PredicateDefinition, RecordError
 from streams.settings import Settings
 from streams.topics import HARVEST, PREDICATES
@@ -47,6 +48,7 @@ class Reading:
         self._journal: Journal | None = None
         self._identity: tuple[int, int] | None = None
         self._settings = settings
+        self._index: Index | None = None
         self._points = Points()
         self._predicates: dict[str, PredicateDefinition] = {}
         self._predicates_read = -1
@@ -80,6 +82,9 @@ class Reading:
 
     def close(self) -> None:
         """Let go of the directory."""
+        index, self._index = self._index, None
+        if index is not None:
+            index.close()
         journal, self._journal = self._journal, None
         if journal is not None:
             journal.close()
@@ -95,6 +100,20 @@ class Reading:
         if self._journal is None:
             raise JournalMissingError(f"no crawl has begun in {self.data} yet")
         return self._journal
+
+    @property
+    def index(self) -> Index:
+        """What is looked up by other keys than the crawl's."""
+        if self._index is None:
+            self._index = Index(self.data, self.journal)
+        return self._index
+
+    def work(self) -> float | None:
+        """Do a piece of the work that is done ahead of views; return its seconds, None where none is left."""
+        begun = time.perf_counter()
+        self.refresh()
+        more = self.begun and self.index.step()
+        return time.perf_counter() - begun if more else None
 
     @property
     def settings(self) -> Settings:

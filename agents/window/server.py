@@ -39,6 +39,10 @@ SCREENS: Mapping[str, ModuleType] = {"crawl": crawl, "now": now}
 MOST_VIEWERS = 32
 #: Seconds between two views that are made for a viewer.
 VIEW_SECONDS = 1.0
+#: Seconds between two looks at whether there is work to be done ahead.
+IDLE_SECONDS = 1.0
+#: Beside a crawl, how many times as long as a piece of such work is the pause after it.
+BESIDE_A_CRAWL = 100.0
 #: Seconds without a change after which a viewer is told that nothing is wrong; that shows if it is gone.
 BEAT_SECONDS = 10.0
 
@@ -79,6 +83,18 @@ class Window:
         self._closing.set()
         await self._in_turn(self._reading.close)
         self._thread.shutdown()
+
+    async def run(self) -> None:
+        """Work ahead of the views while there are viewers; never returns.
+
+        Beside a crawl that takes a hundredth of a core.
+        """
+        while True:
+            seconds = await self._in_turn(self._reading.work) if self.viewers else None
+            if seconds is None:
+                await asyncio.sleep(IDLE_SECONDS)
+            elif await self._in_turn(self._reading.running):
+                await asyncio.sleep(BESIDE_A_CRAWL * seconds)
 
     async def _in_turn(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)

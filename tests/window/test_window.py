@@ -11,7 +11,7 @@ import pytest
 
 from agents.window.server import SCREENS
 from tests.agents.commands import ROOT, TOLD_TO_END, complaint, printed, running
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_for
 from tests.window.windows import base_of, entered, printed_address
 
 STATIC = ROOT / "agents" / "window" / "static"
@@ -191,6 +191,28 @@ def test_a_window_ends_at_once_with_viewers(data: Path, program: tuple[str, ...]
         said = process.stderr.read()
     assert "Traceback" not in said
     assert url.partition("token=")[2] not in said
+
+
+def test_the_window_of_a_crawl_goes_with_it_whatever_ends_it(data: Path, tmp_path: Path) -> None:
+    web = data.parent / "web" / "pages.warc.gz"
+    with running(
+        tmp_path, "crawl", "--archive", str(web), "--predicate", 'tea="tea"', "--seed", "http://never.invalid/",
+        "--window", "--set", "window.port=0",
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        url = next(line for line in process.stderr if line.startswith("The window: ")).split()[-1]
+        with httpx.Client(base_url=base_of(url)) as client:
+            client.get(url)
+            process.kill()
+            process.wait()
+            wait_for("the window's end", lambda: not _answers(client))
+
+
+def _answers(client: httpx.Client) -> bool:
+    try:
+        return client.get("/healthz").status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 # what was made by others

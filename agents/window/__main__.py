@@ -1,0 +1,31 @@
+"""The window of a crawl that started it (`agents.window.process`): it ends with the crawl.
+
+Writes ``ready URL`` on standard output; serves until standard input is closed.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from agents.window.command import run
+from models.errors import ScentlineError
+from streams.logging import configure
+from streams.settings import Settings
+
+
+def main() -> None:
+    """Serve by the settings in the file that is named, which goes; an error ends it with a line."""
+    path = Path(sys.argv[1])
+    settings = Settings.model_validate(json.loads(path.read_bytes()))
+    path.unlink()
+    os.umask(0o077)
+    configure(settings.log)
+    try:
+        run(settings, lambda url: print("ready", url, flush=True), sys.stdin.buffer)
+    except ScentlineError as error:
+        raise SystemExit(str(error)) from error
+
+
+if __name__ == "__main__":
+    main()
