@@ -800,6 +800,123 @@ class PredicateDefinition(msgspec.Struct, kw_only=True):
     kept: bool = False
 
 
+#: Bytes of a host's name at most, and hosts whose standing may be asked for at once.
+HOST_BYTES, MOST_HOSTS = 255, 100
+
+
+class Watch(msgspec.Struct, frozen=True, tag="watch"):
+    """Somebody looks at the crawl until the time ``until`` (JSON): so long each frontier tells its `Standing`.
+
+    ``predicate`` is the one whose best candidates are to be told, ``hosts`` are those whose standing is.
+    """
+
+    until: Time
+    predicate: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    hosts: Annotated[
+        tuple[Annotated[str, msgspec.Meta(max_length=HOST_BYTES)], ...], msgspec.Meta(max_length=MOST_HOSTS)
+    ] = ()
+    version: int = VERSION
+
+
+class Upcoming(msgspec.Struct, frozen=True):
+    """A candidate of a predicate, as it was last scored: one of the best.
+
+    ``probability`` is that of a hit by a request, ``comes`` that of a page, each None where the policy tells
+    none. Its host may be asked in ``waits`` seconds at the earliest. ``speaks`` are the inputs that speak most
+    for it, then those that speak most against it, each with what it adds to the priority.
+    """
+
+    url: str
+    priority: Finite
+    probability: Finite | None = None
+    comes: Finite | None = None
+    waits: Seconds = 0.0
+    speaks: tuple[tuple[str, Finite], ...] = ()
+
+
+class HostStanding(msgspec.Struct, frozen=True):
+    """How a host stands with its frontier.
+
+    ``state`` is "ready" (it has candidates and may be asked), "waits" (until the time ``until``), "busy" (a
+    fetch is in flight), "stopped" (what is known of it lies too deep, or its budget is spent), "exhausted" (it
+    was asked, and has no candidate in memory) or "unknown" (it was never asked, and has none).
+    ``why`` it waits is one of those of `Standing`, and in words where it is stopped.
+    """
+
+    host: str
+    state: str
+    why: str = ""
+    until: Time = 0.0
+    candidates: Natural = 0
+
+
+class Standing(msgspec.Struct, kw_only=True):
+    """How a frontier worker stands (JSON), which is named after the lowest of the ``partitions`` it holds.
+
+    ``state`` is "starting" (the best candidates are not known yet), "running", "paused", "spent" (the budget
+    is), "done" (nothing is left to fetch) or "ended" (it was stopped before that). With ``final`` the worker
+    stopped cleanly, and told this last. It holds so many of ``of`` partitions.
+
+    Of these: pages ``judged``, ``requests`` that were answered, URLs ``discovered``, those that ``failed``
+    (gone, or given up), were ``refused``, ``moved`` or look ``trapped``, and ``revisits``. ``pages_a_second``
+    and ``requests_a_second`` are counted over the last seconds, None where that is not known.
+
+    There are ``in_flight`` fetches, ``revisits_in_flight`` of them; a ``window`` of them may be, and ``room``
+    is left. Of each predicate so many candidates are ``queued``, on so many ``hosts``. Of all hosts with
+    candidates some are ``ready``, and others are ``waiting``, by why: "delay", "back-off", "retry-after",
+    "robots" (its Crawl-delay), "shared" (another host of its server was asked) or "busy" (a fetch is in
+    flight). The first of those that wait may be asked in ``next_ready`` seconds, None where none is known. Each
+    host was looked at within the last seconds; until all were, the part ``seen`` of them stands for all.
+
+    So many URLs wait for another attempt, ``retries``, the next for ``next_retry`` seconds. While a worker is
+    ``opening``, it takes up candidates, and has the part ``taken_up``; while it is ``filling``, a sweep through
+    all that is known fills the queues. ``budget`` and ``requests_budget`` are in force, 0 without an end, and
+    ``left`` is how many requests may follow at most, None for any number.
+
+    ``best`` are the best candidates of the predicate ``best_of``, ``looked_at`` the hosts that were asked for.
+    Each predicate's are told under a key of their own: of all that a worker told the newest holds.
+    """
+
+    version: int = VERSION
+    worker: str
+    time: Time
+    state: str
+    final: bool = False
+    partitions: Natural
+    of: Natural
+    judged: Natural = 0
+    requests: Natural = 0
+    discovered: Natural = 0
+    failed: Natural = 0
+    refused: Natural = 0
+    moved: Natural = 0
+    trapped: Natural = 0
+    revisits: Natural = 0
+    pages_a_second: Finite | None = None
+    requests_a_second: Finite | None = None
+    in_flight: Natural = 0
+    revisits_in_flight: Natural = 0
+    window: Natural = 0
+    room: Whole = 0
+    queued: dict[str, Natural] = {}
+    hosts: dict[str, Natural] = {}
+    ready: Natural = 0
+    waiting: dict[str, Natural] = {}
+    next_ready: Seconds | None = None
+    seen: Finite = 1.0
+    retries: Natural = 0
+    next_retry: Seconds | None = None
+    opening: bool = False
+    taken_up: Finite = 1.0
+    filling: bool = False
+    budget: Natural = 0
+    requests_budget: Natural = 0
+    left: Natural | None = None
+    best: tuple[Upcoming, ...] = ()
+    best_of: str = ""
+    looked_at: tuple[HostStanding, ...] = ()
+
+
 class _Versioned(msgspec.Struct, array_like=True):
     version: int
 
@@ -867,6 +984,35 @@ class Decoder(Generic[T]):
         except UNREADABLE:
             return ""
         return "" if version == VERSION else f"unknown version {version}, expected {VERSION}"
+
+
+class JsonDecoder(Generic[T]):
+    """Reads one kind of record in JSON, of some versions; anything else is a `RecordError` that says why.
+
+    >>> watch = JsonDecoder[Watch](Watch)
+    >>> watch(b'{"type": "watch", "until": 5, "version": 2}')
+    Traceback (most recent call last):
+    ...
+    streams.records.UnknownVersionError: not a Watch: unknown version 2, expected 1
+    """
+
+    def __init__(self, kind: Any, versions: tuple[int, ...] = (VERSION,)) -> None:
+        self._name = kind.__name__
+        self._versions = versions
+        self._decoder = msgspec.json.Decoder(kind)
+
+    def __call__(self, value: bytes) -> T:
+        """Return the record; raises `RecordError`."""
+        try:
+            record: Any = self._decoder.decode(value)
+        except UNREADABLE as error:
+            raise RecordError(f"not a {self._name}: {reason_of(error)}") from error
+        if record.version not in self._versions:
+            expected = " or ".join(map(str, self._versions))
+            raise UnknownVersionError(
+                f"not a {self._name}: unknown version {record.version}, expected {expected}"
+            )
+        return record  # type: ignore[no-any-return]
 
 
 class _Sorter:

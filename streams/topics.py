@@ -101,6 +101,15 @@ PREDICATES = Topic(
     writers=("crawl", "control"), readers=("judge", "frontier", "learn (every worker reads all of it)"),
     retention=None, compacted=True, shards=False,
 )  # fmt: skip
+WATCHING = Topic(
+    "watching", "window", "Watch (JSON)",
+    writers=("control",), readers=("frontier (every worker reads all of it)",),
+    retention=None, compacted=True, shards=False,
+)  # fmt: skip
+STANDING = Topic(
+    "standing", "worker and predicate", "Standing (JSON)",
+    writers=("frontier",), readers=("window",), retention=None, compacted=True, shards=False,
+)  # fmt: skip
 DEAD_LETTERS = Topic(
     "dead-letters", "any", "DeadLetter",
     writers=("observe", "feed", "every agent"), readers=("people",), retention=30 * DAY, shards=False,
@@ -115,7 +124,7 @@ LOG_POSITIONS = Topic(
 
 TOPICS: tuple[Topic, ...] = (
     PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, CHANGES, EVIDENCE, INTERESTS, HARVEST,
-    HARVEST_PARTS, FRESHNESS, PREDICATES, DEAD_LETTERS, LOG_POSITIONS,
+    HARVEST_PARTS, FRESHNESS, PREDICATES, WATCHING, STANDING, DEAD_LETTERS, LOG_POSITIONS,
 )  # fmt: skip
 
 #: The stateful agents' tables, each with the topic that is its inbox.

@@ -23,7 +23,7 @@ from streams.metrics.catalogue import (
 )
 from streams.topics import CHANGES as TOLD
 from streams.topics import DEAD_LETTERS as BURIED
-from streams.topics import HARVEST, LOG_POSITIONS, TABLES, TOPICS
+from streams.topics import HARVEST, LOG_POSITIONS, STANDING, TABLES, TOPICS
 from tests.metrics_page import CODE, TEXT, rows, values
 
 
@@ -50,7 +50,7 @@ def test_the_values_of_the_labels_are_those_of_the_code() -> None:
     ended = set(TotalsRow.__struct_fields__) - {"discovered", "verdicts", "requests", "revisits"}
     assert set(values("state", FOUND.name)) == ended | {"open"}
     assert values("table", "all") == list(TABLES)
-    read = [topic.name for topic in TOPICS if topic not in (TOLD, HARVEST, BURIED, LOG_POSITIONS)]
+    read = [topic.name for topic in TOPICS if topic not in (TOLD, HARVEST, STANDING, BURIED, LOG_POSITIONS)]
     assert values("topic", "all") == read
 
 

@@ -24,6 +24,7 @@ from agents.frontier.metrics import FrontierMetrics, InstantMetrics, RevisitMetr
 from agents.frontier.revisits import Revisits
 from agents.frontier.rows import FrontierRow, FrontierShard, TotalsRow
 from agents.frontier.selection import Budget, Selection
+from agents.frontier.standing import StandingTeller
 from models.frontier.proportional import ProportionalTurns
 from models.frontier.queue import ANSWERS_A_SWEEP
 from models.frontier.turns import Turns, YieldTurns
@@ -86,6 +87,7 @@ class FrontierAgent(Handler[FrontierRow]):
         self.selection = Selection(
             self.candidates, self.turns, budget, self.leases, self.instant, self.schedule, connections
         )
+        self.standing = StandingTeller(runtime, self.candidates, budget, lambda: self.state)
         self._landing = Landing(self.candidates, self.turns, self.instant, self.schedule)
         self.ledger = FrontierLedger(settings.features, self.candidates.scorer)
         self._counted: dict[int, list[OwnCount]] = {}
@@ -179,6 +181,7 @@ class FrontierAgent(Handler[FrontierRow]):
             self.instant.open(shard, self.runtime.clock())
         if self.schedule is not None:
             self.schedule.open(shard)
+        self.standing.changed()
         self._wake.set()
 
     def closed(self, shard: FrontierShard) -> None:
@@ -187,6 +190,7 @@ class FrontierAgent(Handler[FrontierRow]):
         self.candidates.scorer.forget_links()
         self._counted.pop(shard.partition, None)
         self.candidates.close(shard)
+        self.standing.changed()
         self.book.promises.close(self.candidates.shards.values())
         if self.book.stops is not None:
             self.book.stops.forget()
@@ -364,6 +368,13 @@ class FrontierAgent(Handler[FrontierRow]):
     def spent(self) -> bool:
         """Whether the budget of pages, or of requests, is spent."""
         return self._budget.spent
+
+    @property
+    def state(self) -> str:
+        """How the frontier goes on: "starting", "running", "spent" or "done" (`streams.records.Standing`)."""
+        if self.candidates.unknown:
+            return "starting"
+        return "spent" if self.spent else "done" if self.finished else "running"
 
     @property
     def finished(self) -> bool:

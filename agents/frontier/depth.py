@@ -247,6 +247,10 @@ class Stops:
         depth = self._of(shard, host(row.url)).depth
         return depth is not None and level_of(row) > depth
 
+    def depth(self, shard: FrontierShard, site: str) -> int | None:
+        """Return the deepest level of a site to fetch, None for all, and remember nothing of it."""
+        return (self._known.get(site) or self._worked_out(shard, site)).depth
+
     def learned(self, shard: FrontierShard, site: str) -> None:
         """Note that a view or a page of a site was counted."""
         known = self._known.get(site) or self._of(shard, site)

@@ -21,6 +21,7 @@ from models.learner.combiner import Vector, logits, probability
 from models.learner.inputs import log_rank
 from models.learner.requests import (
     Chances,
+    Forecast,
     a_request,
     chance_of_page,
     chances_of_pages,
@@ -45,6 +46,9 @@ CACHED_ADDRESSES = 100_000
 MOST_WORDS = 250_000
 #: Candidates whose inputs are kept in memory, until anything is learned.
 CACHED_INPUTS = 200
+
+#: The input that is the same of all candidates, and what the phrases of a predicate add, as they are told.
+BIAS, NAMED = "bias", "keywords in links or URL"
 
 #: Links from judged pages to a target that has none.
 _NO_LINKS = [0, 0]
@@ -255,6 +259,20 @@ class LearnedScorer:
         """Return how probable a hit is of a page with these inputs, which is selected or explored."""
         known = self._known[predicate]
         return calibrated(probability(*known.logit(inputs)), known.shifts[explored])
+
+    def forecasts(self, shard: FrontierShard, rows: Sequence[PageRow], predicate: str) -> list[Forecast]:
+        """Return what is expected of candidates, and what their inputs and the predicate's phrases add."""
+        candidates = self._candidates(shard, rows)
+        batch, place = self._inputs_of(shard, rows, candidates), list(self._scored_by).index(predicate)
+        named = self._named_of(candidates)[place].tolist()
+        weights = self._known[predicate].mean
+        found = []
+        for number, inputs in enumerate(batch[place]):
+            comes = self.comes(batch[0, number] if self.foretells else None)
+            adds = zip(self.names, (inputs * weights).tolist(), strict=True)
+            spoken = [(NAMED, named[number]), *((name, each) for name, each in adds if name != BIAS)]
+            found.append(Forecast(comes * self.expected(inputs, predicate), comes, spoken))
+        return found
 
     def inputs(self, shard: FrontierShard, row: PageRow, predicate: str) -> list[float]:
         """Return the inputs of a candidate, by a predicate that it is scored by."""

@@ -40,6 +40,13 @@ class Scope:
             return False
         return not self._host_budget or self._fetches(shard, host(row.url)) < self._host_budget
 
+    def why_stopped(self, shard: FrontierShard, name: str) -> str:
+        """Return why no page of a host is fetched, or none that is deeper; empty where any may be."""
+        if self._host_budget and self._fetches(shard, name) >= self._host_budget:
+            return f"its {self._host_budget} pages are spent (frontier.host_budget)"
+        depth = None if self.stops is None else self.stops.depth(shard, name)
+        return "" if depth is None else f"it is crawled to level {depth} (frontier.depth)"
+
     def _is_spent(self, row: PageRow) -> bool:
         if not self.spent or space(row.url) not in self.spent:
             return False

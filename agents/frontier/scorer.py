@@ -10,7 +10,7 @@ from agents.frontier.ordering import Ordering, Ranks
 from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.scoring import PaperScorer
 from agents.semantic.tables import read_table
-from models.learner.requests import Chances
+from models.learner.requests import Chances, Forecast
 from models.ledger import Ledger, Slots
 from models.lessons import Lessons, lessons
 from models.reuse import Cell
@@ -65,6 +65,9 @@ class Scorer(Protocol):
 
     def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> Chances:
         """Note in the row what a choice was made by; return what is expected of it, if the policy says so."""
+
+    def forecasts(self, shard: FrontierShard, rows: Sequence[PageRow], predicate: str) -> Sequence[Forecast]:
+        """Return what is expected of candidates by a predicate, and why; nothing is noted of it."""
 
 
 class OrderedScorer(PaperScorer):

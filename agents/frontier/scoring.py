@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from agents.frontier.keys import beside_of, children_of, parent_key
 from agents.frontier.rows import BesideRow, ChildrenRow, FrontierShard, PageRow, ParentRow
-from models.crowd.collaborative import CrowdEvidence
+from models.crowd.collaborative import CrowdEvidence, crowd_contributions
 from models.crowd.evidence import SIGNERS, affinity_log, region_log, signature
 from models.interest.factors import kept
-from models.interest.features import BASE
-from models.interest.linkage import Evidence
+from models.interest.features import BASE, USER
+from models.interest.linkage import Contribution, Evidence, contributions
 from models.interest.masks import UNSEEN, Mask, WordMasks
 from models.interest.weights import Weights
-from models.learner.requests import Chances
+from models.learner.requests import Chances, Forecast
 from models.ledger import Ledger, Slots
 from models.lessons import Lessons
 from models.reuse import Cell
@@ -172,6 +172,23 @@ class PaperScorer:
     def choose(self, shard: FrontierShard, row: PageRow, predicate: str, explored: bool) -> Chances:
         """Return what is expected of a page that is chosen: the paper's ratios tell no probability."""
         return Chances()
+
+    def forecasts(self, shard: FrontierShard, rows: Sequence[PageRow], predicate: str) -> list[Forecast]:
+        """Return what each feature adds to candidates' priorities; users are not told apart."""
+        return [Forecast(adds=self._adds(shard, row, predicate)) for row in rows]
+
+    def _adds(self, shard: FrontierShard, row: PageRow, predicate: str) -> list[tuple[str, float]]:
+        weights = self.weights(predicate)
+        parts: list[Contribution] = []
+        if self._lessons.links:
+            parts += contributions(self.evidence(shard, row, predicate), weights)
+        if self._lessons.users:
+            parts += crowd_contributions(self.crowd(shard, row, predicate), weights)
+        found: dict[str, float] = {}
+        for part in parts:
+            name = "users" if part.feature.startswith(USER) else part.feature
+            found[name] = found.get(name, 0.0) + part.log
+        return list(found.items())
 
     def _by_links(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
         """Return PriorityValue (section 3)."""

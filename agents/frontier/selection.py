@@ -29,19 +29,20 @@ class Budget:
     @property
     def spent(self) -> bool:
         """Whether as many pages are judged, or requests answered, as may be."""
-        return self._left() == 0
+        return self.remaining == 0
 
     @property
     def left(self) -> bool:
         """Whether a page more may be asked for: less is in flight than this worker's share of what is left."""
-        left = self._left()
+        left = self.remaining
         if left is None:
             return True
         shards = self._candidates.shards
         return self._candidates.flights.pages * shards.partitions < left * len(shards)
 
-    def _left(self) -> int | None:
-        """Return how many more may be asked for; None where there is no limit."""
+    @property
+    def remaining(self) -> int | None:
+        """How many more may be asked for; None where there is no limit."""
         if not self._pages and not self._requests:
             return None
         left = [self._pages - self._candidates.judged] if self._pages else []

@@ -18,6 +18,12 @@ from streams.topics import partition_of
 TAKEN_UP, FIRST = 20, 200
 
 
+def _place(cursor: bytes | None) -> float:
+    """Return the part of all rows of URLs up to a key: they are spread evenly, as identifiers are hashes."""
+    found = (cursor or b"")[len(PAGE_PREFIX) :][:4]
+    return int.from_bytes(found.ljust(4, b"\0")) / 2**32
+
+
 class Opening:
     """Goes through the rows of shards: those that they start with, then each row once, shard by shard.
 
@@ -41,6 +47,11 @@ class Opening:
     def starting(self) -> bool:
         """Whether there is left of what the shards start with."""
         return bool(self._best or self._unknown)
+
+    def taken_up(self, shards: int) -> float:
+        """Return the part of the rows of so many shards, held in all, that is taken up."""
+        left = sum(1.0 - _place(cursor) for _, cursor in self._rest.values())
+        return 1.0 - left / max(1, shards)
 
     def add(self, shard: FrontierShard) -> None:
         """Begin with a shard."""

@@ -20,12 +20,15 @@ from agents.observe.observer import Observer
 from streams.records import Interests, PredicateDefinition
 from streams.runtime import Runtime
 from streams.stateful import Stateful
+from streams.topics import WATCHING, Topic
 from streams.transport.publisher import LogReader
 
 Agent = TypeVar("Agent")
 
 #: Work that goes on beside the agent's stream, without end.
 Task: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+#: Takes in a message of a topic that every worker hears: its key and value. What it raises, nobody hears again.
+Hear: TypeAlias = Callable[[bytes | None, bytes | None], None]
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class Part(Generic[Agent]):
     """An agent and its inbox, if it is a stateful one.
 
     ``tasks`` run while the worker does; ``hears_predicate`` and ``hears_interests`` are told what every worker
-    hears; ``finish`` is what a graceful stop does for it before the inboxes are flushed, ``report`` after.
+    hears, and ``hears`` are further topics of which a part hears all, each with what is told keys and values;
+    ``finish`` is what a graceful stop does for it before the inboxes are flushed, ``report`` after.
     """
 
     agent: Agent
@@ -41,6 +45,7 @@ class Part(Generic[Agent]):
     tasks: tuple[Task, ...] = ()
     hears_predicate: Callable[[PredicateDefinition], None] | None = None
     hears_interests: Callable[[Interests], None] | None = None
+    hears: tuple[tuple[Topic, Hear], ...] = ()
     finish: Callable[[], Awaitable[None]] | None = None
     report: Callable[[], Awaitable[None]] | None = None
 
@@ -73,13 +78,16 @@ def browse(runtime: Runtime, tools: Tools) -> Part[BrowseAgent]:
 def frontier(runtime: Runtime, tools: Tools) -> Part[FrontierAgent]:
     """Return the role that keeps the candidates and chooses."""
     agent = FrontierAgent(runtime)
+    beside = (part for part in (agent.patterns, agent.schedule) if part is not None)
     return Part(
         agent,
         agent.inbox,
-        (agent.run, *(part.run for part in (agent.patterns, agent.schedule) if part is not None)),
+        (agent.run, agent.standing.run, *(part.run for part in beside)),
         hears_predicate=agent.heard_predicate,
         hears_interests=agent.heard_interests,
+        hears=((WATCHING, agent.standing.hear),),
         finish=agent.finish,
+        report=agent.standing.finish,
     )
 
 

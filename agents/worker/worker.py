@@ -19,7 +19,7 @@ from agents.judge.keep.store import KeptPages
 from agents.judge.predicates import Predicates, check_judges
 from agents.judge.question import Work
 from agents.observe.observer import Observer
-from agents.worker.roles import MAKERS, Part, Tools
+from agents.worker.roles import MAKERS, Hear, Part, Tools
 from agents.worker.room import room
 from streams.app import watch
 from streams.attempts import ATTEMPTS_FILE, Attempts, Place
@@ -156,8 +156,11 @@ class Worker:
         await self._announce_predicates()
         if self._hearers:
             await self._follow(INTERESTS, self._hear_interests)
+        for part in self.parts.values():
+            for topic, hear in part.hears:
+                await self._follow(topic, hear)
 
-    async def _follow(self, topic: Topic, hear: Callable[[bytes | None, bytes | None], None]) -> None:
+    async def _follow(self, topic: Topic, hear: Hear) -> None:
         broadcast = self.broadcasts[topic.name] = Broadcast(
             self.log.reader, topic.name, hear, self.fail, self._quarantine
         )

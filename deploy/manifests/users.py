@@ -33,6 +33,7 @@ PARTIES = {
     "audit": (OPERATOR,),
     "matches": (OPERATOR,),
     "changes": (OPERATOR,),
+    "window": (OPERATOR,),
     "people": (OPERATOR,),
 }
 

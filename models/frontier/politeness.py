@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,6 +29,7 @@ class HostState(msgspec.Struct, array_like=True):
     ``asked`` is when the last request that was answered began, ``elapsed`` how long the answer took. ``delay``
     is the Crawl-delay of its robots.txt. ``wait`` is the last back-off, 0 when forgiven, and ``until`` is when
     that ends; ``failures`` are those in a row. ``server`` is the address that was asked, empty where unknown.
+    ``retry_after`` is the end of the last Retry-After, 0 where there was none.
 
     A host backs off from its third failure in a row, since one slow or broken page says little of its host,
     and at once when it said that it is overloaded (429, 503) or gave a Retry-After. Back-off takes a minute,
@@ -48,6 +50,7 @@ class HostState(msgspec.Struct, array_like=True):
     wait: float = 0.0
     failures: int = 0
     server: str = ""
+    retry_after: float = 0.0
 
     def answered(self, began: float, elapsed: float) -> None:
         """Note when a request began, and how long its answer took."""
@@ -69,6 +72,8 @@ class HostState(msgspec.Struct, array_like=True):
         ``retry_after`` is in seconds from now; ``overloaded`` says that the host itself asked for less.
         """
         asked = min(max(0.0, retry_after or 0.0), LONGEST_BACK_OFF)
+        if asked:
+            self.retry_after = max(self.retry_after, now + asked)
         if now < self.until:
             self.until = max(self.until, now + asked)
             return
@@ -117,6 +122,17 @@ class _Clock:
     def busy(self, at_once: int) -> bool:
         """Tell whether fetches in flight keep the host from being asked, whatever the time."""
         return self.server.in_flight > 0 if self.delay else self.in_flight >= at_once
+
+
+class Wait(NamedTuple):
+    """Why a host may not be asked now, and until when as far as time goes; it may where ``why`` is empty.
+
+    ``why`` is "busy" (a fetch is in flight), "shared" (another host of its server was asked), "delay",
+    "robots" (the delay is its Crawl-delay), "back-off" or "retry-after".
+    """
+
+    why: str
+    until: float
 
 
 class HostClocks:
@@ -168,6 +184,38 @@ class HostClocks:
         clock = self._known(host)
         return clock is None or (not clock.busy(self._at_once) and now >= clock.opens())
 
+    def wait(self, host: str, now: float) -> Wait:
+        """Return why a host may not be asked now, if it may not; no clock is made for that."""
+        clock = self._clocks.get(host) or self._glimpse(host)
+        if clock is None:
+            return Wait("", now)
+        until = clock.opens()
+        if clock.busy(self._at_once):
+            return Wait("busy" if clock.in_flight else "shared", max(now, until))
+        return Wait("" if now >= until else self._why(clock, now), until)
+
+    def _glimpse(self, host: str) -> _Clock | None:
+        """Return the clock that would be made of a host's state."""
+        state = self._states(host)
+        if state is None:
+            return None
+        known = self._servers.get(state.server) if state.server else None
+        server = _Server() if known is None else copy(known)
+        server.started = max(server.started, state.asked)
+        server.pace = server.pace or self._pace(state.elapsed)
+        return _Clock(max(self._delay, state.delay), server, state, state.asked)
+
+    def _why(self, clock: _Clock, now: float) -> str:
+        state = clock.state
+        if state.until > now:
+            return "retry-after" if state.retry_after >= state.until else "back-off"
+        if clock.started + clock.apart <= now:
+            return "shared"
+        return "robots" if state.delay > self._delay and state.delay >= clock.server.pace else "delay"
+
+    def _pace(self, elapsed: float) -> float:
+        return min(self._factor * max(0.0, elapsed), LONGEST_PACE)
+
     def soon(self, host: str, now: float, seconds: float) -> bool:
         """Tell whether a host may be asked within so many seconds, should what is in flight be answered soon.
 
@@ -216,7 +264,7 @@ class HostClocks:
         """Note how long a host took to answer: its server's delay follows."""
         clock = self._clocks.get(host)
         if clock is not None:
-            clock.server.pace = min(self._factor * max(0.0, seconds), LONGEST_PACE)
+            clock.server.pace = self._pace(seconds)
 
     def serves(self, server: str, host: str, *, asked: bool = True) -> None:
         """Note which server a host is on; ``asked`` tells whether its last fetch came so far as to ask it."""

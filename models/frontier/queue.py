@@ -195,6 +195,11 @@ class CandidateQueue:
         """Return the hosts that have candidates."""
         return self._lanes.keys()
 
+    def of_host(self, host: str) -> int:
+        """Return the number of candidates of a host."""
+        lane = self._lanes.get(host)
+        return 0 if lane is None else lane.size
+
     def count(self, ready: Callable[[str], bool]) -> int:
         """Return the number of candidates of ready hosts: how many `sample` draws from."""
         return sum(lane.size for host, lane in self._lanes.items() if ready(host))

@@ -51,6 +51,17 @@ class Chances(NamedTuple):
     comes: float | None = None
 
 
+class Forecast(NamedTuple):
+    """How probable it is that a request for a candidate is a hit, and that a page comes; None where not known.
+
+    ``adds`` are names of inputs, or features, with what each adds to the priority.
+    """
+
+    hit: float | None = None
+    comes: float | None = None
+    adds: Sequence[tuple[str, float]] = ()
+
+
 def failing(inputs: Sequence[Input]) -> tuple[Input, ...]:
     """Return inputs with the weights by which it is foretold that a request fails.
 

@@ -27,17 +27,18 @@ from agents.operate.control.requests import (
 )
 from agents.operate.control.service import ControlService
 from agents.operate.control.spool import DIRECTORY, Spool
+from agents.operate.control.spool import WATCHING as WATCHING_NAME
 from agents.operate.inspect.record import entries
 from streams.broadcast import Broadcast
-from streams.records import Decoder, PredicateDefinition, Seeded, SightingPack
+from streams.records import Decoder, PredicateDefinition, Seeded, SightingPack, Watch
 from streams.runtime import Runtime
 from streams.settings import Settings
-from streams.topics import PREDICATES, SIGHTINGS
+from streams.topics import PREDICATES, SIGHTINGS, WATCHING
 from streams.transport import database
 from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal
 from streams.transport.publisher import JournalPublisher
-from tests.agents.shards import a_runtime
+from tests.agents.shards import a_runtime, journal_of
 
 TEA = AddPredicate("tea", '"tea"', 2.0)
 
@@ -118,6 +119,8 @@ def test_a_request_that_makes_no_sense_is_refused_and_changes_nothing(
         AddPredicate("tea", '"tea"', float("nan")),
         ChangePredicate("tea", share=-1.0),
         Seeds(("http://a.org/",) * 10_001),
+        Watch(1e18),
+        Watch(5.0, hosts=("a.org",) * 101),
     ],
 )
 def test_a_request_out_of_bounds_is_refused(request_: Request) -> None:
@@ -225,6 +228,20 @@ def test_a_request_is_removed_when_the_disk_has_what_came_of_it(synced: Options,
     sys.addaudithook(seen)
     looked(runtime)
     assert removals == [1, 2]
+
+
+def test_of_those_who_look_the_newest_is_heard_and_no_disk_is_waited_for(
+    synced: Options, runtime: Runtime
+) -> None:
+    spool = Spool(runtime.settings.data)
+    for until in (1_000.0, 2_000.0):
+        assert spool.put(Watch(until, "tea", ("a.org",)), WATCHING_NAME) == WATCHING_NAME
+    assert spool.names() == [WATCHING_NAME]
+    looked(runtime)
+    assert spool.names() == []
+    [told] = entries(journal_of(runtime), WATCHING.name, 0)
+    assert (told.key, told.value) == (b"window", msgspec.json.encode(Watch(2_000.0, "tea", ("a.org",))))
+    assert "rocksdb.wal.synced COUNT : 0" in (synced.get_statistics() or "")
 
 
 def test_a_predicate_that_is_removed_judges_no_more(runtime: Runtime) -> None:

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, repeat
 
 import pytest
 from hypothesis import given, settings
@@ -115,6 +117,36 @@ def test_a_host_is_ready_at_the_time_foretold_and_not_before(
         else:
             assert clocks.ready(host, due)
             assert due == now or not clocks.ready(host, math.nextafter(due, now))
+
+
+@PROPERTY
+@given(times, st.floats(0, 30), st.integers(1, 3), st.lists(st.sampled_from(["", "s", "t"]), max_size=80))
+def test_why_a_host_waits_and_until_when_is_told_without_a_clock_of_its_own(
+    steps: list[tuple[str, float, str, float | None]], delay: float, limit: int, servers: list[str]
+) -> None:
+    clocks, now = Hosts(delay, limit, factor=3.0), 0.0
+    for (host, passed, step, retry_after), server in zip(steps, chain(servers, repeat("")), strict=False):
+        now += passed
+        if step == "start" and clocks.ready(host, now):
+            clocks.started(host, now)
+        elif step != "start":
+            clocks.finished(host, now)
+            clocks.state(host).server = server
+            clocks.say(host, partial(HostState.answered, began=now - 0.5, elapsed=0.5))
+            clocks.serves(server, host)
+            clocks.answered(host, 0.5)
+            if step in {"fail", "overload"}:
+                clocks.failed(host, now, retry_after, overloaded=step == "overload")
+        kept = len(clocks)
+        why, until = clocks.wait(host, now)
+        assert len(clocks) == kept
+        due = clocks.next_ready([host], now)
+        assert (why == "") == clocks.ready(host, now)
+        assert (why in ("busy", "shared")) if due is None else (due == max(now, until))
+        if why == "retry-after":
+            assert until == clocks.state(host).retry_after
+        elif why == "back-off":
+            assert until == clocks.state(host).until > clocks.state(host).retry_after
 
 
 def failing(clocks: Hosts, now: float, times: int, *, overloaded: bool = False) -> list[float]:

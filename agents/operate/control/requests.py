@@ -14,9 +14,9 @@ from models.predicate import PredicateError, parse
 from models.url import canonical, host
 from streams.configuration import ConfigurationError
 from streams.outbox import Message
-from streams.records import REMOVED, Pack, PredicateDefinition, Seeded, encode
+from streams.records import REMOVED, Pack, PredicateDefinition, Seeded, Watch, encode
 from streams.settings import JudgeSettings
-from streams.topics import PREDICATES, SIGHTINGS, partition_of
+from streams.topics import PREDICATES, SIGHTINGS, WATCHING, partition_of
 
 #: URLs in one request at most, and bytes of one.
 MOST_URLS = 10_000
@@ -51,7 +51,7 @@ class Seeds(msgspec.Struct, frozen=True, tag="seeds", forbid_unknown_fields=True
     urls: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_URLS)]
 
 
-Request: TypeAlias = AddPredicate | ChangePredicate | Seeds
+Request: TypeAlias = AddPredicate | ChangePredicate | Seeds | Watch
 
 
 class RefusedError(ScentlineError):
@@ -97,10 +97,14 @@ def checked(request: Request) -> Request:
 
 
 class Carried(NamedTuple):
-    """What a request comes to: messages, and the predicate that they define."""
+    """What a request comes to: messages, and the predicate that they define.
+
+    What is not ``lasting`` need not survive a failure of power.
+    """
 
     messages: list[Message]
     defines: PredicateDefinition | None = None
+    lasting: bool = True
 
 
 def carry_out(
@@ -115,6 +119,8 @@ def carry_out(
     """
     if isinstance(request, Seeds):
         return Carried(_seeds(request, partitions(SIGHTINGS.name)))
+    if isinstance(request, Watch):
+        return Carried([(WATCHING.name, 0, WATCHING.key.encode(), msgspec.json.encode(request))], lasting=False)
     definition = defined(request, known.get(request.name))
     if isinstance(request, AddPredicate):
         _check(request, judges)

@@ -1,6 +1,6 @@
 """Carrying out what people ask of a running crawl: the spool is looked at a few times a second.
 
-Reads the spool in the data directory; keeps nothing; writes `predicates` and `sightings`.
+Reads the spool in the data directory; keeps nothing; writes `predicates`, `sightings` and `watching`.
 """
 
 import asyncio
@@ -66,5 +66,6 @@ class ControlService:
             # The next request may be about the same predicate.
             while self._predicates.definitions.get(carried.defines.name) != carried.defines:
                 await asyncio.sleep(HEARD_SECONDS)
-        self._sync()
+        if carried.lasting:
+            self._sync()
         self._spool.done(name)

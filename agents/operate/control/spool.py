@@ -18,6 +18,8 @@ from agents.operate.control.requests import MOST_BYTES, RefusedError, Request
 from agents.stored import open_plain, write_stored
 
 DIRECTORY = "requests"
+#: The name of the request by which somebody looks at the crawl: the newest takes the place of the one before.
+WATCHING = "watching"
 _REQUEST, _REFUSED = ".json", ".refused"
 #: How files end that were not written whole, by this and by earlier versions.
 _UNFINISHED = (".partial", ".part")

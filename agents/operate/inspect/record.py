@@ -31,20 +31,19 @@ from streams.logging import EventLog
 from streams.records import (
     POINT_VERSION,
     REMOVED,
-    UNREADABLE,
     VERSION,
     Access,
     AccessPack,
     Change,
     Decoder,
     HarvestPoint,
+    JsonDecoder,
     Outcome,
     Pack,
     PredicateDefinition,
     RecordError,
-    UnknownVersionError,
+    Standing,
     Weighting,
-    reason_of,
 )
 from streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
 from streams.transport.database import TablePartition
@@ -53,8 +52,10 @@ from streams.transport.layout import Entry
 
 READ_AT_ONCE = 1_000
 
-_point = msgspec.json.Decoder(HarvestPoint)
-_change = msgspec.json.Decoder(Change)
+#: These read a record in JSON, and raise `RecordError` where it is none.
+read_point = JsonDecoder[HarvestPoint](HarvestPoint, (POINT_VERSION, VERSION))
+read_change = JsonDecoder[Change](Change)
+read_standing = JsonDecoder[Standing](Standing)
 
 log = EventLog("inspect")
 
@@ -159,30 +160,6 @@ def definitions_of(found: Iterable[Entry]) -> list[PredicateDefinition]:
         with suppress(ValueError):
             last[entry.key] = read_definition(entry.value or b"")
     return list(last.values())
-
-
-def read_point(value: bytes) -> HarvestPoint:
-    """Return a point of the harvest-rate stream; raises `RecordError`."""
-    try:
-        point = _point.decode(value)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise RecordError(f"not a HarvestPoint: {error}") from error
-    if point.version not in (VERSION, POINT_VERSION):
-        raise UnknownVersionError(
-            f"not a HarvestPoint: unknown version {point.version}, expected {POINT_VERSION} or {VERSION}"
-        )
-    return point
-
-
-def read_change(value: bytes) -> Change:
-    """Return a change of a predicate's matches; raises `RecordError`."""
-    try:
-        change = _change.decode(value)
-    except UNREADABLE as error:
-        raise RecordError(f"not a Change: {reason_of(error)}") from error
-    if change.version != VERSION:
-        raise UnknownVersionError(f"not a Change: unknown version {change.version}, expected {VERSION}")
-    return change
 
 
 class _Points:

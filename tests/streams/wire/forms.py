@@ -9,7 +9,7 @@ import msgspec
 
 from agents.harvest.agent import read_outcome
 from agents.judge.predicates import read_definition
-from agents.operate.inspect.record import read_change, read_point
+from agents.operate.inspect.record import read_change, read_point, read_standing
 from streams.inbox import Codec, Mark
 from streams.records import (
     AccessPack,
@@ -21,9 +21,11 @@ from streams.records import (
     FreshnessPart,
     HarvestPart,
     Interests,
+    JsonDecoder,
     LogPosition,
     Pack,
     SightingPack,
+    Watch,
     encode,
 )
 from streams.topics import (
@@ -41,6 +43,8 @@ from streams.topics import (
     PAGES,
     PREDICATES,
     SIGHTINGS,
+    STANDING,
+    WATCHING,
 )
 from streams.transport.layout import Entry, TopicMeta, decode_record, encode_record
 from tests.streams.wire.records import RECORDS
@@ -64,6 +68,8 @@ CODECS: dict[str, tuple[Encode, Decode]] = {
     HARVEST_PARTS.name: (encode, Decoder[Any](HarvestPart)),
     FRESHNESS.name: (encode, Decoder[Any](FreshnessPart)),
     PREDICATES.name: (_json, read_definition),
+    WATCHING.name: (_json, JsonDecoder[Any](Watch)),
+    STANDING.name: (_json, read_standing),
     DEAD_LETTERS.name: (encode, Decoder[Any](DeadLetter)),
     LOG_POSITIONS.name: (encode, Decoder[Any](LogPosition)),
 }

@@ -21,6 +21,7 @@ from streams.records import (
     HarvestPart,
     HarvestPoint,
     Hinted,
+    HostStanding,
     Hub,
     Inherited,
     Interests,
@@ -44,10 +45,13 @@ from streams.records import (
     Revisited,
     RobotsTxt,
     Seeded,
+    Standing,
     Start,
     Together,
+    Upcoming,
     Version,
     Visited,
+    Watch,
     Weighting,
 )
 from streams.topics import (
@@ -65,6 +69,8 @@ from streams.topics import (
     PAGES,
     PREDICATES,
     SIGHTINGS,
+    STANDING,
+    WATCHING,
 )
 
 PAGE = b"\x00page\xff"
@@ -231,6 +237,27 @@ RECORDS: dict[str, tuple[Any, ...]] = {
     ),
     PREDICATES.name: (
         PredicateDefinition(name="news", expression='title("news*")', share=2.5, state=PAUSED, kept=True),
+    ),
+    WATCHING.name: (Watch(until=1_700_000_015.5, predicate="news", hosts=("a.test", "b.test")),),
+    STANDING.name: (
+        Standing(
+            worker="3", time=1_700_000_000.5, state="ended", final=True, partitions=2, of=4, judged=12,
+            requests=25, discovered=17, failed=5, refused=2, moved=3, trapped=1, revisits=6,
+            pages_a_second=1.5, requests_a_second=2.5, in_flight=7, revisits_in_flight=4, window=16, room=9,
+            queued={"news": 100, "sport": 90}, hosts={"news": 40, "sport": 30}, ready=8,
+            waiting={"delay": 31, "retry-after": 1}, next_ready=0.75, seen=0.5, retries=11, next_retry=29.5,
+            opening=True, taken_up=0.25, filling=True, budget=500, requests_budget=600, left=488,
+            best=(
+                Upcoming(
+                    url=URL, priority=-1.5, probability=0.125, comes=0.875, waits=2.5,
+                    speaks=(("siblings", 1.25), ("depth", -0.5)),
+                ),
+            ),
+            best_of="news",
+            looked_at=(
+                HostStanding(host="a.test", state="waits", why="robots", until=1_700_000_005.5, candidates=3),
+            ),
+        ),
     ),
     DEAD_LETTERS.name: (
         DeadLetter(

@@ -116,7 +116,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
             judged=12,
             state=HostState(
                 asked=1_700_000_000.5, elapsed=0.25, delay=10.0, until=1_700_000_120.0, wait=60.0, failures=4,
-                server="192.0.2.7",
+                server="192.0.2.7", retry_after=1_700_000_090.5,
             ),
             requests=15, again=3, moved=2, waits=Waits(seconds=7.5, counts=[9, 0, 3, 0, 0, 0, 0, 0, 0, 6]),
             causes={"HTTP 404": Cause(count=4, time=1_700_000_000.5, page=PAGE)},

@@ -1,0 +1,318 @@
+"""How a frontier stands: told once a second while somebody looks, as it starts, and as it ends cleanly.
+
+All that is in no row and on no other topic is told here: what is in memory of queues, hosts and waits.
+"""
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from agents.frontier.candidates import Candidates
+from agents.frontier.hosts import state_of
+from agents.frontier.rows import FrontierShard, PageRow
+from agents.frontier.selection import Budget
+from models.frontier.politeness import Wait
+from models.frontier.window import window
+from models.learner.requests import Forecast
+from models.url import host
+from streams.outbox import Message
+from streams.records import HostStanding, JsonDecoder, Standing, Upcoming, Watch
+from streams.runtime import Runtime
+from streams.topics import STANDING
+
+#: Seconds between two standings, and for how many a `Watch` holds at most, whatever it says.
+TELL_SECONDS, MOST_SECONDS = 1.0, 60.0
+#: Who told for t seconds of CPU time tells nothing for this times t: a hundredth of a core at most.
+RESTS = 100
+#: Hosts that are looked at a time, candidates told of each predicate, and how many of them at a time.
+HOSTS_AT_ONCE, BEST, BEST_AT_ONCE = 1_000, 50, 10
+#: Seconds of CPU time from which on no further predicate's best candidates are told at the end.
+LAST_SECONDS = 1.0
+#: Seconds over which pages and requests a second are counted.
+RATE_SECONDS = 10.0
+#: Inputs told that speak for a candidate, and against it.
+SPEAKING = 3
+
+_read = JsonDecoder[Watch](Watch)
+
+
+class StandingTeller:
+    """Tells how the frontier stands; ``state`` says in which state it is, but for its end.
+
+    Without a `Watch` that holds, nothing is worked out and nothing is told.
+    """
+
+    def __init__(
+        self, runtime: Runtime, candidates: Candidates, budget: Budget, state: Callable[[], str]
+    ) -> None:
+        self._runtime = runtime
+        self._candidates = candidates
+        self._budget = budget
+        self._state = state
+        self._hosts = HostCounts(candidates)
+        self._rates = Rates()
+        self._watch = Watch(0.0)
+        self._until = 0.0
+        self._watched = asyncio.Event()
+        self._held = asyncio.Event()
+
+    def hear(self, key: bytes | None, value: bytes | None) -> None:
+        """Take in a message of `watching`: somebody looks from now on. Raises `RecordError` for another one."""
+        watch = _read(value or b"")
+        now = self._runtime.clock()
+        self._watch, self._until = watch, min(watch.until, now + MOST_SECONDS)
+        if self._until > now:
+            self._watched.set()
+
+    def changed(self) -> None:
+        """Take note that other shards are held than before."""
+        self._hosts.forget()
+        self._held.set()
+
+    async def run(self) -> None:
+        """Tell how things stand as they begin, and while somebody looks; never returns."""
+        await self._held.wait()
+        await self._tell("")
+        while True:
+            await self._watched.wait()
+            while self._runtime.clock() < self._until:
+                spent = await self._tell(self._watch.predicate)
+                await asyncio.sleep(max(TELL_SECONDS, RESTS * spent))
+            self._watched.clear()
+
+    async def finish(self) -> None:
+        """Tell how things stand at a clean end: of each predicate the best candidates, if there is time."""
+        predicates = sorted(self._candidates.queues) or [""]
+        spent = 0.0
+        while predicates and spent < LAST_SECONDS:
+            spent += await self._tell(predicates.pop(0), final=True)
+
+    async def _tell(self, predicate: str, *, final: bool = False) -> float:
+        """Tell how things stand, with a predicate's best candidates; return the CPU time of that in seconds."""
+        if not self._candidates.shards:
+            return 0.0  # of no partition there is nothing to tell
+        spent = 0.0
+        steps = self._steps(predicate, final=final)
+        while True:
+            begun = time.thread_time()
+            message = next(steps)
+            spent += time.thread_time() - begun
+            if message is not None:
+                await self._runtime.publisher.send_all([message])
+                return spent
+            await asyncio.sleep(0)
+
+    def _steps(self, predicate: str, *, final: bool) -> Iterator[Message | None]:
+        """Yield None after each part of the work, and in the end the message."""
+        if predicate in self._candidates.queues:
+            best = []
+            for part in self._best(predicate):
+                best += part
+                yield None
+        else:
+            best, predicate = [], ""
+        standing = self._standing(final=final)
+        standing.best, standing.best_of = tuple(best), predicate
+        key = f"{standing.worker} {predicate}".encode()
+        yield STANDING.name, 0, key, msgspec.json.encode(standing)
+
+    def _standing(self, *, final: bool) -> Standing:
+        now, candidates = self._runtime.clock(), self._candidates
+        shards, flights, settings = candidates.shards, candidates.flights, candidates.settings
+        totals, retries, state = shards.totals(), candidates.retries, self._state()
+        self._hosts.look(now)
+        self._rates.take(frozenset(shards), now, totals.judged, totals.requests)
+        most = window(totals.judged, settings.window_share, settings.window_max)
+        pages_a_second, requests_a_second = self._rates.told()
+        ready, waiting, opens, seen = self._hosts.told()
+        return Standing(
+            worker=str(min(shards)),
+            time=now,
+            state="ended" if final and state in ("starting", "running") else state,
+            final=final,
+            partitions=len(shards),
+            of=shards.partitions,
+            judged=totals.judged,
+            requests=totals.requests,
+            discovered=totals.discovered,
+            failed=totals.gone + totals.given_up,
+            refused=totals.refused,
+            moved=totals.moved,
+            trapped=totals.trapped,
+            revisits=totals.revisits,
+            pages_a_second=pages_a_second,
+            requests_a_second=requests_a_second,
+            in_flight=len(flights),
+            revisits_in_flight=len(flights) - flights.pages,
+            window=most,
+            room=most - flights.prompt(now),
+            queued={name: len(queue) for name, queue in candidates.queues.items()},
+            hosts={name: len(queue.hosts()) for name, queue in candidates.queues.items()},
+            ready=ready,
+            waiting=waiting,
+            next_ready=None if opens is None else max(0.0, opens - now),
+            seen=seen,
+            retries=retries.urls,
+            next_retry=None if retries.next is None else max(0.0, retries.next - now),
+            opening=bool(candidates.opening),
+            taken_up=candidates.opening.taken_up(len(shards)),
+            filling=candidates.sweep.filling,
+            budget=settings.budget,
+            requests_budget=settings.requests,
+            left=self._budget.remaining,
+            looked_at=tuple(self._looked_at(now)),
+        )
+
+    # candidates
+
+    def _best(self, predicate: str) -> Iterator[list[Upcoming]]:
+        """Yield a predicate's best candidates, the best first, a few at a time."""
+        found = self._candidates.queues[predicate].best(BEST)
+        for start in range(0, len(found), BEST_AT_ONCE):
+            yield self._upcoming(predicate, found[start : start + BEST_AT_ONCE])
+
+    def _upcoming(self, predicate: str, urls: Sequence[str]) -> list[Upcoming]:
+        """Return candidates as they are told; those that are none any more are left out."""
+        now, queue = self._runtime.clock(), self._candidates.queues.get(predicate)
+        if queue is None:
+            return []
+        said: dict[str, Forecast] = {}
+        for shard, rows in self._rows(urls):
+            found = self._candidates.scorer.forecasts(shard, rows, predicate)
+            said.update(zip((row.url for row in rows), found, strict=True))
+        return [
+            Upcoming(
+                url,
+                queue.priority(url),
+                said[url].hit,
+                said[url].comes,
+                max(0.0, self._candidates.clocks.wait(host(url), now).until - now),
+                tuple(speaking(said[url].adds)),
+            )
+            for url in urls
+            if url in queue and url in said
+        ]
+
+    def _rows(self, urls: Sequence[str]) -> list[tuple[FrontierShard, list[PageRow]]]:
+        """Return the rows of URLs with their shards."""
+        rows: dict[int, list[PageRow]] = {}
+        for url in urls:
+            found = self._candidates.shards.find(url)
+            if found is not None:
+                rows.setdefault(found[0].partition, []).append(found[1])
+        return [(self._candidates.shards[partition], each) for partition, each in rows.items()]
+
+    # hosts
+
+    def _looked_at(self, now: float) -> Iterator[HostStanding]:
+        """Yield how the hosts stand that were asked for, of those of the partitions held."""
+        for name in self._watch.hosts:
+            shard = self._candidates.shards.get(self._candidates.shards.partition_of(name))
+            if shard is not None:
+                yield self._host_standing(shard, name, now)
+
+    def _host_standing(self, shard: FrontierShard, name: str, now: float) -> HostStanding:
+        candidates = max((queue.of_host(name) for queue in self._candidates.queues.values()), default=0)
+        why, until = self._candidates.clocks.wait(name, now)
+        if not candidates and (reason := self._candidates.scope.why_stopped(shard, name)):
+            return HostStanding(name, "stopped", reason)
+        if why == "busy":
+            return HostStanding(name, "busy", why, until, candidates)
+        if candidates:
+            return HostStanding(name, "waits" if why else "ready", why, until if why else 0.0, candidates)
+        asked = state_of(shard, name) is not None
+        return HostStanding(name, "exhausted" if asked else "unknown")
+
+
+def speaking(adds: Sequence[tuple[str, float]]) -> Iterator[tuple[str, float]]:
+    """Yield the inputs that add most to a priority, then those that take most away.
+
+    >>> list(speaking([("depth", -0.5), ("words", 2.0), ("users", 0.0), ("siblings", 3.0)]))
+    [('siblings', 3.0), ('words', 2.0), ('depth', -0.5)]
+    """
+    found = sorted(adds, key=lambda entry: -entry[1])
+    yield from ((name, round(each, 3)) for name, each in found[:SPEAKING] if each > 0)
+    yield from ((name, round(each, 3)) for name, each in found[: -SPEAKING - 1 : -1] if each < 0)
+
+
+class HostCounts:
+    """How many hosts with candidates may be asked, and why others wait: looked through a part at a time.
+
+    Until all were looked at once, those that were stand for all.
+    """
+
+    def __init__(self, candidates: Candidates, at_once: int = HOSTS_AT_ONCE) -> None:
+        self._candidates = candidates
+        self._at_once = at_once
+        self._left: list[str] = []
+        self._open = _Counts()
+        self._whole: _Counts | None = None
+
+    def look(self, now: float) -> None:
+        """Look at the next hosts; after the last it begins anew, the next time."""
+        if not self._left:
+            self._left = list(set[str]().union(*(q.hosts() for q in self._candidates.queues.values())))
+            self._open = _Counts(hosts=len(self._left))
+        looked_at, self._left = self._left[: self._at_once], self._left[self._at_once :]
+        for name in looked_at:
+            self._open.count(self._candidates.clocks.wait(name, now))
+        if not self._left:
+            self._whole = self._open
+
+    def forget(self) -> None:
+        """Begin anew: other hosts are held."""
+        self._left, self._whole = [], None
+
+    def told(self) -> tuple[int, dict[str, int], float | None, float]:
+        """Return how many may be asked, how many wait by why, when the first may be, and the part seen."""
+        counts = self._whole or self._open
+        if not counts.looked_at:
+            return 0, {}, None, 1.0
+        times = counts.hosts / counts.looked_at
+        waiting = {why: round(times * number) for why, number in counts.why.items() if why}
+        return round(times * counts.why[""]), waiting, counts.opens, 1 / times
+
+
+@dataclass
+class _Counts:
+    """What is known of so many hosts, some looked at: why they wait, and when the first may be asked."""
+
+    hosts: int = 0
+    looked_at: int = 0
+    why: Counter[str] = field(default_factory=Counter)
+    opens: float | None = None
+
+    def count(self, wait: Wait) -> None:
+        self.looked_at += 1
+        self.why[wait.why] += 1
+        if wait.why not in ("", "busy"):
+            self.opens = wait.until if self.opens is None else min(self.opens, wait.until)
+
+
+class Rates:
+    """Pages and requests a second, over the last seconds in which the same partitions were held."""
+
+    def __init__(self) -> None:
+        self._held: frozenset[int] = frozenset()
+        self._taken: deque[tuple[float, int, int]] = deque()
+
+    def take(self, held: frozenset[int], now: float, judged: int, requests: int) -> None:
+        """Take in the totals of the partitions held."""
+        if held != self._held:
+            self._held = held
+            self._taken.clear()
+        self._taken.append((now, judged, requests))
+        while len(self._taken) > 2 and self._taken[1][0] <= now - RATE_SECONDS:
+            self._taken.popleft()
+
+    def told(self) -> tuple[float, float] | tuple[None, None]:
+        """Return pages and requests a second; None where they are not known yet."""
+        (begun, judged, requests), (now, judged_now, requests_now) = self._taken[0], self._taken[-1]
+        passed = now - begun
+        if passed <= 0:
+            return None, None
+        return (judged_now - judged) / passed, (requests_now - requests) / passed

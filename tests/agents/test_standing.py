@@ -1,0 +1,289 @@
+"""What a frontier tells of how it stands: nothing unless somebody looks, then what queues and rows say."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.frontier import standing
+from agents.frontier.agent import FrontierAgent
+from agents.frontier.keys import host_key, page_key
+from agents.frontier.rows import FrontierRow, FrontierShard, HostRow, PageRow
+from agents.frontier.standing import HostCounts, Rates, speaking
+from agents.operate.inspect.record import entries, read_standing
+from models.frontier.politeness import HostClocks, HostState
+from models.frontier.queue import CandidateQueue
+from models.page import Link
+from models.url import identifier
+from models.verdict import FAILED
+from streams.records import (
+    Failed,
+    HostStanding,
+    Judged,
+    Linked,
+    PredicateDefinition,
+    RecordError,
+    Seeded,
+    Standing,
+    Visited,
+    Watch,
+)
+from streams.settings import Settings
+from streams.topics import SIGHTINGS, STANDING
+from tests.agents.books import NO, YES
+from tests.agents.shards import Disk, a_runtime, disk, journal_of, write
+
+NOW = 1_000_000.0
+HOSTS = ("a.org", "b.org", "c.org")
+URLS = [f"http://{host}/{number}" for host in HOSTS for number in range(3)]
+
+
+class Front:
+    """A frontier agent on one shard, on a clock that the test turns."""
+
+    def __init__(self, agent: FrontierAgent, shard: FrontierShard, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.agent, self.shard, self.now = agent, shard, NOW
+        agent.runtime.clock = lambda: self.now
+        monkeypatch.setattr(agent.inbox, "commit_soon", lambda shard: None)  # there is no event loop
+        for name in ("p", "q"):
+            agent.heard_predicate(PredicateDefinition(name=name, expression='"ski"'))
+        agent.inbox.shards[0] = shard
+        agent.opened(shard)
+        while agent.candidates.opening:
+            agent.candidates.take_up(self.now)
+
+    def sight(self, *facts: Any) -> None:
+        for fact in facts:
+            self.agent.absorb(self.shard, fact)
+        write(self.shard)
+        self.agent.committed(self.shard)
+
+    def watch(self, seconds: float = 10.0, **asked: Any) -> None:
+        value = msgspec.json.encode(Watch(self.now + seconds, **asked))
+        self.agent.standing.hear(b"window", value)
+
+    @property
+    def told(self) -> list[Standing]:
+        """What the topic has, by key."""
+        found = entries(journal_of(self.agent.runtime), STANDING.name, 0)
+        return [read_standing(entry.value or b"") for entry in found]
+
+    def turn(self, seconds: float = 0.05) -> list[Standing]:
+        """Let the teller run for a while; return what stands on the topic then."""
+
+        async def run() -> None:
+            task = asyncio.create_task(self.agent.standing.run())
+            await asyncio.sleep(seconds)
+            task.cancel()
+
+        asyncio.run(run())
+        return self.told
+
+    def end(self) -> list[Standing]:
+        asyncio.run(self.agent.standing.finish())
+        return self.told
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[Disk]:
+    with disk(tmp_path / "rows") as found:
+        yield found
+
+
+@pytest.fixture(params=["learned", "combined", "breadth-first"])
+def policy(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def front(rows: Disk, tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
+    monkeypatch.setattr(standing, "TELL_SECONDS", 0.01)
+    monkeypatch.setattr(standing, "RESTS", 0)
+    given_settings = Settings.model_validate({
+        "data": tmp_path / "data",
+        "frontier": {"policy": policy, "explore": 0, "budget": 5},
+    })  # fmt: skip
+    with a_runtime(given_settings, NOW) as runtime:
+        yield Front(FrontierAgent(runtime), rows.shard(FrontierRow, SIGHTINGS, 0), monkeypatch)
+
+
+def test_without_a_watch_nothing_is_told_but_how_things_stood_at_first(front: Front) -> None:
+    front.sight(*map(Seeded, URLS))
+    [first] = front.turn()
+    assert (first.worker, first.time, first.best, first.final) == ("0", NOW, (), False)
+    front.now += 5
+    front.watch(seconds=-1)
+    front.agent.standing._held.clear()  # it was told how things stood at first
+    assert front.turn() == [first]
+
+
+def test_a_watch_holds_until_its_end_and_a_minute_at_most(front: Front) -> None:
+    front.sight(*map(Seeded, URLS))
+    front.watch(1e9)
+    assert front.turn()[0].time == NOW
+    front.now += 59
+    assert front.turn()[0].time == NOW + 59
+    front.agent.standing._held.clear()
+    front.now += 2
+    assert front.turn()[0].time == NOW + 59
+
+
+def test_what_is_no_watch_is_an_error_and_changes_nothing(front: Front) -> None:
+    for value in (None, b"", b"\xff", b'{"type": "watch"}', b'{"type": "watch", "until": 9, "version": 2}'):
+        with pytest.raises(RecordError, match="not a Watch"):
+            front.agent.standing.hear(b"window", value)
+    assert not front.agent.standing._watched.is_set()
+
+
+def test_it_tells_what_totals_queues_and_flights_say(front: Front) -> None:
+    front.sight(*map(Seeded, URLS))
+    front.sight(*(Judged(url, YES, NOW) for url in URLS[:2]))
+    front.agent.selection.choose(front.now)
+    [ordered] = front.agent.candidates.flights
+    front.sight(Failed(ordered, 1, "gone", "status 404", NOW, elapsed=1))
+    front.agent.selection.choose(front.now)
+    front.watch(predicate="p")
+    found = {each.best_of: each for each in front.turn()}["p"]
+    candidates, totals = front.agent.candidates, front.agent.totals()
+    assert (found.judged, found.requests, found.discovered) == (2, totals.requests, 9)
+    assert (found.failed, found.refused, found.moved, found.trapped) == (1, 0, 0, 0)
+    assert found.queued == {name: len(queue) for name, queue in candidates.queues.items()}
+    assert found.hosts == {name: len(queue.hosts()) for name, queue in candidates.queues.items()}
+    assert found.in_flight == len(candidates.flights) == 1
+    assert (found.window, found.room) == (1, 0)
+    assert (found.partitions, found.of, found.seen, found.taken_up) == (1, 1, 1.0, 1.0)
+    assert found.budget == 5
+    assert found.left == 3
+    assert found.state == "running"
+    assert [each.url for each in found.best] == candidates.queues["p"].best(50)
+    assert [each.priority for each in found.best] == [
+        candidates.queues["p"].priority(each.url) for each in found.best
+    ]
+    assert found.ready + sum(found.waiting.values()) == len(candidates.queues["p"].hosts())
+
+
+def test_best_candidates_are_told_with_their_chances_and_what_speaks(front: Front, policy: str) -> None:
+    yes, no = YES | {"q": False}, NO | {"q": False}
+    front.sight(Seeded(URLS[0]), Visited(URLS[1], "0123456789abcdef", NOW))
+    links = tuple(Link(url, ("ski",), ("snow",), number) for number, url in enumerate(URLS[1:5]))
+    front.sight(
+        Linked(identifier(URLS[0]), URLS[0], 0, yes, ("ski",), links, (0,)),
+        *(Judged(url, yes, NOW, words=("ski",)) for url in (URLS[0], *URLS[2:5])),
+        *(Judged(url, no, NOW, words=("golf",)) for url in URLS[5:]),
+    )
+    front.watch(predicate="p")
+    [best] = {each.best_of: each for each in front.turn()}["p"].best
+    assert best.url == URLS[1]
+    assert best.waits == 0
+    assert "0123456789abcdef" not in str(best.speaks)
+    if policy == "learned":
+        scorer: Any = front.agent.candidates.scorer
+        row = front.shard.get(page_key(URLS[1]))
+        assert isinstance(row, PageRow)
+        inputs = scorer.inputs(front.shard, row, "p")
+        comes = scorer.comes(scorer.inputs(front.shard, row, FAILED))
+        assert best.comes == pytest.approx(comes)
+        assert best.probability == pytest.approx(comes * scorer.expected(inputs, "p"))
+        adds = dict(zip(scorer.names, inputs * scorer.known("p").mean, strict=True))
+        named = {name: each for name, each in best.speaks if name in adds}
+        assert named == {name: pytest.approx(adds[name], abs=5e-4) for name in named}
+        assert len(named) > 2
+    else:
+        assert (best.probability, best.comes) == (None, None)
+        assert bool(best.speaks) == (policy == "combined")
+
+
+@pytest.mark.parametrize("policy", ["learned"])
+def test_hosts_that_are_asked_for_are_told_as_they_stand(front: Front) -> None:
+    front.sight(*map(Seeded, URLS[:6]), Seeded("http://d.org/"), Seeded("http://e.org/"))
+    front.sight(Judged("http://d.org/", NO, NOW, elapsed=0.5))
+    state = HostState(NOW, until=NOW + 90, failures=1, retry_after=NOW + 90)
+    front.shard.put(host_key("b.org"), HostRow(1, state))
+    front.agent.candidates.clocks.started("e.org", NOW)
+    front.watch(hosts=("a.org", "b.org", "d.org", "e.org", "nowhere.org"))
+    found = front.turn()[0].looked_at
+    assert found == (
+        HostStanding("a.org", "ready", candidates=3),
+        HostStanding("b.org", "waits", "retry-after", NOW + 90, 3),
+        HostStanding("d.org", "exhausted"),
+        HostStanding("e.org", "busy", "busy", NOW + 1, 1),
+        HostStanding("nowhere.org", "unknown"),
+    )
+
+
+@pytest.mark.parametrize("policy", ["learned"])
+def test_a_clean_end_tells_each_predicates_best_under_a_key_of_its_own(front: Front) -> None:
+    front.sight(*map(Seeded, URLS))
+    front.turn()
+    found = {each.best_of: each for each in front.end()}
+    assert {name: len(each.best) for name, each in found.items()} == {"": 0, "p": 9, "q": 9}
+    assert {name: each.final for name, each in found.items()} == {"": False, "p": True, "q": True}
+    assert {found[name].state for name in "pq"} == {"ended"}
+    front.sight(*(Judged(url, YES, NOW) for url in URLS[:5]))
+    assert {each.state for each in front.end() if each.final} == {"spent"}
+
+
+def test_of_no_partition_nothing_is_told(front: Front) -> None:
+    front.agent.closed(front.shard)
+    assert front.end() == []
+
+
+# hosts
+
+
+class Candidates(SimpleNamespace):
+    """What host counts know of candidates, and nothing else."""
+
+
+@settings(derandomize=True, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdefgh"), st.booleans(), st.booleans()), min_size=1, max_size=30),
+    st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 100)),
+    st.integers(1, 9),
+)
+def test_hosts_are_counted_as_one_by_one(
+    given_candidates: list[tuple[str, bool, bool]], until: dict[str, float], at_once: int
+) -> None:
+    clocks = HostClocks(1.0, 100, {host: HostState(until=end) for host, end in until.items()}.get)
+    queues = {"p": CandidateQueue(100), "q": CandidateQueue(100)}
+    for number, (host, first, starts) in enumerate(given_candidates):
+        queues["p" if first else "q"].put(f"http://{host}/{number}", host, 1.0, number)
+        if starts and clocks.ready(host, 50.0):
+            clocks.started(host, 49.5)
+    hosts = {host for host, _, _ in given_candidates}
+    counts: Any = HostCounts(Candidates(clocks=clocks, queues=queues), at_once)  # type: ignore[arg-type]
+    for _ in range(-(-len(hosts) // at_once)):
+        assert counts.told()[3] in (1.0, pytest.approx(counts._open.looked_at / len(hosts)))
+        counts.look(50.0)
+    ready, waiting, opens, seen = counts.told()
+    expected = Counter(clocks.wait(host, 50.0).why for host in hosts if not clocks.ready(host, 50.0))
+    assert (ready, waiting, seen) == (sum(clocks.ready(host, 50.0) for host in hosts), expected, 1.0)
+    times = [clocks.next_ready([host], 50.0) for host in hosts if not clocks.ready(host, 50.0)]
+    assert opens == min((time for time in times if time is not None), default=None)
+
+
+def test_rates_are_those_of_the_last_seconds_and_of_the_same_partitions() -> None:
+    rates = Rates()
+    rates.take(frozenset({0}), 100.0, 50, 60)
+    assert rates.told() == (None, None)
+    for second in range(1, 30):
+        rates.take(frozenset({0}), 100.0 + second, 50 + 2 * second, 60 + 3 * second)
+    assert rates.told() == (2.0, 3.0)
+    rates.take(frozenset({0, 1}), 131.0, 500, 600)
+    assert rates.told() == (None, None)
+
+
+@settings(derandomize=True)
+@given(st.lists(st.tuples(st.text(max_size=2), st.floats(-9, 9)), max_size=9))
+def test_three_inputs_speak_for_and_three_against(adds: list[tuple[str, float]]) -> None:
+    found = [each for _, each in speaking(adds)]
+    above = sorted((round(each, 3) for _, each in adds if each > 0), reverse=True)
+    below = sorted(round(each, 3) for _, each in adds if each < 0)
+    assert found == above[:3] + below[:3]
