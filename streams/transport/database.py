@@ -152,6 +152,11 @@ class Database:
         batch.put(key, value)
         self.write(batch)
 
+    @property
+    def written(self) -> int:
+        """A number that grows with all that is written, as far as it is seen here."""
+        return int(self._db.latest_sequence_number())
+
     def try_catch_up_with_primary(self) -> None:
         """See what the writer wrote since."""
         self._db.try_catch_up_with_primary()

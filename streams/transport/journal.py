@@ -351,6 +351,11 @@ class Journal:
         for name, offset in offsets.items():
             batch.put(b"c" + self._log(*name).place + group.encode(), pack_offset(offset))
 
+    @property
+    def written(self) -> int:
+        """A number that grows with all that is written, as far as it is seen here (`refresh`)."""
+        return self._db.written
+
     # cleaning
 
     def drop_expired(self, now: float) -> None:

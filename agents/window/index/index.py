@@ -3,7 +3,9 @@
 import sqlite3
 from pathlib import Path
 
-from agents.window.index import pages
+from agents.window.index import hosts, letters, pages
+from agents.window.index.hosts import HostIndex
+from agents.window.index.letters import LetterIndex
 from agents.window.index.pages import PageIndex
 from agents.window.index.store import Store
 from streams.logging import EventLog
@@ -19,13 +21,15 @@ class Index:
     """
 
     def __init__(self, data: Path, journal: Journal) -> None:
-        self._store = Store(data, journal, pages.SCHEMA)
+        self._store = Store(data, journal, pages.SCHEMA + hosts.SCHEMA + letters.SCHEMA)
         self._open(journal)
 
     def _open(self, journal: Journal) -> None:
         self._journal = journal
         self.pages = PageIndex(self._store, journal)
-        self._parts = [self.pages]
+        self.hosts = HostIndex(self._store, journal, self.pages)
+        self.letters = LetterIndex(self._store, journal)
+        self._parts: list[PageIndex | HostIndex | LetterIndex] = [self.pages, self.hosts, self.letters]
 
     def step(self) -> bool:
         """Do a piece of the work that there is, of each part in turn; return whether there is more."""

@@ -5,6 +5,7 @@ A row's number is the place of the outcome that holds, so that what its topic do
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from agents.harvest.agent import Counted, read_as
 from agents.window.index.search import Asked, runs
 from agents.window.index.store import Store, Tail
 from agents.window.index.store import Told as Records
-from models.url import identifier
+from models.url import host, identifier
 from models.verdict import Verdict
 from streams.logging import printable
 from streams.records import Finite, Natural, RecordError
@@ -34,6 +35,9 @@ CREATE TABLE hits (
     predicate INTEGER, time REAL, page INTEGER, PRIMARY KEY (predicate, time, page)
 ) WITHOUT ROWID;
 CREATE TABLE hit_counts (predicate INTEGER PRIMARY KEY, hits INTEGER NOT NULL);
+CREATE TABLE host_hits (
+    host TEXT, predicate INTEGER, hits INTEGER NOT NULL, PRIMARY KEY (host, predicate)
+) WITHOUT ROWID;
 CREATE VIRTUAL TABLE page_words USING fts5 (titles, urls, holds, content = '', tokenize = 'ascii');
 """
 #: Stands in `hits` for every page that satisfies any predicate.
@@ -167,6 +171,13 @@ class PageIndex:
         ).fetchone()
         return found[0] if found else 0
 
+    def hits_of(self, host: str) -> dict[str, int]:
+        """Return how many pages of a host satisfy each predicate now, of those that any does."""
+        found = self._store.db.execute(
+            "SELECT predicate, hits FROM host_hits WHERE host = ? AND predicate != ? AND hits", (host, ANY)
+        )
+        return {self._names.name(predicate): hits for predicate, hits in found}
+
     def newest(self, predicate: str = "", after: Place | None = None, most: int = 50) -> list[IndexedPage]:
         """Return pages that satisfy a predicate, or any, the newest first, behind a place in that list."""
         time, row = after or (float("inf"), 0)
@@ -242,13 +253,12 @@ class _Batch:
         """Write what has changed."""
         before = [page for url, page in self._before.items() if self._now.get(url) is not page]
         now = [page for url, page in self._now.items() if self._before.get(url) is not page]
-        db, hits = self._db, dict[int, int]()
-        for page in before:
-            for number in self._held(page):
-                hits[number] = hits.get(number, 0) - 1
-        for page in now:
-            for number in self._held(page):
-                hits[number] = hits.get(number, 0) + 1
+        db, hits, of_hosts = self._db, Counter[int](), Counter[tuple[str, int]]()
+        for pages, change in ((before, -1), (now, 1)):
+            for page in pages:
+                for number in self._held(page):
+                    hits[number] += change
+                    of_hosts[host(page.url), number] += change
         db.executemany("DELETE FROM pages WHERE id = ?", ((page.id,) for page in before))
         db.executemany("DELETE FROM hits WHERE predicate = ? AND time = ? AND page = ?", self._hits(before))
         db.executemany(
@@ -264,6 +274,11 @@ class _Batch:
             "INSERT INTO hit_counts VALUES (?, ?) "
             "ON CONFLICT (predicate) DO UPDATE SET hits = hits + excluded.hits",
             hits.items(),
+        )
+        db.executemany(
+            "INSERT INTO host_hits VALUES (?, ?, ?) "
+            "ON CONFLICT (host, predicate) DO UPDATE SET hits = hits + excluded.hits",
+            ((*place, change) for place, change in of_hosts.items()),
         )
 
     def _held(self, page: IndexedPage) -> list[int]:
