@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.chrome.webdriver import WebDriver
+from selenium.webdriver.common.action_chains import ActionChains
 
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_for
 
 #: Widths of a phone, a tablet and a desk, in pixels.
 WIDTHS = (375, 768, 1300)
@@ -85,7 +86,9 @@ class Browser:
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
             mobile=width < 600,
         )  # fmt: skip
-        self._tell("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        preferred = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in preferred.items()]
+        self._tell("Emulation.setEmulatedMedia", features=features)
 
     def open(self, address: str) -> None:
         """Open an address, and wait until it is loaded; what the last page complained of is kept."""
@@ -101,6 +104,14 @@ class Browser:
         if "exceptionDetails" in found:
             raise BrowserError(json.dumps(found["exceptionDetails"].get("exception", {}).get("description")))
         return found["result"].get("value")
+
+    def wait(self, expression: str) -> None:
+        """Wait until a JavaScript expression holds in the page."""
+        wait_for(expression, lambda: bool(self.run(expression)), 0.1)
+
+    def press(self, *keys: str) -> None:
+        """Press keys one after another, as a keyboard does: whatever has the focus gets them."""
+        ActionChains(self.driver).send_keys(*keys).perform()
 
     def _log(self, name: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.driver.get_log(name)  # type: ignore[no-untyped-call]

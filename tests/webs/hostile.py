@@ -1,0 +1,121 @@
+"""A web whose titles, texts, links and statuses are made to run script in the browser of who looks at a crawl.
+
+Every payload sets ``globalThis.hit`` where it is run, so that a page can be asked whether one was.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
+from urllib.parse import quote, urlsplit
+
+SCRIPT = "<script>globalThis.hit=1</script>"
+IMAGE = '"><img src=x onerror="globalThis.hit=2">'
+#: Markup, ends of attributes, templates, bidirectional marks and control characters.
+PAYLOADS = (
+    SCRIPT,
+    IMAGE,
+    "';globalThis.hit=3;//`${globalThis.hit=4}`{{constructor.constructor('globalThis.hit=5')()}}",
+    "\u202eevil\u2066 \x1b[31m\x00 </title></textarea></style>",
+    "<svg/onload=globalThis.hit=6><iframe srcdoc='<script>parent.hit=7</script>'>",
+)
+#: Addresses that are no web page's.
+LINKS = ("javascript:globalThis.hit=8", "data:text/html,<script>globalThis.hit=9</script>", "vbscript:x")
+HOSTS = tuple(
+    f"www.{name}.example" for name in ("ash", "beech", "cedar", "elm", "fir", "hazel", "larch", "oak")
+)
+#: Of each host; more than any test waits for.
+PAGES = 3_000
+
+
+def address(host: int, page: int) -> str:
+    """Return a page's URL, with a payload in its query."""
+    return f"http://{HOSTS[host % len(HOSTS)]}/page-{page}?q={quote(PAYLOADS[page % len(PAYLOADS)])}"
+
+
+def document(host: int, page: int) -> bytes:
+    """Return a page: every third is about hockey, each links to later ones of its host and another one."""
+    title = f"{PAYLOADS[page % len(PAYLOADS)]} page {page}"
+    links = [
+        *(address(host, page * 2 + step) for step in (1, 2)),
+        address(host + 1, page + 1),
+        f"http://{HOSTS[host]}/gone-{page}",
+        f"http://{HOSTS[host]}/broken-{page % 3}",
+        *LINKS,
+    ]
+    anchors = "".join(
+        f'<li><a href="{escape(link)}">{escape(title)} to {escape(link)}</a></li>' for link in links
+    )
+    text = "ice hockey " * 20 if page % 3 == 0 else "of gardens and trees " * 20
+    return (
+        f"<!doctype html><title>{escape(title)}</title><p>{escape(title)} {text}</p><ul>{anchors}</ul>".encode()
+    )
+
+
+def log_lines(now: float) -> Sequence[str]:
+    """Return lines of a proxy's log: visits to the pages, and what is no line."""
+    visits = [
+        f"{now - 600 + number:.3f} 9 10.0.0.{number % 4} TCP_MISS/200 900 GET {address(number, number)} - "
+        f"HIER_DIRECT/10.9.9.9 text/html"
+        for number in range(20)
+    ]
+    return [*visits, *(payload.replace("\x00", " ") for payload in PAYLOADS)]
+
+
+class HostileWeb:
+    """A proxy on loopback that has every page of the hosts; ``asked`` counts the requests to each."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+        self._server = _Server(self.asked)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, asked: Counter[str]) -> None:
+        self.asked = asked
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def handle_error(self, *_: object) -> None:
+        """Say nothing of a client that is gone: crawls are killed."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_GET(self) -> None:
+        split = urlsplit(self.path)
+        self.server.asked[split.hostname or ""] += 1
+        kind, _, number = split.path.strip("/").partition("-")
+        host = HOSTS.index(split.hostname) if split.hostname in HOSTS else None
+        if host is None or kind in ("gone", "robots.txt"):
+            self._send(404, f"<title>{SCRIPT}</title>".encode())
+        elif kind == "broken":
+            self._send(503, IMAGE.encode())
+        else:
+            self._send(200, document(host, min(int(number or 0), PAGES)))
+
+    def _send(self, status: int, body: bytes) -> None:
+        self.send_response(status, SCRIPT)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Keep standard error as it is."""

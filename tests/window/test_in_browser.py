@@ -1,0 +1,133 @@
+"""The window in a real browser, on a running crawl of a hostile web: seen, steered, killed, started again."""
+
+from collections.abc import Iterator
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from agents.window.server import SCREENS
+from tests.webs.hostile import HostileWeb
+from tests.window.browser import WIDTHS, Browser
+from tests.window.crawls import RunningCrawl
+from tests.window.windows import base_of, printed_address
+
+#: The screens that have a page of their own.
+SHOWN = sorted(SCREENS.keys() - {"crawl"})
+#: What a screen makes no element of, as markup; its links, and how they relate to it.
+FOREIGN = """[...document.querySelectorAll("main :is(script, iframe, img, style, base, object)")]
+  .map((found) => found.outerHTML)"""
+LINKS = '[...document.querySelectorAll("main a[href]")].map((a) => [a.href, a.rel])'
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCrawl]:
+    with HostileWeb() as web, RunningCrawl(tmp_path_factory.mktemp("hostile"), web) as crawl:
+        yield crawl
+
+
+@pytest.fixture(scope="module")
+def base(crawl: RunningCrawl, browser: Browser) -> Iterator[str]:
+    """Return the address of a window that the browser has entered."""
+    with printed_address(crawl.data) as address:
+        browser.asked()
+        browser.open(address)
+        browser.wait("location.pathname === '/'")
+        yield base_of(address)
+
+
+@pytest.fixture
+def page(base: str, browser: Browser) -> Iterator[Browser]:
+    """Return the browser; what it complains of, and what it asks of anybody else, fails the test."""
+    browser.look(1300)
+    yield browser
+    assert browser.complaints() == []
+    assert {address for address in browser.asked() if not address.startswith(f"{base}/")} == set()
+    assert browser.run("globalThis.hit ?? null") is None, "hostile text was run"
+
+
+def show(page: Browser, base: str, screen: str) -> None:
+    """Open a screen, and wait until it shows what it has."""
+    page.open("about:blank")
+    page.open(f"{base}/#/{screen}")
+    page.wait(f"document.querySelector('main .{screen}')?.innerText.trim().length > 0")
+    page.wait("document.getElementById('crawl').innerText.includes('running')")
+
+
+@pytest.mark.parametrize("screen", SHOWN)
+def test_each_screen_shows_the_crawl_to_everybody_at_every_width(page: Browser, base: str, screen: str) -> None:
+    show(page, base, screen)
+    for width in WIDTHS:
+        page.look(width)
+        assert page.overflow() == 0, f"at {width} pixels"
+    for width, scheme in ((max(WIDTHS), "light"), (min(WIDTHS), "dark")):
+        page.look(width, scheme)
+        assert page.barriers() == []
+    assert page.run("document.getElementById('trouble').innerText") == ""
+
+
+def test_a_theme_is_chosen_and_kept(page: Browser, base: str) -> None:
+    page.look(1300, "light")
+    show(page, base, "now")
+    light = page.run("getComputedStyle(document.body).backgroundColor")
+    page.run("document.getElementById('theme').click()")
+    dark = page.run("getComputedStyle(document.body).backgroundColor")
+    assert light != dark
+    show(page, base, "now")
+    assert page.run("getComputedStyle(document.body).backgroundColor") == dark
+    page.run("document.getElementById('theme').click()")
+    assert page.run("getComputedStyle(document.body).backgroundColor") == light
+    page.run("localStorage.clear()")
+
+
+def test_every_screen_is_reached_by_keyboard_alone(page: Browser, base: str) -> None:
+    show(page, base, "now")
+    for screen in SHOWN:
+        focus(page, f"#screens a[href='#/{screen}']")
+        page.press(Keys.ENTER)
+        page.wait(f"document.querySelector('main .{screen}') !== null")
+
+
+def focus(page: Browser, selector: str) -> None:
+    """Press Tab until an element has the focus; every one on the way shows that it has it."""
+    page.run("document.activeElement.blur()")
+    for _ in range(200):
+        page.press(Keys.TAB)
+        if page.run(f"document.activeElement.matches({selector!r})"):
+            return
+        assert page.run(
+            "document.activeElement === document.body || getComputedStyle(document.activeElement)"
+            ".outlineStyle !== 'none'"
+        ), "what has the focus can't be seen"
+    raise AssertionError(f"{selector} is not reached")
+
+
+def test_a_crawl_that_is_killed_and_started_again_is_picked_up(
+    page: Browser, base: str, crawl: RunningCrawl
+) -> None:
+    show(page, base, "now")
+    crawl.kill()
+    page.wait("document.getElementById('crawl').innerText.includes('at rest')")
+    crawl.start()
+    page.wait("document.getElementById('crawl').innerText.includes('running')")
+
+
+def test_hostile_text_is_text(page: Browser, base: str, crawl: RunningCrawl) -> None:
+    """What is shown has no element that nobody of the window has made."""
+    for screen in SHOWN:
+        show(page, base, screen)
+        assert page.run(FOREIGN) == []
+        for address, rel in page.run(LINKS):
+            assert address.startswith(("http://", "https://")), address
+            assert address.startswith(f"{base}/") or set(rel.split()) == {"noreferrer", "noopener"}, address
+
+
+def test_a_window_that_only_shows_has_no_buttons_to_steer(
+    crawl: RunningCrawl, page: Browser, base: str
+) -> None:
+    with printed_address(crawl.data, "--read-only") as address:
+        page.open(address)
+        page.wait("location.pathname === '/'")
+        for screen in SHOWN:
+            show(page, base_of(address), screen)
+            assert page.run("[...document.querySelectorAll('main form button.main, main .danger')].length") == 0
+        page.asked()
