@@ -36,9 +36,15 @@ class LinkPromises:
 
     def open(self, shard: FrontierShard) -> None:
         """Take up a partition's owners."""
+        for _ in self.steps(shard):
+            pass
+
+    def steps(self, shard: FrontierShard) -> Iterator[None]:
+        """Take up a partition's owners as `open` does, and yield after each."""
         for key, row in shard.scan(OWNER_PREFIX):
             if isinstance(row, OwnerRow):
                 self._promises.take_up(key[len(OWNER_PREFIX) :].decode(), row.promises)
+            yield
 
     def close(self, held: Iterable[FrontierShard]) -> None:
         """Forget the owners of a partition that another worker has now; those ``held`` are taken up anew."""

@@ -172,13 +172,18 @@ def ledger_of(rows: Iterable[tuple[bytes, LearnRow]]) -> Ledger:
     ledger = Ledger()
     for key, row in rows:
         assert isinstance(row, CountsRow)
-        if key.startswith(SEGMENT_PREFIX):
-            slots = np.frombuffer(row.slots, INT32).astype(np.intp)
-        else:
-            slots = number_of(key) * BLOCK + np.arange(len(row.names))
-        ledger.restore(slots, row.cells)
+        put_back(ledger, key, row)
     ledger.restored()
     return ledger
+
+
+def put_back(ledger: Ledger, key: bytes, row: CountsRow) -> None:
+    """Put the counts of one row where they were, as `ledger_of` does of each; `Ledger.restored` ends it."""
+    if key.startswith(SEGMENT_PREFIX):
+        slots = np.frombuffer(row.slots, INT32).astype(np.intp)
+    else:
+        slots = number_of(key) * BLOCK + np.arange(len(row.names))
+    ledger.restore(slots, row.cells)
 
 
 def learn_totals(shard: LearnShard) -> LearnTotals:

@@ -1,23 +1,35 @@
 """The commands around a crawl: crawling, reading what it left, feeding, auditing, and what goes wrong."""
 
 import json
+import math
 import shutil
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
 import pytest
 
+from agents.frontier.candidates import Candidates
+from agents.frontier.estimates import Estimates
 from agents.frontier.keys import HOST_PREFIX, PAGE_PREFIX
+from agents.frontier.ledger import FrontierLedger
+from agents.frontier.priorities import LinkPromises
 from agents.frontier.rows import FrontierRow, HostRow, PageRow
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.inspect.record import outcomes
+from agents.operate.inspect.explain import Part, explain
+from agents.operate.inspect.linking import Counting
+from agents.operate.inspect.record import entries, outcomes
+from agents.operate.inspect.teaching import Taught, frontier_shard
+from models.learner.inputs import MOST
 from models.verdict import FAILED
-from streams.records import Outcome
+from streams.records import Decoder, Interests, Outcome
+from streams.settings import Settings
+from streams.topics import INTERESTS
 from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal, UnknownTopicError
 from tests.agents.commands import (
@@ -217,6 +229,58 @@ def test_explain_says_why_a_page_was_fetched(crawl: Crawl) -> None:
     assert ("; put forward by" in text) == bool(named)
     effects = [abs(part["value"] * part["weight"]) for part in known["inputs"]["sports"]]
     assert effects == sorted(effects, reverse=True)
+    assert known["linking"]
+    assert f"\n{known['linking'][0]['url']}\t" in text
+    [word, *_] = known["words"]["sports"]
+    assert f"\n{word['word']}\t{word['where']}\t{word['pages']}\t{word['hits']}\t" in text
+
+
+def as_scored(settings: Settings, journal: Journal) -> tuple[Candidates, Taught]:
+    """Return the candidates as a frontier has them that has heard all that was told, and who is taught it."""
+    estimates = Estimates(settings, lambda: None)
+    candidates = Candidates(settings, estimates.scorer, Random(1))
+    taught = Taught(journal, settings)
+    for name, predicate in taught.predicates.items():
+        candidates.add_predicate(name, predicate.topic, predicate.phrases)
+    ledger, decode = FrontierLedger(settings.frontier.features, estimates.scorer), Decoder[Interests](Interests)
+    for partition in range(journal.partitions(INTERESTS.name)):
+        for entry in entries(journal, INTERESTS.name, partition):
+            ledger.hear(decode(entry.value or b""))
+    shard = frontier_shard(journal, 0)
+    candidates.priorities.promises = promises = LinkPromises()
+    promises.open(shard)
+    candidates.open(shard, 1, math.inf)
+    while candidates.opening:
+        candidates.take_up(math.inf)
+    return candidates, taught
+
+
+def check_explained(data: Path, policy: str, apart: float) -> None:
+    settings = Settings.model_validate(
+        {"data": data, "frontier": {"policy": policy}, "learn": {"semantic": ""}}
+    )
+    with Journal.open(data / "journal", read_only=True) as journal:
+        candidates, taught = as_scored(settings, journal)
+        urls = sorted(set().union(*candidates.queues.values()))
+        assert len(urls) > 50
+        for url in urls:
+            found = explain(journal, settings, url, lambda: taught)
+            assert found is not None
+            assert found.priorities == pytest.approx(candidates.priorities_of(url), abs=apart)
+            for name, words in found.words.items():
+                check_words(found.inputs[name], words)
+
+
+def check_words(inputs: list[Part], words: list[Counting]) -> None:
+    """Check that words add what the inputs do that are made of them, where these are within their bounds."""
+    if all(abs(part.value) < MOST for part in inputs):
+        of_words = [part.adds for part in inputs if "words" in part.name or part.name == "parent page"]
+        assert sum(word.adds for word in words) == pytest.approx(sum(of_words), abs=1e-4)
+
+
+def test_the_explained_priority_is_the_one_in_the_queue(crawl: Crawl) -> None:
+    # What words weigh may lag behind there, by 2 % of the base rate.
+    check_explained(crawl.cwd / "data", "learned", apart=0.3)
 
 
 def test_explain_names_the_features_that_a_policy_of_the_paper_goes_by(crawl: Crawl, tmp_path: Path) -> None:
@@ -229,6 +293,7 @@ def test_explain_names_the_features_that_a_policy_of_the_paper_goes_by(crawl: Cr
     assert known["features"]["sports"]
     for entry in known["features"]["sports"]:
         assert 0 <= entry["hits"] <= entry["pages"]
+    check_explained(tmp_path / "data", "combined", apart=0.3)
 
 
 def test_explain_says_why_a_candidate_was_not_fetched(crawl: Crawl) -> None:

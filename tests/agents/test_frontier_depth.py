@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.cli.explain import describe
 from agents.frontier.agent import FrontierAgent
 from agents.frontier.depth import why_beyond
 from agents.frontier.keys import DEPTH_PREFIX, PAGE_PREFIX, depth_key, depth_of, page_key
 from agents.frontier.rows import DepthRow, FrontierShard, PageRow
 from agents.operate.audit.report import AuditReport, RecountedDepths
 from agents.operate.inspect.explain import Explanation
+from agents.operate.inspect.in_words import describe
 from models.depth.breadth import breadth_first
 from models.depth.growth import Growth
 from models.depth.site import ENOUGH

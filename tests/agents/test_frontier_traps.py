@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from agents.cli.explain import describe
 from agents.frontier.agent import FrontierAgent
 from agents.frontier.keys import page_key, totals_of
 from agents.frontier.pages import Spaces, why_spent
 from agents.frontier.rows import PageRow, SpaceRow
 from agents.operate.inspect.explain import Explanation
+from agents.operate.inspect.in_words import describe
 from models.traps import Barren, space
 from streams.records import Failed, Inherited, Judged, Seeded, Visited
 from streams.settings import FrontierSettings, Settings

@@ -1,32 +1,29 @@
 """Why a URL was or was not fetched: its row, and what makes its priority for each predicate."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
 
-from agents.frontier.behaviour import SitePatterns
 from agents.frontier.depth import why_beyond
-from agents.frontier.estimates import ordering
 from agents.frontier.groups import Groups
 from agents.frontier.keys import depth_of, hub_of, page_key, space_key, visit_of
-from agents.frontier.ordering import Ordering, Ranks
+from agents.frontier.learned import LearnedScorer
 from agents.frontier.pages import why_spent
-from agents.frontier.rows import FrontierRow, FrontierShard, HubRow, PageRow, SpaceRow, VisitRow
-from agents.frontier.scorer import Scorer, learned_scorer
+from agents.frontier.rows import FrontierShard, HubRow, PageRow, SpaceRow, VisitRow
 from agents.frontier.scoring import PaperScorer
-from agents.operate.inspect.record import definitions, entries, teach
+from agents.operate.inspect.linking import Counting, Linking, counting_words, linking_pages
+from agents.operate.inspect.record import entries
+from agents.operate.inspect.teaching import Taught, frontier_shard
 from models.crowd.collaborative import crowd_contributions
 from models.domain import owner
 from models.frontier.shares import LEAST, WINDOW
 from models.interest.linkage import Contribution, contributions, ordered
-from models.lessons import lessons
-from models.predicate import Predicate, parse
+from models.lessons import Lessons, lessons
 from models.traps import space
 from models.url import host
 from models.verdict import FAILED
-from streams.inbox import Codec, Shard
 from streams.records import Decoder, FetchOrder, RecordError
 from streams.settings import FrontierSettings, Settings
 from streams.topics import FETCHES, partition_of
@@ -61,7 +58,9 @@ class Explanation:
     inputs stand under `FAILED` where it is foretold; and ``named`` is what the predicate's keywords, in its
     links and URL, add to its priority. ``spent`` is why URLs that differ in numbers only are not asked for any
     more, ``unvisited`` the URL's pattern where that has no visits and such are left out, ``beyond`` why the URL
-    lies deeper than its site is worth crawling, ``standing_back`` why its owner waits for others.
+    lies deeper than its site is worth crawling, ``standing_back`` why its owner waits for others. ``linking``
+    are the pages that link to it, of those that count; ``words`` are those in its URL, in and around its links
+    and in these pages, by the learned policy, and ``belief`` is how far those who link to it are believed.
     """
 
     row: PageRow
@@ -73,47 +72,61 @@ class Explanation:
     expected: dict[str, float] = field(default_factory=dict)
     named: dict[str, float] = field(default_factory=dict)
     comes: float | None = None
+    belief: float = 1.0
     spent: str = ""
     unvisited: str = ""
     beyond: str = ""
     standing_back: str = ""
+    linking: list[Linking] = field(default_factory=list)
+    words: dict[str, list[Counting]] = field(default_factory=dict)
 
 
-def explain(settings: Settings, url: str) -> Explanation | None:
+def explain(
+    journal: Journal, settings: Settings, url: str, teach: Callable[[], Taught | None]
+) -> Explanation | None:
     """Return what is known of a canonical URL; None when the crawl never met it.
 
-    ``settings.frontier.rule`` is the crawl's.
+    ``settings.frontier.rule`` is the crawl's. Of what the crawl has learned that is told which ``teach`` gives:
+    where that is None, no priorities are.
     """
-    with Journal.open(settings.data / "journal", read_only=True) as journal:
-        return _explained(journal, settings, url)
-
-
-def _explained(journal: Journal, settings: Settings, url: str) -> Explanation | None:
-    frontier = journal.table("frontier")
-    partition = partition_of(host(url), len(frontier))
-    codec: Codec[FrontierRow] = Codec(FrontierRow)
-    shard: FrontierShard = Shard(partition, "explain", frontier[partition], codec, 10_000)
+    shard = frontier_shard(journal, partition_of(host(url), len(journal.table("frontier"))))
     row = shard.get(page_key(url))
     if not isinstance(row, PageRow):
         return None
     found = Explanation(
-        row, hub_of(shard, url), _again(settings, shard, row), spent=_spent(settings, shard, url)
+        row,
+        hub_of(shard, url),
+        _again(settings, shard, row),
+        spent=_spent(settings, shard, url),
+        linking=linking_pages(shard, row),
     )
     if settings.frontier.depth:
         found.beyond = why_beyond(row, depth_of(shard, host(url)), settings.frontier)
-    predicates = {each.name: parse(each.expression) for each in definitions(journal)}
     found.standing_back = why_standing_back(journal, url, settings.frontier)
-    patterns = _patterns(settings, shard, url)
-    if patterns is not None and settings.frontier.visited_patterns_only:
-        found.unvisited = patterns.unvisited(url)
-    importance = ordering(settings.frontier, patterns)
-    if importance is not None:
-        _by_ordering(found, importance, shard, predicates)
-    elif settings.frontier.rule == "learned":
-        _by_learned(journal, found, settings, shard, predicates, patterns if settings.patterns else None)
-    else:
-        _by_paper(journal, found, settings, shard, predicates)
+    taught = teach()
+    if taught is not None:
+        _by_what_was_taught(found, settings, shard, taught)
     return found
+
+
+def _by_what_was_taught(found: Explanation, settings: Settings, shard: FrontierShard, taught: Taught) -> None:
+    if taught.patterns is not None:
+        taught.patterns.mine_now(shard, host(found.row.url))
+        if settings.frontier.visited_patterns_only:
+            found.unvisited = taught.patterns.unvisited(found.row.url)
+    if taught.ranks is not None:
+        taught.ranks.open(shard)
+    if taught.importance is not None:
+        taught.importance.open(shard)
+    taught.finish()
+    if isinstance(taught.scorer, LearnedScorer):
+        taught.scorer.forget_links()  # rows may have changed since
+        _by_learned(found, shard, taught.scorer, sorted(taught.predicates))
+    elif taught.importance is None:
+        _by_paper(found, shard, taught.scorer, lessons(settings.frontier.rule), sorted(taught.predicates))
+    found.priorities = taught.priorities.of(shard, [found.row], sorted(taught.predicates))[0]
+    if settings.frontier.rule == "learned":
+        found.belief = taught.promises.belief(shard, found.row)
 
 
 def _again(settings: Settings, shard: FrontierShard, row: PageRow) -> Again | None:
@@ -126,46 +139,20 @@ def _again(settings: Settings, shard: FrontierShard, row: PageRow) -> Again | No
     return Again(visit, known.rate, groups.due(visit, known))
 
 
-def _patterns(settings: Settings, shard: FrontierShard, url: str) -> SitePatterns | None:
-    """Return the patterns of a URL's site, None where the crawl makes none."""
-    if not settings.behaviour:
-        return None
-    patterns = SitePatterns(settings.frontier.ways)
-    patterns.mine_now(shard, host(url))
-    return patterns
-
-
 def _spent(settings: Settings, shard: FrontierShard, url: str) -> str:
     name = space(url)
     row = shard.get(space_key(name)) if name is not None and settings.frontier.traps else None
     return why_spent(row, settings.frontier) if isinstance(row, SpaceRow) else ""
 
 
-def _taught(scorer: Scorer, journal: Journal, predicates: Mapping[str, Predicate]) -> None:
-    for name, predicate in predicates.items():
-        scorer.add_predicate(name, predicate.topic, predicate.phrases)
-    teach(scorer, journal)
-
-
-def _by_ordering(
-    found: Explanation, importance: Ordering, shard: FrontierShard, predicates: Mapping[str, Predicate]
-) -> None:
-    importance.open(shard)
-    for name in sorted(predicates):
-        found.priorities[name] = importance.value(shard, found.row, predicates[name].topic)
-
-
 def _by_paper(
-    journal: Journal,
     found: Explanation,
-    settings: Settings,
     shard: FrontierShard,
-    predicates: Mapping[str, Predicate],
+    scorer: PaperScorer,
+    known: Lessons,
+    predicates: Iterable[str],
 ) -> None:
-    known = lessons(settings.frontier.rule)
-    scorer = PaperScorer(settings.learn, known, drift=0)
-    _taught(scorer, journal, predicates)
-    for predicate in sorted(predicates):
+    for predicate in predicates:
         weights = scorer.weights(predicate)
         parts: list[Contribution] = []
         if known.links:
@@ -173,24 +160,13 @@ def _by_paper(
         if known.users:
             parts += crowd_contributions(scorer.crowd(shard, found.row, predicate), weights)
         found.contributions[predicate] = ordered(parts)
-        found.priorities[predicate] = scorer.priority(shard, found.row, predicate)
 
 
 def _by_learned(
-    journal: Journal,
-    found: Explanation,
-    settings: Settings,
-    shard: FrontierShard,
-    predicates: Mapping[str, Predicate],
-    patterns: SitePatterns | None,
+    found: Explanation, shard: FrontierShard, scorer: LearnedScorer, predicates: Sequence[str]
 ) -> None:
-    ranks = Ranks() if settings.importance else None
-    if ranks is not None:
-        ranks.open(shard)
-    scorer = learned_scorer(settings.learn, ranks, patterns)
-    _taught(scorer, journal, predicates)
     found.comes = scorer.comes(None)
-    for predicate in (*((FAILED,) if scorer.foretells else ()), *sorted(predicates)):
+    for predicate in (*((FAILED,) if scorer.foretells else ()), *predicates):
         known = scorer.known(predicate)
         values = found.row.inputs.get(predicate) or scorer.inputs(shard, found.row, predicate)
         weights, deviations = known.mean.tolist(), known.covariance.diagonal() ** 0.5
@@ -200,9 +176,9 @@ def _by_learned(
         if predicate == FAILED:
             found.comes = scorer.comes(values)
             continue
-        found.priorities[predicate] = scorer.priorities(shard, [found.row], (predicate,))[0][predicate]
         found.expected[predicate] = scorer.expected(values, predicate)
         found.named[predicate] = scorer.named(shard, found.row, predicate)
+        found.words[predicate] = counting_words(scorer, shard, found.row, predicate)
 
 
 def why_standing_back(journal: Journal, url: str, settings: FrontierSettings) -> str:

@@ -6,25 +6,20 @@ from itertools import chain
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from agents.browse.agent import UserRow, within
-from agents.frontier.scorer import Scorer
 from agents.harvest.agent import Counted, Told, read_outcome
 from agents.judge.predicates import read_definition
 from agents.learn.rows import (
     BLOCK_PREFIX,
-    MODEL_PREFIX,
     PRIOR_PREFIX,
     SEGMENT_PREFIX,
     LearnRow,
-    ModelRow,
     PriorRow,
     name_of,
 )
 from agents.learn.store import ledger_of
 from models.crowd.trace import Visit, insert
-from models.learner.calibration import Calibration
 from models.ledger import Ledger
 from models.patterns.counts import Ways
 from streams.logging import EventLog
@@ -43,7 +38,6 @@ from streams.records import (
     PredicateDefinition,
     RecordError,
     Standing,
-    Weighting,
 )
 from streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
 from streams.transport.database import TablePartition
@@ -280,21 +274,3 @@ def read_priors(part: TablePartition) -> dict[str, dict[str, tuple[float, float]
     """Return what earlier crawls counted, by feature and predicate, of a partition of the learner's table."""
     rows = ((name_of(key), _decode(raw)) for key, raw in part.scan(PRIOR_PREFIX))
     return {name: row.counts for name, row in rows if isinstance(row, PriorRow)}
-
-
-def teach(scorer: Scorer, journal: Journal) -> None:
-    """Have a scorer learn all that a crawl has; raises `TableMissingError` where there is none."""
-    for part in journal.table("interests").values():
-        priors = read_priors(part)
-        scorer.inherit(priors)
-        counted = read_ledger(part)
-        names = [*counted]
-        slots = scorer.ledger.slots_of(names)
-        scorer.ledger.put(slots, counted.take(counted.slots_of(names)))
-        scorer.ledger.add_predicates(chain.from_iterable(priors.values()))
-        scorer.learn(np.union1d(slots, scorer.ledger.slots_of(priors)))
-        for key, raw in part.scan(MODEL_PREFIX):
-            row = _decode(raw)
-            assert isinstance(row, ModelRow)
-            weighting = Weighting(row.mean, row.covariance, Calibration(row.calibration).shifts)
-            scorer.take(name_of(key), weighting)

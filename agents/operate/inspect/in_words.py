@@ -1,0 +1,133 @@
+"""What is known of a URL, in sentences: its state, why it was or was not fetched, when it is visited again."""
+
+from datetime import UTC, datetime
+
+from agents.frontier.rows import INSTANT, HubRow, PageRow
+from agents.operate.inspect.explain import Again, Explanation
+from models.verdict import Verdict
+
+
+def describe(found: Explanation, threshold: float) -> list[str]:
+    """Return what a row says, line by line; candidates below ``threshold`` are not kept."""
+    row = found.row
+    lines = [row.url, f"state: {row.state}{f' ({row.reason})' if row.reason else ''}", _known_by(row)]
+    if row.verdict is not None:
+        lines.append(f"verdict: {verdict_in_words(row.verdict)}")
+    if found.hub is not None:
+        lines.append(describe_hub(found.hub))
+    if found.again is not None:
+        lines.append(describe_again(found.again))
+    why = _why_fetched(row) or _why_not_fetched(found, threshold)
+    lines += [why] if why else []
+    if found.priorities:
+        now = (f"{name} {value:+.2f}" for name, value in found.priorities.items())
+        lines.append(f"current priority: {', '.join(now)}")
+    if found.belief < 1:
+        lines.append(
+            "those who link to it kept fewer promises than others do: "
+            f"{found.belief:.0%} of the probability is believed"
+        )
+    return lines
+
+
+def verdict_in_words(verdict: Verdict) -> str:
+    """Return which predicates a page satisfies.
+
+    >>> verdict_in_words({"sports": True, "music": False})
+    'sports yes, music no'
+    """
+    return ", ".join(f"{name} {'yes' if hit else 'no'}" for name, hit in verdict.items())
+
+
+def _known_by(row: PageRow) -> str:
+    known = [f"in-links of {max((k for k, _ in row.links.values()), default=0)} judged pages"]
+    known += [f"{row.visits} visits"] if row.visits else []
+    known += ["a seed"] if row.seed else []
+    known += [f"a revisit of {row.found.hub}"] if row.found is not None else []
+    return (
+        f"known from: {', '.join(known)}; depth {row.depth}, number {row.discovered} in the order of discovery"
+    )
+
+
+def _why_fetched(row: PageRow) -> str:
+    """Return why a page was chosen; empty if it was not."""
+    choice = row.choice
+    if choice is None:
+        return ""
+    if choice.policy == INSTANT:
+        return f"fetched at once (frontier.mode): {instantly(row)}, attempt {row.attempts}"
+    by = "chance" if choice.explored else f"policy {choice.policy}"
+    parts = sorted(choice.parts.items(), key=lambda entry: -entry[1])
+    worth = f"; worth for {', '.join(f'{name} {part:.0%}' for name, part in parts)}" if parts else ""
+    return (
+        f"fetched for {choice.predicate} by {by}, priority {choice.priority:.2f}, "
+        f"probability {choice.probability:.3g}, attempt {row.attempts}{worth}"
+    )
+
+
+def _why_not_fetched(found: Explanation, threshold: float) -> str:
+    """Return why a page was not chosen; empty if its state says so."""
+    row = found.row
+    choosable = row.state == "candidate"
+    if row.state == "trapped":
+        return "not fetched: this URL looks like part of an endless space (frontier.traps)"
+    if found.spent and choosable and not row.seed:
+        return f"not fetched: {found.spent}"
+    if found.unvisited and choosable and not row.seed:
+        return f"not fetched: no visits match its pattern {found.unvisited} (frontier.visited_patterns_only)"
+    if found.beyond and choosable:
+        return f"not fetched: {found.beyond}"
+    if max(found.priorities.values(), default=threshold) < threshold and not row.seed:
+        return "not fetched: its priority is below frontier.threshold"
+    other = found.standing_back or "its host could not be asked yet"
+    return f"not fetched: others had a higher priority, or {other}" if choosable else ""
+
+
+def instantly(row: PageRow) -> str:
+    """Return why a page was fetched before all others."""
+    if row.found is None:
+        return "it is a hub"
+    before = row.found.time - row.found.since
+    return (
+        f"it is under a news prefix, and new on {row.found.hub}, which did not link to it {before:.1f} s before"
+    )
+
+
+def describe_hub(hub: HubRow) -> str:
+    """Return what is known of a hub."""
+    visits = f"visited {hub.visits} times, which brought {hub.links} new links"
+    if hub.moved:
+        return f"a hub until it moved to {hub.moved}; {visits}"
+    state = f", {hub.failures} failures in a row" if hub.failures else ""
+    return f"a hub: {visits}; {hub.rate.mean * 3600:.2f} new links an hour expected{state}"
+
+
+def describe_again(again: Again) -> str:
+    """Return what visits showed of a page, and when it is visited again."""
+    visit, history = again.visit, again.visit.history
+    signs = ", ".join(f"{number} by {kind}" for kind, number in sorted(visit.signs.items()))
+    parts = [
+        f"visited again {history.visits} times, changed {history.changes} times",
+        f"a change in {time_in_words(1 / again.rate)} is expected",
+        f"signs of a change since: {signs}" if signs else "",
+        f"{visit.failures} failures in a row" if visit.failures else "",
+        "said to be gone, and looked at once more" if visit.missing else "",
+        f"last visit {_iso(visit.visited)}, due {_iso(again.due)}",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def time_in_words(seconds: float) -> str:
+    """Return a time in its largest unit.
+
+    >>> time_in_words(90.0), time_in_words(36 * 3600)
+    ('1.5 minutes', '1.5 days')
+    """
+    for size, unit in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:.1f} seconds"
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

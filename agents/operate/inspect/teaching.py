@@ -1,0 +1,172 @@
+"""A scorer that learns all that a crawl has, in steps of a few milliseconds: others have their turn between."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from agents.frontier.behaviour import SitePatterns
+from agents.frontier.estimates import ordering
+from agents.frontier.learned import LearnedScorer
+from agents.frontier.ordering import Ranks
+from agents.frontier.priorities import LinkPromises, Priorities
+from agents.frontier.rows import FrontierRow, FrontierShard
+from agents.frontier.scorer import OrderedScorer, learned_scorer
+from agents.frontier.scoring import PaperScorer
+from agents.learn.rows import (
+    BLOCK_PREFIX,
+    MODEL_PREFIX,
+    PRIOR_PREFIX,
+    SEGMENT_PREFIX,
+    LearnRow,
+    ModelRow,
+    PriorRow,
+    name_of,
+)
+from agents.learn.store import put_back
+from agents.operate.inspect.record import definitions
+from models.interest.features import BASE
+from models.learner.calibration import Calibration
+from models.ledger import Ledger
+from models.lessons import lessons
+from models.predicate import Predicate, parse
+from models.reuse import Cell
+from streams.inbox import Codec, Shard
+from streams.records import Weighting
+from streams.settings import Settings
+from streams.transport.database import TablePartition
+from streams.transport.journal import Journal
+
+#: Features that are taken in at a step.
+STEP = 500
+#: Bytes of decoded rows that are kept of a partition of the frontier's table.
+CACHED_BYTES = 1_000_000
+
+_frontier: Codec[FrontierRow] = Codec(FrontierRow)
+_decode: Any = msgspec.msgpack.Decoder(LearnRow).decode
+
+
+class Taught:
+    """What scores a crawl's candidates as the crawl does, with what is estimated beside the scores.
+
+    ``scorer`` is exact: by the paper's policies no ratio lags behind its counts. Where pages are ordered by an
+    ``importance``, that is what it knows, and nothing is taught. ``priorities`` are made of what it says and of
+    how far those who link to a page are believed (``promises``). ``predicates`` are those of the crawl. Of
+    ``features``, ``taken`` were taken in so far; ``done`` once all were.
+    """
+
+    def __init__(self, journal: Journal, settings: Settings) -> None:
+        self.predicates: dict[str, Predicate] = {
+            each.name: parse(each.expression) for each in definitions(journal)
+        }
+        self.patterns = SitePatterns(settings.frontier.ways) if settings.behaviour else None
+        self.importance = ordering(settings.frontier, self.patterns)
+        self.ranks = Ranks() if settings.importance else None
+        self.scorer = self._scorer(settings)
+        self.priorities = Priorities(settings.frontier, self.scorer)
+        self.promises = self.priorities.promises = LinkPromises()
+        for name, predicate in self.predicates.items():
+            self.scorer.add_predicate(name, predicate.topic, predicate.phrases)
+        self.taken = self.features = 0
+        self.done = False
+        self._journal = journal
+
+    def _scorer(self, settings: Settings) -> LearnedScorer | PaperScorer:
+        if self.importance is not None:
+            return OrderedScorer(settings.learn, self.importance)
+        if settings.frontier.rule == "learned":
+            return learned_scorer(settings.learn, self.ranks, self.patterns if settings.patterns else None)
+        return PaperScorer(settings.learn, lessons(settings.frontier.rule), drift=0)
+
+    def steps(self) -> Iterator[None]:
+        """Learn, and yield between two steps; raises `TableMissingError` where no crawl has begun."""
+        if self.importance is None:
+            yield from self._learn()
+            for partition in self._journal.table("frontier"):
+                yield from self.promises.steps(frontier_shard(self._journal, partition))
+        self.done = True
+
+    def _learn(self) -> Iterator[None]:
+        counts: list[Ledger] = []
+        rows = _Rows()
+        for part in self._journal.table("interests").values():
+            counts.append(Ledger())
+            for _ in rows.read(part, counts[-1]):
+                yield
+        self.features = sum(map(len, counts)) + len(rows.priors)
+        # First what every ratio is taken against, so that none is worked out twice.
+        self._take_in(counts, rows.priors, [BASE])
+        for ledger in counts:
+            for names in _groups([*ledger]):
+                self._take_in([ledger], {}, names)
+                yield
+        for names in _groups([*rows.priors]):
+            self._take_in([], rows.priors, names)
+            yield
+        for predicate, weighting in rows.weightings.items():
+            self.scorer.take(predicate, weighting)
+
+    def finish(self) -> None:
+        """Learn all at once."""
+        for _ in self.steps() if not self.done else ():
+            pass
+
+    def _take_in(
+        self, counts: Sequence[Ledger], priors: Mapping[str, Mapping[str, Cell]], names: Sequence[str]
+    ) -> None:
+        scorer = self.scorer
+        found = {name: priors[name] for name in names if name in priors}
+        if found:
+            scorer.inherit(found)
+            scorer.ledger.add_predicates(chain.from_iterable(found.values()))
+        slots = scorer.ledger.slots_of(names)
+        for ledger in counts:
+            if names[0] in ledger:
+                scorer.ledger.put(slots, ledger.take(ledger.slots_of(names)))
+        scorer.learn(slots)
+        if isinstance(scorer, PaperScorer) and BASE in names:
+            for predicate in self.predicates:
+                scorer.weights(predicate).bring_up()
+        self.taken += len(names)
+
+
+def frontier_shard(journal: Journal, partition: int) -> FrontierShard:
+    """Return a partition of the frontier's table, as it stands now, to be read only."""
+    return Shard(partition, "inspect", journal.table("frontier")[partition], _frontier, CACHED_BYTES)
+
+
+class _Rows:
+    """What rows of the learner's table hold beside counts: what earlier crawls counted, and the combiners."""
+
+    def __init__(self) -> None:
+        self.priors: dict[str, dict[str, Cell]] = {}
+        self.weightings: dict[str, Weighting] = {}
+
+    def read(self, part: TablePartition, ledger: Ledger) -> Iterator[None]:
+        """Read a partition, its counts into ``ledger``, and yield now and then.
+
+        All rows are of one moment, however long it takes: a block that is read later than the segments beside
+        it would not go with them.
+        """
+        for number, (key, raw) in enumerate(part.scan(b"")):
+            kind = key[:1]
+            if kind in (BLOCK_PREFIX, SEGMENT_PREFIX):
+                put_back(ledger, key, _decode(raw))
+                yield
+            elif kind in (PRIOR_PREFIX, MODEL_PREFIX):
+                self._take(name_of(key), _decode(raw))
+                if number % STEP == 0:
+                    yield
+        ledger.restored()
+
+    def _take(self, name: str, row: PriorRow | ModelRow) -> None:
+        if isinstance(row, PriorRow):
+            self.priors[name] = row.counts
+        else:
+            self.weightings[name] = Weighting(row.mean, row.covariance, Calibration(row.calibration).shifts)
+
+
+def _groups(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(names), STEP):
+        yield names[start : start + STEP]
