@@ -119,7 +119,7 @@ def test_an_evaluation_sets_the_table_beside_the_policy_without(files: Path) -> 
     found = last_line(printed(files, *EVALUATE, "both", *given))
     assert list(found["mean"]) == ["learned", "learned+semantic", "oracle"]
     report = (files / "both" / "report.html").read_text()
-    assert "learned+semantic" in report
+    assert "learned+<wbr>semantic" in report, "it may be broken where it is long"
     alone = last_line(printed(files, *EVALUATE, "alone", "--policy", "learned"))
     assert alone["mean"] == {"learned": found["mean"]["learned"] | {"auc_of_oracle": None}}
 
