@@ -874,7 +874,8 @@ class Standing(msgspec.Struct, kw_only=True):
     ``left`` is how many requests may follow at most, None for any number.
 
     ``best`` are the best candidates of the predicate ``best_of``, ``looked_at`` the hosts that were asked for.
-    Each predicate's are told under a key of their own: of all that a worker told the newest holds.
+    Each predicate's are told under a key of their own: of all that a worker told the newest holds. The worker
+    ``began`` at that time.
     """
 
     version: int = VERSION
@@ -915,6 +916,7 @@ class Standing(msgspec.Struct, kw_only=True):
     best: tuple[Upcoming, ...] = ()
     best_of: str = ""
     looked_at: tuple[HostStanding, ...] = ()
+    began: Time = 0.0
 
 
 class _Versioned(msgspec.Struct, array_like=True):

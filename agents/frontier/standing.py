@@ -57,6 +57,7 @@ class StandingTeller:
         self._rates = Rates()
         self._watch = Watch(0.0)
         self._until = 0.0
+        self._began = runtime.clock()
         self._watched = asyncio.Event()
         self._held = asyncio.Event()
 
@@ -165,6 +166,7 @@ class StandingTeller:
             requests_budget=settings.requests,
             left=self._budget.remaining,
             looked_at=tuple(self._looked_at(now)),
+            began=self._began,
         )
 
     # candidates

@@ -257,6 +257,7 @@ RECORDS: dict[str, tuple[Any, ...]] = {
             looked_at=(
                 HostStanding(host="a.test", state="waits", why="robots", until=1_700_000_005.5, candidates=3),
             ),
+            began=1_699_999_000.5,
         ),
     ),
     DEAD_LETTERS.name: (

@@ -1,0 +1,201 @@
+"""In what state a crawl is, in words; and where nothing is fetched, why."""
+
+from typing import Literal, NamedTuple
+
+from agents.cli.output import lasting
+from streams.records import Standing
+
+#: Seconds without a word after which a worker is missed.
+MISSED_SECONDS = 20.0
+
+#: How a state is to be taken: "good" (pages come), "waits" (they will), "rest" (nobody expects any), "bad".
+Mood = Literal["good", "waits", "rest", "bad"]
+
+
+class Said(NamedTuple):
+    """A state in words."""
+
+    mood: Mood
+    text: str
+
+
+class Facts(NamedTuple):
+    """What the state of a crawl follows from: whether it runs, and how its frontiers stood together.
+
+    ``newest`` is when the crawl wrote last, in seconds since the epoch, 0 where that is not known; ``asked`` is
+    since when how it stands is asked for. ``predicates`` are its active ones, ``paused`` how many are not.
+    """
+
+    now: float
+    begun: bool
+    running: bool
+    standing: Standing | None = None
+    newest: float = 0.0
+    asked: float = 0.0
+    predicates: int = 0
+    paused: int = 0
+
+
+def said(facts: Facts) -> Said:
+    """Return the state of a crawl.
+
+    >>> said(Facts(now=0.0, begun=False, running=False)).text
+    'No crawl has begun in this directory yet.'
+    """
+    if not facts.begun:
+        return Said("rest", "No crawl has begun in this directory yet.")
+    if not facts.running:
+        return _at_rest(facts)
+    return _unanswered(facts) or _running(facts)
+
+
+# a crawl at rest
+
+
+def _at_rest(facts: Facts) -> Said:
+    standing = facts.standing
+    since = _at_rest_for(facts)
+    if standing is None or not standing.final or facts.newest > standing.time + MISSED_SECONDS:
+        return Said("bad", f"{since}: it ended without a word, as by a kill. The same command goes on with it.")
+    if standing.state == "spent":
+        return Said("rest", f"{since}: {_spent(standing)}. A larger budget goes on with it.")
+    if standing.state == "done":
+        return Said("rest", f"{since}: nothing was left to fetch.")
+    was = "paused, and stopped" if standing.state == "paused" else "stopped"
+    return Said("rest", f"{since}: it was {was}. The same command goes on with it.")
+
+
+def _at_rest_for(facts: Facts) -> str:
+    """Return for how long no crawl has run, as the beginning of a sentence."""
+    last = max(facts.newest, facts.standing.time if facts.standing is not None else 0.0)
+    if not last:
+        return "No crawl runs on this directory"
+    return f"No crawl has run on this directory for {lasting(max(0.0, facts.now - last))}"
+
+
+def _spent(standing: Standing) -> str:
+    if standing.budget and standing.judged >= standing.budget:
+        return f"the budget of {standing.budget:,} pages is spent"
+    if standing.requests_budget:
+        return f"the budget of {standing.requests_budget:,} requests is spent"
+    return "the budget is spent"
+
+
+# a crawl that runs
+
+
+def _unanswered(facts: Facts) -> Said | None:
+    """Return what is said of a crawl that, or part of which, does not answer."""
+    standing = facts.standing
+    silent = facts.now - max(facts.asked, standing.time if standing is not None else 0.0)
+    if silent > MISSED_SECONDS:
+        return Said("bad", f"The crawl runs, and no worker has answered for {lasting(silent)}.")
+    if standing is None or facts.now - standing.time > MISSED_SECONDS:
+        return Said("waits", "The crawl runs: how it stands is asked for.")
+    if standing.partitions < standing.of:
+        missing = standing.of - standing.partitions
+        return Said("bad", f"No answer from a worker: nobody tells of {missing} of {standing.of} partitions.")
+    return None
+
+
+def _running(facts: Facts) -> Said:
+    standing = facts.standing
+    assert standing is not None, "it answered"
+    if standing.state == "paused":
+        return Said("rest", f"Paused{_still(standing)}: nothing is ordered until the crawl is resumed.")
+    if standing.state == "starting":
+        return Said("waits", f"Starting: candidates are read, {100 * standing.taken_up:.0f} % so far.")
+    if standing.state == "spent":
+        return Said("rest", f"{_spent(standing).capitalize()}{_still(standing)}.")
+    if facts.paused and not facts.predicates:
+        return Said("rest", f"Every predicate is paused{_still(standing)}.")
+    if standing.in_flight:
+        return _fetching(standing)
+    return _idle(standing)
+
+
+def _still(standing: Standing) -> str:
+    return f", {_are(standing.in_flight, 'page')} still in flight" if standing.in_flight else ""
+
+
+def _fetching(standing: Standing) -> Said:
+    text = f"Fetching: {_are(standing.in_flight, 'page')} in flight"
+    if standing.revisits_in_flight:
+        text += f", {standing.revisits_in_flight} of them visited again"
+    if standing.room <= 0:
+        text += ", as many as may be"
+    elif queued(standing) and not standing.ready:
+        return Said("good", f"{text}; {_all_wait(standing)}")
+    return Said("good", f"{text}.")
+
+
+def _idle(standing: Standing) -> Said:
+    """Return why nothing is in flight."""
+    if standing.filling:
+        return Said("waits", "Nothing is in flight: all that is known is looked through for candidates.")
+    if not queued(standing):
+        return _without_candidates(standing)
+    if not standing.ready:
+        text = _all_wait(standing)
+        return Said("waits", text[0].upper() + text[1:])
+    return Said("waits", f"{_hosts(standing.ready)} may be asked: the next page is about to be ordered.")
+
+
+def _without_candidates(standing: Standing) -> Said:
+    if standing.opening:
+        return Said("waits", f"No candidate yet: they are read, {100 * standing.taken_up:.0f} % so far.")
+    if standing.retries:
+        soon = f": the next in {soonest(standing.next_retry)}" if standing.next_retry is not None else ""
+        pages = f"{standing.retries:,} page{'s wait' if standing.retries != 1 else ' waits'}"
+        return Said("waits", f"No candidate is left but {pages} for another attempt{soon}.")
+    return Said("rest", "No candidate is left: what comes from a log, a seed or a revisit is waited for.")
+
+
+def _all_wait(standing: Standing) -> str:
+    """Return that all hosts wait, since when and why, as the end of a sentence."""
+    total = sum(standing.waiting.values())
+    about = "about " if standing.seen < 1 else ""
+    have = "has pages, and waits" if total == 1 else "have pages, all wait"
+    soon = f": the next in {soonest(standing.next_ready)}" if standing.next_ready is not None else ""
+    return f"{about}{_hosts(total)} {have}{soon} ({_reasons(standing)})."
+
+
+#: Why hosts wait, in words.
+REASONS = {
+    "delay": "for the delay between two requests",
+    "back-off": "to back off after failures",
+    "retry-after": "for the end of a Retry-After",
+    "robots": "for the delay that robots.txt asks for",
+    "shared": "for another host of their server",
+    "busy": "for an answer",
+}
+
+
+def _reasons(standing: Standing) -> str:
+    """Return why hosts wait, the most frequent reason first."""
+    found = sorted(standing.waiting.items(), key=lambda entry: (-entry[1], entry[0]))
+    if len(found) == 1:
+        return REASONS.get(found[0][0], found[0][0])
+    return ", ".join(f"{number:,} {REASONS.get(why, why)}" for why, number in found)
+
+
+def queued(standing: Standing) -> int:
+    """Return how many candidates are in memory: each predicate queues them, and few are no other's."""
+    return max(standing.queued.values(), default=0)
+
+
+def soonest(seconds: float) -> str:
+    """Return a short time, and a longer one in words.
+
+    >>> soonest(0.4), soonest(3.2), soonest(200)
+    ('0.4 s', '3 s', '3 minutes')
+    """
+    return f"{seconds:.1f} s" if seconds < 1 else f"{seconds:.0f} s" if seconds < 60 else lasting(seconds)
+
+
+def _are(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s are' if number != 1 else ' is'}"
+
+
+def _hosts(number: int) -> str:
+    return f"{number:,} host{'s' if number != 1 else ''}"
