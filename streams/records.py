@@ -7,7 +7,7 @@ origin (the inbox offset it was made from and its index there), so that a repeat
 """
 
 import re
-from typing import Annotated, Any, Generic, TypeAlias, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -36,6 +36,8 @@ UrlIfAny = Annotated[str, msgspec.Meta(pattern=rf"^$|{URL_PATTERN}", max_length=
 
 #: Bytes of a robots.txt that are kept, compressed; one that takes more is read anew where it was forgotten.
 ROBOTS_BYTES = 16_384
+#: Characters of what is excluded, at most.
+MOST_EXCLUDING = 4_000
 
 
 class RecordError(ScentlineError):
@@ -917,6 +919,65 @@ class Standing(msgspec.Struct, kw_only=True):
     best_of: str = ""
     looked_at: tuple[HostStanding, ...] = ()
     began: Time = 0.0
+
+
+class Pausing(msgspec.Struct, frozen=True, kw_only=True, tag_field="what", tag="paused"):
+    """Whether the crawl is paused (JSON): it orders nothing then. ``time`` is when that was asked for."""
+
+    version: int = VERSION
+    name: ClassVar[str] = ""
+    on: bool
+    time: Time
+
+
+class Exclusion(msgspec.Struct, frozen=True, kw_only=True, tag_field="what", tag="excluded"):
+    """URLs that are not to be fetched (JSON): those that begin with ``prefix``, or match ``expression`` (RE2).
+
+    ``name`` is made of the two. Where it is ``on`` no more, the URLs may be fetched again.
+    """
+
+    version: int = VERSION
+    name: str
+    prefix: Annotated[str, msgspec.Meta(max_length=MOST_EXCLUDING)] = ""
+    expression: Annotated[str, msgspec.Meta(max_length=MOST_EXCLUDING)] = ""
+    on: bool = True
+    time: Time
+
+
+class Limit(msgspec.Struct, frozen=True, kw_only=True, tag_field="what", tag="budget"):
+    """How many pages to judge, or requests to have answered, in all (JSON); 0 is no limit.
+
+    ``setting`` is what the settings of the crawl said then: in a run with another one this is out of force. It
+    is None until a frontier has heard of the limit.
+    """
+
+    version: int = VERSION
+    name: Literal["pages", "requests"]
+    most: Natural
+    setting: Natural | None = None
+    time: Time
+
+
+class Slowing(msgspec.Struct, frozen=True, kw_only=True, tag_field="what", tag="delay"):
+    """The least ``seconds`` between two requests to the host ``name`` (JSON); 0 asks for no more than usual."""
+
+    version: int = VERSION
+    name: str
+    seconds: Seconds
+    time: Time
+
+
+#: What people ask of a crawl that is under way; the newest record of a kind and a name holds.
+Steering: TypeAlias = Pausing | Exclusion | Limit | Slowing
+
+
+def steering_key(told: Steering) -> str:
+    """Return what a record of `steering` stands under: its kind and its name.
+
+    >>> steering_key(Slowing(name="example.org", seconds=5.0, time=0.0))
+    'delay:example.org'
+    """
+    return f"{type(told).__struct_config__.tag}:{told.name}"
 
 
 class _Versioned(msgspec.Struct, array_like=True):

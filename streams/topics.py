@@ -110,6 +110,11 @@ STANDING = Topic(
     "standing", "worker and predicate", "Standing (JSON)",
     writers=("frontier",), readers=("window",), retention=None, compacted=True, shards=False,
 )  # fmt: skip
+STEERING = Topic(
+    "steering", "what and name", "Steering (JSON)",
+    writers=("control", "frontier"), readers=("frontier (every worker reads all of it)",),
+    retention=None, compacted=True, shards=False,
+)  # fmt: skip
 DEAD_LETTERS = Topic(
     "dead-letters", "any", "DeadLetter",
     writers=("observe", "feed", "every agent"), readers=("people",), retention=30 * DAY, shards=False,
@@ -124,7 +129,7 @@ LOG_POSITIONS = Topic(
 
 TOPICS: tuple[Topic, ...] = (
     PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, CHANGES, EVIDENCE, INTERESTS, HARVEST,
-    HARVEST_PARTS, FRESHNESS, PREDICATES, WATCHING, STANDING, DEAD_LETTERS, LOG_POSITIONS,
+    HARVEST_PARTS, FRESHNESS, PREDICATES, WATCHING, STANDING, STEERING, DEAD_LETTERS, LOG_POSITIONS,
 )  # fmt: skip
 
 #: The stateful agents' tables, each with the topic that is its inbox.

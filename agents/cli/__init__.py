@@ -23,6 +23,7 @@ COMMANDS = (
     "feed",
     "seed",
     "predicate",
+    "steer",
     "classifier",
     "state",
     "window",

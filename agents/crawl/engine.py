@@ -91,7 +91,8 @@ class Engine:
         """Take up what one process alone can know, and listen to what other processes ask of it."""
         for order in _unanswered_orders(log):
             self.frontier.expect(order)
-        self.runtime.spawn(ControlService(self.runtime, self.predicates, log.journal.sync).run())
+        service = ControlService(self.runtime, self.predicates, self.frontier.steered, log.journal.sync)
+        self.runtime.spawn(service.run())
 
     @property
     def failure(self) -> BaseException | None:

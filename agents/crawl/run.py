@@ -62,6 +62,7 @@ class Status:
     predicates: dict[str, PredicateStatus]
     news: NewsStanding | None = None
     kept_up: KeptUp | None = None
+    paused: bool = False
 
     @property
     def pages_per_second(self) -> float:
@@ -100,6 +101,7 @@ class Meter:
             kept_up=KeptUp(totals.revisits, engine.frontier.revisits.changes)
             if engine.frontier.schedule is not None
             else None,
+            paused=engine.frontier.paused,
         )
 
 

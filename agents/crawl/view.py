@@ -66,8 +66,9 @@ def line(status: Status) -> str:
 
 
 def further(status: Status) -> str:
-    """Return what some crawls do besides: reading a log, fetching news at once, visiting pages again."""
-    return f"{_log_read(status)}{_news_fetched(status)}{_kept_up(status)}"
+    """Return what some crawls do besides: waiting, reading a log, fetching news, visiting pages again."""
+    paused = ", paused" if status.paused else ""
+    return f"{paused}{_log_read(status)}{_news_fetched(status)}{_kept_up(status)}"
 
 
 def _news_fetched(status: Status) -> str:

@@ -36,6 +36,9 @@ from models.url import canonical, host
 from streams.records import RobotsTxt
 from streams.settings import FetchSettings, RevisitSettings
 
+#: Hosts of which a longer delay than the settings' is remembered.
+MOST_DELAYS = 100_000
+
 
 @dataclass(slots=True)
 class _Asking:
@@ -63,6 +66,7 @@ class Client:
         self._clock = clock
         self._agent = product(settings.user_agent)
         self._pool = Pool(settings)
+        self._delays: dict[str, float] = {}
         self.servers = Servers(time.monotonic)
         self.sitemaps = Sitemaps(self._sitemap, settings.sitemap_urls, clock, revisit)
         announce = self.sitemaps.announce if settings.sitemaps else None
@@ -88,6 +92,7 @@ class Client:
         Takes at most ``settings.timeout_seconds``, and as much again where robots.txt must be fetched first,
         and a few seconds to look a name up and to keep a short delay.
         """
+        self._note_delay(host(url), delay)
         asking = _Asking(max(self._settings.delay_seconds, delay), Held(self.servers))
         try:
             with telling(asking.held.connected):
@@ -104,6 +109,15 @@ class Client:
         return msgspec.structs.replace(
             result, crawl_delay=asking.crawl_delay, elapsed=elapsed, server=self._server(asking)
         )
+
+    def _note_delay(self, name: str, delay: float) -> None:
+        """Remember the delay of a host's orders: what else it is asked for keeps to it too."""
+        if delay <= self._settings.delay_seconds:
+            self._delays.pop(name, None)
+            return
+        if len(self._delays) >= MOST_DELAYS:
+            self._delays.clear()  # the next orders tell
+        self._delays[name] = delay
 
     async def _fetch(self, url: str, known: Validators, asking: _Asking, robots: RobotsTxt | None) -> Result:
         with errors():
@@ -167,7 +181,7 @@ class Client:
         return await self._file(url, known, MAX_ROBOTS, cut=True)
 
     async def _sitemap(self, url: str, known: Validators) -> Answer:
-        delay = self._settings.delay_seconds
+        delay = max(self._settings.delay_seconds, self._delays.get(host(url), 0.0))
         if self._settings.robots:
             decision = await self.robots.allowed(url)
             if not decision.allowed:

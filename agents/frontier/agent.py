@@ -1,7 +1,8 @@
 """The frontier agent: owns the candidates of its hosts and chooses the next fetches.
 
-Reads `sightings`, `interests` and `predicates`; keeps the table `frontier` (a row a URL, a linking page, a
-host); writes `evidence`, `fetches` and, for other partitions, `sightings`.
+Reads `sightings`, `interests`, `predicates` and `steering`; keeps the table `frontier` (a row a URL, a linking
+page, a host); writes `evidence`, `fetches`, for other partitions `sightings`, and to `steering` what a budget
+took the place of.
 """
 
 import asyncio
@@ -10,6 +11,8 @@ import time
 from contextlib import suppress
 from functools import partial
 from random import Random
+
+import msgspec
 
 from agents.frontier.book import Book
 from agents.frontier.candidates import Candidates
@@ -25,6 +28,7 @@ from agents.frontier.revisits import Revisits
 from agents.frontier.rows import FrontierRow, FrontierShard, TotalsRow
 from agents.frontier.selection import Budget, Selection
 from agents.frontier.standing import StandingTeller
+from agents.frontier.steered import Steered
 from models.frontier.proportional import ProportionalTurns
 from models.frontier.queue import ANSWERS_A_SWEEP
 from models.frontier.turns import Turns, YieldTurns
@@ -35,17 +39,22 @@ from streams.records import (
     PAUSED,
     REMOVED,
     Decoder,
+    Exclusion,
     FetchOrder,
     Interests,
     Judged,
+    Limit,
+    Pausing,
     PredicateDefinition,
     Revisited,
     SightingPack,
+    Steering,
+    steering_key,
 )
 from streams.runtime import Runtime
 from streams.settings import FrontierSettings
 from streams.stateful import Stateful
-from streams.topics import CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS
+from streams.topics import CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, STEERING
 
 #: Seconds between two looks at leases and retries when nothing else happens.
 IDLE_SECONDS = 0.25
@@ -90,6 +99,10 @@ class FrontierAgent(Handler[FrontierRow]):
         self.standing = StandingTeller(runtime, self.candidates, budget, lambda: self.state)
         self._landing = Landing(self.candidates, self.turns, self.instant, self.schedule)
         self.ledger = FrontierLedger(settings.features, self.candidates.scorer)
+        self.steered = Steered()
+        #: Whether people paused the crawl: nothing is ordered, and what is in flight lands.
+        self.paused = False
+        self._to_tell: list[Limit] = []
         self._counted: dict[int, list[OwnCount]] = {}
         self._wake = asyncio.Event()
         self._idle = 0
@@ -161,6 +174,35 @@ class FrontierAgent(Handler[FrontierRow]):
         else:
             self.candidates.paused.discard(definition.name)
             self.turns.set_share(definition.name, definition.share)
+
+    def hear_steering(self, key: bytes | None, value: bytes | None) -> None:
+        """Take in a message of `steering`; one that can't be read is passed over."""
+        told = self.steered.hear(value)
+        if told is not None:
+            self.steer(told)
+
+    def steer(self, told: Steering) -> None:
+        """Do as people ask: pause, leave URLs out, go by another budget, or by a longer delay of a host."""
+        if isinstance(told, Pausing):
+            self.paused = told.on
+        elif isinstance(told, Exclusion):
+            self.candidates.exclude(told)
+            if self.schedule is not None and not told.on:
+                self.schedule.renew()
+        elif isinstance(told, Limit):
+            limit = self._budget.limit(told)
+            self._to_tell += [limit] if limit != told else []
+        else:
+            self.candidates.clocks.steer(told.name, told.seconds)
+        self._dry = False
+        self._wake.set()
+
+    async def _tell_limits(self) -> None:
+        """Tell which settings a budget took the place of: a later run with others goes by those."""
+        told, self._to_tell = self._to_tell, []
+        await self.runtime.publisher.send_all(
+            [(STEERING.name, 0, steering_key(limit).encode(), msgspec.json.encode(limit)) for limit in told]
+        )
 
     # the inbox
 
@@ -266,12 +308,15 @@ class FrontierAgent(Handler[FrontierRow]):
         """Choose whenever something changed, and now and then; never returns."""
         pause = 0.0
         self._noted = self.runtime.clock()
+        self.steered.tell()
         while True:
             with suppress(TimeoutError):
                 # Not wait_for: before Python 3.12 it may swallow a cancellation.
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
             self._wake.clear()
+            if self._to_tell:
+                await self._tell_limits()
             if self.candidates.opening:
                 self._take_up()
             pause = 0.0 if self.candidates.unknown else await self._choose(self.runtime.clock())
@@ -293,7 +338,7 @@ class FrontierAgent(Handler[FrontierRow]):
         """Choose once; return the seconds after which it is time again, should nothing change before."""
         self._keep_time(now)
         mining = self.patterns is not None and self.patterns.starting
-        changed = [] if mining else self.selection.choose(now)
+        changed = [] if mining or self.paused else self.selection.choose(now)
         for shard in changed:
             await self.inbox.commit(shard)
         if not changed:
@@ -302,6 +347,10 @@ class FrontierAgent(Handler[FrontierRow]):
             return 0.0
         if self.candidates.opening:
             return TAKE_UP_SECONDS if self.candidates.flights else 0.0
+        return IDLE_SECONDS if self.paused else self._wait(now, changed=bool(changed))
+
+    def _wait(self, now: float, *, changed: bool) -> float:
+        """Return the seconds to the next choice; ``changed`` says that the last one ordered something."""
         if changed:
             return SHORT_SECONDS
         if self.schedule is not None and self.schedule.busy:
@@ -371,7 +420,9 @@ class FrontierAgent(Handler[FrontierRow]):
 
     @property
     def state(self) -> str:
-        """How the frontier goes on: "starting", "running", "spent" or "done" (`streams.records.Standing`)."""
+        """How the frontier goes on, as `streams.records.Standing` has it, but for its end."""
+        if self.paused:
+            return "paused"
         if self.candidates.unknown:
             return "starting"
         return "spent" if self.spent else "done" if self.finished else "running"
@@ -381,14 +432,14 @@ class FrontierAgent(Handler[FrontierRow]):
         """Whether nothing is in flight and nothing is left to do: the budget is spent or all is fetched.
 
         While there are hubs to revisit, there is always something left, and where judged pages are visited
-        again without a budget.
+        again without a budget. A paused crawl waits to go on.
         """
-        if self.candidates.flights or self.candidates.opening or not self.candidates.shards:
+        if self.paused or self.candidates.flights or self.candidates.opening or not self.candidates.shards:
             return False
         if self.patterns is not None and self.patterns.busy:
             return False
         hubs = self.instant is not None and self.instant.hubs > 0
-        again = self.schedule is not None and not (self.settings.budget or self.settings.requests)
+        again = self.schedule is not None and not self._budget.limited
         left = bool(self.candidates.retries) or self.candidates.sweep.filling or hubs or again
         return self.spent or (self._dry and not left)
 

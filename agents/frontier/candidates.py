@@ -22,6 +22,7 @@ from models.frontier.politeness import HostClocks
 from models.frontier.queue import FEW, CandidateQueue
 from models.url import host, identifier
 from models.verdict import FAILED
+from streams.records import Exclusion
 from streams.settings import Settings
 
 #: Hosts whose clocks are kept in memory.
@@ -102,6 +103,18 @@ class Candidates:
         self.scorer.remove_predicate(name)
         self.queues.pop(name, None)
         self.paused.discard(name)
+
+    # what people ask for
+
+    def exclude(self, told: Exclusion) -> None:
+        """Exclude URLs, or have a round of the sweep bring them back; each stays the candidate that it is."""
+        exclusions = self.scope.exclusions
+        if told.on:
+            exclusions.put(told.name, told.prefix, told.expression)
+            for url in {url for queue in self._queues() for url in queue if exclusions.has(url)}:
+                self.withdraw(url)
+        elif exclusions.discard(told.name):
+            self.sweep.renew()
 
     # shards
 

@@ -262,7 +262,8 @@ class HubSchedule:
         """Return the hub whose links have waited longest: its page, where that was never fetched."""
         for url in self._revisits.due(now):
             hub = self._find(url)
-            if hub is None or url in self._candidates.flights:
+            excluded = self._candidates.scope.exclusions.has(url)
+            if hub is None or excluded or url in self._candidates.flights:
                 continue
             if hub[1].until <= now:
                 self._end(*hub)

@@ -102,6 +102,11 @@ class Revisits:
         self._unseen.pop(shard.partition, None)
         self._freshness.keep(lambda url: self._candidates.shards.of(url) is not None)
 
+    def renew(self) -> None:
+        """Read all pages that are due once more: some were left out."""
+        self._read = dict.fromkeys(self._read)
+        self._next = {}
+
     @property
     def busy(self) -> bool:
         """Whether there is more to take up at once."""
@@ -132,8 +137,7 @@ class Revisits:
         if all(ended) and self._queue.evicted:
             self._queue.evicted = False
             self._known = {url: known for url, known in self._known.items() if url in self._queue}
-            self._read = dict.fromkeys(self._read)
-            self._next = {}
+            self.renew()
         return not all(ended) and len(self._queue) < self._full
 
     def _see_all(self, now: float) -> bool:
@@ -225,7 +229,7 @@ class Revisits:
             self._expect_answer(visit, now)
         elif page is not None and visit.due > now:
             self._next[shard.partition] = min(self._next.get(shard.partition, 0.0), visit.due)
-        elif page is not None:
+        elif page is not None and not self._excluded(visit.url):
             known = self._known[visit.url] = self._groups.estimate(shard, visit)
             importance = self._importance(page)
             self._queue.put(
@@ -279,11 +283,17 @@ class Revisits:
             self._queue.discard(url)
             shard = self._candidates.shards.of(url)
             visit = visit_of(shard, url) if shard is not None else None
-            judged = shard is not None and self._judged(shard, url) is not None
-            if shard is not None and visit is not None and judged and url not in self._candidates.flights:
+            if shard is not None and visit is not None and self._may_visit(shard, url):
                 self._credit -= not spare
                 return shard, visit, gain
             self._known.pop(url, None)
+
+    def _may_visit(self, shard: FrontierShard, url: str) -> bool:
+        judged = self._judged(shard, url) is not None
+        return judged and url not in self._candidates.flights and not self._excluded(url)
+
+    def _excluded(self, url: str) -> bool:
+        return self._candidates.scope.exclusions.has(url)
 
     def order(self, shard: FrontierShard, visit: VisitRow, gain: float, now: float) -> None:
         """Order a visit, by the version that is known."""

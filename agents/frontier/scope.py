@@ -5,22 +5,25 @@ from collections.abc import Callable, Collection
 from agents.frontier.depth import Stops
 from agents.frontier.hosts import host_of
 from agents.frontier.rows import FrontierShard, PageRow
+from models.frontier.exclusions import Exclusions
 from models.traps import space
 from models.url import host
 from streams.settings import FrontierSettings
 
 
 class Scope:
-    """Leaves out what is too deep, in a space that is spent, on a host whose budget is, or where no user was.
+    """Leaves out what is excluded, too deep, in a space or on a host that is spent, or where no user was.
 
-    A seed was asked for by name: of these only depth and a host's budget leave it out. ``flying`` are the URLs
-    in flight.
+    A seed was asked for by name: it is left out where it is excluded, too deep, or its host's budget is spent.
+    ``flying`` are the URLs in flight.
     """
 
     def __init__(self, settings: FrontierSettings, flying: Collection[str]) -> None:
         self._max_depth = settings.max_depth
         self._host_budget = settings.host_budget
         self._flying = flying
+        #: What people excluded.
+        self.exclusions = Exclusions()
         #: Spaces of URLs that are worth no more fetches (`agents.frontier.pages`).
         self.spent: set[bytes] = set()
         #: Tells whether a page is a new link to news, in the mode "instant" (`agents.frontier.news`).
@@ -32,6 +35,8 @@ class Scope:
 
     def has(self, shard: FrontierShard, row: PageRow) -> bool:
         """Tell whether a URL may be fetched."""
+        if self.exclusions and self.exclusions.has(row.url):
+            return False
         if not row.seed and (self._is_spent(row) or (self.unvisited is not None and self.unvisited(row.url))):
             return False
         if self._max_depth and row.depth > self._max_depth:

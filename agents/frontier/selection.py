@@ -1,5 +1,7 @@
 """The selection of the next fetches, while the windows have room (`models.frontier.window`)."""
 
+import msgspec
+
 from agents.frontier.candidates import Candidates
 from agents.frontier.instant import Instant
 from agents.frontier.leases import Leases
@@ -7,6 +9,7 @@ from agents.frontier.revisits import Revisits
 from agents.frontier.rows import INSTANT, Choice, FrontierShard, HubRow
 from models.frontier.turns import Prospects, Turns
 from models.frontier.window import window
+from streams.records import Limit
 
 
 class Budget:
@@ -23,8 +26,28 @@ class Budget:
 
     def __init__(self, candidates: Candidates) -> None:
         self._candidates = candidates
-        self._pages = candidates.settings.budget
-        self._requests = candidates.settings.requests
+        #: Those in force; 0 is no limit.
+        self.pages = candidates.settings.budget
+        self.requests = candidates.settings.requests
+
+    def limit(self, told: Limit) -> Limit:
+        """Go by a budget that was set, if the settings still have the one that it took the place of.
+
+        Returns the record as it holds from now on: one without a setting has been heard of for the first time.
+        """
+        settings = self._candidates.settings
+        setting = settings.budget if told.name == "pages" else settings.requests
+        most = told.most if told.setting in (None, setting) else setting
+        if told.name == "pages":
+            self.pages = most
+        else:
+            self.requests = most
+        return told if told.setting is not None else msgspec.structs.replace(told, setting=setting)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is one, of pages or of requests."""
+        return bool(self.pages or self.requests)
 
     @property
     def spent(self) -> bool:
@@ -43,12 +66,12 @@ class Budget:
     @property
     def remaining(self) -> int | None:
         """How many more may be asked for; None where there is no limit."""
-        if not self._pages and not self._requests:
+        if not self.limited:
             return None
-        left = [self._pages - self._candidates.judged] if self._pages else []
-        if self._requests:
+        left = [self.pages - self._candidates.judged] if self.pages else []
+        if self.requests:
             revisits = self._candidates.shards.totals().revisits
-            left.append(self._requests - self._candidates.answered - revisits)
+            left.append(self.requests - self._candidates.answered - revisits)
         return max(0, min(left))
 
 

@@ -20,7 +20,7 @@ from agents.observe.observer import Observer
 from streams.records import Interests, PredicateDefinition
 from streams.runtime import Runtime
 from streams.stateful import Stateful
-from streams.topics import WATCHING, Topic
+from streams.topics import STEERING, WATCHING, Topic
 from streams.transport.publisher import LogReader
 
 Agent = TypeVar("Agent")
@@ -85,7 +85,7 @@ def frontier(runtime: Runtime, tools: Tools) -> Part[FrontierAgent]:
         (agent.run, agent.standing.run, *(part.run for part in beside)),
         hears_predicate=agent.heard_predicate,
         hears_interests=agent.heard_interests,
-        hears=((WATCHING, agent.standing.hear),),
+        hears=((WATCHING, agent.standing.hear), (STEERING, agent.hear_steering)),
         finish=agent.finish,
         report=agent.standing.finish,
     )

@@ -173,6 +173,7 @@ class HostClocks:
         self._states = states
         self._factor = factor
         self._at_once = at_once
+        self._steered: dict[str, float] = {}
         self._clocks: dict[str, _Clock] = {}
         self._servers: dict[str, _Server] = {}
 
@@ -203,7 +204,7 @@ class HostClocks:
         server = _Server() if known is None else copy(known)
         server.started = max(server.started, state.asked)
         server.pace = server.pace or self._pace(state.elapsed)
-        return _Clock(max(self._delay, state.delay), server, state, state.asked)
+        return _Clock(self._delay_of(host, state), server, state, state.asked)
 
     def _why(self, clock: _Clock, now: float) -> str:
         state = clock.state
@@ -211,7 +212,7 @@ class HostClocks:
             return "retry-after" if state.retry_after >= state.until else "back-off"
         if clock.started + clock.apart <= now:
             return "shared"
-        return "robots" if state.delay > self._delay and state.delay >= clock.server.pace else "delay"
+        return "robots" if state.delay > self._delay and state.delay >= clock.apart else "delay"
 
     def _pace(self, elapsed: float) -> float:
         return min(self._factor * max(0.0, elapsed), LONGEST_PACE)
@@ -249,7 +250,20 @@ class HostClocks:
     def apart(self, host: str) -> float:
         """Return how many seconds lie between two requests to a host."""
         clock = self._known(host)
-        return self._delay if clock is None else clock.apart
+        return self._delay_of(host, HostState()) if clock is None else clock.apart
+
+    def steer(self, host: str, seconds: float) -> None:
+        """Have a host's delay be at least so many seconds; 0 leaves it to the settings and its robots.txt."""
+        if seconds > 0:
+            self._steered[host] = seconds
+        else:
+            self._steered.pop(host, None)
+        clock = self._clocks.get(host)
+        if clock is not None:
+            clock.delay = self._delay_of(host, clock.state)
+
+    def _delay_of(self, host: str, state: HostState) -> float:
+        return max(self._delay, state.delay, self._steered.get(host, 0.0))
 
     def told(self, host: str, take: Callable[[HostState], None]) -> None:
         """Have ``take`` take in what a host said, which what outlives this process tells already."""
@@ -258,7 +272,7 @@ class HostClocks:
             self._clock(host)
         else:
             take(clock.state)
-            clock.delay = max(self._delay, clock.state.delay)
+            clock.delay = self._delay_of(host, clock.state)
 
     def answered(self, host: str, seconds: float) -> None:
         """Note how long a host took to answer: its server's delay follows."""
@@ -315,14 +329,14 @@ class HostClocks:
             if len(self._clocks) >= self._limit:
                 self._forget()
             state = self._states(host)
-            clock = self._clocks[host] = _Clock(self._delay, _Server(hosts=1), copy(state or HostState()))
+            known = copy(state or HostState())
+            clock = self._clocks[host] = _Clock(self._delay_of(host, known), _Server(hosts=1), known)
             if state is not None:
                 self._recall(host, clock, state)
         return clock
 
     def _recall(self, host: str, clock: _Clock, state: HostState) -> None:
         """Go on with a host where its state stands."""
-        clock.delay = max(self._delay, state.delay)
         clock.started = clock.server.started = state.asked
         if state.server:
             self.serves(state.server, host)

@@ -114,6 +114,18 @@ class Host:
         return host == self.name or host.endswith(self._below)
 
 
+def regex(pattern: str) -> Any:
+    """Return a regular expression of RE2, in bounded memory; raises ValueError when it is none or too large."""
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _REGEX_MEMORY
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0]
+        raise ValueError(reason.decode() if isinstance(reason, bytes) else reason) from error
+
+
 @dataclass(frozen=True)
 class UrlRegex:
     """``url("regex")``: a regular expression of RE2 (linear time) that matches anywhere in the URL.
@@ -125,14 +137,7 @@ class UrlRegex:
     _expression: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        options = re2.Options()
-        options.log_errors = False
-        options.max_mem = _REGEX_MEMORY
-        try:
-            object.__setattr__(self, "_expression", re2.compile(self.pattern, options))
-        except re2.error as error:
-            reason = error.args[0]
-            raise ValueError(reason.decode() if isinstance(reason, bytes) else reason) from error
+        object.__setattr__(self, "_expression", regex(self.pattern))
 
     def __str__(self) -> str:
         return f"url({quoted(self.pattern)})"

@@ -17,6 +17,9 @@ from agents.cli import load_commands
 from agents.cli.app import app
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
+from agents.operate.control.command import submit
+from agents.operate.control.requests import Exclude
+from streams.settings import Settings
 from tests.agents.commands import last_line, printed, running, typed, wait_until
 from tests.agents.encoders import packaged_model, write_encoder
 from tests.agents.test_archive import write
@@ -74,6 +77,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--seed", "http://example.org/", "--predicate", 'science=category("Science")', "--budget", "30",
     )  # fmt: skip
     printed(directory, "state", "export", "learned.state")
+    submit(Settings(data=directory / "scentline-data"), Exclude("http://example.org/shop/"))
     tell(directory / "scentline-data", a_change(1, predicate="science", time=time.time()))
     return directory
 

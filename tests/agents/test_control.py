@@ -13,12 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import Options
 
+from agents.frontier.steered import Steered
 from agents.judge.predicates import Predicates
 from agents.operate.control.command import known_predicates, submit
 from agents.operate.control.requests import (
     MOST_BYTES,
     AddPredicate,
     ChangePredicate,
+    Known,
     RefusedError,
     Request,
     Seeds,
@@ -173,9 +175,9 @@ def test_that_kept_pages_are_of_concern_is_part_of_the_definition_and_stays_so(c
 )
 def test_a_request_that_is_carried_out_again_after_a_crash_comes_to_the_same(request_: Request) -> None:
     known = {"tea": PredicateDefinition(name="tea", expression='"tea"')}
-    once = carry_out(request_, known, lambda topic: 1, None).defines
+    once = carry_out(request_, Known(known, Steered()), lambda topic: 1, None, 0.0).defines
     assert once is not None
-    again = carry_out(request_, {"tea": once}, lambda topic: 1, None).defines
+    again = carry_out(request_, Known({"tea": once}, Steered()), lambda topic: 1, None, 1.0).defines
     assert again == once
 
 
@@ -194,7 +196,7 @@ def looked(runtime: Runtime) -> Predicates:
 
         broadcast = Broadcast(journal, PREDICATES.name, hear, runtime.fail)
         await broadcast.start()
-        await ControlService(runtime, found, journal.sync).look()
+        await ControlService(runtime, found, Steered(), journal.sync).look()
         await broadcast.stop()
 
     asyncio.run(look())

@@ -13,6 +13,7 @@ import zstandard
 
 from agents.cli.output import csv_line
 from agents.crawl.directory import make_directory
+from agents.frontier.steered import Steered
 from agents.judge.predicates import Predicates
 from agents.observe.positions import Positions
 from agents.observe.pseudonym import KEY_FILE, kept_key, user_key
@@ -162,7 +163,7 @@ def test_what_is_no_request_neither_stops_nor_ends_a_crawl(tmp_path: Path) -> No
     hostile(tmp_path)
     with a_runtime(settings) as runtime:
         predicates = Predicates()
-        service = ControlService(runtime, predicates, unsynced)
+        service = ControlService(runtime, predicates, Steered(), unsynced)
         spool = Spool(tmp_path)
         spool.tidy()
         name = spool.put(TEA)
@@ -207,7 +208,7 @@ def test_a_request_that_can_not_be_removed_is_carried_out_once(
         raise PermissionError(13, "Permission denied")
 
     with a_runtime(Settings(data=tmp_path)) as runtime:
-        service = ControlService(runtime, Predicates(), unsynced)
+        service = ControlService(runtime, Predicates(), Steered(), unsynced)
         monkeypatch.setattr(Spool, "read", read)
         monkeypatch.setattr(Spool, "done", done)
         Spool(tmp_path).put(TEA, "1")

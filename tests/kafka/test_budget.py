@@ -1,20 +1,27 @@
-"""Two frontier workers pass the budget by no more than what the other one has in flight."""
+"""Two frontier workers pass a budget that was set by no more than what the other one has in flight.
+
+They fetch nothing that was excluded.
+"""
 
 import json
 from contextlib import ExitStack
 from pathlib import Path
 
+import msgspec
+
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.control.command import submit
-from agents.operate.control.requests import Seeds
+from agents.operate.control.command import known_steering, submit
+from agents.operate.control.requests import Budget, Exclude, Seeds
 from agents.operate.topics.create import create
 from agents.operate.topics.lag import lags
 from bench.faults.workers import WorkerProcess
+from models.url import host
 from streams.configuration import load
+from streams.records import Limit, Outcome
 from streams.settings import Settings
 from streams.topics import OUTCOMES
-from streams.transport.kafka.admin import Admin
+from streams.transport.kafka.admin import Admin, kept
 from tests.patience import wait_for
 
 WEB = (5, 8, 40, 2)  # seed, sites, pages a site, topics
@@ -27,6 +34,12 @@ QUIET_LOOKS = 16
 def judged(settings: Settings) -> int:
     with Admin(settings) as admin:
         return sum(admin.ends((OUTCOMES.name, number) for number in range(PARTITIONS)).values())
+
+
+def hosts(settings: Settings) -> set[str]:
+    """Return the hosts of the pages that were judged."""
+    found = (entry for number in range(PARTITIONS) for entry in kept(settings, OUTCOMES.name, number))
+    return {host(msgspec.json.decode(entry.value or b"", type=Outcome).url) for entry in found}
 
 
 def test_two_workers_judge_as_many_pages_as_they_may_and_a_window_more_at_most(
@@ -43,18 +56,21 @@ def test_two_workers_judge_as_many_pages_as_they_may_and_a_window_more_at_most(
             "fetch.connections": WINDOW,
             "frontier.window_share": 1,
             "frontier.window_max": WINDOW,
-            "frontier.budget": BUDGET,
             "predicates.menu": 'title("*")',
         }
         config = tmp_path / "crawl.toml"
         config.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()))
         settings = load({}, config_file=config, environ={}).settings
         create(settings)
+        seeds = tuple(SyntheticWeb(*WEB).seeds(8))
+        excluded = host(seeds[0])
+        submit(settings, Exclude(f"http://{excluded}/"))
+        submit(settings, Budget(pages=BUDGET))
         for number in range(WORKERS):
             worker = WorkerProcess(f"worker-{number}", ("all",), tmp_path, ("--config", str(config)))
             resources.callback(worker.kill)
             worker.start()
-        submit(settings, Seeds(tuple(SyntheticWeb(*WEB).seeds(8))))
+        submit(settings, Seeds(seeds))
         seen: list[int] = []
 
         def ended() -> bool:
@@ -63,5 +79,9 @@ def test_two_workers_judge_as_many_pages_as_they_may_and_a_window_more_at_most(
             return quiet and not any(each.lag for each in lags(settings))
 
         wait_for("the budget to be spent", ended)
+        assert hosts(settings) and excluded not in hosts(settings)
+        # Each worker told that the budget took the place of none.
+        [limit] = [each for each in known_steering(settings).in_force if isinstance(each, Limit)]
+        assert limit.setting == 0
     # What the learner had not told is a part of a window: the verdicts of pages that were just in flight.
     assert BUDGET <= seen[-1] <= BUDGET + 2 * WINDOW

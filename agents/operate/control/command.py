@@ -5,20 +5,22 @@ A crawl on Kafka is asked through its topics.
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Literal
 
 from agents.crawl.connect import connect
-from agents.operate.control.requests import RefusedError, Request, carry_out
+from agents.frontier.steered import Steered
+from agents.operate.control.requests import Known, RefusedError, Request, carry_out
 from agents.operate.control.spool import Spool
-from agents.operate.inspect.record import all_definitions, definitions_of
+from agents.operate.inspect.record import all_definitions, definitions_of, entries
 from streams.outbox import Message
 from streams.records import PredicateDefinition
 from streams.settings import Settings
-from streams.topics import PREDICATES, SIGHTINGS
+from streams.topics import PREDICATES, SIGHTINGS, STEERING
 from streams.transport.database import JournalInUseError
 from streams.transport.journal import Journal
+from streams.transport.layout import Entry
 
 #: How often it is looked at whether a crawl is running, and how many seconds it is given each time.
 LOOKS, LOOK_SECONDS = 10, 1.0
@@ -54,6 +56,14 @@ def known_predicates(settings: Settings) -> dict[str, PredicateDefinition]:
         return _known(journal)
 
 
+def known_steering(settings: Settings) -> Steered:
+    """Return how the crawl is steered; raises `JournalMissingError`."""
+    if settings.on_kafka:
+        return _steered_on_kafka(settings)
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
+        return _steered(entries(journal, STEERING.name, 0))
+
+
 def _known(journal: Journal) -> dict[str, PredicateDefinition]:
     return {definition.name: definition for definition in all_definitions(journal)}
 
@@ -68,10 +78,10 @@ def _carry_out_all(journal: Journal, spool: Spool) -> None:
 
 
 def _carry_out(journal: Journal, spool: Spool, name: str) -> None:
-    request = spool.read(name)
-    known: Mapping[str, PredicateDefinition] = _known(journal)
-    carried = carry_out(request, known, journal.partitions, None)
-    journal.append_all(carried.messages, time.time())
+    request, now = spool.read(name), time.time()
+    known = Known(_known(journal), _steered(entries(journal, STEERING.name, 0)))
+    carried = carry_out(request, known, journal.partitions, None, now)
+    journal.append_all(carried.messages, now)
     journal.sync()
     spool.done(name)
 
@@ -82,7 +92,8 @@ def _carry_out_on_kafka(settings: Settings, request: Request) -> None:
     Raises `RefusedError` where it can't be, and `streams.transport.kafka.connection.KafkaError`.
     """
     counts = _partitions(settings)
-    carried = carry_out(request, _known_on_kafka(settings), counts.__getitem__, settings.judge)
+    known = Known(_known_on_kafka(settings), _steered_on_kafka(settings))
+    carried = carry_out(request, known, counts.__getitem__, settings.judge, time.time())
     asyncio.run(_send(settings, carried.messages))
 
 
@@ -95,10 +106,23 @@ def _known_on_kafka(settings: Settings) -> dict[str, PredicateDefinition]:
     return {definition.name: definition for definition in found}
 
 
+def _steered_on_kafka(settings: Settings) -> Steered:
+    from streams.transport.kafka.admin import kept
+
+    return _steered(kept(settings, STEERING.name, 0))
+
+
+def _steered(told: Iterable[Entry]) -> Steered:
+    found = Steered()
+    for entry in told:
+        found.hear(entry.value)
+    return found
+
+
 def _partitions(settings: Settings) -> dict[str, int]:
     from streams.transport.kafka.admin import Admin
 
-    names = (PREDICATES.name, SIGHTINGS.name)
+    names = (PREDICATES.name, STEERING.name, SIGHTINGS.name)
     with Admin(settings) as admin:
         found = admin.topics(names)
     for name in names:

@@ -4,28 +4,50 @@ Its messages for the log are the same by a crawl that runs as by a command that 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, NamedTuple, TypeAlias
+from hashlib import blake2b
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from agents.frontier.steered import Steered
 from agents.judge.predicates import check_judges
 from models.errors import ScentlineError
+from models.frontier.exclusions import Exclusions
 from models.predicate import PredicateError, parse
 from models.url import canonical, host
 from streams.configuration import ConfigurationError
 from streams.outbox import Message
-from streams.records import REMOVED, Pack, PredicateDefinition, Seeded, Watch, encode
+from streams.records import (
+    MOST_EXCLUDING,
+    REMOVED,
+    Exclusion,
+    Limit,
+    Pack,
+    Pausing,
+    PredicateDefinition,
+    Seeded,
+    Slowing,
+    Steering,
+    Watch,
+    encode,
+    steering_key,
+)
 from streams.settings import JudgeSettings
-from streams.topics import PREDICATES, SIGHTINGS, WATCHING, partition_of
+from streams.topics import PREDICATES, SIGHTINGS, STEERING, WATCHING, partition_of
 
 #: URLs in one request at most, and bytes of one.
 MOST_URLS = 10_000
 MOST_BYTES = 4_000_000
+#: Exclusions, and hosts with a delay of their own, at most: each frontier keeps them in memory.
+MOST_STEERED = 1_000
+#: Seconds between two requests to a host, at most.
+LONGEST_DELAY = 86_400.0
 # Seeds of a message; Kafka takes messages of a megabyte.
 _PACKED = 100
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}\Z")]
 Share = Annotated[float, msgspec.Meta(gt=0, le=1_000_000)]
+Excluding = Annotated[str, msgspec.Meta(max_length=MOST_EXCLUDING)]
 
 
 class AddPredicate(msgspec.Struct, frozen=True, tag="add", forbid_unknown_fields=True):
@@ -51,7 +73,43 @@ class Seeds(msgspec.Struct, frozen=True, tag="seeds", forbid_unknown_fields=True
     urls: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_URLS)]
 
 
-Request: TypeAlias = AddPredicate | ChangePredicate | Seeds | Watch
+class Pause(msgspec.Struct, frozen=True, tag="pause", forbid_unknown_fields=True):
+    """Order nothing from now on; what is in flight lands."""
+
+
+class Resume(msgspec.Struct, frozen=True, tag="resume", forbid_unknown_fields=True):
+    """Go on with a paused crawl."""
+
+
+class Exclude(msgspec.Struct, frozen=True, tag="exclude", forbid_unknown_fields=True):
+    """Fetch no URL that begins with ``prefix``, or that matches ``expression`` (RE2): one of them is given."""
+
+    prefix: Excluding = ""
+    expression: Excluding = ""
+
+
+class Include(msgspec.Struct, frozen=True, tag="include", forbid_unknown_fields=True):
+    """Fetch again what the exclusion ``id`` left out."""
+
+    id: Annotated[str, msgspec.Meta(max_length=64)]
+
+
+class Budget(msgspec.Struct, frozen=True, tag="budget", forbid_unknown_fields=True):
+    """Judge so many pages, have so many requests answered, in all; 0 is no limit, None leaves it as it is."""
+
+    pages: Annotated[int, msgspec.Meta(ge=0, le=2**31)] | None = None
+    requests: Annotated[int, msgspec.Meta(ge=0, le=2**31)] | None = None
+
+
+class Delay(msgspec.Struct, frozen=True, tag="delay", forbid_unknown_fields=True):
+    """Let so many seconds pass between two requests to a host, or more; 0 leaves it to what is polite."""
+
+    host: Annotated[str, msgspec.Meta(max_length=300)]
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=LONGEST_DELAY)]
+
+
+Steer: TypeAlias = Pause | Resume | Exclude | Include | Budget | Delay
+Request: TypeAlias = AddPredicate | ChangePredicate | Seeds | Steer | Watch
 
 
 class RefusedError(ScentlineError):
@@ -96,24 +154,33 @@ def checked(request: Request) -> Request:
     return found
 
 
+class Known(NamedTuple):
+    """What a crawl was asked before: its predicates by name, and how it is steered."""
+
+    predicates: Mapping[str, PredicateDefinition]
+    steered: Steered
+
+
 class Carried(NamedTuple):
-    """What a request comes to: messages, and the predicate that they define.
+    """What a request comes to: messages, and the predicate that they define or the steering they tell.
 
     What is not ``lasting`` need not survive a failure of power.
     """
 
     messages: list[Message]
     defines: PredicateDefinition | None = None
+    steers: tuple[Steering, ...] = ()
     lasting: bool = True
 
 
 def carry_out(
     request: Request,
-    known: Mapping[str, PredicateDefinition],
+    known: Known,
     partitions: Callable[[str], int],
     judges: JudgeSettings | None,
+    now: float,
 ) -> Carried:
-    """Return what a request comes to, given the predicates ``known`` and the ``partitions`` of a topic.
+    """Return what a request comes to at the time ``now``, given what is ``known`` and a topic's ``partitions``.
 
     ``judges`` are those of the crawl, None where it will say itself which it has. Raises `RefusedError`.
     """
@@ -121,11 +188,78 @@ def carry_out(
         return Carried(_seeds(request, partitions(SIGHTINGS.name)))
     if isinstance(request, Watch):
         return Carried([(WATCHING.name, 0, WATCHING.key.encode(), msgspec.json.encode(request))], lasting=False)
-    definition = defined(request, known.get(request.name))
+    if isinstance(request, Steer):
+        told = tuple(steering(request, known.steered, now))
+        return Carried([_steering_message(each) for each in told], steers=told)
+    definition = defined(request, known.predicates.get(request.name))
     if isinstance(request, AddPredicate):
         _check(request, judges)
     message = (PREDICATES.name, 0, definition.name.encode(), msgspec.json.encode(definition))
     return Carried([message], definition)
+
+
+def steering(request: Steer, steered: Steered, now: float) -> list[Steering]:
+    """Return what a request tells the frontiers, given how the crawl is ``steered``; raises `RefusedError`.
+
+    >>> [told] = steering(Exclude(prefix="https://example.org/shop/"), Steered(), now=0.0)
+    >>> told.name, told.prefix
+    ('724bec5065', 'https://example.org/shop/')
+    """
+    if isinstance(request, Pause | Resume):
+        return [Pausing(on=isinstance(request, Pause), time=now)]
+    if isinstance(request, Exclude):
+        return [_exclusion(request, steered, now)]
+    if isinstance(request, Include):
+        known = steered.exclusion(request.id)
+        if known is None:
+            raise RefusedError(f"there is no exclusion {request.id} here")
+        return [msgspec.structs.replace(known, on=False, time=now)]
+    if isinstance(request, Budget):
+        limits: tuple[tuple[Literal["pages", "requests"], int | None], ...]
+        limits = (("pages", request.pages), ("requests", request.requests))
+        return [Limit(name=name, most=most, time=now) for name, most in limits if most is not None]
+    return [_slowing(request, steered, now)]
+
+
+def _exclusion(request: Exclude, steered: Steered, now: float) -> Exclusion:
+    prefix, expression = request.prefix, request.expression
+    if bool(prefix) == bool(expression):
+        raise RefusedError("expected a prefix of URLs or an expression, and not both")
+    if prefix and not _begins_a_url(prefix):
+        raise RefusedError(
+            f"{prefix[:200]!r} begins no URL; expected scheme, host and a slash, such as https://example.org/"
+        )
+    name = blake2b(f"{prefix}\n{expression}".encode(), digest_size=5).hexdigest()
+    known = {each.name for each in steered.exclusions}
+    if name not in known and len(known) >= MOST_STEERED:
+        raise RefusedError(f"there are {len(known)} exclusions, expected at most {MOST_STEERED}")
+    try:
+        Exclusions().put(name, prefix, expression)
+    except ValueError as error:
+        raise RefusedError(f"the expression is none of RE2: {error}") from error
+    return Exclusion(name=name, prefix=prefix, expression=expression, time=now)
+
+
+def _begins_a_url(prefix: str) -> bool:
+    """Return whether canonical URLs may begin so: scheme and host are whole, and as they are written there."""
+    scheme, _, rest = prefix.partition("://")
+    name, slash, _ = rest.partition("/")
+    site = f"{scheme}://{name}{slash}"
+    return canonical(site) == site and prefix.isascii()
+
+
+def _slowing(request: Delay, steered: Steered, now: float) -> Slowing:
+    url = canonical(f"http://{request.host}/")
+    if url is None or url != f"http://{host(url)}/":
+        raise RefusedError(f"{request.host[:200]!r} is no host; expected one such as example.org")
+    known = {each.name for each in steered.delays}
+    if host(url) not in known and len(known) >= MOST_STEERED:
+        raise RefusedError(f"{len(known)} hosts have a delay of their own, expected at most {MOST_STEERED}")
+    return Slowing(name=host(url), seconds=request.seconds, time=now)
+
+
+def _steering_message(told: Steering) -> Message:
+    return (STEERING.name, 0, steering_key(told).encode(), msgspec.json.encode(told))
 
 
 def _check(request: AddPredicate, judges: JudgeSettings | None) -> None:

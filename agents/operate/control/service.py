@@ -1,13 +1,14 @@
 """Carrying out what people ask of a running crawl: the spool is looked at a few times a second.
 
-Reads the spool in the data directory; keeps nothing; writes `predicates`, `sightings` and `watching`.
+Reads the spool in the data directory; keeps nothing; writes `predicates`, `steering`, `sightings`, `watching`.
 """
 
 import asyncio
 from collections.abc import Callable
 
+from agents.frontier.steered import Steered
 from agents.judge.predicates import Predicates
-from agents.operate.control.requests import RefusedError, carry_out
+from agents.operate.control.requests import Carried, Known, RefusedError, carry_out
 from agents.operate.control.spool import Spool
 from streams.logging import EventLog
 from streams.runtime import Runtime
@@ -23,9 +24,11 @@ log = EventLog("control")
 class ControlService:
     """Takes up requests in their order; ``sync`` returns when the disk has what was sent."""
 
-    def __init__(self, runtime: Runtime, predicates: Predicates, sync: Callable[[], None]) -> None:
+    def __init__(
+        self, runtime: Runtime, predicates: Predicates, steered: Steered, sync: Callable[[], None]
+    ) -> None:
         self._runtime = runtime
-        self._predicates = predicates
+        self._known = Known(predicates.definitions, steered)
         self._sync = sync
         self._spool = Spool(runtime.settings.data)
         self._stuck: set[str] = set()
@@ -60,12 +63,16 @@ class ControlService:
         judges = self._runtime.settings.judge
         publisher = self._runtime.publisher
         request = self._spool.read(name)
-        carried = carry_out(request, self._predicates.definitions, publisher.partitions, judges)
+        carried = carry_out(request, self._known, publisher.partitions, judges, self._runtime.clock())
         await publisher.send_all(carried.messages)
-        if carried.defines is not None:
-            # The next request may be about the same predicate.
-            while self._predicates.definitions.get(carried.defines.name) != carried.defines:
-                await asyncio.sleep(HEARD_SECONDS)
+        while not self._heard(carried):  # the next request may be about the same
+            await asyncio.sleep(HEARD_SECONDS)
         if carried.lasting:
             self._sync()
         self._spool.done(name)
+
+    def _heard(self, carried: Carried) -> bool:
+        """Return whether this process has heard of what a request comes to."""
+        made = carried.defines
+        defined = made is None or self._known.predicates.get(made.name) == made
+        return defined and all(self._known.steered.heard(told) for told in carried.steers)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from agents.frontier.steered import read_steering
 from agents.harvest.agent import read_outcome
 from agents.judge.predicates import read_definition
 from agents.operate.inspect.record import read_change, read_point, read_standing
@@ -44,6 +45,7 @@ from streams.topics import (
     PREDICATES,
     SIGHTINGS,
     STANDING,
+    STEERING,
     WATCHING,
 )
 from streams.transport.layout import Entry, TopicMeta, decode_record, encode_record
@@ -70,6 +72,7 @@ CODECS: dict[str, tuple[Encode, Decode]] = {
     PREDICATES.name: (_json, read_definition),
     WATCHING.name: (_json, JsonDecoder[Any](Watch)),
     STANDING.name: (_json, read_standing),
+    STEERING.name: (_json, read_steering),
     DEAD_LETTERS.name: (encode, Decoder[Any](DeadLetter)),
     LOG_POSITIONS.name: (encode, Decoder[Any](LogPosition)),
 }

@@ -14,6 +14,7 @@ from streams.records import (
     Clicked,
     Count,
     DeadLetter,
+    Exclusion,
     Failed,
     FetchedPage,
     FetchOrder,
@@ -27,6 +28,7 @@ from streams.records import (
     Interests,
     Judged,
     Label,
+    Limit,
     Linked,
     Listed,
     LogPosition,
@@ -34,6 +36,7 @@ from streams.records import (
     Near,
     Outcome,
     Pack,
+    Pausing,
     Postponed,
     PredicateDefinition,
     Prior,
@@ -45,6 +48,7 @@ from streams.records import (
     Revisited,
     RobotsTxt,
     Seeded,
+    Slowing,
     Standing,
     Start,
     Together,
@@ -70,6 +74,7 @@ from streams.topics import (
     PREDICATES,
     SIGHTINGS,
     STANDING,
+    STEERING,
     WATCHING,
 )
 
@@ -259,6 +264,15 @@ RECORDS: dict[str, tuple[Any, ...]] = {
             ),
             began=1_699_999_000.5,
         ),
+    ),
+    STEERING.name: (
+        Pausing(on=True, time=1_700_000_000.5),
+        Exclusion(
+            name="0f1e2d3c4b", prefix="http://a.test/shop/", expression="[?&]print=", on=False,
+            time=1_700_000_000.5,
+        ),
+        Limit(name="pages", most=500, setting=100, time=1_700_000_000.5),
+        Slowing(name="a.test", seconds=12.5, time=1_700_000_000.5),
     ),
     DEAD_LETTERS.name: (
         DeadLetter(

@@ -1,0 +1,183 @@
+"""``scentline steer``: pause a crawl, leave URLs out, set budgets and hosts' delays, during or between runs."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agents.cli.app import CommandError, app, examples
+from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
+from agents.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from agents.operate.control.requests import Steer
+    from streams.records import Steering
+    from streams.settings import Settings
+
+steer = typer.Typer(no_args_is_help=True)
+app.add_typer(steer, name="steer", help="Pause a crawl, leave URLs out, set its budget, while it runs.")
+
+
+@steer.callback()
+def group() -> None:
+    """Pause a crawl, leave URLs out, set its budget, while it runs."""
+
+
+@steer.command("pause", epilog=examples("steer pause", "scentline steer pause"))
+def pause(
+    data: DataDirectory = None,
+    broker: BrokerAddress = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Order no more fetches, and wait. What is in flight is taken in; the crawl does not end."""
+    from agents.operate.control.requests import Pause
+
+    _submit(_settings(data, broker, config, assignments), Pause(), "the crawl is paused")
+
+
+@steer.command("resume", epilog=examples("steer resume", "scentline steer resume"))
+def resume(
+    data: DataDirectory = None,
+    broker: BrokerAddress = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Go on with a paused crawl."""
+    from agents.operate.control.requests import Resume
+
+    _submit(_settings(data, broker, config, assignments), Resume(), "the crawl goes on")
+
+
+@steer.command(
+    "exclude",
+    epilog=examples(
+        "steer exclude",
+        "scentline steer exclude --prefix http://example.org/shop/",
+        "scentline steer exclude --expression '[?&]print='",
+    ),
+)
+def exclude(
+    prefix: Annotated[
+        str, typer.Option("--prefix", metavar="URL", help="What the URLs begin with, host and slash included.")
+    ] = "",
+    expression: Annotated[
+        str, typer.Option("--expression", metavar="RE2", help="A regular expression that the URLs match.")
+    ] = "",
+    data: DataDirectory = None,
+    broker: BrokerAddress = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Fetch no URLs that begin with a prefix, or match an expression; they stay candidates.
+
+    What is in flight already is taken in. The command include undoes it.
+    """
+    from agents.operate.control.requests import Exclude
+
+    if bool(prefix) == bool(expression):
+        raise CommandError("expected --prefix URL or --expression RE2")
+    what = prefix or expression
+    _submit(_settings(data, broker, config, assignments), Exclude(prefix, expression), f"{what} is excluded")
+
+
+@steer.command("include", epilog=examples("steer include", "scentline steer include d7180576d6"))
+def include(
+    name: Annotated[str, typer.Argument(metavar="ID", help="The exclusion, as steer list names it.")],
+    data: DataDirectory = None,
+    broker: BrokerAddress = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Fetch again what an exclusion left out."""
+    from agents.operate.control.requests import Include
+
+    _submit(_settings(data, broker, config, assignments), Include(name), f"{name} is included")
+
+
+@steer.command("budget", epilog=examples("steer budget", "scentline steer budget --pages 5000"))
+def budget(
+    pages: Annotated[
+        int | None, typer.Option("--pages", metavar="N", min=0, help="Pages to judge in all; 0 is no limit.")
+    ] = None,
+    requests: Annotated[
+        int | None,
+        typer.Option("--requests", metavar="N", min=0, help="Requests to have answered in all; 0 is no limit."),
+    ] = None,
+    data: DataDirectory = None,
+    broker: BrokerAddress = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Give the crawl another budget. A later run with another budget in its settings goes by that."""
+    from agents.operate.control.requests import Budget
+
+    if pages is None and requests is None:
+        raise CommandError("expected --pages N, --requests N or both")
+    _submit(_settings(data, broker, config, assignments), Budget(pages, requests), "the budget is another")
+
+
+@steer.command("delay", epilog=examples("steer delay", "scentline steer delay example.org 10"))
+def delay(
+    host: Annotated[str, typer.Argument(metavar="HOST", help="A host, with its port if it has one.")],
+    seconds: Annotated[
+        float,
+        typer.Argument(metavar="SECONDS", min=0, max=86_400, help="Between two requests; 0 undoes it."),
+    ],
+    data: DataDirectory = None,
+    broker: BrokerAddress = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Ask a host more seldom than is polite; what its robots.txt and fetch.delay_seconds say is the least."""
+    from agents.operate.control.requests import Delay
+
+    settings = _settings(data, broker, config, assignments)
+    _submit(settings, Delay(host, seconds), f"{host} has a delay of {seconds:g} s, or more")
+
+
+@steer.command("list", epilog=examples("steer list", "scentline steer list"))
+def list_(
+    data: DataDirectory = None,
+    broker: BrokerAddress = None,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+) -> None:
+    """Print what is in force: whether the crawl is paused, exclusions, budgets that were set, delays."""
+    from agents.operate.control.command import known_steering
+
+    found = known_steering(_settings(data, broker, config, assignments)).in_force
+    columns, rows = ("what", "name", "value", "since"), [_row(each) for each in found]
+    if as_json:
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+    else:
+        print_table(columns, rows)
+
+
+def _row(told: "Steering") -> tuple[str, str, str, str]:
+    from streams.records import Exclusion, Limit, Slowing
+
+    since = datetime.fromtimestamp(told.time, UTC).isoformat(timespec="seconds")
+    if isinstance(told, Exclusion):
+        return "excluded", told.name, told.prefix or told.expression, since
+    if isinstance(told, Limit):
+        return "budget", told.name, f"{told.most}", since
+    if isinstance(told, Slowing):
+        return "delay", told.name, f"{told.seconds:g} s", since
+    return "paused", "", "", since
+
+
+def _settings(
+    data: Path | None, broker: str | None, config: Path | None, assignments: list[str] | None
+) -> "Settings":
+    return load_settings(config, assignments, {"data": data, "broker": broker}).settings
+
+
+def _submit(settings: "Settings", request: "Steer", done: str) -> None:
+    from agents.operate.control.command import submit
+    from agents.operate.control.requests import checked
+
+    waits = submit(settings, checked(request)) == "waits"
+    typer.echo("requested: the crawl has not applied it yet" if waits else done)

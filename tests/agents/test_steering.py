@@ -1,0 +1,307 @@
+"""A crawl that is steered: what may be asked, that it stays asked, and what the frontier does by it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.frontier.agent import FrontierAgent
+from agents.frontier.orders import SLOW_SECONDS
+from agents.frontier.rows import FrontierRow
+from agents.frontier.steered import Steered, read_steering
+from agents.operate.control import requests
+from agents.operate.control.command import known_steering, submit
+from agents.operate.control.requests import (
+    LONGEST_DELAY,
+    Budget,
+    Delay,
+    Exclude,
+    Include,
+    Pause,
+    RefusedError,
+    Resume,
+    Steer,
+    checked,
+    steering,
+)
+from models.url import host
+from streams.records import (
+    MOST_EXCLUDING,
+    Decoder,
+    Exclusion,
+    FetchOrder,
+    Judged,
+    Limit,
+    Pausing,
+    PredicateDefinition,
+    RecordError,
+    Seeded,
+    Slowing,
+    Steering,
+)
+from streams.settings import Settings
+from streams.topics import FETCHES, SIGHTINGS
+from tests.agents.books import YES, page
+from tests.agents.shards import Disk, a_runtime, disk, write
+
+NOW = 1_000_000.0
+SHOP = "http://a.org/shop/"
+
+
+def asked(*wanted: Steer) -> Steered:
+    """Return what is in force after some requests."""
+    steered = Steered()
+    for number, request in enumerate(wanted):
+        for told in steering(request, steered, float(number)):
+            steered.hear(msgspec.json.encode(told))
+    return steered
+
+
+# what may be asked
+
+
+@pytest.mark.parametrize(
+    ("request_", "why"),
+    [
+        (Exclude(), "a prefix of URLs or an expression"),
+        (Exclude(SHOP, "shop"), "and not both"),
+        (Exclude("http://a.org"), "begins no URL"),
+        (Exclude("http://A.org/"), "begins no URL"),
+        (Exclude("ftp://a.org/"), "begins no URL"),
+        (Exclude("http://u:p@a.org/"), "begins no URL"),
+        (Exclude("http://a.org/é"), "begins no URL"),
+        (Exclude(expression="("), "none of RE2"),
+        (Exclude(expression="(?=a)"), "none of RE2"),
+        (Include("nothing"), "there is no exclusion nothing"),
+        (Delay("a.org/x", 1.0), "is no host"),
+        (Delay("", 1.0), "is no host"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(request_: Steer, why: str) -> None:
+    with pytest.raises(RefusedError, match=why):
+        steering(request_, Steered(), 0.0)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Exclude("http://a.org/" + "x" * MOST_EXCLUDING),
+        Exclude(expression="x" * (MOST_EXCLUDING + 1)),
+        Budget(pages=-1),
+        Delay("a.org", -1.0),
+        Delay("a.org", LONGEST_DELAY + 1),
+        Delay("a.org", float("nan")),
+        Delay("a" * 301, 1.0),
+    ],
+)
+def test_what_is_out_of_bounds_is_refused(request_: Steer) -> None:
+    with pytest.raises(RefusedError):
+        checked(request_)
+
+
+def test_no_more_is_excluded_or_slowed_than_a_frontier_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "MOST_STEERED", 2)
+    steered = asked(Exclude(SHOP), Exclude(expression="x"), Delay("a.org", 5.0), Delay("b.org", 5.0))
+    assert steering(Exclude(SHOP), steered, 9.0)
+    assert steering(Delay("a.org", 6.0), steered, 9.0)
+    for request in (Exclude(expression="y"), Delay("c.org", 5.0)):
+        with pytest.raises(RefusedError, match="expected at most 2"):
+            steering(request, steered, 9.0)
+
+
+# That none of it may be lost or come twice is for the log, whose newest record of a kind and name holds.
+prefixes = st.sampled_from(["http://a.org/", "http://a.org/b", "http://b.org/"])
+commands = st.one_of(
+    st.just(Pause()), st.just(Resume()),
+    prefixes.map(Exclude), prefixes.map(lambda text: Exclude(expression=text)),
+    st.builds(Budget, st.integers(0, 9), st.integers(0, 9)),
+    st.builds(Delay, st.sampled_from(["a.org", "B.org:8080"]), st.floats(0, 9)),
+)  # fmt: skip
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(commands, max_size=12))
+def test_what_is_asked_twice_is_in_force_once_and_the_newest_word_holds(wanted: list[Steer]) -> None:
+    once, twice = asked(*wanted), asked(*(each for each in wanted for _ in range(2)))
+    plain = [[msgspec.structs.replace(each, time=0.0) for each in found.in_force] for found in (once, twice)]
+    assert plain[0] == plain[1]
+    pauses = [isinstance(each, Pause) for each in wanted if isinstance(each, Pause | Resume)]
+    assert once.paused == (pauses[-1] if pauses else False)
+    for each in once.exclusions:
+        over = steering(Include(each.name), once, 99.0)
+        assert over == steering(Include(each.name), twice, 99.0)
+        once.hear(msgspec.json.encode(over[0]))
+    assert once.exclusions == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, b"", b"{}", b'{"what":"sunk","time":1}', b'{"what":"paused","on":1,"time":1}',
+        b'{"what":"excluded","name":"x","expression":"(","time":1}',
+        b'{"what":"delay","name":"a","seconds":-1,"time":1}',
+    ],
+)  # fmt: skip
+def test_what_can_t_be_read_steers_nothing(value: bytes | None) -> None:
+    steered = Steered()
+    assert steered.hear(value) is None
+    assert steered.in_force == []
+    with pytest.raises(RecordError):
+        read_steering(value or b"")
+
+
+def test_a_crawl_at_rest_is_steered(tmp_path: Path) -> None:
+    found = Settings(data=tmp_path)
+    with a_runtime(found):
+        pass
+    for request in (Pause(), Exclude(SHOP), Delay("A.org", 5.0), Budget(pages=7), Resume()):
+        assert submit(found, request) == "done"
+    told = [msgspec.structs.replace(each, time=0.0) for each in known_steering(found).in_force]
+    assert told == [
+        Exclusion(name=told[0].name, prefix=SHOP, time=0.0),
+        Slowing(name="a.org", seconds=5.0, time=0.0),
+        Limit(name="pages", most=7, time=0.0),
+    ]
+    submit(found, Include(told[0].name))
+    submit(found, Delay("a.org", 0.0))
+    assert [each.name for each in known_steering(found).in_force] == ["pages"]
+
+
+# what the frontier does by it
+
+
+class Front:
+    """A frontier agent on one shard, on a clock that the test turns."""
+
+    def __init__(self, agent: FrontierAgent, rows: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.agent = agent
+        self.now = NOW
+        self.shard = rows.shard(FrontierRow, SIGHTINGS, 0)
+        agent.runtime.clock = lambda: self.now
+        monkeypatch.setattr(agent.inbox, "commit_soon", lambda shard: None)  # there is no event loop
+        agent.heard_predicate(PredicateDefinition(name="p", expression='"ski"'))
+        agent.inbox.shards[0] = self.shard
+        agent.opened(self.shard)
+        while agent.candidates.opening:
+            agent.candidates.take_up(self.now)
+
+    def hear(self, told: Steering) -> None:
+        self.agent.steer(told)
+        while self.agent.candidates.sweep.filling:
+            self.agent._sweep(self.now)
+
+    def sight(self, *facts: Any) -> None:
+        for fact in facts:
+            self.agent.absorb(self.shard, fact)
+        write(self.shard)
+        self.agent.committed(self.shard)
+
+    def ordered(self, after: float = 0.0) -> list[FetchOrder]:
+        """Return what is ordered now."""
+        self.now += after
+        self.agent._keep_time(self.now)
+        self.agent.selection.choose(self.now)
+        decode = Decoder[FetchOrder](FetchOrder)
+        return [decode(value or b"") for topic, _, _, value in write(self.shard) if topic == FETCHES.name]
+
+    def urls(self, after: float = 0.0) -> set[str]:
+        return {order.url for order in self.ordered(after)}
+
+
+def fronts(rows: Disk, tmp_path: Path, **frontier: Any) -> Iterator[Front]:
+    given = {"policy": "breadth-first", "explore": 0, "window_max": 4, **frontier}
+    values = {"data": tmp_path / "data", "fetch": {"delay_seconds": 1.0}, "frontier": given}
+    with a_runtime(Settings.model_validate(values), NOW) as runtime, pytest.MonkeyPatch.context() as patch:
+        yield Front(FrontierAgent(runtime), rows, patch)
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[Disk]:
+    with disk(tmp_path / "data") as found:
+        yield found
+
+
+@pytest.fixture
+def front(rows: Disk, tmp_path: Path) -> Iterator[Front]:
+    yield from fronts(rows, tmp_path, budget=10)
+
+
+def shop(on: bool = True) -> Exclusion:
+    return Exclusion(name="shop", prefix=SHOP, on=on, time=NOW)
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+def test_what_is_excluded_is_not_ordered_until_it_is_included(front: Front, before: bool) -> None:
+    seeds = [Seeded(f"{SHOP}tea"), Seeded("http://b.org/")]
+    if before:
+        front.hear(shop())
+    front.sight(*seeds)
+    front.hear(shop())
+    assert front.agent.candidates.priorities_of(f"{SHOP}tea") == {}
+    assert front.urls() == {"http://b.org/"}
+    assert front.agent.totals().discovered == 2
+    assert page(front.shard, f"{SHOP}tea").state == "candidate"
+    front.hear(shop(on=False))
+    assert front.urls(after=SLOW_SECONDS) == {f"{SHOP}tea"}
+
+
+def test_a_crawl_of_which_all_that_is_left_is_excluded_is_finished(front: Front) -> None:
+    front.hear(shop())
+    front.sight(Seeded(f"{SHOP}tea"))
+    front.agent._look_for_more()
+    while front.agent.candidates.sweep.filling:
+        front.agent._sweep(front.now)
+    assert front.agent.finished
+    front.hear(Pausing(on=True, time=NOW))
+    assert not front.agent.finished
+
+
+def test_a_page_that_is_excluded_is_not_visited_again_until_it_is_included(rows: Disk, tmp_path: Path) -> None:
+    for front in fronts(rows, tmp_path, revisit=0.5, window_max=1):
+        url = f"{SHOP}tea"
+        front.sight(Seeded(url))
+        front.ordered()
+        front.sight(Judged(url, YES, front.now, content=b"1"))
+        front.hear(shop())
+        assert [front.urls(after=90 * 86_400) for _ in range(3)] == [set()] * 3
+        front.hear(shop(on=False))
+        assert front.urls() == {url}
+
+
+@pytest.mark.parametrize("setting", [None, 10, 20])
+def test_a_budget_holds_while_the_settings_have_the_one_that_it_took_the_place_of(
+    front: Front, setting: int | None
+) -> None:
+    front.hear(Limit(name="pages", most=0, setting=setting, time=NOW))
+    front.hear(Limit(name="requests", most=0 if setting == 20 else 1, setting=None, time=NOW))
+    assert front.agent._budget.limited
+    front.sight(Seeded("http://a.org/"), Seeded("http://b.org/"))
+    assert len(front.urls() | front.urls(after=SLOW_SECONDS)) == (2 if setting == 20 else 1)
+    told = [(limit.name, limit.setting) for limit in front.agent._to_tell]
+    assert told == [*([("pages", 10)] if setting is None else []), ("requests", 0)]
+
+
+def test_a_host_is_asked_as_seldom_as_is_asked_for_and_never_more_often_than_is_polite(front: Front) -> None:
+    front.sight(*(Seeded(f"http://a.org/{number}") for number in range(9)))
+    front.hear(Slowing(name="a.org", seconds=7.5, time=NOW))
+
+    def lands_after(order: FetchOrder, crawl_delay: float | None = None) -> None:
+        front.sight(Judged(order.url, YES, front.now, crawl_delay=crawl_delay, elapsed=0.01))
+
+    [order] = front.ordered()
+    assert order.delay == 7.5
+    lands_after(order)
+    assert front.ordered(after=7.0) == []
+    [order] = front.ordered(after=0.5)
+    assert order.delay == 7.5
+    lands_after(order, crawl_delay=20.0)
+    assert front.ordered(after=19.0) == []
+    [order] = front.ordered(after=1.0)
+    assert order.delay == 20.0
+    front.hear(Slowing(name="a.org", seconds=0.0, time=NOW))
+    lands_after(order, crawl_delay=0.0)
+    assert [host(url) for url in front.urls(after=1.0)] == ["a.org"]
