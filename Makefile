@@ -17,7 +17,7 @@ NGINX := $(VENV)/nginx
 ATHERIS := $(VENV)/atheris
 PYSPY := $(VENV)/py-spy
 
-.PHONY: help setup check format model test kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka stages size fuzz docs manifests lock clean
+.PHONY: help setup check format model test kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka stages size fuzz docs screenshots manifests lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -147,6 +147,9 @@ fuzz: setup $(ATHERIS)/installed.stamp ## fuzz every reader and whole crawls, a 
 
 docs: setup ## write docs/settings.md anew from the settings class
 	@$(BIN)/python -m streams.settings_docs > docs/settings.md
+
+screenshots: setup ## take the pictures of the window's screens anew, in Chromium, on a crawl of the demo's web
+	@$(BIN)/python -m tests.window.screenshots
 
 manifests: setup ## write anew what follows from the code under deploy/
 	@$(BIN)/python -m deploy.manifests

@@ -1,7 +1,8 @@
-"""A crawl of a hostile web that runs beside the tests: it is killed, started again, and told what to do."""
+"""Crawls that run beside who looks at them: they are killed, started again, and told what to do."""
 
 import subprocess
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -17,14 +18,13 @@ PREDICATES = {
 
 
 class RunningCrawl:
-    """A crawl in a process of its own, without an end; ``web`` counts what it is asked."""
+    """``scentline crawl`` in a process of its own; ``requests`` counts what its web was asked."""
 
-    def __init__(self, directory: Path, web: HostileWeb) -> None:
-        self.web = web
-        self.data = directory / "data"
-        self._errors = directory / "errors.txt"
-        self._log = directory / "access.log"
-        self._log.write_text("".join(f"{line}\n" for line in log_lines(time.time())), encoding="utf-8")
+    def __init__(self, data: Path, arguments: Sequence[str], requests: Callable[[], int]) -> None:
+        self.data = data
+        self.requests = requests
+        self._arguments = arguments
+        self._errors = data.with_suffix(".errors")
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -35,26 +35,24 @@ class RunningCrawl:
         self.kill()
 
     def start(self) -> None:
-        """Start it, or go on after it was killed; it has fetched something when this returns."""
+        """Start it, or go on after it was killed; it has asked for something when this returns."""
         before = self.requests()
-        predicates = [word for item in PREDICATES.items() for word in ("--predicate", "=".join(item))]
         with self._errors.open("ab") as errors:
             self._process = subprocess.Popen(
-                [
-                    *COMMAND, "crawl", "--data", str(self.data), "--log", str(self._log), "--follow",
-                    "--seed", address(0, 0), *predicates, "--budget", "100000",
-                    "--set", f"fetch.proxy={self.web.url}", "--set", "fetch.delay_seconds=0.5",
-                    "--set", "frontier.retry_seconds=5",
-                ],
+                [*COMMAND, "crawl", "--data", str(self.data), *self._arguments],
                 cwd=self.data.parent, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=errors,
             )  # fmt: skip
-        wait_for("a request of the crawl", lambda: self._goes_on(before))
+        self.wait_for(before + 1)
 
-    def _goes_on(self, before: int) -> bool:
+    def wait_for(self, requests: int) -> None:
+        """Wait until the web has had so many requests."""
+        wait_for(f"{requests} requests", lambda: self._alive() and self.requests() >= requests)
+
+    def _alive(self) -> bool:
         assert self._process is not None
         assert self._process.poll() is None, self._errors.read_text()
-        return self.requests() > before
+        return True
 
     def kill(self) -> None:
         """End it as a failing machine would."""
@@ -63,10 +61,23 @@ class RunningCrawl:
             self._process.wait(PATIENCE)
             self._process = None
 
-    def requests(self) -> int:
-        """Return how many requests the web has had."""
-        return self.web.asked.total()
-
     def told(self, *arguments: str) -> str:
         """Run a command on its directory, and return what it prints."""
         return printed(self.data.parent, *arguments, "--data", str(self.data))
+
+
+def of_hostile_web(directory: Path, web: HostileWeb) -> RunningCrawl:
+    """Return a crawl of a hostile web, with a log that is no better; it has no end."""
+    log = directory / "access.log"
+    log.write_text("".join(f"{line}\n" for line in log_lines(time.time())), encoding="utf-8")
+    arguments = [
+        "--log", str(log), "--follow", "--seed", address(0, 0), *of_predicates(PREDICATES),
+        "--budget", "100000", "--set", f"fetch.proxy={web.url}", "--set", "fetch.delay_seconds=0.5",
+        "--set", "frontier.retry_seconds=5",
+    ]  # fmt: skip
+    return RunningCrawl(directory / "data", arguments, web.asked.total)
+
+
+def of_predicates(predicates: dict[str, str]) -> list[str]:
+    """Return predicates as a command takes them."""
+    return [word for name, expression in predicates.items() for word in ("--predicate", f"{name}={expression}")]

@@ -8,7 +8,7 @@ from selenium.webdriver.common.keys import Keys
 from agents.window.server import SCREENS
 from tests.webs.hostile import HostileWeb
 from tests.window.browser import WIDTHS, Browser
-from tests.window.crawls import RunningCrawl
+from tests.window.crawls import RunningCrawl, of_hostile_web
 from tests.window.windows import base_of, printed_address
 
 #: The screens that have a page of their own.
@@ -21,7 +21,7 @@ LINKS = '[...document.querySelectorAll("main a[href]")].map((a) => [a.href, a.re
 
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCrawl]:
-    with HostileWeb() as web, RunningCrawl(tmp_path_factory.mktemp("hostile"), web) as crawl:
+    with HostileWeb() as web, of_hostile_web(tmp_path_factory.mktemp("hostile"), web) as crawl:
         yield crawl
 
 
