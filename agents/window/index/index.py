@@ -3,7 +3,8 @@
 import sqlite3
 from pathlib import Path
 
-from agents.window.index import hosts, letters, pages
+from agents.window.index import changes, hosts, letters, pages
+from agents.window.index.changes import ChangeIndex
 from agents.window.index.hosts import HostIndex
 from agents.window.index.letters import LetterIndex
 from agents.window.index.pages import PageIndex
@@ -21,15 +22,19 @@ class Index:
     """
 
     def __init__(self, data: Path, journal: Journal) -> None:
-        self._store = Store(data, journal, pages.SCHEMA + hosts.SCHEMA + letters.SCHEMA)
+        schema = pages.SCHEMA + changes.SCHEMA + hosts.SCHEMA + letters.SCHEMA
+        self._store = Store(data, journal, schema)
         self._open(journal)
 
     def _open(self, journal: Journal) -> None:
         self._journal = journal
         self.pages = PageIndex(self._store, journal)
+        self.changes = ChangeIndex(self._store, journal)
         self.hosts = HostIndex(self._store, journal, self.pages)
         self.letters = LetterIndex(self._store, journal)
-        self._parts: list[PageIndex | HostIndex | LetterIndex] = [self.pages, self.hosts, self.letters]
+        self._parts: list[PageIndex | ChangeIndex | HostIndex | LetterIndex] = [
+            self.pages, self.changes, self.hosts, self.letters,
+        ]  # fmt: skip
 
     def step(self) -> bool:
         """Do a piece of the work that there is, of each part in turn; return whether there is more."""

@@ -38,7 +38,9 @@ CREATE TABLE hit_counts (predicate INTEGER PRIMARY KEY, hits INTEGER NOT NULL);
 CREATE TABLE host_hits (
     host TEXT, predicate INTEGER, hits INTEGER NOT NULL, PRIMARY KEY (host, predicate)
 ) WITHOUT ROWID;
-CREATE VIRTUAL TABLE page_words USING fts5 (titles, urls, holds, content = '', tokenize = 'ascii');
+CREATE VIRTUAL TABLE page_words USING fts5 (
+    titles, urls, holds, content = '', columnsize = 0, tokenize = 'ascii'
+);
 """
 #: Stands in `hits` for every page that satisfies any predicate.
 ANY = 0
@@ -49,7 +51,7 @@ RECORDS, BYTES = 200, 1_000_000
 #: Rows that are deleted as one batch.
 DELETED = 500
 #: Partitions that a topic may have: rows are by their offsets, in the order in which pages were judged.
-_PARTITIONS = 1 << 12
+PARTITIONS = 1 << 12
 
 
 class Place(NamedTuple):
@@ -111,10 +113,8 @@ class PageIndex:
 
     def __init__(self, store: Store, journal: Journal) -> None:
         self._store = store
-        self._journal = journal
         self._tail = Tail(store, journal, "pages", OUTCOMES.name)
         self._names = _Names(store)
-        self._dropped: dict[int, int] = {}
 
     # taking in
 
@@ -123,15 +123,11 @@ class PageIndex:
         if (told := self._tail.next(RECORDS, BYTES)) is not None:
             self._take_in(told)
             return True
-        return any(self._drop(partition) for partition in self._partitions())
+        return self._tail.drop(self._drop)
 
     def left(self) -> int:
         """Return how many outcomes have not been taken in."""
         return self._tail.left()
-
-    def _partitions(self) -> range:
-        there = OUTCOMES.name in self._journal.topics()
-        return range(self._journal.partitions(OUTCOMES.name) if there else 0)
 
     def _take_in(self, told: Records) -> None:
         outcomes = list(_outcomes(told))
@@ -142,20 +138,14 @@ class PageIndex:
             batch.write()
             self._tail.note(told)
 
-    def _drop(self, partition: int) -> bool:
-        """Drop rows of outcomes that are not kept any more; return whether there were any."""
-        start = self._journal.start(OUTCOMES.name, partition)
-        if self._dropped.get(partition) == start:
-            return False
+    def _drop(self, partition: int, start: int) -> bool:
         found = self._store.db.execute(
-            f"SELECT {_COLUMNS} FROM pages WHERE id < ? AND id % {_PARTITIONS} = ? ORDER BY id LIMIT {DELETED}",  # noqa: S608
-            (start * _PARTITIONS, partition),
+            f"SELECT {_COLUMNS} FROM pages WHERE id < ? AND id % ? = ? ORDER BY id LIMIT ?",  # noqa: S608
+            (start * PARTITIONS, PARTITIONS, partition, DELETED),
         )
         pages = [self._page(row) for row in found]
         with self._store.batch() as db:
             _Batch(db, self._names, {page.url: page for page in pages}).drop()
-        if not pages:
-            self._dropped[partition] = start
         return bool(pages)
 
     # looking up
@@ -210,7 +200,7 @@ class PageIndex:
 
     def _of(self, urls: Iterable[str]) -> dict[str, IndexedPage]:
         """Return pages by URL, those that are known."""
-        keys = [_key(url) for url in urls]
+        keys = [key_of(url) for url in urls]
         marks = ", ".join("?" * len(keys))
         found = self._store.db.execute(f"SELECT {_COLUMNS} FROM pages WHERE key IN ({marks})", keys)  # noqa: S608
         pages = (self._page(row) for row in found)
@@ -295,7 +285,7 @@ class _Batch:
     def _row(self, page: IndexedPage) -> tuple[object, ...]:
         number = self._names.number
         return (
-            page.id, _key(page.url), page.url, page.title, page.time, page.depth, number(page.predicate),
+            page.id, key_of(page.url), page.url, page.title, page.time, page.depth, number(page.predicate),
             number(page.policy), page.explored, page.probability, page.expected,
             _pack({number(name): holds for name, holds in page.verdict.items()}), page.left,
         )  # fmt: skip
@@ -346,7 +336,7 @@ def _outcomes(told: Records) -> Iterator[tuple[int, _Outcome]]:
     for entry in told.records:
         with suppress(RecordError):
             for _, _, outcome in read_as(_decoder, entry.value or b"").facts:
-                yield entry.offset * _PARTITIONS + told.partition, outcome
+                yield entry.offset * PARTITIONS + told.partition, outcome
 
 
 def _page_of(row: int, outcome: _Outcome) -> IndexedPage:
@@ -362,6 +352,6 @@ def _held(predicate: int) -> str:
     return f"p{predicate}" if predicate >= ANY else "none"
 
 
-def _key(url: str) -> int:
+def key_of(url: str) -> int:
     """Return what a page is looked up by; another one may have the same."""
     return int.from_bytes(identifier(url)[:8], signed=True)

@@ -13,7 +13,7 @@ from models.words import MAX_LENGTH, WORD, folded, spaced
 #: Signs of a query that are looked at, and words in it.
 MOST_SIGNS, MOST_WORDS = 300, 20
 #: Letters that a word has to begin with at least where its end is left open.
-LEAST_BEGINNING = 2
+LEAST_BEGINNING = 3
 
 _ASKED = re.compile(r'"([^"]*)"?|(\S+)')
 # What may be a run before it is folded: letters, digits, and all that may stand on them or within.

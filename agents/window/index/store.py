@@ -8,7 +8,7 @@ after a failure of power or where an older copy took its place: so of the last r
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -123,6 +123,7 @@ class Tail:
         self._journal = journal
         self._part = part
         self._topic = topic
+        self._dropped: dict[int, int] = {}
 
     def position(self, partition: int) -> int:
         """Return the offset that is read next."""
@@ -156,6 +157,19 @@ class Tail:
             "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?, ?)",
             (self._part, self._topic, told.partition, told.end, last),
         )
+
+    def drop(self, drop: Callable[[int, int], bool]) -> bool:
+        """Have some rows dropped of what is not kept any more; return whether there may be more of them.
+
+        ``drop`` is given a partition and the first offset that is kept, and returns whether it found any.
+        """
+        for partition in self._partitions():
+            start = self._journal.start(self._topic, partition)
+            if self._dropped.get(partition, 0) != start:
+                if drop(partition, start):
+                    return True
+                self._dropped[partition] = start
+        return False
 
     def _partitions(self) -> range:
         there = self._topic in self._journal.topics()

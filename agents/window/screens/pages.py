@@ -1,0 +1,123 @@
+"""Pages: those that satisfy a predicate as they come, why each was chosen, and what became of them since."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from agents.frontier.rows import INSTANT
+from agents.window.index.pages import IndexedPage, Place
+from agents.window.index.search import MOST_SIGNS, Asked
+from agents.window.reading import Reading
+from streams.logging import printable
+from streams.records import Change
+
+#: Rows of a list at most.
+ROWS = 50
+#: Characters of a URL that are shown.
+SHOWN = 300
+#: Outcomes that may be behind before that is said.
+BEHIND = 1_000
+
+
+class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which pages are listed, and behind which place of the list.
+
+    ``show`` is "hits" for pages that satisfy the predicate, or any, "judged" for all that have what is
+    searched, and "changes" for what became of them.
+    """
+
+    show: Literal["hits", "judged", "changes"] = "hits"
+    predicate: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    search: Annotated[str, msgspec.Meta(max_length=MOST_SIGNS)] = ""
+    after: Annotated[str, msgspec.Meta(pattern=r"^(-?[0-9]{1,20}(\.[0-9]{1,20})?,[0-9]{1,18})?$")] = ""
+
+
+def view(reading: Reading, query: Query) -> object:
+    """Return a list of pages, or of changes, the newest first."""
+    if not reading.begun:
+        return {"begun": False, "rows": [], "after": None}
+    pages = reading.index.pages
+    after = _place(query.after)
+    if query.show == "changes":
+        rows, last = _changes(reading, query, after)
+    else:
+        rows, last = _pages(reading, query, after)
+    left = pages.left()
+    return {
+        "begun": True,
+        "rows": rows,
+        "after": f"{last.time!r},{last.id}" if last is not None and len(rows) == ROWS else None,
+        "total": pages.count(query.predicate) if query.show == "hits" and not query.search else None,
+        "left": left if left >= BEHIND else 0,
+        "keeps_up": reading.settings.frontier.revisit > 0,
+    }
+
+
+def _pages(reading: Reading, query: Query, after: Place | None) -> tuple[list[object], Place | None]:
+    index, asked = reading.index, Asked(query.search)
+    if asked:
+        among = None if query.show == "judged" else query.predicate
+        found = index.pages.search(asked, among, None if after is None else after.id, ROWS)
+    elif query.show == "judged":
+        found = []
+    else:
+        found = index.pages.newest(query.predicate, after, ROWS)
+    return [_row(reading, page, asked) for page in found], found[-1].place if found else None
+
+
+def _row(reading: Reading, page: IndexedPage, asked: Asked) -> object:
+    holds = page.holds
+    return {
+        "url": page.url,
+        "title": asked.parts(page.title),
+        "address": asked.parts(printable(page.url, SHOWN)),
+        "time": page.time,
+        "holds": [printable(name, SHOWN) for name in holds],
+        "why": story(page),
+        "excerpt": reading.index.changes.excerpt(page.url, holds),
+        "left": page.left,
+    }
+
+
+def _changes(reading: Reading, query: Query, after: Place | None) -> tuple[list[object], Place | None]:
+    found = reading.index.changes.newest(query.predicate, after, ROWS)
+    return [_change(place, change) for place, change in found], found[-1][0] if found else None
+
+
+def _change(place: Place, change: Change) -> object:
+    return {
+        "id": place.id,
+        "url": change.url,
+        "title": (change.title,),
+        "address": (printable(change.url, SHOWN),),
+        "time": change.time,
+        "before": change.before,
+        "kind": change.kind,
+        "predicate": printable(change.predicate, SHOWN),
+        "excerpt": change.excerpt,
+        "reason": change.reason,
+        "target": change.target,
+    }
+
+
+def story(page: IndexedPage) -> str:
+    """Return in a sentence why a page was fetched."""
+    wanted = f" for {printable(page.predicate, SHOWN)}" if page.predicate else ""
+    if page.policy == INSTANT:
+        why = "Fetched at once, as it was news"
+    elif page.explored:
+        why = f"Explored by chance{wanted}, which had a probability of {_share(page.probability)}"
+    else:
+        why = f"Chosen{wanted} by the policy {printable(page.policy, SHOWN)}"
+    if page.expected is not None:
+        why += f"; a hit was expected with {_share(page.expected)}"
+    return f"{why}; depth {page.depth}."
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 else f"{100 * share:.2g} %"
+
+
+def _place(text: str) -> Place | None:
+    time, _, row = text.partition(",")
+    return Place(float(time), int(row)) if text else None
