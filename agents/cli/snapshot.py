@@ -1,5 +1,8 @@
 """``scentline snapshot``: copy what a crawl on Kafka knows, for commands that read a data directory."""
 
+from contextlib import closing, suppress
+from typing import Annotated
+
 import typer
 
 from agents.cli.app import app, examples
@@ -10,9 +13,11 @@ from agents.cli.options import Assignments, BrokerAddress, ConfigFile, DataDirec
     epilog=examples(
         "snapshot",
         "scentline snapshot --broker kafka://localhost:9092 --data today",
+        "scentline snapshot --broker kafka://localhost:9092 --data mirror --follow",
     )
 )
 def snapshot(
+    following: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until Ctrl-C.")] = False,
     broker: BrokerAddress = None,
     data: DataDirectory = None,
     config: ConfigFile = None,
@@ -20,10 +25,19 @@ def snapshot(
 ) -> None:
     """Copy what a crawl on Kafka knows to a new data directory, for audit, explain, matches, state and harvest.
 
-    Only reads. Pages are left out. The crawl may continue meanwhile; the copy has only part of that.
+    Only reads. Pages are left out. The crawl may continue meanwhile; the copy has only part of that. With
+    --follow it stays a moment behind the crawl.
     """
-    from agents.operate.snapshot import take
+    from agents.operate.snapshot import follow, take
+
+    def progress(name: str) -> None:
+        typer.echo(f"copying {name}", err=True)
 
     settings = kafka_settings(config, assignments, {"broker": broker, "data": data})
-    records = take(settings, lambda name: typer.echo(f"copying {name}", err=True))
-    typer.echo(f"{records} records copied to {settings.data}")
+    if not following:
+        typer.echo(f"{take(settings, progress)} records copied to {settings.data}")
+        return
+    with suppress(KeyboardInterrupt), closing(follow(settings, progress)) as copied:
+        typer.echo(f"{next(copied)} records copied to {settings.data}; following what comes")
+        for _ in copied:
+            pass

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from agents.cli.app import app, examples
-from agents.cli.options import Assignments, ConfigFile, DataDirectory, load_settings
+from agents.cli.options import Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
 
 
 @app.command(
@@ -19,15 +19,16 @@ def window(
         bool | None, typer.Option("--read-only", help="Show the crawl without steering it.")
     ] = None,
     data: DataDirectory = None,
+    broker: BrokerAddress = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
     """Show a crawl in a browser, and steer it, until Ctrl-C: one that runs, and one at rest.
 
     Open the address that is printed: it has a token, which keeps others out. Nothing but this machine can reach
-    it unless the settings [window] say so.
+    it unless the settings [window] say so. Of a crawl on Kafka it keeps a mirror in the directory --data.
     """
     from agents.window.command import run
 
-    options = {"data": data, "window.port": port, "window.read_only": read_only}
+    options = {"data": data, "broker": broker, "window.port": port, "window.read_only": read_only}
     run(load_settings(config, assignments, options).settings, lambda url: typer.echo(f"The window: {url}"))

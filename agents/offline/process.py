@@ -5,8 +5,10 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterable
+from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
+from typing import BinaryIO
 
 from agents.offline.archive import Progress
 from agents.signals import command, environment
@@ -72,6 +74,18 @@ class ServerProcess:
         """Serve the synthetic web of these parameters; they are those of `SyntheticWeb`."""
         size = [f"--sites={sites}", f"--pages-per-site={pages_per_site}", f"--topics={topics}"]
         return cls(_WEBS, [*_log_option(log), "synthetic", *size, "--", str(seed)])
+
+    @property
+    def output(self) -> BinaryIO:
+        """What has ended when the child has, once it serves."""
+        assert isinstance(self._child.stdout, BufferedReader)
+        return self._child.stdout
+
+    def check(self) -> None:
+        """Raise `ServerProcessError` where the child has ended by itself."""
+        status = self._child.poll()
+        if status is not None:
+            raise ServerProcessError(f"{self._module} ended with status {status}: {self._said()}")
 
     def close(self) -> None:
         """End the child process and wait for its end."""

@@ -1,10 +1,13 @@
 """Taking a snapshot: topics become a journal, changelogs become tables.
 
-Records keep their offsets, so that the marks in the tables say of the journal what they said of Kafka.
+Records keep their offsets, so that the marks in the tables say of the journal what they said of Kafka. A copy
+that follows what comes is a mirror: a moment behind, and each table for itself.
 """
 
 import shutil
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from itertools import islice
 
 from rocksdict import WriteBatch
@@ -18,14 +21,17 @@ from streams.forgetting import check_not_forgetting
 from streams.settings import Settings
 from streams.topics import APP_ID, FETCHES, OUTCOMES, PAGES, PROXY_LOG, TABLES, TOPICS, changelog_of
 from streams.transport.journal import Journal
-from streams.transport.kafka.admin import Admin, kept
+from streams.transport.kafka.admin import Admin, arriving, kept
 from streams.transport.kafka.publisher import CLAIM
 from streams.transport.layout import Entry
+from streams.transport.waiting import Place
 
 #: Topics of which only the ends are kept: pages, what led to them, and lines that name users.
 LEFT_OUT = frozenset({PAGES.name, FETCHES.name, PROXY_LOG.name})
 #: Records written at once.
 CHUNK = 1_000
+#: Seconds between two times that a mirror drops what its topics do not keep any more.
+TIDY_SECONDS = 60.0
 
 #: Is told what is copied next.
 Progress = Callable[[str], None]
@@ -38,17 +44,30 @@ def take(settings: Settings, progress: Progress) -> int:
     `ConfigurationError` where something is in the directory or a user is just being forgotten, `AdminError`
     where the broker can't be read.
     """
-    data = settings.data
+    with closing(follow(settings, progress)) as copied:
+        return next(copied)
+
+
+def follow(settings: Settings, progress: Progress) -> Generator[int]:
+    """Copy what the crawl knows as `take` does, and go on with what comes, without end.
+
+    Yields the records of the copy, then, each second or so, those that came.
+    """
+    data, whole = settings.data, False
     if data.exists() and any(data.iterdir()):
         raise ConfigurationError(f"data {data}: not empty; a snapshot needs a directory of its own")
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         keep_fixed(settings)
         with Admin(settings) as admin, Journal.open(data / "journal") as journal:
-            return _Copying(settings, admin, journal, progress).run()
-    except BaseException:
-        shutil.rmtree(data)  # half of a crawl looks like a whole one
-        raise
+            copying = _Copying(settings, admin, journal, progress)
+            records = copying.run()
+            whole = True
+            yield records
+            yield from copying.follow()
+    finally:
+        if not whole:
+            shutil.rmtree(data)  # half of a crawl looks like a whole one
 
 
 class _Copying:
@@ -57,17 +76,21 @@ class _Copying:
         self._admin = admin
         self._journal = journal
         self._progress = progress
+        #: The changelogs' tables, and where what was copied of each partition ends.
+        self._changelogs = {changelog_of(APP_ID, table): table for table in TABLES}
+        self._copied: dict[Place, int] = {}
+        self._tidied = time.monotonic()
 
     def run(self) -> int:
-        changelogs = {changelog_of(APP_ID, table): table for table in TABLES}
-        names = [*changelogs, *(topic.name for topic in TOPICS)]
+        names = [*self._changelogs, *(topic.name for topic in TOPICS)]
         found = self._admin.topics(names)
         missing = sorted(set(names) - found.keys())
         if missing:
             raise ConfigurationError(f"no topic {missing[0]} at the broker; expected those of a crawl")
         records = 0
-        for name, table in changelogs.items():
+        for name, table in self._changelogs.items():
             self._progress(name)
+            self._copied |= self._admin.ends([(name, number) for number in range(found[name].partitions)])
             self._journal.create_table(table, found[name].partitions)
             records += sum(self._table(name, table, n) for n in range(found[name].partitions))
         for topic in TOPICS:
@@ -94,28 +117,60 @@ class _Copying:
                     "use the workers' settings"
                 )
 
+    def follow(self) -> Iterator[int]:
+        """Copy what comes; yield how many records that were."""
+        for found in arriving(self._settings, self._copied):
+            for (name, partition), arrived in found.items():
+                if name in self._changelogs:
+                    self._stage(self._changelogs[name], partition, arrived)
+                else:
+                    self._journal.place(name, partition, arrived)
+                    self._journal.go_on_at(name, partition, arrived[-1].offset + 1)
+            self._tidy()
+            yield sum(map(len, found.values()))
+
+    def _tidy(self) -> None:
+        """Now and then, drop what topics do not keep any more, and note how far the others have come."""
+        if time.monotonic() >= self._tidied + TIDY_SECONDS:
+            self._tidied = time.monotonic()
+            self._journal.drop_expired(time.time())
+            for name in LEFT_OUT:
+                self._go_on(name, self._journal.partitions(name))
+
     def _table(self, changelog: str, table: str, partition: int) -> int:
         records = 0
-        store = self._journal.table(table)[partition]
         for chunk in _chunks(kept(self._settings, changelog, partition)):
-            rows = {entry.key: entry.value for entry in chunk if entry.key not in (None, CLAIM)}
-            batch = WriteBatch(raw_mode=True)
-            store.stage(batch, {key: value for key, value in rows.items() if key})
-            store.write(batch)
+            self._stage(table, partition, chunk)
             records += len(chunk)
-        check_not_forgetting(store, "snapshot")
+        check_not_forgetting(self._journal.table(table)[partition], "snapshot")
         return records
+
+    def _stage(self, table: str, partition: int, chunk: Iterable[Entry]) -> None:
+        store = self._journal.table(table)[partition]
+        batch = WriteBatch(raw_mode=True)
+        store.stage(batch, {entry.key: entry.value for entry in chunk if entry.key and entry.key != CLAIM})
+        store.write(batch)
 
     def _topic(self, name: str, partitions: int) -> int:
         records = 0
-        ends = self._admin.ends([(name, partition) for partition in range(partitions)])
-        for (_, partition), end in ends.items():
-            if name not in LEFT_OUT:
-                for chunk in _chunks(kept(self._settings, name, partition)):
-                    self._journal.place(name, partition, [entry for entry in chunk if entry.offset < end])
-                    records += len(chunk)
+        if name in LEFT_OUT:
+            self._go_on(name, partitions)
+            return 0
+        for (_, partition), end in self._ends(name, partitions).items():
+            for chunk in _chunks(kept(self._settings, name, partition)):
+                self._journal.place(name, partition, [entry for entry in chunk if entry.offset < end])
+                records += len(chunk)
             self._journal.go_on_at(name, partition, end)
+            self._copied[name, partition] = end
         return records
+
+    def _go_on(self, name: str, partitions: int) -> None:
+        """Note the ends of a topic of which nothing else is kept."""
+        for (_, partition), end in self._ends(name, partitions).items():
+            self._journal.go_on_at(name, partition, end)
+
+    def _ends(self, name: str, partitions: int) -> dict[Place, int]:
+        return self._admin.ends([(name, partition) for partition in range(partitions)])
 
 
 def _chunks(entries: Iterator[Entry]) -> Iterator[list[Entry]]:

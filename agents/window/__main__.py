@@ -3,22 +3,19 @@
 Writes ``ready URL`` on standard output; serves until standard input is closed.
 """
 
-import json
 import os
 import sys
 from pathlib import Path
 
 from agents.window.command import run
+from agents.window.process import given
 from models.errors import ScentlineError
 from streams.logging import configure
-from streams.settings import Settings
 
 
 def main() -> None:
     """Serve by the settings in the file that is named, which goes; an error ends it with a line."""
-    path = Path(sys.argv[1])
-    settings = Settings.model_validate(json.loads(path.read_bytes()))
-    path.unlink()
+    settings = given(Path(sys.argv[1]))
     os.umask(0o077)
     configure(settings.log)
     try:

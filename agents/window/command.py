@@ -1,10 +1,11 @@
 """What the command window does: it opens a crawl's directory and serves it until it is told to end."""
 
 import asyncio
+import shutil
 import socket
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from secrets import token_urlsafe
 from typing import BinaryIO
 
@@ -13,13 +14,15 @@ import uvicorn
 from agents.signals import told_to_end
 from agents.stored import read_stored, write_stored
 from agents.window.guard import ENTER, Access, names_of
-from agents.window.process import DIRECTORY
+from agents.window.process import DIRECTORY, mirror
 from agents.window.reading import Reading
 from agents.window.server import MOST_VIEWERS, Window
 from models.errors import ScentlineError
 from streams.configuration import ConfigurationError
 from streams.settings import Settings, WindowSettings
 
+#: Within a directory of the window of a crawl on Kafka, what it has of the crawl.
+MIRROR = "mirror"
 _TOKEN_FILE = "token"  # noqa: S105 - a file's name
 _MOST_TOKEN = 1_000
 #: Connections beyond those of the viewers: pages and requests.
@@ -34,22 +37,36 @@ class TokenError(ScentlineError, ValueError):
 def run(settings: Settings, told: Callable[[str], object], until: BinaryIO | None = None) -> None:
     """Serve the window until this process is told to end; ``told`` is given its address, with the token.
 
-    With ``until`` it ends at the end of that file, too.
-
-    Raises `ConfigurationError` where the port can't be had.
+    With ``until`` it ends at the end of that file, too. Of a crawl on Kafka it makes a mirror first.
+    Raises `ConfigurationError` where the port can't be had, `ServerProcessError` where there is no mirror, or
+    none any more.
     """
-    with _listening(settings.window) as listener:
-        asyncio.run(_serve(settings, listener, told, until))
+    with ExitStack() as resources:
+        listener = resources.enter_context(_listening(settings.window))
+        access = _access(settings, int(listener.getsockname()[1]))
+        ends = [] if until is None else [until]
+        if settings.on_kafka:
+            shutil.rmtree(settings.data / MIRROR, ignore_errors=True)
+            settings = settings.model_copy(update={"data": settings.data / MIRROR})
+            mirroring = resources.enter_context(mirror(settings))
+            ends.append(mirroring.output)
+            resources.callback(mirroring.check)
+        address = f"http://{_name(settings.window.host)}:{listener.getsockname()[1]}"
+        window = Window(Reading(settings), access)
+        asyncio.run(_serve(window, listener, ends, lambda: told(f"{address}{ENTER}?token={access.token}")))
+
+
+def _access(settings: Settings, port: int) -> Access:
+    given = settings.window
+    return Access(
+        _token(settings), names_of([*_LOOPBACK, *given.hosts], port), f"scentline-{port}", given.read_only
+    )
 
 
 async def _serve(
-    settings: Settings, listener: socket.socket, told: Callable[[str], object], until: BinaryIO | None
+    window: Window, listener: socket.socket, ends: Iterable[BinaryIO], ready: Callable[[], object]
 ) -> None:
-    given, port = settings.window, int(listener.getsockname()[1])
-    access = Access(
-        _token(settings), names_of([*_LOOPBACK, *given.hosts], port), f"scentline-{port}", given.read_only
-    )
-    window = Window(Reading(settings), access)
+    """Serve until the process is told to end, or one of the files has ended."""
     server = _Server(
         uvicorn.Config(
             window.app, log_config=None, access_log=False, server_header=False, lifespan="off", ws="none",
@@ -57,16 +74,14 @@ async def _serve(
             timeout_graceful_shutdown=2,
         )
     )  # fmt: skip
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for file in ends:
+        loop.add_reader(file.fileno(), ended.set)
+    working, ending = asyncio.create_task(window.run()), asyncio.create_task(ended.wait())
     serving = asyncio.create_task(server.serve([listener]))
-    working = asyncio.create_task(window.run())
-    ended = asyncio.Event()
-    if until is not None:
-        asyncio.get_running_loop().add_reader(until.fileno(), ended.set)
     with told_to_end(ended.set):
-        told(f"http://{_name(given.host)}:{port}{ENTER}?token={access.token}")
-        await asyncio.wait(
-            {serving, working, asyncio.create_task(ended.wait())}, return_when=asyncio.FIRST_COMPLETED
-        )
+        ready()
+        await asyncio.wait({serving, working, ending}, return_when=asyncio.FIRST_COMPLETED)
     server.should_exit = True
     working.cancel()
     await window.close()

@@ -12,16 +12,21 @@ from contextlib import suppress
 from pathlib import Path
 
 from agents.crawl.fixed import of_crawl
-from agents.operate.inspect.record import definitions, read_point
+from agents.operate.control.command import submit
+from agents.operate.control.spool import WATCHING, Spool
+from agents.operate.inspect.record import definitions, entries, read_point, read_standing
 from agents.window.index.index import Index
-from streams.records import HarvestPoint, PredicateDefinition, RecordError
+from agents.window.watching import Watching
+from streams.records import HarvestPoint, PredicateDefinition, RecordError, Standing, Watch
 from streams.settings import Settings
-from streams.topics import HARVEST, PREDICATES
+from streams.topics import HARVEST, PREDICATES, STANDING
 from streams.transport.database import JournalMissingError, StorageError
 from streams.transport.journal import Journal, UnknownTopicError
 
 #: Seconds for which what was read is new enough.
 FRESH_SECONDS = 0.5
+#: Seconds after which a frontier that has said nothing more is not there any more.
+SILENT_SECONDS = 20.0
 #: Points of a harvest curve that are kept for each predicate.
 MOST_POINTS = 500
 #: Of a long curve so many records in a row are read at so many places: some of each of as many predicates.
@@ -52,6 +57,9 @@ class Reading:
         self._points = Points()
         self._predicates: dict[str, PredicateDefinition] = {}
         self._predicates_read = -1
+        self._told: list[Standing] = []
+        self._standings_read = -1
+        self.watching = Watching(self._ask)
 
     # opening
 
@@ -78,7 +86,7 @@ class Reading:
             self._journal = Journal.open(self.data / "journal", read_only=True)
             self._identity = identity
             self._settings = of_crawl(self._given)
-            self._points, self._predicates_read = Points(), -1
+            self._points, self._predicates_read, self._standings_read = Points(), -1, -1
 
     def close(self) -> None:
         """Let go of the directory."""
@@ -121,8 +129,46 @@ class Reading:
         return self._settings
 
     def running(self) -> bool:
-        """Tell whether a crawl writes to the directory at this moment."""
+        """Tell whether a crawl writes to the directory at this moment, or on Kafka, if a frontier tells."""
+        if self.settings.on_kafka:
+            return any(not each.final and each.time > self.now - SILENT_SECONDS for each in self.standings())
         return self.begun and _locked(self.data / "journal" / _LOCK)
+
+    # what frontiers tell while somebody looks
+
+    def standings(self) -> list[Standing]:
+        """Return how each frontier worker stands; of a crawl at rest, how it stood when it ended.
+
+        A worker whose partitions another one has now, or that says no more, is not among them.
+        """
+        newest: dict[str, Standing] = {}
+        for standing in self._standings():
+            known = newest.get(standing.worker)
+            if known is None or known.time < standing.time:
+                newest[standing.worker] = standing
+        last = max((standing.time for standing in newest.values()), default=0.0)
+        return [each for each in newest.values() if each.time > last - SILENT_SECONDS]
+
+    def best(self, predicate: str) -> list[Standing]:
+        """Return what frontiers told last of a predicate's best candidates, of each worker one."""
+        last = {standing.worker: standing.time for standing in self.standings()}
+        told = (each for each in self._standings() if each.best_of == predicate and each.worker in last)
+        return [each for each in told if each.time > last[each.worker] - SILENT_SECONDS]
+
+    def _standings(self) -> list[Standing]:
+        end = self._end(STANDING.name, 0)
+        if end != self._standings_read:
+            self._told, self._standings_read = [], end
+            for entry in entries(self.journal, STANDING.name, 0) if end else ():
+                with suppress(RecordError):
+                    self._told.append(read_standing(entry.value or b""))
+        return self._told
+
+    def _ask(self, watch: Watch) -> None:
+        if self.settings.on_kafka:
+            submit(self.settings, watch)
+        elif self.running():
+            Spool(self.data).put(watch, WATCHING)
 
     # what several screens show
 

@@ -117,7 +117,6 @@ class Window:
             return PlainTextResponse("That is not this window's token.\n", HTTPStatus.UNAUTHORIZED)
         answer = HTMLResponse(
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>Scentline</title>'
-            '<link rel="icon" href="/static/icon.svg" type="image/svg+xml">'
             '<meta http-equiv="refresh" content="0; url=/"><a href="/">Open the window</a></html>'
         )
         answer.set_cookie(self._access.cookie, token, httponly=True, samesite="strict")
@@ -174,13 +173,19 @@ class Window:
             return found | {"trouble": _encode(str(error))}
 
     def _view(self, screen: ModuleType, query: Any) -> bytes:
-        self._reading.refresh()
-        return _encode(screen.view(self._reading, query))
+        reading = self._reading
+        reading.refresh()
+        reading.watching.begin(reading.now)
+        try:
+            return _encode(screen.view(reading, query))
+        finally:
+            if reading.begun:
+                reading.watching.end()
 
     async def _steer(self, request: Request) -> Response:
         try:
             asked = _steering.decode(await request.body())
-            outcome = await asyncio.to_thread(submit, self._reading.settings, checked(asked))
+            outcome = await self._in_turn(submit, self._reading.settings, checked(asked))
         except ClientDisconnect:
             return PlainTextResponse(
                 f"A request has {MOST_BODY} bytes at most.\n", HTTPStatus.REQUEST_ENTITY_TOO_LARGE

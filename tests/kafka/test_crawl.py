@@ -8,7 +8,9 @@ import pytest
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed, scentline
+from tests.patience import wait_for
 from tests.rubbish.measured import run
+from tests.window.windows import entered
 
 WEB = (5, 3, 30, 3)  # seed, sites, pages a site, topics
 PARTITIONS = 2
@@ -51,12 +53,17 @@ def test_a_crawl_of_a_whole_web_counts_the_same_on_both_logs(
     options = arguments(tmp_path, proxy)
     embedded = counts(tmp_path, *options, "--data", "embedded")
     printed(tmp_path, "topics", "create", "--partitions", str(PARTITIONS), "--broker", empty_kafka)
-    kafka = counts(tmp_path, *options, "--data", "kafka", "--broker", empty_kafka)
-    assert kafka == embedded
-    assert kafka["candidates"] == 0
+    with entered(tmp_path / "window", "--broker", empty_kafka) as window:  # from before the crawl to its end
+        kafka = counts(tmp_path, *options, "--data", "kafka", "--broker", empty_kafka)
+        assert kafka == embedded
+        assert kafka["candidates"] == 0
+        audit = printed(tmp_path, "audit", "--data", "embedded", "--json")
+        mirrored = ("audit", "--data", "window/mirror", "--json")
+        wait_for("the mirror's end", lambda: scentline(tmp_path, *mirrored).stdout == audit)
+        shown = window.get("/api/crawl").json()
+        assert [predicate["state"] for predicate in shown["predicates"]] == ["active", "active"]
     printed(tmp_path, "snapshot", "--broker", empty_kafka, "--data", "snapshot")
-    audits = {name: printed(tmp_path, "audit", "--data", name, "--json") for name in ("embedded", "snapshot")}
-    assert audits["snapshot"] == audits["embedded"]
+    assert printed(tmp_path, "audit", "--data", "snapshot", "--json") == audit
     refused = scentline(
         tmp_path, "snapshot", "--broker", empty_kafka, "--data", "other", "--set", "frontier.policy=linkage"
     )

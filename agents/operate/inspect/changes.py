@@ -83,8 +83,9 @@ def _on_kafka(settings: Settings, offsets: _Offsets, follow: bool) -> Iterator[l
     offsets.update(dict.fromkeys(partitions, 0))
     yield _noted(offsets, {number: kept(settings, CHANGES.name, number) for number in partitions})
     if follow:
-        for found in arriving(settings, CHANGES.name, offsets):
-            yield _noted(offsets, found)
+        places = {(CHANGES.name, number): offset for number, offset in offsets.items()}
+        for found in arriving(settings, places):
+            yield _noted(offsets, {number: entries for (_, number), entries in found.items()})
 
 
 def _noted(offsets: _Offsets, found: Mapping[int, Iterable[Entry]]) -> list[Iterator[Entry]]:

@@ -221,23 +221,24 @@ def kept(settings: Settings, topic: str, partition: int) -> Iterator[Entry]:
         consumer.close()
 
 
-def arriving(settings: Settings, topic: str, offsets: Mapping[int, int]) -> Iterator[dict[int, list[Entry]]]:
-    """Yield the partitions' records from ``offsets`` on, and those that come, without end; 0 is the beginning.
+def arriving(settings: Settings, offsets: Mapping[Place, int]) -> Iterator[dict[Place, list[Entry]]]:
+    """Yield partitions' records from ``offsets`` on, and those that come, without end; 0 is the beginning.
 
     Raises `AdminError` as `kept` does, but for silence.
     """
     with connecting(settings) as options:
         consumer = KafkaConsumer(**options, enable_auto_commit=False, allow_auto_create_topics=False)
     try:
-        consumer.assign([TopicPartition(topic, partition) for partition in offsets])
-        for partition, offset in offsets.items():
-            place = TopicPartition(topic, partition)
-            consumer.seek(place, offset) if offset else consumer.seek_to_beginning(place)
+        consumer.assign([TopicPartition(*place) for place in offsets])
+        for place, offset in offsets.items():
+            known = TopicPartition(*place)
+            consumer.seek(known, offset) if offset else consumer.seek_to_beginning(known)
         while True:
             polled = consumer.poll(_POLL_MS)
-            yield {place.partition: [_entry(record) for record in found] for place, found in polled.items()}
+            yield {tuple(place): [_entry(record) for record in found] for place, found in polled.items()}
     except ClientError as error:
-        raise AdminError(f"{','.join(addresses(settings.broker))}: {topic}: {error}") from error
+        topics = ", ".join(sorted({topic for topic, _ in offsets}))
+        raise AdminError(f"{','.join(addresses(settings.broker))}: {topics}: {error}") from error
     finally:
         consumer.close()
 
