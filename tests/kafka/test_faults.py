@@ -13,6 +13,8 @@ from deploy.kafka.jars import MissingProgramError
 from tests.shared import shared
 
 LAYOUT = {"one": ("all",), "two": ("all",)}
+#: What is fetched while faults are waited for says no more of them, and takes as long to recount.
+PACED = {"fetch.delay_seconds": 1}
 #: One of each kind that a worker meets; `make faults` has them all.
 SHORT = ("kill frontier", "freeze learn", "poison")
 
@@ -20,7 +22,7 @@ SHORT = ("kill frontier", "freeze learn", "poison")
 def test_nothing_is_lost_and_nothing_counted_twice_by_faults(tmp_path: Path) -> None:
     crawl = wikispeedia(shared("wikispeedia/pages.warc.gz").parent, tmp_path / "access.log", 1000)
     try:
-        with Cluster(tmp_path, crawl, LAYOUT, partitions=2) as cluster:
+        with Cluster(tmp_path, crawl, LAYOUT, partitions=2, more=PACED) as cluster:
             faults = ((name, FAULTS[name]) for name in SHORT)
             results = list(run(cluster, faults, Random(7), lambda _: None))
     except MissingProgramError as error:

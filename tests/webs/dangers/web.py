@@ -41,6 +41,7 @@ def hosts(port: int) -> dict[str, Answering]:
         "overloaded": ailing.overloaded,
         "unavailable": ailing.unavailable,
         "oversized": ailing.oversized,
+        "wordy": ailing.wordy,
         "redirects": leading.redirects,
         "inward": leading.Inward(port),
         "private": leading.private,
@@ -88,6 +89,7 @@ def facts() -> Facts:
     good["overloaded"] |= {"/busy", reached("/busy")}
     good["unavailable"] |= {"/down", reached("/down")}
     good["oversized"] |= {"/small"}
+    good["wordy"] |= {"/terse"}
     good["redirects"] |= {reached("/chain")}
     good["inward"] |= {reached("/inside")}
     good["private"] |= {"/garden", "/hall"}
