@@ -19,6 +19,7 @@ from models.learner.calibration import calibrated
 from models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
 from models.learner.combiner import Vector, logits, probability
 from models.learner.inputs import log_rank
+from models.learner.plain import NAMED
 from models.learner.requests import (
     Chances,
     Forecast,
@@ -48,7 +49,7 @@ MOST_WORDS = 250_000
 CACHED_INPUTS = 200
 
 #: The input that is the same of all candidates, and what the phrases of a predicate add, as they are told.
-BIAS, NAMED = "bias", "keywords in links or URL"
+BIAS = "bias"
 
 #: Links from judged pages to a target that has none.
 _NO_LINKS = [0, 0]

@@ -14,6 +14,7 @@ from pathlib import Path
 from agents.crawl.fixed import of_crawl
 from agents.operate.control.command import submit
 from agents.operate.control.spool import WATCHING, Spool
+from agents.operate.inspect.learning import Learning
 from agents.operate.inspect.record import definitions, entries, read_point, read_standing
 from agents.window.index.index import Index
 from agents.window.watching import Watching
@@ -54,6 +55,7 @@ class Reading:
         self._identity: tuple[int, int] | None = None
         self._settings = settings
         self._index: Index | None = None
+        self._learning: Learning | None = None
         self._points = Points()
         self._predicates: dict[str, PredicateDefinition] = {}
         self._predicates_read = -1
@@ -90,6 +92,7 @@ class Reading:
 
     def close(self) -> None:
         """Let go of the directory."""
+        self._learning = None
         index, self._index = self._index, None
         if index is not None:
             index.close()
@@ -116,11 +119,18 @@ class Reading:
             self._index = Index(self.data, self.journal)
         return self._index
 
+    @property
+    def learning(self) -> Learning:
+        """What the crawl has learned, as far as it is worked out."""
+        if self._learning is None:
+            self._learning = Learning(self.journal, self.settings)
+        return self._learning
+
     def work(self) -> float | None:
         """Do a piece of the work that is done ahead of views; return its seconds, None where none is left."""
         begun = time.perf_counter()
         self.refresh()
-        more = self.begun and self.index.step()
+        more = self.begun and any([self.index.step(), self.learning.step(self.now)])
         return time.perf_counter() - begun if more else None
 
     @property

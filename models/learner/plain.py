@@ -1,7 +1,9 @@
-"""The inputs of the learned policy in plain words, for people who look at a crawl."""
+"""What candidates are judged by in plain words, for people who look at a crawl: inputs and features."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
+
+from models.interest.features import split
 
 #: What inputs are made of.
 Source: TypeAlias = Literal["links", "words", "URL", "users", "place"]
@@ -15,6 +17,8 @@ class Plain(NamedTuple):
     source: Source
 
 
+#: What a predicate's keywords add that links or the URL name (`models.learner.named`), which is no input.
+NAMED = "keywords in links or URL"
 #: Of each input that a crawl may have, by its name.
 PLAIN: Mapping[str, Plain] = {
     "parent verdict": Plain(
@@ -113,3 +117,43 @@ PLAIN: Mapping[str, Plain] = {
         "pattern of its URL", "How often pages were hits whose URLs are of the same pattern.", "URL"
     ),
 }
+
+_NAMED = Plain(NAMED, "That a link or the URL names a keyword of the predicate.", "words")
+#: Of features of the paper's policies, by their kind; the name of the feature stands for the braces.
+_FEATURES: Mapping[str, Plain] = {
+    "word": Plain(
+        "“{}” on a linking page", "How often pages were hits that were linked to by a page with it.", "words"
+    ),
+    "token": Plain("“{}” in the URL", "How often pages were hits whose URLs have it.", "URL"),
+    "user": Plain("a visitor", "How often other pages were hits that the same user visited.", "users"),
+    "signature": Plain(
+        "“{}” on pages visited near by", "How often pages were hits that have it in their signature.", "users"
+    ),
+    "region": Plain("visits near hits", "Whether users visited hits just before or after this page.", "users"),
+}
+_LINKS = {
+    True: Plain(
+        "links from hits", "How often links from pages that satisfy the predicate led to hits.", "links"
+    ),
+    False: Plain("links from others", "How often links from pages that do not led to hits.", "links"),
+}
+
+
+def plain(name: str) -> Plain:
+    """Return an input, or a feature of the paper's policies, in plain words.
+
+    >>> plain("siblings").name, plain("w:ski").name, plain("l:sports:1").name, plain("siblings:sports").name
+    ('neighbours', '“ski” on a linking page', 'links from hits', 'neighbours')
+    """
+    if name in PLAIN or name.startswith("siblings:"):
+        return PLAIN.get(name) or PLAIN["siblings"]
+    if name == NAMED:
+        return _NAMED
+    try:
+        feature = split(name.removesuffix(" (outside)"))
+    except ValueError:
+        return Plain(name, "", "place")
+    if feature.holds is not None:
+        return _LINKS[feature.holds]
+    found = _FEATURES.get(feature.kind, Plain("{}", "", "place"))
+    return found._replace(name=found.name.format(feature.name))

@@ -1,20 +1,15 @@
 """A scorer that is taught in steps knows what one knows that is taught at once, of one moment."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from random import Random
 
-import msgspec
 import numpy as np
 import pytest
 
-from agents.crawl.connect import open_journal
 from agents.frontier.learned import LearnedScorer
 from agents.frontier.rows import PageRow
 from agents.frontier.scoring import PaperScorer
-from agents.learn.rows import LearnRow, ModelRow, PriorRow, model_key, prior_key
-from agents.learn.store import FeatureStore, LearnShard
+from agents.learn.rows import ModelRow, PriorRow, model_key, prior_key
 from agents.operate.inspect import teaching
 from agents.operate.inspect.teaching import Taught, frontier_shard
 from models.interest.features import BASE
@@ -22,68 +17,13 @@ from models.learner.inputs import NAMES
 from models.learner.state import Learner
 from models.lessons import lessons
 from models.predicate import parse
-from models.verdict import FAILED
-from streams.inbox import Codec, Shard
-from streams.records import Pack, PredicateDefinition, Weighting
-from streams.settings import Settings
-from streams.topics import EVIDENCE, PREDICATES, partition_of
+from streams.records import Weighting
+from streams.topics import partition_of
 from streams.transport.journal import Journal
-from tests.agents.cells import a_cells, a_count, add, cells_of, teach
-from tests.agents.shards import put, write
-from tests.reference.counts import Counts
+from tests.agents.cells import a_cells, cells_of, teach
+from tests.agents.learnt import EXPRESSIONS, PARTITIONS, a_crawl
 
-EXPRESSIONS = {"ski": '"ice skiing" or category("Sports.Alpine")', "tea": '"tea"'}
-PARTITIONS = 2
-KINDS = ("p:", "a:", "c:", "h:", "k:", "x:", "u:", "w:", "t:", "s:")
 URL = "http://www.example.org/tea/skiing-7.html"
-
-
-class Learnt:
-    """What learners have counted: a table of two partitions, written group by group."""
-
-    def __init__(self, journal: Journal) -> None:
-        codec: Codec[LearnRow] = Codec(LearnRow)
-        self.shards: list[LearnShard] = [
-            Shard(number, f"{EVIDENCE.name}/{number}", store, codec, 1_000_000)
-            for number, store in journal.table("interests").items()
-        ]
-        self.stores = [FeatureStore(shard, 100_000) for shard in self.shards]
-        self.counts = Counts()
-        self.random = Random(3)
-        for name, expression in EXPRESSIONS.items():
-            definition = PredicateDefinition(name=name, expression=expression)
-            journal.append(PREDICATES.name, 0, name.encode(), msgspec.json.encode(definition), 0.0)
-
-    def judge(self, pages: int) -> None:
-        """Count pages of words, of which the learners tell in groups of their own."""
-        for _ in range(pages):
-            words = [f"{kind}{'tea' if self.random.random() < 0.2 else self._word()}" for kind in KINDS * 8]
-            verdict = {name: self.random.random() < 0.3 for name in (*EXPRESSIONS, FAILED)}
-            features = [BASE, "l:ski:1", "r:tea", *dict.fromkeys(words)]
-            for number, shard in enumerate(self.shards):
-                own = [name for name in features if partition_of(name, PARTITIONS) == number]
-                count = a_count(own, verdict)
-                add(self.counts, count)
-                for fact in shard.accept(shard.mark.offset + 1, Pack(facts=[(0, 0, count)])):
-                    self.stores[number].add(fact)
-                write(shard)
-                self.stores[number].committed()
-
-    def _word(self) -> str:
-        return f"word{int(400 * self.random.random() ** 3)}"
-
-    def put(self, key: bytes, row: PriorRow | ModelRow) -> None:
-        """Write a row of the first partition."""
-        put(self.shards[0].store, {key: msgspec.msgpack.encode(row)})
-
-
-@contextmanager
-def a_crawl(data: Path, **frontier: str) -> Iterator[tuple[Settings, Journal, Learnt]]:
-    settings = Settings.model_validate(
-        {"data": data, "streams": {"partitions": PARTITIONS}, "frontier": frontier, "learn": {"semantic": ""}}
-    )
-    with open_journal(settings) as journal:
-        yield settings, journal, Learnt(journal)
 
 
 def steps_of(taught: Taught) -> int:

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.evaluate.calibration import calibration, equal_mass, equal_width, expected_error, outcomes
+from models.evaluate.calibration import (
+    Running,
+    calibration,
+    equal_mass,
+    equal_width,
+    expected_error,
+    outcomes,
+    wilson,
+    windows,
+)
 from models.evaluate.metrics import auc, band, harvest_at, lift_curve, relative
 from models.evaluate.significance import interval, macro, paired_bootstrap
 from models.evaluate.virtual import Request
@@ -145,6 +154,48 @@ def test_calibration_is_bounded_and_does_not_depend_on_order(
     # Jensen: |mean error| is at most the root of the mean squared error.
     assert found.error <= found.brier**0.5 + 1e-12
     assert found.mass_error <= found.brier**0.5 + 1e-12
+
+
+@EXACT
+@given(SAMPLES)
+def test_calibration_counted_one_by_one_is_that_of_all(sample: list[tuple[float, bool]]) -> None:
+    found, expected = Running(sample).reliability(), calibration(sample)
+    assert found is not None
+    assert expected is not None
+    assert found[:4] == pytest.approx(expected[:4])
+    assert [place[:3] for place in found.bins] == [place[:3] for place in expected.bins]
+    for place, other in zip(found.bins, expected.bins, strict=True):
+        assert place[3:] == pytest.approx(other[3:])
+
+
+@EXACT
+@given(SAMPLES, st.integers(1, 50))
+def test_windows_are_all_outcomes_in_their_order_in_parts_of_one_size(
+    sample: list[tuple[float, bool]], most: int
+) -> None:
+    found = windows(sample, most)
+    assert [place.low for place in found[1:]] == [place.high for place in found[:-1]]
+    assert (found[0].low, found[-1].high) == (0, len(sample))
+    assert len(found) == min(most, len(sample))
+    sizes = [place.size for place in found]
+    assert max(sizes) - min(sizes) <= 1
+    assert sum(place.size * place.rate for place in found) == pytest.approx(sum(hit for _, hit in sample))
+
+
+@pytest.mark.parametrize(
+    ("rate", "count", "deviations", "expected"),
+    [
+        (0.5, 4, 1.0, (0.2764, 0.7236)),
+        (0.25, 16, 2.0, (0.1, 0.5)),
+        (1.0, 12, 2.0, (0.75, 1.0)),
+        (0.0, 1, 2.0, (0.0, 0.8)),
+    ],
+)
+def test_the_interval_about_a_rate(
+    rate: float, count: int, deviations: float, expected: tuple[float, float]
+) -> None:
+    # (p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n), worked out by hand
+    assert wilson(rate, count, deviations) == pytest.approx(expected, abs=1e-4)
 
 
 def apart(runs: list[float]) -> list[list[list[float]]]:

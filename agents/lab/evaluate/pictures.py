@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from agents.lab.evaluate.crawls import NEW_ONLY, REUSE
 from agents.lab.evaluate.results import Result, Results
 from agents.lab.picture import INK, SOFT, Look, canvas, frame
-from models.evaluate.calibration import Bin, Outcome, calibration
+from models.evaluate.calibration import Bin, Outcome, calibration, wilson
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -191,18 +191,6 @@ def _points(panel: "Axes", sample: list[Outcome], colour: str, marker: str, name
         [_area(each, found.size) for each in found.bins], color=colour, marker=marker, zorder=3,
         label=f"{name}: {found.size:,} pages, error {found.error:.3f}",
     )  # fmt: skip
-
-
-def wilson(rate: float, count: int) -> tuple[float, float]:
-    """Return the interval of one standard error about a rate (Wilson 1927), never empty at 0 and 1.
-
-    >>> low, high = wilson(0.0, 9)
-    >>> round(low, 3), round(high, 3)
-    (0.0, 0.1)
-    """
-    middle = (rate + 0.5 / count) / (1 + 1 / count)
-    half = math.sqrt(rate * (1 - rate) / count + 0.25 / count**2) / (1 + 1 / count)
-    return middle - half, middle + half
 
 
 def _area(found: Bin, count: int) -> float:

@@ -5,6 +5,7 @@ from itertools import chain
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from agents.frontier.behaviour import SitePatterns
 from agents.frontier.estimates import ordering
@@ -28,7 +29,7 @@ from agents.learn.store import put_back
 from agents.operate.inspect.record import definitions
 from models.interest.features import BASE
 from models.learner.calibration import Calibration
-from models.ledger import Ledger
+from models.ledger import Ledger, Slots
 from models.lessons import lessons
 from models.predicate import Predicate, parse
 from models.reuse import Cell
@@ -39,7 +40,7 @@ from streams.transport.database import TablePartition
 from streams.transport.journal import Journal
 
 #: Features that are taken in at a step.
-STEP = 500
+STEP = 250
 #: Bytes of decoded rows that are kept of a partition of the frontier's table.
 CACHED_BYTES = 1_000_000
 
@@ -94,15 +95,17 @@ class Taught:
             counts.append(Ledger())
             for _ in rows.read(part, counts[-1]):
                 yield
-        self.features = sum(map(len, counts)) + len(rows.priors)
+        self.features = sum(ledger.size for ledger in counts) + len(rows.priors)
+        groups = [(ledger, slots) for ledger in counts for slots in _groups(ledger.size)]
         # First what every ratio is taken against, so that none is worked out twice.
-        self._take_in(counts, rows.priors, [BASE])
-        for ledger in counts:
-            for names in _groups([*ledger]):
-                self._take_in([ledger], {}, names)
-                yield
-        for names in _groups([*rows.priors]):
-            self._take_in([], rows.priors, names)
+        groups.sort(key=lambda group: BASE not in group[0].names(group[1]))
+        self._inherit(rows.priors, [BASE])
+        for ledger, slots in groups:
+            self._count(ledger, slots)
+            yield
+        names = list(rows.priors)
+        for slots in _groups(len(names)):
+            self._inherit(rows.priors, [names[place] for place in slots])
             yield
         for predicate, weighting in rows.weightings.items():
             self.scorer.take(predicate, weighting)
@@ -112,23 +115,28 @@ class Taught:
         for _ in self.steps() if not self.done else ():
             pass
 
-    def _take_in(
-        self, counts: Sequence[Ledger], priors: Mapping[str, Mapping[str, Cell]], names: Sequence[str]
-    ) -> None:
-        scorer = self.scorer
-        found = {name: priors[name] for name in names if name in priors}
-        if found:
-            scorer.inherit(found)
-            scorer.ledger.add_predicates(chain.from_iterable(found.values()))
-        slots = scorer.ledger.slots_of(names)
-        for ledger in counts:
-            if names[0] in ledger:
-                scorer.ledger.put(slots, ledger.take(ledger.slots_of(names)))
-        scorer.learn(slots)
-        if isinstance(scorer, PaperScorer) and BASE in names:
+    def _count(self, ledger: Ledger, slots: Slots) -> None:
+        """Take in the counts in some slots of a learner's ledger."""
+        used = [
+            slot for slot, name in zip(slots.tolist(), ledger.names(slots), strict=True) if name is not None
+        ]
+        cells = ledger.take(np.array(used, np.intp))
+        names = [name for name in cells.names if name is not None]
+        own = self.scorer.ledger.slots_of(names)
+        self.scorer.ledger.put(own, cells)
+        self.scorer.learn(own)
+        if isinstance(self.scorer, PaperScorer) and BASE in names:
             for predicate in self.predicates:
-                scorer.weights(predicate).bring_up()
-        self.taken += len(names)
+                self.scorer.weights(predicate).bring_up()
+        self.taken += len(slots)
+
+    def _inherit(self, priors: Mapping[str, Mapping[str, Cell]], names: Sequence[str]) -> None:
+        """Take in what earlier crawls counted under some features."""
+        found = {name: priors[name] for name in names if name in priors}
+        self.scorer.inherit(found)
+        self.scorer.ledger.add_predicates(chain.from_iterable(found.values()))
+        self.scorer.learn(self.scorer.ledger.slots_of(found))
+        self.taken += len(found)
 
 
 def frontier_shard(journal: Journal, partition: int) -> FrontierShard:
@@ -158,7 +166,6 @@ class _Rows:
                 self._take(name_of(key), _decode(raw))
                 if number % STEP == 0:
                     yield
-        ledger.restored()
 
     def _take(self, name: str, row: PriorRow | ModelRow) -> None:
         if isinstance(row, PriorRow):
@@ -167,6 +174,6 @@ class _Rows:
             self.weightings[name] = Weighting(row.mean, row.covariance, Calibration(row.calibration).shifts)
 
 
-def _groups(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(names), STEP):
-        yield names[start : start + STEP]
+def _groups(size: int) -> list[Slots]:
+    """Return the numbers below ``size`` in groups of one step."""
+    return [np.arange(start, min(start + STEP, size)) for start in range(0, size, STEP)]

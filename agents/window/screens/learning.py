@@ -1,0 +1,118 @@
+"""What a crawl has learned of a predicate: weights, how well probabilities hold, and what speaks most."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+import msgspec
+
+from agents.operate.inspect.learning import Held, Learning, Speaking, users_part
+from agents.window.reading import Reading
+from models.evaluate.calibration import Bin, Reliability, wilson
+from models.lessons import lessons
+from models.verdict import FAILED
+from streams.logging import printable
+
+#: Features that are shown at once, and characters of one.
+SHOWN, MOST_CHARACTERS = 50, 120
+#: Standard errors of the intervals about rates.
+DEVIATIONS = 2.0
+#: What the requests that bring no page are called, which are learned of as a predicate is.
+REQUESTS = "requests that bring no page"
+
+#: The kinds of features that a policy counts.
+_LEARNED = (
+    "page words", "link words", "words around links", "headings above links", "URL words",
+    "sites and directories", "URL patterns",
+)  # fmt: skip
+_BY_LINKS = ("words of linking pages", "URL tokens")
+_BY_USERS = ("words of signatures",)
+
+
+class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which predicate, and features of which kind: those that speak for it or against, from ``offset`` on."""
+
+    predicate: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    kind: Annotated[str, msgspec.Meta(max_length=40)] = ""
+    side: Literal["for", "against"] = "for"
+    offset: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
+
+
+def view(reading: Reading, query: Query) -> object:
+    """Return what was learned of a predicate."""
+    if not reading.begun:
+        return {"begun": False}
+    learning, rule = reading.learning, reading.settings.frontier.rule
+    learning.want(reading.now)
+    known = {name: name for name in reading.predicates()} | ({FAILED: REQUESTS} if rule == "learned" else {})
+    name = query.predicate if query.predicate in known else next(iter(known), "")
+    kinds = _kinds(rule, patterns=reading.settings.patterns)
+    kind = query.kind if query.kind in kinds else next(iter(kinds), "")
+    return {
+        "begun": True,
+        "policy": rule,
+        "predicates": known,
+        "predicate": name,
+        "learned": _learned(learning, name, reading.now) if rule == "learned" and name else None,
+        "held": _held(learning.held(name, reading.now)) if name not in ("", FAILED) else None,
+        "read": learning.expectations.read,
+        "pages": learning.expectations.pages,
+        "kinds": kinds,
+        "kind": kind,
+        "side": query.side,
+        "speaking": _speaking(learning, name, kind, query) if kind and name else None,
+        "taught": {"time": learning.time, "progress": learning.progress, "explains": learning.explains},
+    }
+
+
+def _kinds(rule: str, *, patterns: bool) -> list[str]:
+    known = lessons(rule)
+    found = [kind for kind in _LEARNED if known.learned and (patterns or kind != "URL patterns")]
+    found += [kind for kind in _BY_LINKS if known.links]
+    return found + [kind for kind in _BY_USERS if known.users]
+
+
+def _learned(learning: Learning, name: str, now: float) -> object:
+    latest = learning.latest(name, now)
+    found = learning.combined(name, latest)
+    return {"combined": found, "users": users_part(found.weights, latest.hits), "misses": len(latest.misses)}
+
+
+def _held(found: Held) -> object:
+    return {
+        "selected": _reliability(found.selected),
+        "explored": _reliability(found.explored),
+        "newest_selected": _reliability(found.newest_selected),
+        "newest_explored": _reliability(found.newest_explored),
+        "windows": _bins(found.windows),
+    }
+
+
+def _reliability(found: Reliability | None) -> object:
+    if found is None:
+        return None
+    return {
+        "size": found.size,
+        "brier": found.brier,
+        "base_brier": found.base_brier,
+        "error": found.error,
+        "bins": _bins(found.bins),
+    }
+
+
+def _bins(bins: Iterable[Bin]) -> list[object]:
+    found: list[object] = []
+    for each in bins:
+        least, most = wilson(each.rate, each.size, DEVIATIONS)
+        found.append({**each._asdict(), "least": least, "most": most})
+    return found
+
+
+def _speaking(learning: Learning, name: str, kind: str, query: Query) -> object:
+    found = learning.speaking(name, kind, against=query.side == "against")
+    offset = query.offset if query.offset < len(found) else 0
+    rows = [_shown(each) for each in found[offset : offset + SHOWN]]
+    return {"rows": rows, "offset": offset, "shown": len(rows), "total": len(found)}
+
+
+def _shown(found: Speaking) -> Speaking:
+    return msgspec.structs.replace(found, name=printable(found.name, MOST_CHARACTERS))

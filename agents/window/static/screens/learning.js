@@ -1,0 +1,269 @@
+// Learning: what the crawl goes by, how far its probabilities can be believed, and what speaks most.
+import { chart } from "../chart.js";
+import { ago, count, decimal, fill, h, percent, say } from "../dom.js";
+import { pager, table } from "../table.js";
+
+const SOURCES = { links: "links", words: "words", URL: "URL", users: "users", place: "its place" };
+
+export function start(box, context) {
+  const choice = select("Predicate", (predicate) => context.go({ predicate, offset: "" }));
+  const lead = h("p", { class: "lead", "aria-live": "polite" });
+  const parts = [weights(), users(), held(), drift(), speaking(context)];
+  box.append(h("div", { class: "tools" }, choice.element), lead, ...parts.map((part) => part.element));
+  return {
+    update(view) {
+      choice.update(view.begun ? view.predicates : {}, view.predicate);
+      say(lead, summary(view));
+      parts.forEach((part) => part.update(view));
+    },
+    stop() {
+      parts.forEach((part) => part.stop?.());
+    },
+  };
+}
+
+/** Return in a sentence what there is to be seen. */
+function summary(view) {
+  if (!view.begun) return "No crawl has begun in this directory yet.";
+  if (!view.predicate) return "The crawl has no predicate yet.";
+  if (view.learned) {
+    const labels = count(view.learned.combined.labels);
+    return `The learned policy has learned from ${labels} verdicts how to weigh what it knows of a page.`;
+  }
+  if (view.kinds.length) return `By the policy ${view.policy} the ratios of significant features are multiplied.`;
+  return `This crawl goes by ${view.policy}: it learns nothing that would change the order of its pages.`;
+}
+
+/** Return a labelled choice of `options` {value: text}. */
+function select(label, chosen) {
+  const list = h("select", { onchange: () => chosen(list.value) });
+  let shown = "";
+  return {
+    element: h("label", {}, label, list),
+    update(options, value) {
+      const told = JSON.stringify(options);
+      if (told !== shown) fill(list, Object.entries(options).map(([name, text]) => h("option", { value: name }, text)));
+      shown = told;
+      if (document.activeElement !== list) list.value = value;
+    },
+  };
+}
+
+// weights
+
+function weights() {
+  const note = h("p", { class: "note" });
+  let most = 1;
+  const columns = [
+    { title: "What is known of a page", head: true, cell: (row) => h("span", { title: row.means }, row.plain) },
+    { title: "Made of", cell: (row) => SOURCES[row.source] },
+    { title: "Weight, ± 2 deviations", cell: (row) => interval(row, most) },
+    { title: "Weight", number: true, cell: (row) => `${decimal(row.mean)} ± ${decimal(2 * row.deviation)}` },
+    { title: "At first", number: true, cell: (row) => decimal(row.first) },
+    { title: "Adds to hits", number: true, cell: (row) => decimal(row.hits), meaning: "On the mean over the newest hits" },
+    { title: "To others", number: true, cell: (row) => decimal(row.misses), meaning: "On the mean over the newest pages that are none" },
+  ];
+  const list = table(columns, { caption: "Weights of what is known of a page", key: (row) => row.name });
+  const element = h("section", {}, h("h2", {}, "What counts how much"), note, list.element);
+  return {
+    element,
+    update(view) {
+      element.hidden = !view.learned;
+      if (!view.learned) return;
+      const rows = [...view.learned.combined.weights].sort((one, other) => Math.abs(other.mean) - Math.abs(one.mean));
+      most = Math.max(1, ...rows.map((row) => Math.abs(row.mean) + 2 * row.deviation));
+      const { users, misses } = view.learned;
+      say(note, "What adds more to hits than to others tells them apart. "
+        + `Both are means over the newest ${count(users.hits)} hits and ${count(misses)} other pages, as these were when they were chosen.`);
+      list.update(rows.map((row) => ({ ...row, most })));
+    },
+  };
+}
+
+const WIDTH = 220;
+const HEIGHT = 18;
+
+/** Return a bar for a weight between its bounds, with a mark where it began. */
+function interval(row, most) {
+  const at = (value) => WIDTH / 2 + (value / most) * (WIDTH / 2 - 4);
+  const [low, high] = [at(row.mean - 2 * row.deviation), at(row.mean + 2 * row.deviation)];
+  const text = `${decimal(row.mean)}, between ${decimal(row.mean - 2 * row.deviation)} and ${decimal(row.mean + 2 * row.deviation)}`;
+  return svg("svg", { width: WIDTH, height: HEIGHT, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": text, class: "interval" },
+    svg("line", { x1: WIDTH / 2, x2: WIDTH / 2, y1: 0, y2: HEIGHT, class: "axis" }),
+    svg("rect", { x: low, y: 5, width: Math.max(1, high - low), height: 8, rx: 2, class: "range" }),
+    svg("line", { x1: at(row.first), x2: at(row.first), y1: 2, y2: HEIGHT - 2, class: "first" }),
+    svg("circle", { cx: at(row.mean), cy: HEIGHT / 2, r: 4, class: "mean" }));
+}
+
+function svg(tag, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, String(value)));
+  element.append(...children);
+  return element;
+}
+
+// users
+
+function users() {
+  const text = h("p");
+  const element = h("section", {}, h("h2", {}, "What users' visits add"), text);
+  return {
+    element,
+    update(view) {
+      element.hidden = !view.learned;
+      if (view.learned) say(text, visits(view.learned.users));
+    },
+  };
+}
+
+function visits(found) {
+  if (!found.hits) return "No hit is known yet that was chosen by what was learned.";
+  if (!found.visited) return `No user is known to have visited any of the newest ${count(found.hits)} hits.`;
+  return `Users had visited ${count(found.visited)} of the newest ${count(found.hits)} hits. `
+    + `What they did is ${percent(found.share, 0)} of all that was said for or against these pages. `
+    + `Without it ${found.helped ? count(found.helped) : "none"} would have looked less than half as probable.`;
+}
+
+// probabilities
+
+function held() {
+  const note = h("p");
+  const series = [
+    { label: "as told", dash: 2, colour: 5, width: 1 },
+    { label: "selected pages, all", colour: 0, points: true, band: [3, 4] },
+    { hidden: true },
+    { hidden: true },
+    { label: "selected pages, the newest", colour: 1, dash: 1, points: true },
+    { label: "explored by chance, all", colour: 2, dash: 3, points: true },
+  ];
+  const curve = chart(series, {
+    title: "Hits found against the probability that was told", x: "probability of a hit, as told", y: "share of hits, as found",
+    percent: true, height: 300, describe: () => note.textContent,
+  });
+  const figures = h("dl", { class: "figures" });
+  const element = h("section", {}, h("h2", {}, "How far its probabilities hold"), note, figures, curve.element);
+  return {
+    element,
+    stop: curve.stop,
+    update(view) {
+      element.hidden = !view.held || view.policy !== "learned";
+      if (element.hidden) return;
+      say(note, holding(view));
+      fill(figures, brier("Selected, all", view.held.selected), brier("Selected, the newest", view.held.newest_selected), brier("Explored, all", view.held.explored));
+      curve.update(reliability(view.held));
+    },
+  };
+}
+
+function holding(view) {
+  const read = view.read < view.pages ? ` ${count(view.read)} of ${count(view.pages)} outcomes are read so far, the newest first.` : "";
+  const all = view.held.selected;
+  if (!all) return `No page has been chosen for this predicate by a probability yet.${read}`;
+  return `Of ${count(all.size)} pages that were selected, the probability was off by ${percent(all.error)} on the mean. `
+    + `Points on the dotted line hold exactly; the band is ± 2 standard errors.${read}`;
+}
+
+function brier(label, found) {
+  if (!found) return null;
+  const title = "The mean squared error of the probabilities: 0 is perfect. Beside it that of the share of hits alone.";
+  const alone = h("span", { class: "note" }, `share alone ${decimal(found.base_brier, 3)}`);
+  return h("div", { title }, h("dt", {}, `Brier score: ${label}`), h("dd", {}, decimal(found.brier, 3), " ", alone));
+}
+
+/** Return columns for the curves, over all probabilities that any has. */
+function reliability(found) {
+  const curves = ["selected", "newest_selected", "explored"].map((name) => new Map((found[name]?.bins ?? []).map((bin) => [bin.probability, bin])));
+  const at = [...new Set([0, 1, ...curves.flatMap((curve) => [...curve.keys()])])].sort((one, other) => one - other);
+  const column = (curve, key) => at.map((x) => curve.get(x)?.[key] ?? null);
+  const [all, newest, explored] = curves;
+  return [at, at, column(all, "rate"), column(all, "most"), column(all, "least"), column(newest, "rate"), column(explored, "rate")];
+}
+
+// drift
+
+function drift() {
+  const text = h("p");
+  const series = [
+    { label: "expected", colour: 1, dash: 1, points: true },
+    { label: "found", colour: 0, points: true, band: [3, 4] },
+    { hidden: true },
+    { hidden: true },
+  ];
+  const curve = chart(series, {
+    title: "The newest pages that were selected for it, in their order", x: "pages", y: "share of hits", percent: true, describe: () => text.textContent,
+  });
+  const element = h("section", {}, h("h2", {}, "Whether the pages change"), text, curve.element);
+  return {
+    element,
+    stop: curve.stop,
+    update(view) {
+      element.hidden = !view.learned;
+      if (element.hidden) return;
+      const windows = view.held?.windows ?? [];
+      say(text, changing(windows, view.learned.combined));
+      curve.element.hidden = windows.length < 2;
+      if (windows.length < 2) return;
+      const column = (key) => windows.map((each) => each[key]);
+      curve.update([column("high"), column("probability"), column("rate"), column("most"), column("least")]);
+    },
+  };
+}
+
+function changing(windows, combined) {
+  const since = combined.residuals
+    ? `Over ${count(combined.residuals)} verdicts since the pages changed last, the mean error is ${percent(combined.residual)}, lately ${percent(combined.lately)}.`
+    : "No verdict is known since the pages changed last.";
+  const last = windows.at(-1);
+  if (!last) return since;
+  const apart = last.rate - last.probability;
+  const within = last.least <= last.probability && last.probability <= last.most;
+  return `Of the newest ${count(last.size)} pages ${percent(last.rate, 0)} were hits where ${percent(last.probability, 0)} were expected: `
+    + `${within ? "within chance" : apart > 0 ? "more than chance tells" : "fewer than chance tells"}. ${since}`;
+}
+
+// what speaks most
+
+function speaking(context) {
+  const note = h("p", { class: "note" });
+  const kind = select("Of which kind", (value) => context.go({ kind: value, offset: "" }));
+  const side = select("Which speak", (value) => context.go({ side: value, offset: "" }));
+  const columns = [
+    { title: "Feature", head: true, wide: true, key: "name" },
+    { title: "Pages", number: true, cell: (row) => count(row.pages), meaning: "Judged pages that have it" },
+    { title: "Hits", number: true, cell: (row) => count(row.hits) },
+    { title: "Share", number: true, cell: (row) => percent(row.pages ? row.hits / row.pages : null, 0) },
+    { title: "Times as likely", number: true, cell: (row) => decimal(Math.exp(row.weight)), meaning: "As any page, as the policy weighs it" },
+    { title: "Deviations", number: true, cell: (row) => decimal(row.significance, 1), meaning: "By which it differs from any page: from 2 on it counts by the paper's policies" },
+  ];
+  const box = h("div");
+  let list = null;
+  const pages = pager((offset) => context.go({ offset: String(offset) }));
+  const element = h("section", {}, h("h2", {}, "What speaks most"), h("div", { class: "tools" }, kind.element, side.element), note, box, pages.element);
+
+  /** Make the table: by the learned policy no feature is tested for significance. */
+  function begin(learned) {
+    const shown = learned ? columns.slice(0, -1) : columns;
+    list = table(shown, { caption: "Features that speak most", key: (row) => row.name, empty: "Nothing of this kind speaks yet." });
+    fill(box, list.element);
+  }
+
+  return {
+    element,
+    update(view) {
+      element.hidden = !view.speaking;
+      if (!view.speaking) return;
+      if (list === null) begin(view.policy === "learned");
+      kind.update(Object.fromEntries(view.kinds.map((name) => [name, name])), view.kind);
+      side.update({ for: "for it", against: "against it" }, view.side);
+      fill(note, ...freshness(view.taught));
+      list.update(view.speaking.rows);
+      pages.update(view.speaking);
+    },
+  };
+}
+
+function freshness({ time, progress: [taken, all], explains }) {
+  if (!explains) return ["This crawl's order takes a look at all links or visits: `scentline explain URL` tells what speaks for a page."];
+  if (time === null) return [all ? `What was learned is being read: ${count(taken)} of ${count(all)} features.` : "What was learned is being read."];
+  return ["As of ", ago(time), "."];
+}

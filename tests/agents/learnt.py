@@ -1,0 +1,77 @@
+"""A data directory with what learners have counted, and no crawl: written group by group, as they do."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from agents.crawl.connect import open_journal
+from agents.learn.rows import LearnRow, ModelRow, PriorRow
+from agents.learn.store import FeatureStore, LearnShard
+from models.interest.features import BASE
+from models.verdict import FAILED, Verdict
+from streams.inbox import Codec, Shard
+from streams.records import Pack, PredicateDefinition
+from streams.settings import Settings
+from streams.topics import EVIDENCE, PREDICATES, partition_of
+from streams.transport.journal import Journal
+from tests.agents.cells import a_count, add
+from tests.agents.shards import put, write
+from tests.reference.counts import Counts
+
+EXPRESSIONS = {"ski": '"ice skiing" or category("Sports.Alpine")', "tea": '"tea"'}
+PARTITIONS = 2
+KINDS = ("p:", "a:", "c:", "h:", "k:", "x:", "u:", "w:", "t:", "s:")
+
+
+class Learnt:
+    """What learners have counted: a table of two partitions, written group by group."""
+
+    def __init__(self, journal: Journal) -> None:
+        codec: Codec[LearnRow] = Codec(LearnRow)
+        self.shards: list[LearnShard] = [
+            Shard(number, f"{EVIDENCE.name}/{number}", store, codec, 1_000_000)
+            for number, store in journal.table("interests").items()
+        ]
+        self.stores = [FeatureStore(shard, 100_000) for shard in self.shards]
+        self.counts = Counts()
+        self.random = Random(3)
+        for name, expression in EXPRESSIONS.items():
+            definition = PredicateDefinition(name=name, expression=expression)
+            journal.append(PREDICATES.name, 0, name.encode(), msgspec.json.encode(definition), 0.0)
+
+    def judge(self, pages: int) -> None:
+        """Count pages of words, each page in a group of its own."""
+        for _ in range(pages):
+            words = [f"{kind}{'tea' if self.random.random() < 0.2 else self._word()}" for kind in KINDS * 8]
+            verdict = {name: self.random.random() < 0.3 for name in (*EXPRESSIONS, FAILED)}
+            self.count([BASE, "l:ski:1", "r:tea", *dict.fromkeys(words)], verdict)
+
+    def count(self, features: Sequence[str], verdict: Verdict) -> None:
+        """Count a verdict under distinct features."""
+        for number, shard in enumerate(self.shards):
+            own = [name for name in features if partition_of(name, PARTITIONS) == number]
+            count = a_count(own, verdict)
+            add(self.counts, count)
+            for fact in shard.accept(shard.mark.offset + 1, Pack(facts=[(0, 0, count)])):
+                self.stores[number].add(fact)
+            write(shard)
+            self.stores[number].committed()
+
+    def _word(self) -> str:
+        return f"word{int(400 * self.random.random() ** 3)}"
+
+    def put(self, key: bytes, row: PriorRow | ModelRow, partition: int = 0) -> None:
+        """Write a row of a partition."""
+        put(self.shards[partition].store, {key: msgspec.msgpack.encode(row)})
+
+
+@contextmanager
+def a_crawl(data: Path, **frontier: str) -> Iterator[tuple[Settings, Journal, Learnt]]:
+    settings = Settings.model_validate(
+        {"data": data, "streams": {"partitions": PARTITIONS}, "frontier": frontier, "learn": {"semantic": ""}}
+    )
+    with open_journal(settings) as journal:
+        yield settings, journal, Learnt(journal)

@@ -1,0 +1,78 @@
+"""The screen Learning: exact figures of what was learned, of bounded size whatever words pages have."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from agents.operate.inspect.learning import KINDS
+from agents.window.reading import Reading
+from agents.window.screens import learning
+from models.interest.features import BASE
+from models.verdict import FAILED
+from tests.agents.learnt import EXPRESSIONS, a_crawl
+
+#: What a page may say: markup, what turns text around, what ends a line of a log, and far too much of it.
+WORDS = ("<script>alert(1)</script>", "\u202eevil\x1b[2J", "x" * 9_000)
+HOSTILE = [f"{kind}{word}" for kind in KINDS.values() for word in WORDS]
+
+
+def seen(reading: Reading, **asked: Any) -> dict[str, Any]:
+    """Return a view as a browser has it, once all is worked out."""
+    query = learning.Query(**asked)
+    learning.view(reading, query)
+    while reading.learning.step(reading.now):
+        pass
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(learning.view(reading, query)))
+    return found
+
+
+@pytest.mark.parametrize("policy", ["learned", "linkage", "collaborative", "combined", "breadth-first"])
+def test_the_screen_shows_what_its_policy_has_learned_whatever_pages_say(tmp_path: Path, policy: str) -> None:
+    with a_crawl(tmp_path, policy=policy) as (settings, _, learnt):
+        learnt.judge(60)
+        for number in range(20):
+            learnt.count([BASE, *HOSTILE], dict.fromkeys((*EXPRESSIONS, FAILED), number < 15))
+        reading = Reading(settings)
+        reading.refresh()
+        view = seen(reading, predicate="tea")
+        assert (view["policy"], view["predicate"]) == (policy, "tea")
+        assert (view["learned"] is not None) == (policy == "learned")
+        assert (FAILED in view["predicates"]) == (policy == "learned")
+        assert bool(view["kinds"]) == (policy != "breadth-first")
+        for kind in view["kinds"]:
+            for side in ("for", "against"):
+                view = seen(reading, predicate="ski", kind=kind, side=side)
+                assert len(msgspec.json.encode(view)) < 30_000
+                rows = view["speaking"]["rows"]
+                assert len(rows) == view["speaking"]["shown"] <= learning.SHOWN
+                assert all((row["weight"] < 0) == (side == "against") for row in rows)
+                assert all(len(row["name"]) <= 600 and row["name"].isprintable() for row in rows)
+                significant = [row["significance"] for row in rows if policy != "learned"]
+                assert all(each >= settings.learn.t for each in significant)
+            names = [row["name"] for row in seen(reading, predicate="ski", kind=kind)["speaking"]["rows"]]
+            assert any("alert(1)" in name for name in names), kind
+        reading.close()
+
+
+def test_what_does_not_exist_is_not_shown(tmp_path: Path) -> None:
+    with a_crawl(tmp_path) as (settings, _, learnt):
+        learnt.judge(3)
+        reading = Reading(settings)
+        assert learning.view(reading, learning.Query()) == {"begun": False}
+        reading.refresh()
+        first = seen(reading, predicate="nobody", kind="nothing", offset=1_000)
+        assert (first["predicate"], first["kind"]) == ("ski", "page words")
+        assert first["speaking"]["offset"] == 0
+        assert first["held"] == {
+            "selected": None,
+            "explored": None,
+            "newest_selected": None,
+            "newest_explored": None,
+            "windows": [],
+        }
+        requests = seen(reading, predicate=FAILED)
+        assert requests["held"] is None
+        assert requests["learned"]["combined"]["labels"] == 0
+        reading.close()
