@@ -9,7 +9,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from secrets import token_urlsafe
 from typing import BinaryIO
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from agents.signals import told_to_end
 from agents.stored import read_stored, write_stored
@@ -69,9 +71,8 @@ async def _serve(
     """Serve until the process is told to end, or one of the files has ended."""
     server = _Server(
         uvicorn.Config(
-            window.app, log_config=None, access_log=False, server_header=False, lifespan="off", ws="none",
-            limit_concurrency=MOST_VIEWERS + _MORE_CONNECTIONS, timeout_keep_alive=30,
-            timeout_graceful_shutdown=2,
+            window.app, http=Connection, log_config=None, access_log=False, server_header=False, lifespan="off",
+            ws="none", limit_concurrency=MOST_VIEWERS + _MORE_CONNECTIONS, timeout_graceful_shutdown=2,
         )
     )  # fmt: skip
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
@@ -97,6 +98,26 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Hear none."""
         yield
+
+
+class Connection(H11Protocol):
+    """A client's connection, let go where the client does not come to the end of what it asks for."""
+
+    #: From so many seconds on, and to twice as many, a request may take to arrive.
+    seconds = 30.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to watch a client."""
+        super().connection_made(transport)
+        self._watch(None)
+
+    def _watch(self, seen: tuple[object, object] | None) -> None:
+        """Let the client go where nothing has happened since; while it is answered, it need say nothing."""
+        state = (self.conn.their_state, self.cycle)
+        if state == seen and state[0] in (h11.IDLE, h11.SEND_BODY):
+            self.transport.close()
+        elif not self.transport.is_closing():
+            self.loop.call_later(self.seconds, self._watch, state)
 
 
 def _listening(given: WindowSettings) -> socket.socket:

@@ -117,6 +117,7 @@ class Window:
             return PlainTextResponse("That is not this window's token.\n", HTTPStatus.UNAUTHORIZED)
         answer = HTMLResponse(
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>Scentline</title>'
+            '<link rel="icon" href="/static/icon.svg" type="image/svg+xml">'
             '<meta http-equiv="refresh" content="0; url=/"><a href="/">Open the window</a></html>'
         )
         answer.set_cookie(self._access.cookie, token, httponly=True, samesite="strict")

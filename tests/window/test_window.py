@@ -38,7 +38,7 @@ def address(data: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def client(address: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=base_of(address)) as client:
+    with httpx.Client(base_url=base_of(address), timeout=PATIENCE) as client:
         client.get(address).raise_for_status()
         yield client
 
@@ -181,7 +181,7 @@ def test_a_window_ends_at_once_with_viewers(data: Path, program: tuple[str, ...]
     with running(data.parent, "window", "--data", "data", "--port", "0", program=program) as process:
         assert process.stdout is not None
         url = process.stdout.readline().split()[-1]
-        with httpx.Client(base_url=base_of(url)) as client:
+        with httpx.Client(base_url=base_of(url), timeout=PATIENCE) as client:
             client.get(url)
             with client.stream("GET", "/events/now") as stream:
                 next(stream.iter_lines())
@@ -201,7 +201,7 @@ def test_the_window_of_a_crawl_goes_with_it_whatever_ends_it(data: Path, tmp_pat
     ) as process:  # fmt: skip
         assert process.stderr is not None
         url = next(line for line in process.stderr if line.startswith("The window: ")).split()[-1]
-        with httpx.Client(base_url=base_of(url)) as client:
+        with httpx.Client(base_url=base_of(url), timeout=PATIENCE) as client:
             client.get(url)
             process.kill()
             process.wait()

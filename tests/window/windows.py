@@ -26,7 +26,10 @@ def printed_address(data: Path, *arguments: str) -> Iterator[str]:
 @contextmanager
 def entered(data: Path, *arguments: str) -> Iterator[httpx.Client]:
     """Start a window, and give a client that has entered it."""
-    with printed_address(data, *arguments) as url, httpx.Client(base_url=base_of(url)) as client:
+    with (
+        printed_address(data, *arguments) as url,
+        httpx.Client(base_url=base_of(url), timeout=PATIENCE) as client,
+    ):
         client.get(url).raise_for_status()
         yield client
 
