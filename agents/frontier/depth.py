@@ -13,7 +13,7 @@ from agents.frontier.keys import PAGE_PREFIX, depth_key, depth_of, page_key, par
 from agents.frontier.pages import Pages
 from agents.frontier.rows import DepthRow, FrontierShard, PageRow, ParentRow, identifiers_in
 from models.depth.growth import FAR, Growth, Place
-from models.depth.site import ENOUGH, ENOUGH_PAGES, DepthBy, stop, why
+from models.depth.site import ENOUGH, ENOUGH_PAGES, Advice, DepthBy, stop, why
 from models.depth.visits import Visits
 from models.url import host
 from streams.records import Browsed, Failed, Inherited, Judged, Linked, Listed, Redirected, Seeded
@@ -290,9 +290,14 @@ def level_of(row: PageRow) -> int:
     return row.depth if row.place is None else row.place.level
 
 
+def advised(counts: DepthRow, settings: FrontierSettings) -> Advice:
+    """Return how deep a site is worth crawling, and why."""
+    return why(_visits(counts), counts.growth, settings.depth_share, settings.depth_by)
+
+
 def why_beyond(row: PageRow, counts: DepthRow, settings: FrontierSettings) -> str:
     """Return why a page lies deeper than its site is worth crawling; empty where it does not."""
-    found = why(_visits(counts), counts.growth, settings.depth_share, settings.depth_by)
+    found = advised(counts, settings)
     if found.depth is None or level_of(row) <= found.depth:
         return ""
     return (

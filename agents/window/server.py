@@ -27,13 +27,20 @@ from agents.operate.control.requests import RefusedError, checked
 from agents.operate.control.requests import Request as Steering
 from agents.window.guard import ENTER, HEALTH, MOST_BODY, Access, Guard
 from agents.window.reading import Reading
-from agents.window.screens import crawl, learning, now, pages
+from agents.window.screens import crawl, errors, hosts, learning, now, pages
 from models.errors import ScentlineError
 from streams.logging import EventLog
 from streams.records import reason_of
 
 #: Every screen by its name in addresses.
-SCREENS: Mapping[str, ModuleType] = {"crawl": crawl, "now": now, "pages": pages, "learning": learning}
+SCREENS: Mapping[str, ModuleType] = {
+    "crawl": crawl,
+    "errors": errors,
+    "hosts": hosts,
+    "learning": learning,
+    "now": now,
+    "pages": pages,
+}
 
 #: Viewers at a time; each holds one connection.
 MOST_VIEWERS = 32

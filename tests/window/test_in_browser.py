@@ -101,6 +101,24 @@ def focus(page: Browser, selector: str) -> None:
     raise AssertionError(f"{selector} is not reached")
 
 
+def test_hosts_say_how_they_stand_and_what_went_wrong_with_them(page: Browser, base: str) -> None:
+    show(page, base, "hosts")
+    page.wait("document.querySelector('main .hosts tbody').innerText.includes('to fetch')")
+    page.run("document.querySelector('input[name=find]').focus()")
+    page.press("cedar")
+    page.wait("document.querySelector('main .hosts tbody').innerText.startsWith('www.cedar.example')")
+    assert page.run("document.querySelectorAll('main .hosts tbody tr').length") == 1
+    page.run("document.querySelector('main .hosts tbody a').click()")
+    page.wait("document.querySelector('main .hosts h2')?.innerText === 'www.cedar.example'")
+    page.wait("document.querySelector('main .hosts')?.innerText.includes('/robots.txt')")
+    show(page, base, "errors")
+    page.wait("document.querySelector('main .errors tbody a') !== null")
+    page.run("document.querySelector('main .errors tbody a').click()")
+    page.wait("document.querySelector('main .errors h3').innerText.startsWith('Hosts with ')")
+    page.wait("document.querySelector('main .errors section tbody a') !== null")
+    assert page.barriers() == []
+
+
 def test_a_crawl_that_is_killed_and_started_again_is_picked_up(
     page: Browser, base: str, crawl: RunningCrawl
 ) -> None:

@@ -1,0 +1,70 @@
+"""Errors: why fetches brought no page, on which hosts and for which URLs, and what could not be read."""
+
+from typing import Annotated
+
+import msgspec
+
+from agents.window.index.hosts import CauseTotal
+from agents.window.reading import Reading
+from agents.window.rows import SHOWN, HostRows
+from streams.logging import printable
+from streams.records import Natural
+
+#: Rows of a list at most.
+ROWS = 50
+
+
+class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where each list begins: so many causes and kinds of dead letters are passed over.
+
+    With a ``cause`` its hosts are listed, those behind the host ``beyond``; ``offset`` stand before them.
+    """
+
+    cause: Annotated[str, msgspec.Meta(max_length=100)] = ""
+    beyond: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    offset: Natural = 0
+    causes: Natural = 0
+    letters: Natural = 0
+
+
+def view(reading: Reading, query: Query) -> object:
+    """Return causes, the hosts of one, and dead letters that are alike."""
+    if not reading.begun:
+        return {"begun": False}
+    index = reading.index
+    index.hosts.look()
+    rows, progress = HostRows(reading.journal), index.hosts.progress()
+    causes, letters = index.hosts.causes(), index.letters.alike(query.letters, ROWS + 1)
+    names = index.hosts.hosts_of(query.cause, query.beyond or None, ROWS + 1) if query.cause else []
+    return {
+        "begun": True,
+        "causes": [_cause(rows, total) for total in causes[query.causes :][:ROWS]],
+        "of": len(causes),
+        "fetches": sum(total.fetches for total in causes),
+        "hosts": [
+            {"host": printable(name, SHOWN)} | found
+            for name in names[:ROWS]
+            if (found := rows.cause(name, query.cause)) is not None
+        ],
+        "more": len(names) > ROWS,
+        "letters": [each._asdict() for each in letters[:ROWS]],
+        "more_letters": len(letters) > ROWS,
+        "kept": index.letters.count(),
+        "known": progress.hosts,
+        "as_of": progress.as_of,
+        "read": progress.read,
+    }
+
+
+def _cause(rows: HostRows, total: CauseTotal) -> dict[str, object]:
+    """Return a cause with the example of the host that had it last."""
+    example = rows.cause(total.host, total.cause) or {"url": "", "reason": ""}
+    return {
+        "cause": printable(total.cause, SHOWN),
+        "fetches": total.fetches,
+        "hosts": total.hosts,
+        "time": total.time,
+        "host": printable(total.host, SHOWN),
+        "url": example["url"],
+        "reason": example["reason"],
+    }

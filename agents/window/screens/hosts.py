@@ -1,0 +1,173 @@
+"""Hosts: which may be asked, which wait, for how long and why, and what came of the requests to each."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+import msgspec
+import zstandard
+
+from agents.frontier.depth import advised
+from agents.frontier.rows import HostRow
+from agents.window.reading import Reading
+from agents.window.rows import SHOWN, HostRows
+from models.frontier.politeness import HostClocks, HostState, Wait
+from models.frontier.waits import BOUNDS
+from streams.logging import printable
+from streams.records import HostStanding, Natural, RobotsTxt
+
+#: Rows of a list at most.
+ROWS = 50
+#: Characters that are shown of a robots.txt.
+ROBOTS = 20_000
+#: Part of the answers that came within the time that is shown.
+MOST_ANSWERS = 0.95
+
+Name = Annotated[str, msgspec.Meta(max_length=300)]
+
+
+class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which hosts are listed: with ``find`` in their names, sorted by a figure, behind a host or before it.
+
+    ``offset`` is how many hosts stand before them. With a ``host`` all is shown that is known of that one.
+    """
+
+    find: Name = ""
+    by: Literal["name", "pages", "hits", "failures", "seconds"] = "pages"
+    descending: bool = True
+    beyond: Name = ""
+    back: bool = False
+    offset: Natural = 0
+    host: Name = ""
+
+
+def view(reading: Reading, query: Query) -> object:
+    """Return a list of hosts, or all that is known of one."""
+    if not reading.begun:
+        return {"begun": False}
+    index = reading.index.hosts
+    index.look()
+    if query.host:
+        return {"begun": True, "host": _Hosts(reading, [query.host]).whole(query.host)}
+    names = index.names(
+        query.find, query.by, descending=query.descending, beyond=query.beyond or None, back=query.back,
+        most=ROWS + 1,
+    )  # fmt: skip
+    shown = names[-ROWS:] if query.back else names[:ROWS]
+    hosts, progress = _Hosts(reading, shown), index.progress()
+    return {
+        "begun": True,
+        "rows": [hosts.row(name) for name in shown],
+        "offset": query.offset,
+        "total": index.count(query.find),
+        "more": query.back or len(names) > ROWS,
+        "hosts": progress.hosts,
+        "as_of": progress.as_of,
+        "read": progress.read,
+    }
+
+
+class _Hosts:
+    """What is known of some hosts, for one view."""
+
+    def __init__(self, reading: Reading, names: Iterable[str]) -> None:
+        self._reading = reading
+        self._rows = HostRows(reading.journal)
+        self._fetch = reading.settings.fetch
+        reading.watching.want(hosts=[name for name in names if self._rows.host(name) is not None])
+        running = reading.standings() if reading.running() else []
+        self._live = {each.host: each for standing in running for each in standing.looked_at}
+
+    def row(self, name: str) -> dict[str, object]:
+        """Return what a list tells of a host."""
+        row = self._rows.host(name) or HostRow()
+        return {
+            "host": printable(name, SHOWN),
+            **self._standing(name, row.state),
+            "pages": row.judged,
+            "hits": _hits(self._reading, name),
+            "requests": row.requests + row.again,
+            "failures": sum(cause.count for cause in row.causes.values()),
+            "seconds": row.waits.mean,
+            "most": row.waits.within(MOST_ANSWERS),
+            "delay": row.state.delay,
+            "robots": next((_robots(told) for told in self._rows.robots(name)), None),
+        }
+
+    def _standing(self, name: str, state: HostState) -> dict[str, object]:
+        """Return how a host stands: as its frontier tells, or else by its row."""
+        live = self._live.get(name)
+        if live is None:
+            why, until = self._wait(name, state)
+            kind = "unknown" if state == HostState() else "waits" if why else "rests"
+            live = HostStanding(name, kind, why, until if why else 0.0)
+        running = name in self._live
+        return {
+            "state": live.state,
+            "why": printable(live.why, SHOWN),
+            "until": live.until,
+            "candidates": live.candidates if running else None,
+        }
+
+    def _wait(self, name: str, state: HostState) -> Wait:
+        fetch = self._fetch
+        clocks = HostClocks(fetch.delay_seconds, 1, {name: state}.get, fetch.delay_factor)
+        return clocks.wait(name, self._reading.now)
+
+    def whole(self, name: str) -> dict[str, object]:
+        """Return all that is known of a host."""
+        known = self._rows.host(name)
+        row = known or HostRow()
+        return {
+            **self.row(name),
+            "known": known is not None,
+            "again": row.again,
+            "moved": row.moved,
+            "server": printable(row.state.server, SHOWN),
+            "causes": self._rows.causes(name, row.causes),
+            "times": [{"within": bound, "answers": count} for bound, count in _times(row)],
+            "robots_txt": [_robots(told) | _text(told) for told in self._rows.robots(name)],
+            "depth": self._depth(name),
+        }
+
+    def _depth(self, name: str) -> str:
+        """Return how deep a host is crawled and why, empty where hosts have no depth of their own."""
+        settings = self._reading.settings.frontier
+        counts = self._rows.depth(name) if settings.depth == "auto" else None
+        if counts is None:
+            return ""
+        found = advised(counts, settings)
+        if found.depth is None:
+            return f"It is crawled to any depth: {found.why}."
+        return f"It is crawled to level {found.depth}: that keeps {found.why}."
+
+
+def _hits(reading: Reading, name: str) -> dict[str, int]:
+    """Return the hits of a host by predicate, for those that have most."""
+    found = sorted(reading.index.pages.hits_of(name).items(), key=lambda each: -each[1])
+    return {printable(predicate, SHOWN): hits for predicate, hits in found[:ROWS]}
+
+
+def _times(row: HostRow) -> Iterable[tuple[float | None, int]]:
+    """Return how many answers came within each time that has some, None for those that took longer."""
+    counted = zip((*BOUNDS, None), row.waits.counts, strict=False)
+    return ((bound, count) for bound, count in counted if count)
+
+
+def _robots(told: RobotsTxt) -> dict[str, object]:
+    return {
+        "url": printable(told.url, SHOWN),
+        "time": told.time,
+        "until": told.until,
+        "error": printable(told.error, SHOWN),
+    }
+
+
+def _text(told: RobotsTxt) -> dict[str, object]:
+    """Return the text of a robots.txt, a line after the other, as far as it is shown."""
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(told.text) as reader:
+            text = reader.read(ROBOTS + 1).decode(errors="replace") if told.text else ""
+    except zstandard.ZstdError:
+        return {"text": [], "cut": False}
+    lines = (printable(line, ROBOTS) for line in text[:ROBOTS].splitlines())
+    return {"text": "\n".join(lines), "cut": len(text) > ROBOTS}
