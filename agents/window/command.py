@@ -37,7 +37,8 @@ class TokenError(ScentlineError, ValueError):
 
 
 def run(settings: Settings, told: Callable[[str], object], until: BinaryIO | None = None) -> None:
-    """Serve the window until this process is told to end; ``told`` is given its address, with the token.
+    """Serve the window until this process is told to end; ``told`` is given its address, with the token
+    unless the settings have one.
 
     With ``until`` it ends at the end of that file, too. Of a crawl on Kafka it makes a mirror first.
     Raises `ConfigurationError` where the port can't be had, `ServerProcessError` where there is no mirror, or
@@ -55,7 +56,9 @@ def run(settings: Settings, told: Callable[[str], object], until: BinaryIO | Non
             resources.callback(mirroring.check)
         address = f"http://{_name(settings.window.host)}:{listener.getsockname()[1]}"
         window = Window(Reading(settings), access)
-        asyncio.run(_serve(window, listener, ends, lambda: told(f"{address}{ENTER}?token={access.token}")))
+        # One that was set is known, and where it was set for it, the output is a log.
+        entrance = f"{ENTER}?token={access.token}" if settings.window.token is None else "/"
+        asyncio.run(_serve(window, listener, ends, lambda: told(f"{address}{entrance}")))
 
 
 def _access(settings: Settings, port: int) -> Access:

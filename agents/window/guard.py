@@ -13,7 +13,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: Bytes of a request's body at most: a request with 10,000 seeds fits.
@@ -24,12 +24,31 @@ MOST_TARGET = 8_192
 HEALTH = "/healthz"
 #: Takes the token out of the address that was printed, and puts it into a cookie.
 ENTER = "/enter"
+#: The page that asks for the token.
+ASKING = f"""<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+  <title>Scentline: the token</title>
+</head>
+<body>
+  <main>
+    <h1>Scentline</h1>
+    <p>{{reason}}</p>
+    <form action="{ENTER}">
+      <label>Token <input type="password" name="token" autocomplete="off" required autofocus></label>
+      <button>Open</button>
+    </form>
+  </main>
+</body>
+</html>
+"""
 #: Methods that change nothing.
 _READING = frozenset({"GET", "HEAD"})
 _OWN_SITES = frozenset({"same-origin", "none"})
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 _HEADERS = {
@@ -77,7 +96,7 @@ class Access:
             return None
         if not self.admits(_cookie(headers, self.cookie)):
             return Refusal(
-                HTTPStatus.UNAUTHORIZED, "Open the address with the token that `scentline window` has printed."
+                HTTPStatus.UNAUTHORIZED, "Open the address that `scentline window` printed, or give its token."
             )
         return self._of_another_site(method, headers)
 
@@ -147,8 +166,7 @@ class Guard:
         if refusal is None:
             await self._app(scope, _bounded(receive), with_headers)
         else:
-            answer = PlainTextResponse(f"{refusal.reason}\n", refusal.status)
-            await answer(scope, receive, with_headers)
+            await _answer(refusal, Headers(scope=scope))(scope, receive, with_headers)
 
     def _refusal(self, scope: Scope) -> Refusal | None:
         if len(scope["path"]) + len(scope["query_string"]) > MOST_TARGET:
@@ -156,6 +174,13 @@ class Guard:
         if scope["path"] == HEALTH:
             return None
         return self._access.refusal(scope["method"], scope["path"], Headers(scope=scope))
+
+
+def _answer(refusal: Refusal, headers: Headers) -> Response:
+    """Return what a refusal looks like: people who lack the token are asked for it."""
+    if refusal.status == HTTPStatus.UNAUTHORIZED and "text/html" in headers.get("accept", ""):
+        return HTMLResponse(ASKING.format(reason=refusal.reason), refusal.status)
+    return PlainTextResponse(f"{refusal.reason}\n", refusal.status)
 
 
 def _bounded(receive: Receive) -> Receive:

@@ -25,7 +25,7 @@ from starlette.staticfiles import StaticFiles
 from agents.operate.control.command import submit
 from agents.operate.control.requests import RefusedError, checked
 from agents.operate.control.requests import Request as Steering
-from agents.window.guard import ENTER, HEALTH, MOST_BODY, Access, Guard
+from agents.window.guard import ASKING, ENTER, HEALTH, MOST_BODY, Access, Guard
 from agents.window.reading import Reading
 from agents.window.screens import crawl, errors, hosts, learning, now, pages
 from models.errors import ScentlineError
@@ -121,7 +121,7 @@ class Window:
         """
         token = request.query_params.get("token", "")
         if not self._access.admits(token):
-            return PlainTextResponse("That is not this window's token.\n", HTTPStatus.UNAUTHORIZED)
+            return HTMLResponse(ASKING.format(reason="That is not its token."), HTTPStatus.UNAUTHORIZED)
         answer = HTMLResponse(
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>Scentline</title>'
             '<link rel="icon" href="/static/icon.svg" type="image/svg+xml">'

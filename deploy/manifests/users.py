@@ -21,6 +21,7 @@ OWNERS = {table: next(role for role in ROLES if INBOXES[role] is inbox) for tabl
 STATELESS = tuple(role for role in ROLES if role not in OWNERS.values())
 
 OPERATOR = "operator"
+WINDOW = "window"
 SHIPPER = "shipper"
 #: Who stands behind the names in streams/topics.py that are no roles.
 PARTIES = {
@@ -28,12 +29,12 @@ PARTIES = {
     "every agent": ROLES,
     "feed": (OPERATOR,),
     "crawl": (OPERATOR,),
-    "control": (OPERATOR,),
+    "control": (OPERATOR, WINDOW),
     "state import": (OPERATOR,),
     "audit": (OPERATOR,),
     "matches": (OPERATOR,),
     "changes": (OPERATOR,),
-    "window": (OPERATOR,),
+    "window": (WINDOW,),
     "people": (OPERATOR,),
 }
 
@@ -41,7 +42,7 @@ Acl = dict[str, Any]
 
 
 def users() -> list[dict[str, Any]]:
-    """Return a ``KafkaUser`` for each role, for people, for log shippers and for KEDA."""
+    """Return a ``KafkaUser`` for each role, for people and their window, for log shippers and for KEDA."""
     rights = {
         role: [*_messages(role), *_changelogs(role), *_fences(role), _group(role, "Read")] for role in ROLES
     }
@@ -51,7 +52,8 @@ def users() -> list[dict[str, Any]]:
         for topic in TOPICS
         if (operations := _operations(topic, SHIPPER))
     ]
-    rights[OPERATOR] = [*_inspection(), *(_group(role, "Describe") for role in ROLES)]
+    rights[WINDOW] = [*_inspection(WINDOW)]
+    rights[OPERATOR] = [*_inspection(OPERATOR), *(_group(role, "Describe") for role in ROLES)]
     rights["keda"] = [
         acl
         for role in STATELESS
@@ -99,11 +101,14 @@ def _operations(topic: Topic, user: str) -> list[str]:
     return [operation for operation, named in parties.items() if any(user in behind(party) for party in named)]
 
 
-def _inspection() -> Iterator[Acl]:
-    """What people's commands need: `topics check` and `lag` of every topic, `snapshot` of most, and `seed`."""
+def _inspection(user: str) -> Iterator[Acl]:
+    """What people's commands need: `topics check` and `lag` of every topic, `snapshot` of most, and `seed`.
+
+    A window mirrors what a snapshot copies, and asks for what the commands ask for.
+    """
     shown = ("Describe", "DescribeConfigs")
     for topic in TOPICS:
-        operations = _operations(topic, OPERATOR)
+        operations = _operations(topic, user)
         if topic.name not in LEFT_OUT and "Read" not in operations:
             operations.insert(0, "Read")
         yield _acl("topic", topic.name, *operations, *shown)

@@ -89,12 +89,19 @@ def test_a_command_of_kubectl_is_about_what_there_is(command: str, prod: Rendere
             assert word == f"--namespace={namespace['metadata']['name']}"
 
 
-def test_the_secret_that_is_made_is_the_one_that_observe_reads(prod: Rendered) -> None:
-    (made,) = {line for line in commands() if "create secret" in line}
-    container = prod.workers()["observe"]["spec"]["template"]["spec"]["containers"][0]
-    reference = container["env"][0]["valueFrom"]["secretKeyRef"]
-    assert f"create secret generic {reference['name']} " in made
-    assert f"--from-literal={reference['key']}=" in made
+def test_the_secrets_that_are_made_are_those_that_are_read(prod: Rendered) -> None:
+    made = {line for line in commands() if "create secret" in line}
+    containers = [
+        container
+        for each in prod.kind("StatefulSet", "Deployment")
+        for container in each["spec"]["template"]["spec"]["containers"]
+    ]
+    variables = [variable for container in containers for variable in container.get("env", [])]
+    read = [each["valueFrom"]["secretKeyRef"] for each in variables if "valueFrom" in each]
+    assert len(made) == len(read)
+    for each in read:
+        given = f"create secret generic {each['name']} ", f"--from-literal={each['key']}="
+        assert any(all(word in line for word in given) for line in made)
 
 
 def test_the_numbers_of_the_page_are_those_of_the_code() -> None:

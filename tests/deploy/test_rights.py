@@ -42,6 +42,7 @@ from streams.topics import (
 from streams.transport.kafka.admin import Admin
 from tests.agents.commands import printed, running
 from tests.patience import PATIENCE
+from tests.window.windows import entered
 
 pytestmark = pytest.mark.slow
 
@@ -162,6 +163,12 @@ def test_every_role_does_its_work(guarded: Guarded, tmp_path: Path) -> None:
         assert "scentline-judge" in printed(tmp_path, "lag", **operator)
         printed(tmp_path, "topics", "check", **operator)
         printed(tmp_path, "snapshot", "--data", "snapshot", **operator)
+        with entered(tmp_path / "window", **guarded.variables("window")) as window:
+            shown = window.get("/api/crawl").json()
+            assert [each["name"] for each in shown["predicates"]] == ["all"]
+            request = b'{"type": "change", "name": "all", "state": "paused"}'
+            origin = {"Origin": str(window.base_url).rstrip("/")}
+            assert window.post("/steer", content=request, headers=origin).status_code == 200
 
 
 def wait(guarded: Guarded) -> list[str]:

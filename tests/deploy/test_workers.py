@@ -61,7 +61,7 @@ def test_a_worker_plays_its_role_with_the_configuration_and_credentials_of_it(
     assert overlay.one("KafkaUser", name)["spec"]["authentication"] == {"type": "tls"}
 
 
-@pytest.mark.parametrize("role", [*ROLES, "operator"])
+@pytest.mark.parametrize("role", [*ROLES, "operator", "window"])
 def test_nothing_that_runs_has_rights_that_it_does_not_need(overlay: Rendered, role: str) -> None:
     found = overlay.kind("StatefulSet", "Deployment")
     (worker,) = [each for each in found if each["metadata"]["name"] == f"scentline-{role}"]

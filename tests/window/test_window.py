@@ -57,6 +57,9 @@ def test_nobody_gets_in_without_the_token(address: str, path: str) -> None:
         assert answer.status_code == 401
         assert "token" in answer.text
     assert httpx.get(f"{base_of(address)}/enter?token=wrong").status_code == 401
+    asking = httpx.get(base_of(address), headers={"Accept": "text/html"})
+    assert asking.status_code == 401
+    assert '<input type="password" name="token"' in asking.text
     assert httpx.get(f"{base_of(address)}/healthz").text == "ok\n"
 
 
@@ -166,6 +169,16 @@ def test_the_address_stays_the_same_for_a_directory(data: Path) -> None:
         assert one.partition("?")[2] == other.partition("?")[2]
     path = data / "window" / "token"
     assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_token_that_was_set_is_not_printed(data: Path) -> None:
+    with running(
+        data.parent, "window", "--data", "data", "--port", "0", SCENTLINE_WINDOW__TOKEN="a token that was set"
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        assert "token" not in url
+        assert httpx.get(f"{url}enter?token=a+token+that+was+set").status_code == 200
 
 
 def test_a_taken_port_is_told_where_it_was_named(data: Path) -> None:

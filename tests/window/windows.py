@@ -11,10 +11,10 @@ from tests.patience import PATIENCE
 
 
 @contextmanager
-def printed_address(data: Path, *arguments: str) -> Iterator[str]:
+def printed_address(data: Path, *arguments: str, **variables: str) -> Iterator[str]:
     """Start a window on a crawl's directory; give the address that it prints, with its token."""
     given = arguments if "--port" in arguments else ("--port", "0", *arguments)
-    with running(data.parent, "window", "--data", str(data), *given) as process:
+    with running(data.parent, "window", "--data", str(data), *given, **variables) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith("The window: http://127.0.0.1:"), line
@@ -24,10 +24,10 @@ def printed_address(data: Path, *arguments: str) -> Iterator[str]:
 
 
 @contextmanager
-def entered(data: Path, *arguments: str) -> Iterator[httpx.Client]:
+def entered(data: Path, *arguments: str, **variables: str) -> Iterator[httpx.Client]:
     """Start a window, and give a client that has entered it."""
     with (
-        printed_address(data, *arguments) as url,
+        printed_address(data, *arguments, **variables) as url,
         httpx.Client(base_url=base_of(url), timeout=PATIENCE) as client,
     ):
         client.get(url).raise_for_status()
