@@ -28,6 +28,7 @@ from agents.operate.control.requests import Request as Steering
 from agents.window.guard import ASKING, ENTER, HEALTH, MOST_BODY, Access, Guard
 from agents.window.reading import Reading
 from agents.window.screens import crawl, errors, hosts, learning, now, pages
+from agents.window.screens import next as upcoming
 from models.errors import ScentlineError
 from streams.logging import EventLog
 from streams.records import reason_of
@@ -38,6 +39,7 @@ SCREENS: Mapping[str, ModuleType] = {
     "errors": errors,
     "hosts": hosts,
     "learning": learning,
+    "next": upcoming,
     "now": now,
     "pages": pages,
 }

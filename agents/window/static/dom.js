@@ -24,6 +24,21 @@ export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** Return a labelled list to choose of: update it with {value: text} and the value; `chosen` is told of another. */
+export function choice(label, chosen) {
+  const list = h("select", { onchange: () => chosen(list.value) });
+  let shown = "";
+  return {
+    element: h("label", {}, label, list),
+    update(options, value) {
+      const told = JSON.stringify(options);
+      if (told !== shown) fill(list, Object.entries(options).map(([name, text]) => h("option", { value: name }, text)));
+      shown = told;
+      if (document.activeElement !== list) list.value = value;
+    },
+  };
+}
+
 /** Return a link to a page of the web; what is no http or https URL is text. */
 export function webLink(url, text = url) {
   if (!/^https?:\/\//i.test(url)) return h("span", {}, text);

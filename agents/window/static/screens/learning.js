@@ -1,18 +1,18 @@
 // Learning: what the crawl goes by, how far its probabilities can be believed, and what speaks most.
 import { chart } from "../chart.js";
-import { ago, count, decimal, fill, h, percent, say } from "../dom.js";
+import { ago, choice, count, decimal, fill, h, percent, say } from "../dom.js";
 import { pager, table } from "../table.js";
 
 const SOURCES = { links: "links", words: "words", URL: "URL", users: "users", place: "its place" };
 
 export function start(box, context) {
-  const choice = select("Predicate", (predicate) => context.go({ predicate, offset: "" }));
+  const predicate = choice("Predicate", (name) => context.go({ predicate: name, offset: "" }));
   const lead = h("p", { class: "lead", "aria-live": "polite" });
   const parts = [weights(), users(), held(), drift(), speaking(context)];
-  box.append(h("div", { class: "tools" }, choice.element), lead, ...parts.map((part) => part.element));
+  box.append(h("div", { class: "tools" }, predicate.element), lead, ...parts.map((part) => part.element));
   return {
     update(view) {
-      choice.update(view.begun ? view.predicates : {}, view.predicate);
+      predicate.update(view.begun ? view.predicates : {}, view.predicate);
       say(lead, summary(view));
       parts.forEach((part) => part.update(view));
     },
@@ -32,21 +32,6 @@ function summary(view) {
   }
   if (view.kinds.length) return `By the policy ${view.policy} the ratios of significant features are multiplied.`;
   return `This crawl goes by ${view.policy}: it learns nothing that would change the order of its pages.`;
-}
-
-/** Return a labelled choice of `options` {value: text}. */
-function select(label, chosen) {
-  const list = h("select", { onchange: () => chosen(list.value) });
-  let shown = "";
-  return {
-    element: h("label", {}, label, list),
-    update(options, value) {
-      const told = JSON.stringify(options);
-      if (told !== shown) fill(list, Object.entries(options).map(([name, text]) => h("option", { value: name }, text)));
-      shown = told;
-      if (document.activeElement !== list) list.value = value;
-    },
-  };
 }
 
 // weights
@@ -225,8 +210,8 @@ function changing(windows, combined) {
 
 function speaking(context) {
   const note = h("p", { class: "note" });
-  const kind = select("Of which kind", (value) => context.go({ kind: value, offset: "" }));
-  const side = select("Which speak", (value) => context.go({ side: value, offset: "" }));
+  const kind = choice("Of which kind", (value) => context.go({ kind: value, offset: "" }));
+  const side = choice("Which speak", (value) => context.go({ side: value, offset: "" }));
   const columns = [
     { title: "Feature", head: true, wide: true, key: "name" },
     { title: "Pages", number: true, cell: (row) => count(row.pages), meaning: "Judged pages that have it" },
