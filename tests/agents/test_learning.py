@@ -151,6 +151,16 @@ def test_nothing_is_worked_out_unless_somebody_looks_and_nothing_twice(tmp_path:
         assert bring_up(learning, later + FRESH_SECONDS) is not taught
 
 
+def test_a_table_of_words_that_is_gone_is_said_and_ends_nothing(tmp_path: Path) -> None:
+    with a_crawl(tmp_path) as (settings, journal, learnt):
+        learnt.judge(1)
+        gone = str(tmp_path / "gone.table")
+        learn = settings.learn.model_copy(update={"semantic": gone})
+        learning = Learning(journal, settings.model_copy(update={"learn": learn}))
+        assert bring_up(learning, 1.0) is None
+        assert gone in learning.trouble
+
+
 # weights, and what they did
 
 

@@ -1,5 +1,6 @@
 """The screen Learning: exact figures of what was learned, of bounded size whatever words pages have."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from agents.window.reading import Reading
 from agents.window.screens import learning
 from models.interest.features import BASE
 from models.verdict import FAILED
-from tests.agents.learnt import EXPRESSIONS, a_crawl
+from tests.agents.learnt import EXPRESSIONS, Learnt, a_crawl
 
+PAPER = ("linkage", "collaborative", "combined")
 #: What a page may say: markup, what turns text around, what ends a line of a log, and far too much of it.
 WORDS = ("<script>alert(1)</script>", "\u202eevil\x1b[2J", "x" * 9_000)
 HOSTILE = [f"{kind}{word}" for kind in KINDS.values() for word in WORDS]
@@ -28,7 +30,19 @@ def seen(reading: Reading, **asked: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("policy", ["learned", "linkage", "collaborative", "combined", "breadth-first"])
+def check_ratios(rows: list[dict[str, Any]], policy: str, learnt: Learnt) -> None:
+    """Check what links say against the counts, by the paper's equations (5) and (6)."""
+    assert [row["name"] for row in rows] == (["links from hits"] if policy in PAPER else [])
+    for row in rows:
+        (pages, hits), (all_pages, all_hits) = (learnt.counts.get(name, "ski") for name in ("l:ski:1", BASE))
+        rate = all_hits / all_pages
+        assert (row["pages"], row["hits"]) == (pages, hits)
+        assert row["weight"] == pytest.approx(math.log(hits / (pages * rate)))
+        deviation = math.sqrt(rate * (1 - rate) / pages)
+        assert row["significance"] == pytest.approx(abs(hits / pages - rate) / deviation)
+
+
+@pytest.mark.parametrize("policy", ["learned", *PAPER, "breadth-first"])
 def test_the_screen_shows_what_its_policy_has_learned_whatever_pages_say(tmp_path: Path, policy: str) -> None:
     with a_crawl(tmp_path, policy=policy) as (settings, _, learnt):
         learnt.judge(60)
@@ -41,6 +55,7 @@ def test_the_screen_shows_what_its_policy_has_learned_whatever_pages_say(tmp_pat
         assert (view["learned"] is not None) == (policy == "learned")
         assert (FAILED in view["predicates"]) == (policy == "learned")
         assert bool(view["kinds"]) == (policy != "breadth-first")
+        check_ratios(seen(reading, predicate="ski")["ratios"], policy, learnt)
         for kind in view["kinds"]:
             for side in ("for", "against"):
                 view = seen(reading, predicate="ski", kind=kind, side=side)

@@ -4,6 +4,7 @@ What takes long is done ahead, in steps of a few milliseconds, while somebody wa
 says of when it is.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from time import process_time
@@ -19,6 +20,7 @@ from agents.learn.rows import LearnRow, ModelRow, model_key
 from agents.operate.inspect.expectations import Expectations
 from agents.operate.inspect.explain import Explanation, explain
 from agents.operate.inspect.teaching import Taught
+from models.errors import ScentlineError
 from models.evaluate.calibration import Bin, Reliability, Running, windows
 from models.interest.features import (
     ANCHOR,
@@ -27,25 +29,30 @@ from models.interest.features import (
     PAGE_WORD,
     PATTERN,
     PREFIX,
+    REGION,
     SIGNATURE,
     TOKEN,
     URL_WORD,
     WORD,
+    link,
+    region,
 )
+from models.interest.ratio import ratio, significance
+from models.interest.weights import Weights
 from models.learner.combiner import Vector, probability
 from models.learner.inputs import Input, prior_covariance, prior_mean
 from models.learner.knowledge import PREFIX_PRIOR
 from models.learner.lifts import log_lifts
-from models.learner.plain import PLAIN
+from models.learner.plain import PLAIN, plain
 from models.learner.requests import failing
 from models.learner.speaking import strongest
 from models.learner.words import WORDS
 from models.ledger import Slots
 from models.verdict import FAILED
+from streams.logging import printable
 from streams.records import UNREADABLE, Label, Pack
 from streams.settings import Settings
 from streams.topics import EVIDENCE, INTERESTS, PREDICATES, partition_of
-from streams.transport.database import TableMissingError
 from streams.transport.journal import Journal
 from streams.transport.layout import Entry
 
@@ -61,6 +68,8 @@ WINDOWS, LEAST_PAGES = 20, 10
 STEP_SECONDS = 0.02
 #: Features of a kind that can be looked at, those that speak most.
 MOST_SPEAKING = 200
+#: Characters of an error that are shown.
+MOST_CHARACTERS = 300
 #: Features whose kinds are looked at together.
 KINDS_AT_ONCE = 5_000
 #: The newest hits, and misses, of which is told what spoke for them; messages that are looked through for them
@@ -186,11 +195,12 @@ class _Known(NamedTuple):
 class Learning:
     """What is worked out of a crawl's ``journal`` while somebody wants it (`want`), step by step (`step`).
 
-    ``expectations`` are those of all outcomes read so far.
+    ``expectations`` are those of all outcomes read so far, ``trouble`` is why nothing new could be taught.
     """
 
     def __init__(self, journal: Journal, settings: Settings) -> None:
         self.expectations = Expectations()
+        self.trouble = ""
         self._journal = journal
         self._settings = settings
         self._known: _Known | None = None
@@ -218,6 +228,16 @@ class Learning:
     def time(self) -> float | None:
         """Of when that is, in seconds since the epoch."""
         return None if self._known is None else self._known.time
+
+    @property
+    def state(self) -> dict[str, object]:
+        """How far it is: of when what is known is, or what keeps it."""
+        return {
+            "time": self.time,
+            "progress": self.progress,
+            "explains": self.explains,
+            "trouble": printable(self.trouble, MOST_CHARACTERS),
+        }
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -250,12 +270,16 @@ class Learning:
                 self._known = self._known._replace(time=now)
                 return False
             self._told = told
-            self._next = Taught(self._journal, self._settings)
-            self._steps = self._lessons(self._next, now)
+            self._steps = self._lessons(now)
         try:
             next(self._steps)
-        except (StopIteration, TableMissingError):
+        except StopIteration:
             self._steps = self._next = None
+            self.trouble = ""
+            return False
+        except (ScentlineError, ValueError) as error:  # a table of word vectors that is gone, above all
+            self._steps = self._next = None
+            self.trouble = str(error)
             return False
         return True
 
@@ -268,7 +292,9 @@ class Learning:
             for partition in range(self._journal.partitions(name))
         ]
 
-    def _lessons(self, taught: Taught, now: float) -> Iterator[None]:
+    def _lessons(self, now: float) -> Iterator[None]:
+        taught = self._next = Taught(self._journal, self._settings)
+        yield
         yield from taught.steps()
         ledger = taught.scorer.ledger
         kinds: dict[str, list[int]] = {kind: [] for kind in KINDS.values()}
@@ -297,6 +323,14 @@ class Learning:
                 else _by_paper(scorer, predicate, prefix, against)
             )
         return known.speaking[key]
+
+    def ratios(self, predicate: str) -> list[Speaking]:
+        """Return what links and visits say of a predicate by the paper's policies, significant or not."""
+        known = self._known
+        if known is None or predicate not in known.taught.predicates:
+            return []
+        scorer = known.taught.scorer
+        return [] if isinstance(scorer, LearnedScorer) else _ratios(scorer.weights(predicate))
 
     # one URL
 
@@ -451,6 +485,23 @@ def users_part(weights: Sequence[Weight], hits: Vector) -> Users:
     # What is not in the log has no input of users' but this one, which says as much of all of them.
     share = adds[visited][:, of_users].sum() / max(adds.sum(), 1e-12)
     return Users(len(hits), int(visited.sum()), sum(helped), float(share))
+
+
+def _ratios(weights: Weights) -> list[Speaking]:
+    base, table = weights.base, weights.links
+    links = ((True, table.satisfying), (False, table.failing))
+    cells = [(link(weights.predicate, holds), cell) for holds, cell in links]
+    cells.append((region(weights.predicate), weights.region))
+    return [
+        Speaking(
+            plain(name).name,
+            *cell,
+            math.log(ratio(*cell, base)),
+            significance(*cell, base, weights.denominator, "pages" if name.startswith(REGION) else "hits"),
+        )
+        for name, cell in cells
+        if cell[0]
+    ]
 
 
 def _by_learned(

@@ -59,8 +59,9 @@ def view(reading: Reading, query: Query) -> object:
         "kinds": kinds,
         "kind": kind,
         "side": query.side,
+        "ratios": learning.ratios(name) if kinds else [],
         "speaking": _speaking(learning, name, kind, query) if kind and name else None,
-        "taught": {"time": learning.time, "progress": learning.progress, "explains": learning.explains},
+        "taught": learning.state,
     }
 
 

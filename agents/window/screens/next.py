@@ -119,7 +119,7 @@ def _explanation(found: Explanation, learning: Learning, predicate: str, thresho
         "failing": _inputs(found, FAILED) if found.row.state in OPEN else [],
         "words": [_counting(each) for each in found.words.get(predicate, [])[:PARTS]],
         "features": [_feature(each) for each in found.contributions.get(predicate, [])[:PARTS]],
-        "taught": {"time": learning.time, "progress": learning.progress, "explains": learning.explains},
+        "taught": learning.state,
     }
 
 

@@ -8,7 +8,7 @@ const SOURCES = { links: "links", words: "words", URL: "URL", users: "users", pl
 export function start(box, context) {
   const predicate = choice("Predicate", (name) => context.go({ predicate: name, offset: "" }));
   const lead = h("p", { class: "lead", "aria-live": "polite" });
-  const parts = [weights(), users(), held(), drift(), speaking(context)];
+  const parts = [weights(), users(), held(), drift(), ratios(), speaking(context)];
   box.append(h("div", { class: "tools" }, predicate.element), lead, ...parts.map((part) => part.element));
   return {
     update(view) {
@@ -206,20 +206,39 @@ function changing(windows, combined) {
     + `${within ? "within chance" : apart > 0 ? "more than chance tells" : "fewer than chance tells"}. ${since}`;
 }
 
+// by the paper's policies
+
+/** Return the columns of features: pages, hits and what that makes of them; by the paper's policies how sure that is. */
+function counted(name, tested) {
+  const columns = [
+    { title: name, head: true, wide: true, key: "name" },
+    { title: "Pages", number: true, cell: (row) => count(row.pages), meaning: "Judged pages that have it" },
+    { title: "Hits", number: true, cell: (row) => count(row.hits) },
+    { title: "Share", number: true, cell: (row) => percent(row.pages ? row.hits / row.pages : null, 0) },
+    { title: "Times as likely", number: true, cell: (row) => decimal(Math.exp(row.weight)), meaning: "As any page, as the policy weighs it" },
+  ];
+  const meaning = "By which it differs from any page: from 2 on it counts by the paper's policies";
+  return tested ? [...columns, { title: "Deviations", number: true, cell: (row) => decimal(row.significance, 1), meaning }] : columns;
+}
+
+function ratios() {
+  const list = table(counted("What leads to a page", true), { caption: "What links and visits say", key: (row) => row.name });
+  const element = h("section", {}, h("h2", {}, "What links and visits say"), list.element);
+  return {
+    element,
+    update(view) {
+      element.hidden = !view.ratios?.length;
+      if (!element.hidden) list.update(view.ratios);
+    },
+  };
+}
+
 // what speaks most
 
 function speaking(context) {
   const note = h("p", { class: "note" });
   const kind = choice("Of which kind", (value) => context.go({ kind: value, offset: "" }));
   const side = choice("Which speak", (value) => context.go({ side: value, offset: "" }));
-  const columns = [
-    { title: "Feature", head: true, wide: true, key: "name" },
-    { title: "Pages", number: true, cell: (row) => count(row.pages), meaning: "Judged pages that have it" },
-    { title: "Hits", number: true, cell: (row) => count(row.hits) },
-    { title: "Share", number: true, cell: (row) => percent(row.pages ? row.hits / row.pages : null, 0) },
-    { title: "Times as likely", number: true, cell: (row) => decimal(Math.exp(row.weight)), meaning: "As any page, as the policy weighs it" },
-    { title: "Deviations", number: true, cell: (row) => decimal(row.significance, 1), meaning: "By which it differs from any page: from 2 on it counts by the paper's policies" },
-  ];
   const box = h("div");
   let list = null;
   const pages = pager((offset) => context.go({ offset: String(offset) }));
@@ -227,8 +246,8 @@ function speaking(context) {
 
   /** Make the table: by the learned policy no feature is tested for significance. */
   function begin(learned) {
-    const shown = learned ? columns.slice(0, -1) : columns;
-    list = table(shown, { caption: "Features that speak most", key: (row) => row.name, empty: "Nothing of this kind speaks yet." });
+    const options = { caption: "Features that speak most", key: (row) => row.name, empty: "Nothing of this kind speaks yet." };
+    list = table(counted("Feature", !learned), options);
     fill(box, list.element);
   }
 
@@ -247,7 +266,8 @@ function speaking(context) {
   };
 }
 
-function freshness({ time, progress: [taken, all], explains }) {
+function freshness({ time, progress: [taken, all], explains, trouble }) {
+  if (trouble) return [`What was learned can't be read: ${trouble}`];
   if (!explains) return ["This crawl's order takes a look at all links or visits: `scentline explain URL` tells what speaks for a page."];
   if (time === null) return [all ? `What was learned is being read: ${count(taken)} of ${count(all)} features.` : "What was learned is being read."];
   return ["As of ", ago(time), "."];

@@ -109,7 +109,8 @@ function explained(context) {
 
 /** Return what is expected of the URL, or how far that is known. */
 function promise(found, predicate) {
-  const { explains, time, progress: [taken, all] } = found.taught;
+  const { explains, time, progress: [taken, all], trouble } = found.taught;
+  if (trouble) return `What was learned can't be read: ${trouble}`;
   if (!explains) return "This crawl's order takes a look at all links or visits: `scentline explain URL` tells the priority.";
   if (time === null) return `What was learned is being read: ${count(taken)} of ${count(all)} features. Then its priority is told.`;
   const parts = [`Priority for ${predicate}: ${decimal(found.priority)}.`];
