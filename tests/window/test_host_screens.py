@@ -112,11 +112,11 @@ def test_a_list_of_hosts_is_gone_through_forth_and_back() -> None:
             pages.append([row["host"] for row in view["rows"]])
             assert (view["total"], view["hosts"]) == (120, 120)
             assert view["as_of"] is not None
-            asked["beyond"] = pages[-1][-1]
+            asked["beyond"] = view["last"]
         assert view["more"] is False
         expected = sorted(rows, key=lambda name: (int(name[1:-5]) % 7, name), reverse=True)
         assert [name for page in pages for name in page] == expected
-        back = seen(reading, hosts, by="pages", beyond=pages[2][0], back="true")
+        back = seen(reading, hosts, by="pages", beyond=view["first"], back="true")
         assert [row["host"] for row in back["rows"]] == pages[1]
         found = seen(reading, hosts, find="H11", by="name", descending="false")
         assert [row["host"] for row in found["rows"]] == sorted(name for name in rows if "h11" in name)

@@ -1,7 +1,7 @@
 """Hosts: which may be asked, which wait, for how long and why, and what came of the requests to each."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import zstandard
@@ -41,7 +41,11 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def view(reading: Reading, query: Query) -> object:
-    """Return a list of hosts, or all that is known of one."""
+    """Return a list of hosts, or all that is known of one.
+
+    What is told of the hosts is newer than what they were chosen by, and they are sorted by it once more.
+    ``first`` and ``last`` are where the list goes on.
+    """
     if not reading.begun:
         return {"begun": False}
     index = reading.index.hosts
@@ -54,9 +58,14 @@ def view(reading: Reading, query: Query) -> object:
     )  # fmt: skip
     shown = names[-ROWS:] if query.back else names[:ROWS]
     hosts, progress = _Hosts(reading, shown), index.progress()
+    rows = [hosts.row(name) for name in shown]
+    if query.by in ("pages", "failures", "seconds"):
+        rows.sort(key=lambda row: row[query.by] or 0, reverse=query.descending)
     return {
         "begun": True,
-        "rows": [hosts.row(name) for name in shown],
+        "rows": rows,
+        "first": shown[0] if shown else "",
+        "last": shown[-1] if shown else "",
         "offset": query.offset,
         "total": index.count(query.find),
         "more": query.back or len(names) > ROWS,
@@ -77,7 +86,7 @@ class _Hosts:
         running = reading.standings() if reading.running() else []
         self._live = {each.host: each for standing in running for each in standing.looked_at}
 
-    def row(self, name: str) -> dict[str, object]:
+    def row(self, name: str) -> dict[str, Any]:
         """Return what a list tells of a host."""
         row = self._rows.host(name) or HostRow()
         return {

@@ -43,7 +43,8 @@ function hits(found) {
 }
 
 function seconds(time) {
-  return time === null || time === undefined ? "–" : `${decimal(time, time < 10 ? 2 : 0)} s`;
+  if (time === null || time === undefined) return "–";
+  return time < 1 ? `${Math.round(1000 * time)} ms` : `${decimal(time, time < 10 ? 1 : 0)} s`;
 }
 
 /** Return what a site's robots.txt asks for, in a few words. */
@@ -74,7 +75,7 @@ export function start(box, context) {
 }
 
 function hostList(context) {
-  let shown = { rows: [], offset: 0 };
+  let shown = { offset: 0 };
   const search = h("input", { type: "search", name: "find", maxlength: 300, autocomplete: "off" });
   const begin = { beyond: "", back: "", offset: "" };
   const form = h("form", { class: "line", role: "search", onsubmit: (event) => event.preventDefault() },
@@ -109,10 +110,9 @@ function hostList(context) {
 
 /** Return the parameters of the page of the list that begins at an offset: behind what is shown, or before it. */
 function place(shown, offset) {
-  const [first, last] = [shown.rows[0], shown.rows[shown.rows.length - 1]];
-  if (offset === 0 || first === undefined) return { beyond: "", back: "", offset: "" };
-  if (offset > shown.offset) return { beyond: last.host, back: "", offset };
-  return { beyond: first.host, back: true, offset };
+  if (offset === 0 || !shown.last) return { beyond: "", back: "", offset: "" };
+  if (offset > shown.offset) return { beyond: shown.last, back: "", offset };
+  return { beyond: shown.first, back: true, offset };
 }
 
 /** Return in words how old the order of the list is; its rows are as of now. */
@@ -131,13 +131,9 @@ function columns(context) {
     { title: "Hits", sort: "hits", number: true, cell: (row) => hits(row.hits) },
     { title: "Requests", number: true, cell: (row) => count(row.requests) },
     { title: "Without a page", sort: "failures", number: true, cell: (row) => count(row.failures) },
-    { title: "Answers in", sort: "seconds", number: true, meaning: "The mean, and the time within which 95 % came", cell: answers },
+    { title: "Answers in", sort: "seconds", number: true, meaning: "The mean", cell: (row) => seconds(row.seconds) },
     { title: "robots.txt", cell: robots },
   ];
-}
-
-function answers(row) {
-  return row.most === null ? seconds(row.seconds) : `${seconds(row.seconds)}, 95 % in ${seconds(row.most)}`;
 }
 
 // one host
