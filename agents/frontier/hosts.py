@@ -17,6 +17,8 @@ from streams.records import Failed, Judged, Postponed, Redirected, Revisited, Ro
 #: A sighting that says how a fetch ended.
 Ended: TypeAlias = Judged | Failed | Redirected | Postponed | Revisited
 
+#: The cause where an order for a new page was not answered in time.
+LOST = "no answer from a fetcher"
 #: Outcomes of revisits that brought no page, where there may be one.
 NO_PAGE = frozenset({"retry", "failed", "gone", "refused"})
 #: Seconds for which a robots.txt is known at most: who told that it is for longer had a wrong clock.
@@ -48,6 +50,14 @@ def note_end(shard: FrontierShard, sighting: Ended, *, judged: bool) -> None:
     _count_end(row, sighting, judged=judged)
     if not _unanswered(sighting):
         _take_end(row.state, sighting)
+    shard.put(host_key(name), row)
+
+
+def note_lost(shard: FrontierShard, url: str, now: float) -> None:
+    """Count an order that was not answered in time in the row of its host."""
+    name = host(url)
+    row = host_of(shard, name)
+    count_cause(row.causes, LOST, now, identifier(url))
     shard.put(host_key(name), row)
 
 

@@ -2,7 +2,7 @@
 
 from agents.frontier.behaviour import SitePatterns
 from agents.frontier.candidates import Candidates
-from agents.frontier.hosts import Ended, tell_clocks
+from agents.frontier.hosts import Ended, note_lost, tell_clocks
 from agents.frontier.instant import Instant
 from agents.frontier.keys import TOTALS_KEY, page_key, totals_of
 from agents.frontier.metrics import FrontierMetrics
@@ -109,6 +109,7 @@ class Leases:
         row.state = "candidate" if row.attempts - row.postponed < self._settings.attempts else "given up"
         row.reason = "no answer within the lease"
         shard.put(page_key(row.url), row)
+        note_lost(shard, row.url, now)
         if row.state == "candidate":
             self._candidates.offer(shard, [row], now)
         else:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from agents.frontier.agent import FrontierAgent
 from agents.frontier.book import Book
 from agents.frontier.candidates import STARTED, Candidates
+from agents.frontier.hosts import LOST, host_of, state_of
 from agents.frontier.keys import (
     EARLIER_PREFIXES,
     LEASED_KEY,
@@ -784,6 +785,19 @@ def test_a_page_answered_after_its_lease_ran_out_is_not_ordered_again(agent: Fro
     end_leases(agent, NOW + 1000.0)
     sight(agent, Judged(url, {"p": True}, NOW))
     assert not agent.selection.choose(NOW + 1000.0)
+
+
+def test_an_order_without_an_answer_counts_with_its_host_and_says_nothing_of_it(agent: FrontierAgent) -> None:
+    (url,) = urls(1)
+    sight(agent, Seeded(url))
+    assert agent.selection.choose(NOW)
+    end_leases(agent, NOW + 1000.0)
+    found = agent.candidates.shards.find(url)
+    assert found is not None
+    row = host_of(found[0], host(url))
+    assert {cause: known.count for cause, known in row.causes.items()} == {LOST: 1}
+    assert row.requests == 0
+    assert state_of(found[0], host(url)) is None
 
 
 def visited_and_chosen(agent: FrontierAgent) -> PageRow:

@@ -51,7 +51,8 @@ function seconds(time) {
 function robots(row) {
   if (row.robots === null) return "not read";
   if (row.robots.error) return h("span", { class: "warn" }, `not to be had: ${row.robots.error}`);
-  return row.delay ? `asks for ${decimal(row.delay, row.delay % 1 ? 1 : 0)} s` : "read";
+  const asks = row.delay ? `asks for ${decimal(row.delay, row.delay % 1 ? 1 : 0)} s` : "read";
+  return h("span", { title: `read ${new Date(1000 * row.robots.time).toLocaleString()}` }, asks);
 }
 
 export function start(box, context) {
