@@ -71,7 +71,8 @@ export function percent(share, digits = 1) {
 
 /** Return a number with so many digits behind the point; a dash for none. */
 export function decimal(number, digits = 2) {
-  return number === null || number === undefined ? "–" : number.toFixed(digits).replace("-", "−");
+  if (number === null || number === undefined) return "–";
+  return number.toFixed(digits).replace(/^-(?=[0.]*$)/, "").replace("-", "−");
 }
 
 /** Return a length of time in its largest unit. */
@@ -81,11 +82,18 @@ export function lasting(seconds) {
   return `${value >= 10 || unit === "s" ? Math.round(value) : value.toFixed(1)} ${unit}`;
 }
 
-/** Return an element that tells how long ago a time (seconds since the epoch) was, and when. */
+/** Return an element that tells how long ago a time (seconds since the epoch) was, and when; it goes on telling. */
 export function ago(time) {
   if (!time) return h("span", {}, "–");
   const date = new Date(1000 * time);
-  const seconds = Math.max(0, Date.now() / 1000 - time);
-  const text = seconds < 2 ? "just now" : `${lasting(seconds)} ago`;
-  return h("time", { datetime: date.toISOString(), title: date.toLocaleString() }, text);
+  return h("time", { datetime: date.toISOString(), title: date.toLocaleString(), class: "ago" }, since(date));
 }
+
+function since(date) {
+  const seconds = Math.max(0, (Date.now() - date) / 1000);
+  return seconds < 2 ? "just now" : `${lasting(seconds)} ago`;
+}
+
+setInterval(() => {
+  document.querySelectorAll("time.ago").forEach((element) => say(element, since(new Date(element.dateTime))));
+}, 5000);
