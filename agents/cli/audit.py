@@ -17,7 +17,8 @@ def audit(
     """Recount every statistic from the outcomes and accesses, and compare it with the state; only reads.
 
     Exits with status 1 if anything differs. A crawl that is running, or was stopped and not continued to its
-    end, differs by the messages that wait.
+    end, differs by the messages that wait. One that keeps up has no end: with --requests 1 and
+    --set frontier.revisit=0.5 in place of --keep-up it takes in what waits, and ends.
     """
     from agents.operate.audit.audit import audit as run
 

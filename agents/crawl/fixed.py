@@ -3,12 +3,12 @@
 Going on with another one would mix what was learned, counted and reached under the two.
 """
 
-from collections.abc import Iterable
 from os import fsdecode, fsencode
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from agents.semantic.tables import usual_place
+from agents.stored import write_stored
 from streams.configuration import ConfigurationError
 from streams.settings import AUTO, Settings
 
@@ -36,25 +36,23 @@ class Fixed(NamedTuple):
 
 
 def keep_fixed(settings: Settings) -> None:
-    """Note a crawl's fixed settings in its data directory.
+    """Note a crawl's fixed settings in its data directory: all of them, or none, wherever this is ended.
 
-    Raises `ConfigurationError` where the crawl there has others.
+    Other processes read them meanwhile: what is noted already is not written again. The policy comes last, for
+    without one there is no crawl. Raises `ConfigurationError` where the crawl there has others.
     """
     data, given = settings.data, _given(settings)
     held = _held(data)
+    if held == given:
+        return
     difference = None if held is None else _difference(held, given)
     if difference is not None:
         known, asked = difference
         raise ConfigurationError(f"{data} holds a crawl {known}: give one {asked} its own --data")
-    if given.depth:
-        _write(data / DEPTH, [given.depth])
-    if given.extras:
-        _write(data / EXTRAS, sorted(given.extras))
-    if given.table is None:
-        (data / TABLE).unlink(missing_ok=True)
-    else:
-        (data / TABLE).write_bytes(fsencode(given.table))
-    _write(data / POLICY, [given.policy])
+    _note(data / DEPTH, given.depth.encode())
+    _note(data / EXTRAS, "\n".join(sorted(given.extras)).encode())
+    _note(data / TABLE, fsencode(given.table or ""))
+    _note(data / POLICY, given.policy.encode())
 
 
 def kept_policy(data: Path) -> str | None:
@@ -150,5 +148,9 @@ def _text(extras: frozenset[str]) -> str:
     return " and ".join(found) or "neither URL patterns nor importance nor revisits"
 
 
-def _write(path: Path, lines: Iterable[str]) -> None:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+def _note(path: Path, text: bytes) -> None:
+    """Write a file; without a text there is none, whatever an earlier start that was ended left."""
+    if text:
+        write_stored(path, text)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,85 @@
+"""What a crawl begins with is noted whole or not at all, wherever its process is killed, and only once."""
+
+import os
+import sys
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from agents.crawl.fixed import keep_fixed, kept_policy, of_crawl
+from agents.stored import write_stored
+from streams.settings import Settings
+
+FULL: Mapping[str, Any] = {
+    "frontier": {"policy": "learned", "depth": "auto", "visited_patterns_only": True},
+    "learn": {"semantic": "words"},
+}  # fmt: skip
+#: Where what is fixed is written; what is called from there is one step.
+WRITERS = (keep_fixed.__code__.co_filename, write_stored.__code__.co_filename)
+PLAIN: Mapping[str, Any] = {"frontier": {"policy": "combined"}, "learn": {"semantic": ""}}
+
+
+def settings_of(data: Path, given: Mapping[str, Any]) -> Settings:
+    return Settings.model_validate({"data": data, **given})
+
+
+def noted(data: Path) -> tuple[object, ...]:
+    """Return what the directory says of its crawl, whatever the settings at hand are."""
+    found = of_crawl(settings_of(data, {}))
+    return found.frontier.rule, found.frontier.depth, found.frontier.visited_patterns_only, found.semantic
+
+
+def killed_after(lines: int, settings: Settings) -> bool:
+    """Note what is fixed in a process that is killed after so many lines of it; return whether it was."""
+    child = os.fork()
+    if child == 0:
+        left = lines
+
+        def step(frame: FrameType, event: str, _: object) -> Any:
+            nonlocal left
+            if frame.f_code.co_filename not in WRITERS:
+                return None
+            left -= event == "line"
+            if left < 0:
+                os._exit(9)
+            return step
+
+        sys.settrace(step)
+        keep_fixed(settings)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    assert code in (0, 9)
+    return code == 9
+
+
+def test_a_crawl_that_is_killed_as_it_begins_is_none_or_whole(tmp_path: Path) -> None:
+    keep_fixed(settings_of(tmp_path, FULL))
+    whole = noted(tmp_path)
+    states = set()
+    for lines in count():
+        data = tmp_path / f"{lines}"
+        data.mkdir()
+        if not killed_after(lines, settings_of(data, FULL)):
+            break
+        states.add(kept_policy(data))
+        if kept_policy(data) is None:  # nothing of it stays
+            keep_fixed(settings_of(data, PLAIN))
+            assert noted(data) == ("combined", "", False, None)
+        else:
+            assert noted(data) == whole
+            keep_fixed(settings_of(data, FULL))
+    assert states == {None, "learned"}
+
+
+def test_a_crawl_that_goes_on_leaves_what_is_noted_as_it_is(tmp_path: Path) -> None:
+    keep_fixed(settings_of(tmp_path, FULL))
+    before = {path.name: path.stat() for path in tmp_path.iterdir()}
+    keep_fixed(settings_of(tmp_path, FULL))
+    after = {path.name: path.stat() for path in tmp_path.iterdir()}
+    assert after.keys() == {"policy", "depth", "extras", "semantic"}
+    assert {name: (each.st_ino, each.st_mtime_ns) for name, each in after.items()} == {
+        name: (each.st_ino, each.st_mtime_ns) for name, each in before.items()
+    }
