@@ -34,7 +34,6 @@ from streams.records import (
     Decoder,
     Failed,
     FetchedPage,
-    FetchOrder,
     Judged,
     Linked,
     Pack,
@@ -122,7 +121,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         if revisit is not None:
             self._read.count("revisited")
         if fetched.status == NOT_MODIFIED:
-            self._keep(fetched.order, examined)
+            self._keep(fetched, examined)
         elif revisit is not None and not revisit.again:
             report_revisit(shard.outbox, fetched, page, self._sightings_partitions)
         elif revisit is not None and page.barred:
@@ -158,7 +157,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         elif examined.differs:
             partitions = tuple(sorted({*links, *order.revisit.partitions}))
             self._duplicates.renew(shard, page.url, examined.fingerprint, order.vouched)
-        self._keep(order, examined)
+        self._keep(fetched, examined)
         if order.revisit is not None and not examined.differs:
             self._tell(shard.outbox, fetched, examined, order.revisit.partitions, told=False)
             return
@@ -166,9 +165,12 @@ class JudgeAgent(Handler[DuplicateRow]):
         self._report(shard.outbox, fetched, examined, origin, partitions, links)
         self._tell(shard.outbox, fetched, examined, partitions, repeated=repeated)
 
-    def _keep(self, order: FetchOrder, examined: Examined) -> None:
-        links = len(examined.page.links)
-        self._kept.keep(order.url, examined.record, examined.unkept, priority=order.priority, links=links)
+    def _keep(self, fetched: FetchedPage, examined: Examined) -> None:
+        order = fetched.order
+        self._kept.keep(
+            order.url, examined.record, examined.unkept, judged=fetched.time if examined.differs else None,
+            priority=order.priority, links=len(examined.page.links),
+        )  # fmt: skip
 
     def _bury(self, shard: Shard[DuplicateRow], arrival: Arrival, reason: str, why: Why) -> None:
         place = Place(PAGES.name, shard.partition, shard.mark.offset)

@@ -85,7 +85,7 @@ class Examiner:
         fetched = self._pages.decode(question.value)
         if fetched.status == NOT_MODIFIED:
             record, unkept = _kept(self._packing.again, fetched, None)
-            return Examined(Page(fetched.order.url), record=record, unkept=unkept)
+            return Examined(Page(fetched.order.url), record=record, unkept=unkept, differs=False)
         work, main = self._work, self._work.revisit
         body, page = self._pages.read(fetched, main=main)
         told = msgspec.structs.replace(page, text="", sequence=(), prose="", main=(), leading=())

@@ -60,19 +60,35 @@ def parse(
     much is read as a browser would. Plain text has no links; what is neither text nor HTML gives an empty page,
     and its ``barred`` says what it is.
     """
-    kind = (content_type or "").partition(";")[0].strip().lower()
-    if "/" not in kind or kind in _UNKNOWN:
-        kind = ""
-    unread = "" if kind in _HTML else _unread(kind)
-    if not unread and (data := binary(body, "utf-16" in (content_type or "").lower())):
-        unread = f"{data}, served as {kind}" if kind else data
+    unread = unread_of(body, content_type)
     if unread:
         return Page(url, barred=f"not HTML or text: {unread}")
     text = decode(body, content_type)
-    if kind and kind not in _HTML:
+    if is_plain(content_type):
         return _plain(url, text, limits, main=main)
     markup = read(text, limits.links * ANCHORS_PER_LINK, agent, paths=paths)
     return _html(url, markup, limits, main=main)
+
+
+def unread_of(body: bytes, content_type: str | None) -> str:
+    """Return what a body is that is neither HTML nor text; empty where it is."""
+    kind = _kind(content_type)
+    unread = "" if kind in _HTML else _unread(kind)
+    if not unread and (data := binary(body, "utf-16" in (content_type or "").lower())):
+        unread = f"{data}, served as {kind}" if kind else data
+    return unread
+
+
+def is_plain(content_type: str | None) -> bool:
+    """Tell whether a body that is read is plain text, by its header; what has none is HTML."""
+    kind = _kind(content_type)
+    return kind != "" and kind not in _HTML
+
+
+def _kind(content_type: str | None) -> str:
+    """Return the media type that a header states, empty where that says nothing of the bytes."""
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    return "" if "/" not in kind or kind in _UNKNOWN else kind
 
 
 def _unread(kind: str) -> str:

@@ -171,6 +171,7 @@ class Rejudge:
                 fetched.order.url,
                 examined.record,
                 examined.unkept,
+                judged=fetched.time,
                 priority=fetched.order.priority,
                 links=len(examined.page.links),
             )

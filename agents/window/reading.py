@@ -17,6 +17,7 @@ from agents.operate.control.spool import WATCHING, Spool
 from agents.operate.inspect.learning import Learning
 from agents.operate.inspect.record import definitions, entries, read_point, read_standing
 from agents.window.index.index import Index
+from agents.window.kept.process import CopyReader
 from agents.window.watching import Watching
 from streams.records import HarvestPoint, PredicateDefinition, RecordError, Standing, Watch
 from streams.settings import Settings
@@ -56,6 +57,7 @@ class Reading:
         self._settings = settings
         self._index: Index | None = None
         self._learning: Learning | None = None
+        self.copies = CopyReader()
         self._points = Points()
         self._predicates: dict[str, PredicateDefinition] = {}
         self._predicates_read = -1
@@ -93,6 +95,7 @@ class Reading:
     def close(self) -> None:
         """Let go of the directory."""
         self._learning = None
+        self.copies.close()
         index, self._index = self._index, None
         if index is not None:
             index.close()

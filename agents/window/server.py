@@ -27,7 +27,7 @@ from agents.operate.control.requests import RefusedError, checked
 from agents.operate.control.requests import Request as Steering
 from agents.window.guard import ASKING, ENTER, HEALTH, MOST_BODY, Access, Guard
 from agents.window.reading import Reading
-from agents.window.screens import crawl, errors, hosts, learning, now, pages
+from agents.window.screens import crawl, errors, hosts, learning, now, page, pages
 from agents.window.screens import next as upcoming
 from models.errors import ScentlineError
 from streams.logging import EventLog
@@ -41,6 +41,7 @@ SCREENS: Mapping[str, ModuleType] = {
     "learning": learning,
     "next": upcoming,
     "now": now,
+    "page": page,
     "pages": pages,
 }
 

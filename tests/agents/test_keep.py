@@ -19,7 +19,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from agents.judge.keep.export import export
 from agents.judge.keep.records import Packing, UnkeptError, packed
-from agents.judge.keep.store import DIRECTORY, PARTS, KeepingError, KeptPages, files
+from agents.judge.keep.store import DIRECTORY, PARTS, KeepingError, KeptPages, copies, files
 from agents.offline.archive import Archive
 from models.page import Page
 from models.verdict import Verdict
@@ -84,7 +84,7 @@ def keep(
         record = store.packing.record(page, page.body, Page(page.order.url, title), verdict)
     except UnkeptError as error:
         unkept = str(error)
-    store.kept.keep(page.order.url, record, unkept, priority=priority, links=links)
+    store.kept.keep(page.order.url, record, unkept, judged=page.time, priority=priority, links=links)
 
 
 def exported(data: Path, wanted: dict[str, float]) -> tuple[int, bytes]:
@@ -261,6 +261,41 @@ def test_a_page_that_a_crash_left_out_of_the_index_goes_with_its_file(a_store: S
     assert kept[0] > 9
     indexes = {path.stem for path in (tmp_path / DIRECTORY).glob("*.index")}
     assert indexes == {path.name.partition(".")[0] for path in files(tmp_path / DIRECTORY)}
+
+
+@pytest.mark.parametrize("by", ["age", "priority"])
+def test_a_kept_page_is_found_by_its_url_the_newest_version_first(
+    a_store: Stores, tmp_path: Path, by: str
+) -> None:
+    store, chance = a_store(tmp_path, max_bytes=40_000, by=by), Random(2)
+    for time in range(120):
+        keep(store, fetched(time % 50, float(time)), priority=chance.random())
+        visit = store.packing.again(again(time % 50, time + 0.5, float(time)), None)
+        store.kept.keep(fetched(time % 50).order.url, visit)
+    kept = 0
+    for number in range(51):
+        url = fetched(number).order.url
+        found = copies(tmp_path, url)
+        times = [copy.judged for copy in found]
+        assert times == sorted(set(times), reverse=True)
+        assert len(found) == exported_versions(tmp_path, url)
+        for copy in found:
+            with copy.path.open("rb") as file:
+                file.seek(copy.offset)
+                bodies = {kind: body for kind, _, body in records(file.read(copy.length))}
+            assert bodies["response"] == fetched(number).body
+        kept += len(found)
+    assert 0 < kept < 120
+    (*_, last) = files(tmp_path / DIRECTORY)
+    index = last.with_name(last.name.replace("warc.gz", "index"))
+    index.write_bytes(index.read_bytes()[:-1])
+    assert sum(len(copies(tmp_path, fetched(number).order.url)) for number in range(50)) in (kept, kept - 1)
+
+
+def exported_versions(data: Path, url: str) -> int:
+    """Return how many versions of a page the files hold."""
+    found = b"".join(path.read_bytes() for path in files(data / DIRECTORY))
+    return sum(kind == "response" and target == url for kind, target, _ in records(found))
 
 
 def test_the_bound_holds_over_restarts_and_for_a_page_that_is_larger_than_it(

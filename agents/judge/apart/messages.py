@@ -51,7 +51,7 @@ Request: TypeAlias = Work | Asked
 Answer: TypeAlias = Ready | NotReady | Found | NoPage | Broken
 
 
-def framed(message: Request | Answer) -> bytes:
+def framed(message: msgspec.Struct) -> bytes:
     """Return a message as it is written."""
     data = msgspec.msgpack.encode(message)
     return len(data).to_bytes(HEAD, "big") + data

@@ -1,8 +1,8 @@
 """The store of kept pages: WARC files that follow each other; beyond the bound the oldest or least are dropped.
 
 A page's records are appended with one write, so that a process killed at any moment leaves at most the last of
-them cut short. Each run of a crawl begins a file of its own. Where the least important pages are dropped, an
-index beside each file says where its pages are and what each is worth.
+them cut short. Each run of a crawl begins a file of its own. An index beside each file says where its pages are
+and, where the least important ones are dropped, what each is worth.
 """
 
 import math
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.errors import ScentlineError
+from models.url import IDENTIFIER_BYTES, identifier
 from streams.logging import EventLog
 from streams.settings import KeepSettings
 
@@ -26,17 +27,37 @@ class KeepingError(ScentlineError):
     """Pages can't be kept; the text names the directory and says why."""
 
 
-#: A line of an index: what a page is worth, its offset in the file, its length.
-_ENTRY = struct.Struct("<dQQ")
+#: An entry of an index: what a page is worth, where its records begin in the file and their length, and which
+#: page it is, as it was judged at which time. Of a visit that found a page as it was, these two are zero.
+_ENTRY = struct.Struct(f"<dQQ{IDENTIFIER_BYTES}sd")
+_PAGE = struct.calcsize("<dQQ")
+
+
+class _Entry(NamedTuple):
+    """What an index has of the records of a page, or of a visit."""
+
+    importance: float
+    offset: int
+    length: int
+    page: bytes
+    judged: float
 
 
 class _Kept(NamedTuple):
-    """A page in the store; the least sorts first, of equals the oldest."""
+    """Records in the store; the least important sort first, of equals the oldest."""
 
     importance: float
     path: Path
+    entry: _Entry
+
+
+class Copy(NamedTuple):
+    """Where the records of a page lie that was judged at the time ``judged``."""
+
+    path: Path
     offset: int
     length: int
+    judged: float
 
 
 class KeptPages:
@@ -46,27 +67,43 @@ class KeptPages:
         self._directory = data / DIRECTORY
         self._settings = settings
         self._file: FileIO | None = None
+        self._index: FileIO | None = None
         self._sizes: dict[Path, int] = {}
 
-    def keep(self, url: str, record: bytes, unkept: str = "", *, priority: float = 0.0, links: int = 0) -> None:
+    def keep(
+        self,
+        url: str,
+        record: bytes,
+        unkept: str = "",
+        *,
+        judged: float | None = None,
+        priority: float = 0.0,
+        links: int = 0,
+    ) -> None:
         """Keep a page's records, if it has any; raises `KeepingError` where nothing can be kept.
 
-        ``unkept`` says why a page that should have records has none: it is told of. ``priority`` is what the
-        page was chosen with, ``links`` the number of its links.
+        ``unkept`` says why a page that should have records has none: it is told of. ``judged`` is when the page
+        was, None where the record is of a visit that found it as it was. ``priority`` is what the page was
+        chosen with, ``links`` the number of its links.
         """
         if unkept:
             log.warning("a page can't be kept", url=url, reason=unkept)
         if not record:
             return
         try:
-            self._append(record, float(links) if self._settings.by == "links" else priority)
+            page = bytes(IDENTIFIER_BYTES) if judged is None else identifier(url)
+            self._append(record, _Entry(self._worth(priority, links), 0, len(record), page, judged or 0.0))
         except OSError as error:
             raise KeepingError(f"keeping pages in {self._directory}: {error.strerror}") from error
 
-    def _append(self, records: bytes, importance: float) -> None:
+    def _worth(self, priority: float, links: int) -> float:
+        """Return what a page is worth; nothing where the oldest ones are dropped."""
+        return {"age": -math.inf, "links": float(links), "priority": priority}[self._settings.by]
+
+    def _append(self, records: bytes, entry: _Entry) -> None:
         if len(records) > self._settings.max_bytes:
             return
-        self._write(records, importance)
+        self._write(records, entry)
         if sum(self._sizes.values()) <= self._settings.max_bytes:
             return
         if self._settings.by == "age":
@@ -74,20 +111,18 @@ class KeptPages:
         else:
             self._drop_least()
 
-    def _write(self, records: bytes, importance: float) -> None:
+    def _write(self, records: bytes, entry: _Entry) -> None:
         part = self._settings.max_bytes // PARTS
         if self._file is None or self._sizes[Path(self._file.name)] + len(records) > part:
             self._begin()
-        assert self._file is not None
+        assert self._file is not None and self._index is not None
         path = Path(self._file.name)
         try:
             _write_all(self._file, records)
         except OSError:
             self._file.truncate(self._sizes[path])  # half a record would end what readers can read
             raise
-        if self._settings.by != "age":
-            with _index(path).open("ab") as index:
-                index.write(_ENTRY.pack(importance, self._sizes[path], len(records)))
+        _write_all(self._index, _ENTRY.pack(*entry._replace(offset=self._sizes[path])))
         self._sizes[path] += len(records)
 
     def _begin(self) -> None:
@@ -100,6 +135,7 @@ class KeptPages:
         path = self._directory / f"{last + 1:08d}.warc.gz"
         # Unbuffered: what did not fit on the disk is not tried again when the file is closed.
         self._file = path.open("xb", buffering=0)
+        self._index = _index(path).open("wb", buffering=0)
         self._sizes[path] = 0
 
     def _drop(self) -> None:
@@ -123,13 +159,13 @@ class KeptPages:
             if excess <= 0:
                 break
             dropped.add(page)
-            excess -= page.length
+            excess -= page.entry.length
         for path in sorted({page.path for page in dropped}):
             rest = [page for page in pages if page.path == path and page not in dropped]
             with path.open("rb") as file:
-                for page in sorted(rest, key=lambda page: page.offset):
-                    file.seek(page.offset)
-                    self._write(file.read(page.length), page.importance)
+                for entry in sorted((page.entry for page in rest), key=lambda entry: entry.offset):
+                    file.seek(entry.offset)
+                    self._write(file.read(entry.length), entry)
             self._remove(path)
 
     def _remove(self, path: Path) -> None:
@@ -139,14 +175,29 @@ class KeptPages:
 
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        for file in (self._file, self._index):
+            if file is not None:
+                file.close()
+        self._file = self._index = None
 
 
 def files(directory: Path) -> list[Path]:
     """Return the files of kept pages, the oldest first."""
     return sorted(directory.glob("[0-9]*.warc.gz"))
+
+
+def copies(data: Path, url: str) -> list[Copy]:
+    """Return where a page is kept, its newest version first; a file may have been dropped meanwhile."""
+    sought, found = identifier(url), []
+    for path in files(data / DIRECTORY):
+        entries = _entries(path)
+        at = entries.find(sought)
+        while at >= 0:
+            if at % _ENTRY.size == _PAGE:
+                entry = _Entry(*_ENTRY.unpack_from(entries, at - _PAGE))
+                found.append(Copy(path, entry.offset, entry.length, entry.judged))
+            at = entries.find(sought, at + 1)
+    return sorted(found, key=lambda copy: copy.judged, reverse=True)
 
 
 def _index(path: Path) -> Path:
@@ -155,12 +206,19 @@ def _index(path: Path) -> Path:
 
 def _pages(path: Path, size: int) -> list[_Kept]:
     """Return the pages of a file; one without an index is as a page that is worth nothing."""
+    entries = [_Entry(*fields) for fields in _ENTRY.iter_unpack(_entries(path))]
+    if not entries:
+        return [_Kept(-math.inf, path, _Entry(-math.inf, 0, size, bytes(IDENTIFIER_BYTES), 0.0))]
+    return [_Kept(entry.importance, path, entry) for entry in entries]
+
+
+def _entries(path: Path) -> bytes:
+    """Return the entries of a file's index, those that are whole."""
     try:
         entries = _index(path).read_bytes()
     except FileNotFoundError:
-        return [_Kept(-math.inf, path, 0, size)]
-    whole = entries[: len(entries) // _ENTRY.size * _ENTRY.size]
-    return [_Kept(importance, path, *place) for importance, *place in _ENTRY.iter_unpack(whole)]
+        return b""
+    return entries[: len(entries) // _ENTRY.size * _ENTRY.size]
 
 
 def _write_all(file: FileIO, data: bytes) -> None:

@@ -5,7 +5,7 @@ such runs too: nothing of it is syntax of SQLite's.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from models.words import MAX_LENGTH, WORD, folded, spaced
@@ -20,7 +20,7 @@ _ASKED = re.compile(r'"([^"]*)"?|(\S+)')
 _RUN = re.compile("(?:[^\\W_]|[\u00ad\u200c\u200d]|[^\\x00-\\x7f\\w\\s])+")
 
 
-class _Phrase(NamedTuple):
+class Phrase(NamedTuple):
     """Words in a row; the last one is the beginning of a word where it is ``begun``."""
 
     words: tuple[str, ...]
@@ -38,14 +38,16 @@ class _Phrase(NamedTuple):
 class Asked:
     """What a person asks for: all of these words, ``"words in a row"``, and beginnings, ``begin*``.
 
+    Further ``phrases`` may be asked for besides.
+
     >>> Asked('hockey "ice rink" puck*').match
     '"hockey" AND "ice rink" AND "puck"*'
     >>> bool(Asked("--- **"))
     False
     """
 
-    def __init__(self, text: str) -> None:
-        self.phrases = list(_phrases(text[:MOST_SIGNS]))
+    def __init__(self, text: str = "", phrases: Iterable[Phrase] = ()) -> None:
+        self.phrases = [*_phrases(text[:MOST_SIGNS]), *phrases]
 
     def __bool__(self) -> bool:
         return bool(self.phrases)
@@ -69,13 +71,9 @@ class Asked:
             done = end
         return (*parts, text[done:])
 
-    def first(self, text: str) -> int | None:
-        """Return where in a text the first of what is asked for stands, None where it does not."""
-        return next((start for start, _ in self._spans(text)), None)
-
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where what is asked for begins and ends, in order and apart."""
-        found = runs_in(text)
+        found = runs_in(text) if self.phrases else []
         at = 0
         while at < len(found):
             sizes = [len(phrase.words) for phrase in self.phrases if phrase.ends(found, at)]
@@ -85,14 +83,14 @@ class Asked:
             at += size or 1
 
 
-def _phrases(text: str) -> Iterator[_Phrase]:
+def _phrases(text: str) -> Iterator[Phrase]:
     rest = MOST_WORDS
     for found in _ASKED.finditer(text):
         quoted, bare = found[1], found[2]
         words = runs(bare if quoted is None else quoted)[:rest]
         begun = bool(bare) and bare.endswith("*") and words[-1:] != [] and len(words[-1]) >= LEAST_BEGINNING
         if words:
-            yield _Phrase(tuple(words), begun)
+            yield Phrase(tuple(words), begun)
         rest -= len(words)
 
 

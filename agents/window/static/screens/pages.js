@@ -1,4 +1,5 @@
 // Pages: the hits as they come and why each was chosen, what became of them, and what is kept of them.
+import { parts, showCopy } from "../copy.js";
 import { ago, count, fill, h, say, webLink } from "../dom.js";
 
 const SHOW = { hits: "Pages that satisfy it", judged: "All judged pages", changes: "What became of them" };
@@ -17,13 +18,15 @@ export function start(box, context) {
   const shown = new Map();
   let params = {};
 
+  const open = ({ url, predicate }) => showCopy({ url, predicate: predicate ?? params.predicate, search: params.search });
+
   /** Show rows; those that stayed as they were are left alone. */
   function rows(found) {
     const items = found.map((row) => {
       const text = JSON.stringify(row);
       const key = `${row.url} ${row.id ?? ""}`;
       const known = shown.get(key);
-      return [key, known?.text === text ? known : { text, element: item(row, context) }];
+      return [key, known?.text === text ? known : { text, element: item(row, context, open) }];
     });
     shown.clear();
     items.forEach(([key, row]) => shown.set(key, row));
@@ -128,14 +131,16 @@ function arrange(list, items) {
   });
 }
 
-function item(row, context) {
+function item(row, context, open) {
   const title = row.title.join("").trim() ? parts(row.title) : h("em", {}, "Without a title");
   return h("li", {},
     h("h2", { dir: "auto" }, row.kind ? h("span", { class: `kind ${row.kind}` }, KINDS[row.kind] ?? row.kind) : null, title),
     h("p", { class: "address" }, webLink(row.url, h("span", {}, parts(row.address)))),
     h("p", { class: "note" }, ago(row.time), ...said(row)),
     row.excerpt ? h("p", { dir: "auto" }, row.excerpt) : null,
-    row.why ? h("p", { class: "note" }, row.why, " ", h("a", { href: context.address("next", { url: row.url }) }, "Explain")) : null,
+    row.why ? h("p", { class: "note" }, row.why) : null,
+    h("p", {}, h("button", { type: "button", onclick: () => open(row) }, "Kept copy"), " ",
+      h("a", { href: context.address("next", { url: row.url }) }, "Explain")),
   );
 }
 
@@ -148,9 +153,4 @@ function said(row) {
   if (row.before) found.push(" · it was otherwise ", ago(row.before));
   if (row.target) found.push(" · to ", webLink(row.target));
   return found;
-}
-
-/** Return text in parts, of which every second one is marked. */
-export function parts(texts) {
-  return texts.map((text, at) => (at % 2 ? h("mark", {}, text) : text));
 }

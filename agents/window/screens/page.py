@@ -1,0 +1,81 @@
+"""A page and its kept copy as text: nothing of it is ever shown as the site's HTML."""
+
+from collections.abc import Iterable
+from os import fsencode
+from typing import Annotated
+
+import msgspec
+
+from agents.judge.keep.store import Copy, copies
+from agents.window.index.pages import IndexedPage
+from agents.window.index.search import MOST_SIGNS, Asked, Phrase
+from agents.window.kept.text import Text, Wanted
+from agents.window.reading import Reading
+from agents.window.screens.pages import SHOWN, story
+from models.predicate import parse
+from models.url import MAX_LENGTH
+from streams.logging import printable
+
+#: Phrases of predicates that are marked in a text.
+PHRASES = 50
+#: Why there is no copy, by the setting keep.pages.
+_UNKEPT = {
+    "all": "No copy is kept: it was dropped to keep within keep.max_bytes, or is kept elsewhere.",
+    "matches": (
+        "No copy is kept: only pages that satisfy a predicate are (keep.pages), within keep.max_bytes, "
+        "where they were judged."
+    ),
+    "none": "No copy is kept: this crawl keeps no pages (keep.pages).",
+}
+
+
+class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The page of a canonical URL, with the words of a predicate marked, or those that are searched."""
+
+    url: Annotated[str, msgspec.Meta(max_length=MAX_LENGTH)]
+    predicate: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    search: Annotated[str, msgspec.Meta(max_length=MOST_SIGNS)] = ""
+
+
+def view(reading: Reading, query: Query) -> object:
+    """Return what is known of a page and its text; whoever is told that it is being read asks again."""
+    page = reading.index.pages.page(query.url) if reading.begun else None
+    kept = copies(reading.data, query.url)
+    asked = (*Asked(query.search).phrases, *_phrases(reading, query, page))
+    return {
+        "url": query.url,
+        "page": None if page is None else _page(page),
+        **(_copy(reading, query.url, kept[0], asked) if kept else _none(reading)),
+    }
+
+
+def _page(page: IndexedPage) -> object:
+    return {
+        "title": page.title,
+        "time": page.time,
+        "holds": [printable(name, SHOWN) for name in page.holds],
+        "why": story(page),
+        "left": page.left,
+    }
+
+
+def _none(reading: Reading) -> dict[str, object]:
+    return {"state": "none", "reason": _UNKEPT[reading.settings.keep.pages]}
+
+
+def _copy(reading: Reading, url: str, copy: Copy, asked: tuple[Phrase, ...]) -> dict[str, object]:
+    found = reading.copies.answer(Wanted(url, fsencode(copy.path), copy.offset, copy.length, asked))
+    if found is None:
+        return {"state": "reading", "judged": copy.judged}
+    if not isinstance(found, Text):
+        return {"state": "none", "reason": f"The copy can't be shown: {found.reason}."}
+    return {"state": "text", "judged": copy.judged, **msgspec.structs.asdict(found)}
+
+
+def _phrases(reading: Reading, query: Query, page: IndexedPage | None) -> Iterable[Phrase]:
+    """Return what the predicates ask for: the one that is named, else those that the page satisfies."""
+    names = (query.predicate,) if query.predicate else page.holds if page is not None else ()
+    known = reading.predicates() if names else {}
+    expressions = [known[name].expression for name in names if name in known]
+    words = dict.fromkeys(words for each in expressions for words in parse(each).phrases)
+    return [Phrase(each, False) for each in words][:PHRASES]
