@@ -89,6 +89,7 @@ class HostIndex:
         self._until = float("-inf")
         self._round: _Round | None = None
         self._read: tuple[int, bool] | None = None
+        self._matched: tuple[tuple[str, int], int | None] = ("", 0), None
         self._hosts = int(store.db.execute("SELECT count(*) FROM hosts").fetchone()[0])
 
     # taking in
@@ -240,12 +241,15 @@ class HostIndex:
         """Return how many hosts have a part in their names, None where they are many, or the part is short."""
         if len(part) < _LEAST_PART:
             return None
+        if self._matched[0] == (part, self._hosts):  # as in the view before
+            return self._matched[1]
         found = self._store.db.execute(
             "SELECT count(*) FROM (SELECT 1 FROM host_names WHERE host_names MATCH ? LIMIT ?)",
             (_phrase(part), _MOST_FOUND + 1),
         )
         count = int(found.fetchone()[0])
-        return None if count > _MOST_FOUND else count
+        self._matched = (part, self._hosts), None if count > _MOST_FOUND else count
+        return self._matched[1]
 
     # why fetches brought no page
 
