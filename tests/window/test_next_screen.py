@@ -12,6 +12,7 @@ from agents.frontier.keys import page_key, parent_key
 from agents.frontier.rows import FrontierRow, PageRow, ParentRow
 from agents.window.reading import Reading
 from agents.window.screens import next as upcoming
+from models.interest.features import BASE
 from models.learner.plain import NAMED
 from models.url import host, identifier
 from streams.inbox import Codec
@@ -23,6 +24,8 @@ from tests.agents.learnt import PARTITIONS, Learnt, a_crawl
 from tests.agents.shards import put
 
 PAGE, FROM = "http://www.example.org/tea/pot.html", "http://news.example.net/"
+#: A pseudonym.
+USER = "3f9c1b77e2"
 MARKUP = "<img/src=x/onerror=alert(1)>"
 
 
@@ -30,7 +33,8 @@ def write(journal: Journal) -> None:
     """Write a candidate, and the page that links to it in hostile words."""
     linking = ParentRow(FROM, True, {"ski": True, MARKUP: False}, text=f"tea {MARKUP} \u202etea")
     linking.add(identifier(PAGE), 4, f"tea {MARKUP}\t{' '.join(f'{MARKUP}{n}' for n in range(500))}\t\x1b[2J")
-    row = PageRow(PAGE, 2, 7, parents=[identifier(FROM)], links={"ski": [1, 1], "tea": [1, 0]})
+    links = {"ski": [1, 1], "tea": [1, 0]}
+    row = PageRow(PAGE, 2, 7, parents=[identifier(FROM)], links=links, visits=2, visitors=[USER])
     codec: Codec[FrontierRow] = Codec(FrontierRow)
     store = journal.table("frontier")[partition_of(host(PAGE), PARTITIONS)]
     rows = {page_key(PAGE): codec.encode(row), parent_key(identifier(FROM)): codec.encode(linking)}
@@ -49,6 +53,7 @@ def tell(journal: Journal, worker: str, best: list[Upcoming], time: float) -> No
 def reading(data: Path, **frontier: str) -> Iterator[tuple[Reading, Journal, Learnt]]:
     with a_crawl(data, **frontier) as (settings, journal, learnt):
         learnt.judge(30)
+        learnt.count([BASE, f"u:{USER}"], {"ski": True, "tea": False})
         write(journal)
         opened = Reading(Settings.model_validate(settings.model_dump()), lambda: 100.0)
         opened.refresh()
@@ -113,13 +118,15 @@ def test_a_url_is_explained_however_it_is_typed(tmp_path: Path, typed: str) -> N
         assert all(text.isprintable() and len(text) <= 100 for text in texts)
 
 
-@pytest.mark.parametrize("policy", ["linkage", "combined", "breadth-first", "random"])
+@pytest.mark.parametrize("policy", ["linkage", "collaborative", "combined", "breadth-first", "random"])
 def test_a_url_is_explained_by_the_policy_of_the_crawl(tmp_path: Path, policy: str) -> None:
     with reading(tmp_path, policy=policy) as (opened, _, _):
         found = explained(opened, PAGE, "ski")
         assert found["expected"] is None
         assert isinstance(found["priority"], float)
+        assert USER not in str(found), "whoever visited it is nobody's business"
         names = [each["plain"] for each in found["features"]]
+        assert ("a visitor" in names) == (policy in ("collaborative", "combined"))
         assert ("links from hits" in names) == (policy in ("linkage", "combined"))
         assert len(found["features"]) <= upcoming.PARTS
 

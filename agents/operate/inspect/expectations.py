@@ -22,7 +22,7 @@ from streams.transport.layout import Entry
 #: Outcomes that are read at a step: each has the words and links of its page.
 STEP = 25
 #: Chosen pages that are kept, the newest, over all partitions.
-NEWEST = 10_000
+NEWEST = 5_000
 #: Predicates that are told apart: so many a crawl never has.
 MOST_PREDICATES = 1_000
 
