@@ -165,7 +165,7 @@ def test_a_hit_is_shown_with_the_words_it_last_satisfied_its_predicate_by() -> N
     told = [a_change(1, 1, "p", "appeared"), a_change(1, 3, "p", "changed"), a_change(1, 4, "q", "appeared")]
     with a_crawl(an_outcome(5, {"p": True, "q": False}, url="http://a.org/1"), *told) as (_, reading):
         (row,) = seen(reading)["rows"]
-        assert row["excerpt"] == "words at 3"
+        assert row["excerpt"] == ["words at 3"]
         assert row["holds"] == ["p"]
 
 

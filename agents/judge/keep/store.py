@@ -200,6 +200,22 @@ def copies(data: Path, url: str) -> list[Copy]:
     return sorted(found, key=lambda copy: copy.judged, reverse=True)
 
 
+def kept_in(path: Path, start: int, most: int) -> list[Copy | None]:
+    """Return so many entries of a file's index from the one numbered ``start``; None for a visit's."""
+    found = (_Entry(*fields) for fields in _ENTRY.iter_unpack(_entries(path, start, most)))
+    return [
+        Copy(path, entry.offset, entry.length, entry.judged) if any(entry.page) else None for entry in found
+    ]
+
+
+def entries_in(path: Path) -> int:
+    """Return how many entries a file's index has."""
+    try:
+        return _index(path).stat().st_size // _ENTRY.size
+    except FileNotFoundError:
+        return 0
+
+
 def _index(path: Path) -> Path:
     return path.with_name(f"{path.name.partition('.')[0]}.index")
 
@@ -212,13 +228,15 @@ def _pages(path: Path, size: int) -> list[_Kept]:
     return [_Kept(entry.importance, path, entry) for entry in entries]
 
 
-def _entries(path: Path) -> bytes:
-    """Return the entries of a file's index, those that are whole."""
+def _entries(path: Path, start: int = 0, most: int | None = None) -> bytes:
+    """Return entries of a file's index, those that are whole."""
     try:
-        entries = _index(path).read_bytes()
+        with _index(path).open("rb") as file:
+            file.seek(start * _ENTRY.size)
+            found = file.read(-1 if most is None else most * _ENTRY.size)
     except FileNotFoundError:
         return b""
-    return entries[: len(entries) // _ENTRY.size * _ENTRY.size]
+    return found[: len(found) // _ENTRY.size * _ENTRY.size]
 
 
 def _write_all(file: FileIO, data: bytes) -> None:

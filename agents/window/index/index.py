@@ -3,12 +3,13 @@
 import sqlite3
 from pathlib import Path
 
-from agents.window.index import changes, hosts, letters, pages
+from agents.window.index import changes, hosts, letters, pages, texts
 from agents.window.index.changes import ChangeIndex
 from agents.window.index.hosts import HostIndex
 from agents.window.index.letters import LetterIndex
 from agents.window.index.pages import PageIndex
 from agents.window.index.store import Store
+from agents.window.index.texts import TextIndex
 from streams.logging import EventLog
 from streams.transport.journal import Journal
 
@@ -22,18 +23,20 @@ class Index:
     """
 
     def __init__(self, data: Path, journal: Journal) -> None:
-        schema = pages.SCHEMA + changes.SCHEMA + hosts.SCHEMA + letters.SCHEMA
+        schema = pages.SCHEMA + changes.SCHEMA + texts.SCHEMA + hosts.SCHEMA + letters.SCHEMA
         self._store = Store(data, journal, schema)
+        self._data = data
         self._open(journal)
 
     def _open(self, journal: Journal) -> None:
         self._journal = journal
         self.pages = PageIndex(self._store, journal)
         self.changes = ChangeIndex(self._store, journal)
+        self.texts = TextIndex(self._store, self._data)
         self.hosts = HostIndex(self._store, journal, self.pages)
         self.letters = LetterIndex(self._store, journal)
-        self._parts: list[PageIndex | ChangeIndex | HostIndex | LetterIndex] = [
-            self.pages, self.changes, self.hosts, self.letters,
+        self._parts: list[PageIndex | ChangeIndex | TextIndex | HostIndex | LetterIndex] = [
+            self.pages, self.changes, self.texts, self.hosts, self.letters,
         ]  # fmt: skip
 
     def step(self) -> bool:
@@ -48,6 +51,7 @@ class Index:
 
     def _begin_anew(self, *, lasting: bool) -> None:
         """Go on with an empty one: the other is damaged or, where it is not ``lasting``, has no room."""
+        self.texts.close()
         try:
             self._store.begin_anew(lasting=lasting)
             self._open(self._journal)
@@ -57,4 +61,5 @@ class Index:
 
     def close(self) -> None:
         """Let go of it."""
+        self.texts.close()
         self._store.close()

@@ -43,7 +43,10 @@ _JOINERS = "\u200c\u200d"
 
 
 class Wanted(msgspec.Struct, array_like=True, frozen=True):
-    """A copy that is to be read: where its records lie, and what of it is to be marked."""
+    """A copy that is to be read: where its records lie, and what of it is to be marked.
+
+    With a ``url`` the copy is to be one of that page.
+    """
 
     url: str
     path: bytes
@@ -58,6 +61,7 @@ class Text(msgspec.Struct, frozen=True, tag="text"):
     ``unread`` says what it is where it is neither HTML nor text; ``cut`` tells that there is more of it.
     """
 
+    url: str
     status: int
     headers: dict[str, str]
     title: str = ""
@@ -84,17 +88,17 @@ def text_of(wanted: Wanted) -> Text | Unreadable:
         return Unreadable("its file was dropped")
     except (OSError, ArchiveError, zlib.error):
         return Unreadable("its file is damaged")
-    if url != wanted.url:
+    if wanted.url not in ("", url):
         return Unreadable("its file has another page there")
     headers = {name.lower(): value for name, value in answer.headers}
     told = {name: printable(headers[name], LINE) for name in HEADERS if name in headers}
     kind = headers.get("content-type")
     if unread := unread_of(answer.body, kind):
-        return Text(answer.status, told, unread=printable(unread, LINE))
+        return Text(url, answer.status, told, unread=printable(unread, LINE))
     title, pieces = _read(decode(answer.body, kind), is_plain(kind))
     paragraphs, cut = _bounded(pieces)
     asked = Asked(phrases=wanted.phrases)
-    return Text(answer.status, told, shown(title)[:LINE], tuple(map(asked.parts, paragraphs)), cut)
+    return Text(url, answer.status, told, shown(title)[:LINE], tuple(map(asked.parts, paragraphs)), cut)
 
 
 def _behind_request(records: bytes) -> bytes:

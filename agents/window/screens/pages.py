@@ -23,10 +23,10 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which pages are listed, and behind which place of the list.
 
     ``show`` is "hits" for pages that satisfy the predicate, or any, "judged" for all that have what is
-    searched, and "changes" for what became of them.
+    searched, "texts" for kept copies that have it in their text, and "changes" for what became of pages.
     """
 
-    show: Literal["hits", "judged", "changes"] = "hits"
+    show: Literal["hits", "judged", "texts", "changes"] = "hits"
     predicate: Annotated[str, msgspec.Meta(max_length=200)] = ""
     search: Annotated[str, msgspec.Meta(max_length=MOST_SIGNS)] = ""
     after: Annotated[str, msgspec.Meta(pattern=r"^(-?[0-9]{1,20}(\.[0-9]{1,20})?,[0-9]{1,18})?$")] = ""
@@ -40,17 +40,42 @@ def view(reading: Reading, query: Query) -> object:
     after = _place(query.after)
     if query.show == "changes":
         rows, last = _changes(reading, query, after)
+    elif query.show == "texts":
+        return _texts(reading, query, after)
     else:
         rows, last = _pages(reading, query, after)
-    left = pages.left()
+    total = pages.count(query.predicate) if query.show == "hits" and not query.search else None
+    return _listed(reading, rows, last if len(rows) == ROWS else None, total=total)
+
+
+def _listed(
+    reading: Reading, rows: list[object], last: Place | None, *, total: int | None = None, **more: object
+) -> object:
+    """Return a list, which goes on behind the place ``last``, None at its end."""
+    left = reading.index.pages.left()
     return {
         "begun": True,
         "rows": rows,
-        "after": f"{last.time!r},{last.id}" if last is not None and len(rows) == ROWS else None,
-        "total": pages.count(query.predicate) if query.show == "hits" and not query.search else None,
+        "after": None if last is None else f"{last.time!r},{last.id}",
+        "total": total,
         "left": left if left >= BEHIND else 0,
         "keeps_up": reading.settings.frontier.revisit > 0,
+        **more,
     }
+
+
+def _texts(reading: Reading, query: Query, after: Place | None) -> object:
+    """Return copies whose text has what is searched; of many only those that are looked through at once."""
+    index, asked = reading.index, Asked(query.search)
+    read, of = index.texts.look()
+    found = index.texts.search(asked, None if after is None else after.id, ROWS)
+    rows: list[object] = []
+    for each in found:
+        page = index.pages.page(each.url)
+        if page is not None and (query.predicate in page.holds or not query.predicate):
+            rows.append({**_row(reading, page, asked), "excerpt": each.parts})
+    last = Place(0.0, found[-1].id) if len(found) == ROWS else None
+    return _listed(reading, rows, last, read=read, of=of)
 
 
 def _pages(reading: Reading, query: Query, after: Place | None) -> tuple[list[object], Place | None]:
@@ -65,7 +90,7 @@ def _pages(reading: Reading, query: Query, after: Place | None) -> tuple[list[ob
     return [_row(reading, page, asked) for page in found], found[-1].place if found else None
 
 
-def _row(reading: Reading, page: IndexedPage, asked: Asked) -> object:
+def _row(reading: Reading, page: IndexedPage, asked: Asked) -> dict[str, object]:
     holds = page.holds
     return {
         "url": page.url,
@@ -74,7 +99,7 @@ def _row(reading: Reading, page: IndexedPage, asked: Asked) -> object:
         "time": page.time,
         "holds": [printable(name, SHOWN) for name in holds],
         "why": story(page),
-        "excerpt": reading.index.changes.excerpt(page.url, holds),
+        "excerpt": (reading.index.changes.excerpt(page.url, holds),),
         "left": page.left,
     }
 
@@ -94,7 +119,7 @@ def _change(place: Place, change: Change) -> object:
         "before": change.before,
         "kind": change.kind,
         "predicate": printable(change.predicate, SHOWN),
-        "excerpt": change.excerpt,
+        "excerpt": (change.excerpt,),
         "reason": change.reason,
         "target": change.target,
     }

@@ -2,7 +2,7 @@
 import { parts, showCopy } from "../copy.js";
 import { ago, count, fill, h, say, webLink } from "../dom.js";
 
-const SHOW = { hits: "Pages that satisfy it", judged: "All judged pages", changes: "What became of them" };
+const SHOW = { hits: "Pages that satisfy it", judged: "All judged pages", texts: "Texts of kept copies", changes: "What became of them" };
 const KINDS = { appeared: "Appeared", changed: "Changed", left: "Left", moved: "Moved" };
 const TYPING = 300;
 
@@ -77,7 +77,7 @@ function asking(context) {
     go();
   };
   const element = h("form", { class: "tools", role: "search", onsubmit },
-    h("label", { class: "grow" }, "Search titles and URLs", search),
+    h("label", { class: "grow" }, "Search", search),
     h("label", {}, "Predicate", predicate), h("label", {}, "Show", show));
   let wanted = {};
 
@@ -108,6 +108,7 @@ function summary(view, { show, predicate, search, after }) {
   const whose = predicate || "a predicate";
   const older = after ? ", older ones" : "";
   if (show === "changes") return `What became of the pages that satisfy ${whose}${older}.`;
+  if (show === "texts") return search ? `Kept copies with what is searched in their text${older}.` : "Type words of their text.";
   if (search) return `${show === "judged" ? "Judged pages" : `Pages that satisfy ${whose}`} with what is searched${older}.`;
   if (show === "judged") return "Type words of their titles or URLs.";
   return `${count(view.total)} ${view.total === 1 ? "page satisfies" : "pages satisfy"} ${whose} now${older}.`;
@@ -115,6 +116,7 @@ function summary(view, { show, predicate, search, after }) {
 
 /** Return how far the list is, empty where it is up to date. */
 function progress(view) {
+  if (view.read < view.of) return `${count(view.read)} of ${count(view.of)} kept copies are read: more may be found.`;
   return view.left ? `${count(view.left)} judged pages are still to be taken in: the newest may be missing.` : "";
 }
 
@@ -137,7 +139,7 @@ function item(row, context, open) {
     h("h2", { dir: "auto" }, row.kind ? h("span", { class: `kind ${row.kind}` }, KINDS[row.kind] ?? row.kind) : null, title),
     h("p", { class: "address" }, webLink(row.url, h("span", {}, parts(row.address)))),
     h("p", { class: "note" }, ago(row.time), ...said(row)),
-    row.excerpt ? h("p", { dir: "auto" }, row.excerpt) : null,
+    row.excerpt.join("") ? h("p", { dir: "auto" }, parts(row.excerpt)) : null,
     row.why ? h("p", { class: "note" }, row.why) : null,
     h("p", {}, h("button", { type: "button", onclick: () => open(row) }, "Kept copy"), " ",
       h("a", { href: context.address("next", { url: row.url }) }, "Explain")),
