@@ -116,11 +116,12 @@ function place(shown, offset) {
   return { beyond: shown.first, back: true, offset };
 }
 
-/** Return in words how old the order of the list is; its rows are as of now. */
+/** Return in words how many hosts there are, and how old their order is; their rows are as of now. */
 function progress(view) {
   if (!view.as_of) return `${count(view.hosts)} hosts read so far; more are being read.`;
+  const found = view.total === view.hosts ? "" : view.total === null ? "many of " : `${count(view.total)} of `;
   const age = Date.now() / 1000 - view.as_of;
-  return age < FRESH ? `${count(view.hosts)} hosts.` : `${count(view.hosts)} hosts, in the order of ${lasting(age)} ago; what is said of each is as of now.`;
+  return `${found}${count(view.hosts)} hosts${age < FRESH ? "." : `, in the order of ${lasting(age)} ago; what is said of each is as of now.`}`;
 }
 
 function columns(context) {
