@@ -27,6 +27,7 @@ COMMANDS = (
     "classifier",
     "state",
     "window",
+    "top",
     "harvest",
     "matches",
     "changes",

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from agents.crawl.fixed import of_crawl
 from agents.operate.control.command import submit
@@ -21,8 +22,8 @@ from agents.window.kept.process import CopyReader
 from agents.window.watching import Watching
 from streams.records import HarvestPoint, PredicateDefinition, RecordError, Standing, Watch
 from streams.settings import Settings
-from streams.topics import HARVEST, PREDICATES, STANDING
-from streams.transport.database import JournalMissingError, StorageError
+from streams.topics import HARVEST, PREDICATES, SIGHTINGS, STANDING, TABLES
+from streams.transport.database import JournalMissingError, StorageError, TableMissingError
 from streams.transport.journal import Journal, UnknownTopicError
 
 #: Seconds for which what was read is new enough.
@@ -40,6 +41,15 @@ _LOCK = "LOCK"
 _FLOCK = "hhqqi"
 
 
+class _Place(NamedTuple):
+    """A file that each writer of a journal makes, when that was, and whether one writes now."""
+
+    device: int
+    file: int
+    made: int
+    written: bool
+
+
 class Reading:
     """A crawl's directory; ``journal`` is there as soon as a crawl has begun in it.
 
@@ -53,7 +63,7 @@ class Reading:
         self._clock = clock
         self._read = float("-inf")
         self._journal: Journal | None = None
-        self._identity: tuple[int, int] | None = None
+        self._place: _Place | None = None
         self._settings = settings
         self._index: Index | None = None
         self._learning: Learning | None = None
@@ -68,12 +78,15 @@ class Reading:
     # opening
 
     def refresh(self) -> None:
-        """See what was written since; a crawl that began anew in the directory is taken up."""
+        """See what was written since; a crawl that began in the directory, or ended, is opened anew.
+
+        What a writer moves out of its log as it ends is hidden from who goes on by what was in the log.
+        """
         self.now = self._clock()
         if self._journal is not None and self._read <= self.now < self._read + FRESH_SECONDS:
             return
         self._read = self.now
-        if self._journal is not None and _identity(self.data) != self._identity:
+        if self._journal is not None and _place(self.data) != self._place:
             self.close()
         if self._journal is None:
             self._open()
@@ -86,9 +99,12 @@ class Reading:
 
     def _open(self) -> None:
         with suppress(JournalMissingError):
-            identity = _identity(self.data)
-            self._journal = Journal.open(self.data / "journal", read_only=True)
-            self._identity = identity
+            place = _place(self.data)
+            journal = Journal.open(self.data / "journal", read_only=True)
+            if not _made(journal):
+                journal.close()
+                return
+            self._journal, self._place = journal, place
             self._settings = of_crawl(self._given)
             self._points, self._predicates_read, self._standings_read = Points(), -1, -1
 
@@ -255,13 +271,28 @@ class Points:
             self._apart[point.predicate] = max(1, curve[-1].pages // (self._most // 2))
 
 
-def _identity(data: Path) -> tuple[int, int] | None:
-    """Return what tells a crawl's journal from another that lies in its place later."""
+def _made(journal: Journal) -> bool:
+    """Tell whether a journal that was opened has all its tables: the writer makes one after the other.
+
+    One that came later would keep this process from ever seeing what the writer moves out of its log.
+    """
     try:
-        found = (data / "journal" / "IDENTITY").stat()
+        partitions = journal.partitions(SIGHTINGS.name)
+        return all(len(journal.table(name)) == partitions for name in TABLES)
+    except (UnknownTopicError, TableMissingError):
+        return False
+
+
+def _place(data: Path) -> _Place | None:
+    """Return what tells a crawl's journal from another in its place later, and from itself with another writer.
+
+    A writer makes the file anew as it begins.
+    """
+    try:
+        found = (data / "journal" / "CURRENT").stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return _Place(found.st_dev, found.st_ino, found.st_mtime_ns, _locked(data / "journal" / _LOCK))
 
 
 def _locked(path: Path) -> bool:

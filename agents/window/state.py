@@ -7,6 +7,8 @@ from streams.records import Standing
 
 #: Seconds without a word after which a worker is missed.
 MISSED_SECONDS = 20.0
+#: Seconds within which what a crawl told at its end has been read.
+JUST_SECONDS = 5.0
 
 #: How a state is to be taken: "good" (pages come), "waits" (they will), "rest" (nobody expects any), "bad".
 Mood = Literal["good", "waits", "rest", "bad"]
@@ -56,6 +58,8 @@ def _at_rest(facts: Facts) -> Said:
     standing = facts.standing
     since = _at_rest_for(facts)
     if standing is None or not standing.final or facts.newest > standing.time + MISSED_SECONDS:
+        if facts.now - _last(facts) < JUST_SECONDS:
+            return Said("waits", "The crawl has just ended: how is being read.")
         return Said("bad", f"{since}: it ended without a word, as by a kill. The same command goes on with it.")
     if standing.state == "spent":
         return Said("rest", f"{since}: {_spent(standing)}. A larger budget goes on with it.")
@@ -67,10 +71,14 @@ def _at_rest(facts: Facts) -> Said:
 
 def _at_rest_for(facts: Facts) -> str:
     """Return for how long no crawl has run, as the beginning of a sentence."""
-    last = max(facts.newest, facts.standing.time if facts.standing is not None else 0.0)
-    if not last:
+    if not _last(facts):
         return "No crawl runs on this directory"
-    return f"No crawl has run on this directory for {lasting(max(0.0, facts.now - last))}"
+    return f"No crawl has run on this directory for {lasting(max(0.0, facts.now - _last(facts)))}"
+
+
+def _last(facts: Facts) -> float:
+    """Return when the crawl was last heard of, 0 where that is not known."""
+    return max(facts.newest, facts.standing.time if facts.standing is not None else 0.0)
 
 
 def _spent(standing: Standing) -> str:
@@ -130,15 +138,16 @@ def _fetching(standing: Standing) -> Said:
 
 
 def _idle(standing: Standing) -> Said:
-    """Return why nothing is in flight."""
+    """Return why nothing is in flight; where answers come all the same, that is so for a moment only."""
+    mood: Mood = "good" if standing.requests_a_second else "waits"
     if standing.filling:
         return Said("waits", "Nothing is in flight: all that is known is looked through for candidates.")
     if not queued(standing):
         return _without_candidates(standing)
     if not standing.ready:
         text = _all_wait(standing)
-        return Said("waits", text[0].upper() + text[1:])
-    return Said("waits", f"{_hosts(standing.ready)} may be asked: the next page is about to be ordered.")
+        return Said(mood, text[0].upper() + text[1:])
+    return Said(mood, f"{_hosts(standing.ready)} may be asked: the next page is about to be ordered.")
 
 
 def _without_candidates(standing: Standing) -> Said:

@@ -23,9 +23,13 @@ class Watching:
         self._asked = Watch(0.0)
         self._when = float("-inf")
         self._now = 0.0
+        #: Since when views are made, one soon after the other.
+        self.since = 0.0
 
     def begin(self, now: float) -> None:
         """Take note that a view is made."""
+        if not self._now <= now < self._now + HOLDS:
+            self.since = now
         self._now = now
 
     def want(self, predicate: str = "", hosts: Iterable[str] = ()) -> None:

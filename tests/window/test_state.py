@@ -70,6 +70,11 @@ WAITING = {"delay": 40, "retry-after": 2}
             "The same command goes on with it.",
         ),
         (
+            of(a_standing(time=NOW - 2), running=False),
+            "waits",
+            "The crawl has just ended: how is being read.",
+        ),
+        (
             of(None, running=False),
             "bad",
             "No crawl runs on this directory: it ended without a word, as by a kill. "

@@ -1,0 +1,185 @@
+"""The first screen of the window in a terminal: the same view, in lines and a table."""
+
+import select
+import sys
+import termios
+import time
+import tty
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO
+
+import msgspec
+from rich import box
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from agents.window.reading import Reading
+from agents.window.screens import now
+from streams.configuration import ConfigurationError
+from streams.logging import printable
+from streams.settings import Settings
+
+#: Seconds between two looks; and for how long, and how often, the answer of a crawl that runs is waited for.
+LOOK_SECONDS, ANSWER_SECONDS, SOON_SECONDS = 1.0, 5.0, 0.25
+#: Columns of a curve, the width from which on there is room for it, and what it is drawn with.
+_COLUMNS, _WIDE, _HEIGHTS = 24, 100, "▁▂▃▄▅▆▇█"
+_STYLES = {"good": "green", "waits": "yellow", "rest": "bold", "bad": "bold red"}
+#: What ends the view, and the sign of a keyboard that is gone.
+_END = "\x04"
+_ENDS = ("q", "Q", _END)
+
+
+def run(settings: Settings, out: TextIO, *, once: bool) -> None:
+    """Show a crawl until q or Ctrl-C; ``once``, and what is no terminal, is written to once.
+
+    Raises `ConfigurationError` for a crawl on Kafka.
+    """
+    if settings.on_kafka:
+        raise ConfigurationError(
+            f"broker is {settings.broker}: top reads a data directory; use scentline window, or a snapshot"
+        )
+    reading, console = Reading(settings), Console(file=out)
+    try:
+        if once or not console.is_terminal:
+            console.print(shown(_answered(reading), console.width))
+            return
+        with suppress(KeyboardInterrupt), _keys() as key, Live(console=console, screen=True) as live:
+            pressed = ""
+            while pressed not in _ENDS:
+                live.update(shown(_view(reading), console.width), refresh=True)
+                pressed = key(LOOK_SECONDS)
+    finally:
+        reading.close()
+
+
+def _view(reading: Reading) -> dict[str, Any]:
+    """Return the view, as browsers get it."""
+    reading.refresh()
+    reading.watching.begin(reading.now)
+    found: dict[str, Any] = msgspec.to_builtins(now.view(reading, now.Query()))
+    if reading.begun:
+        reading.watching.end()
+    return found | {"data": str(reading.data)}
+
+
+def _answered(reading: Reading) -> dict[str, Any]:
+    """Return the view when a crawl that runs has told how it stands, or has not for a while."""
+    begun = time.time()
+    found = _view(reading)
+    while found.get("running") and found["figures"]["time"] < begun < time.time() < begun + ANSWER_SECONDS:
+        time.sleep(SOON_SECONDS)
+        found = _view(reading)
+    return found
+
+
+@contextmanager
+def _keys() -> Iterator[Callable[[float], str]]:
+    """Give what waits so many seconds for a key and returns it, if there was one."""
+    if not sys.stdin.isatty():
+        yield _no_key
+        return
+    before = termios.tcgetattr(sys.stdin)
+    tty.setcbreak(sys.stdin)
+    try:
+        yield _key
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def _key(seconds: float) -> str:
+    ready, _, _ = select.select([sys.stdin], [], [], seconds)
+    return sys.stdin.read(1) or _END if ready else ""
+
+
+def _no_key(seconds: float) -> str:
+    time.sleep(seconds)
+    return ""
+
+
+# what is shown
+
+
+def shown(view: dict[str, Any], width: int) -> RenderableType:
+    """Return a view as it is shown at a width, in columns of signs."""
+    state = view["state"]
+    head = Text.assemble((printable(view["data"]), "bold"), "  ", (state["text"], _STYLES[state["mood"]]))
+    if not view["begun"]:
+        return head
+    alerts = [
+        Text(
+            f"! {alert['name']}: {alert['text']}",
+            style="bold red" if alert["severity"] == "critical" else "yellow",
+        )
+        for alert in view["alerts"]
+    ]
+    figures = Columns([Text(line) for line in _figures(view["figures"])], padding=(0, 3))
+    more = view["total"] - len(view["predicates"])
+    rest = [Text(f"{more:,} predicates more: scentline harvest tells of all.")] if more else []
+    return Group(head, *alerts, Text(), figures, Text(), _predicates(view, width), *rest)
+
+
+def _figures(told: dict[str, Any]) -> list[str]:
+    """Return what is counted, in a few words each."""
+    left = f"{told['left']:,} left" if told["left"] is not None else "no budget"
+    share = f" ({told['nothing'] / told['requests']:.0%})" if told["requests"] else ""
+    return [
+        f"{_decimal(told['pages_a_second'])} pages/s, {_decimal(told['on_average'])} on average",
+        f"{told['judged']:,} pages, {left}",
+        f"{told['requests']:,} requests, {told['nothing']:,} brought nothing{share}",
+        f"{_count(told['queued'])} candidates in memory on {_count(told['hosts'])} hosts",
+        f"{told['ready']:,} hosts may be asked, {sum(told['waiting'].values()):,} wait",
+        f"{told['in_flight']:,} in flight of {told['window']:,}",
+        f"{told['discovered']:,} URLs known, {told['failed']:,} failed, {told['refused']:,} refused",
+    ]
+
+
+def _predicates(view: dict[str, Any], width: int) -> Table:
+    names = ["predicate", "hits", "pages", "rate", f"last {view['window_pages']:,}", "by chance", "lift (95 %)"]
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for place, name in enumerate([*names, *(["curve"] if width >= _WIDE else [])]):
+        justify: Any = "right" if 1 <= place <= 6 else "left"
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis")
+    for each in view["predicates"]:
+        table.add_row(*_row(each, curve=width >= _WIDE))
+    return table
+
+
+def _row(told: dict[str, Any], *, curve: bool) -> list[Text]:
+    name = Text(printable(told["name"]), style="dim" if told["state"] == "paused" else "bold")
+    if not told["pages"]:
+        return [name, Text("0"), Text("0")]
+    chance, lift = told["chance"], told["lift"]
+    cells = [
+        f"{told['hits']:,}",
+        f"{told['pages']:,}",
+        f"{told['rate']:.1%}",
+        f"{told['lately']:.1%}",
+        f"{chance['rate']:.1%}" if chance else "–",
+        f"{lift[1]:.1f} ({lift[0]:.1f} to {lift[2]:.1f})" if lift else "–",
+        *([sparkline(told["curve"]["lately"])] if curve else []),
+    ]
+    return [name, *map(Text, cells)]
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Return a curve of a line's height, the highest value at the top.
+
+    >>> sparkline([0.0, 0.1, 0.35, 0.7])
+    '▁▂▄█'
+    """
+    apart = max(1, -(-len(values) // _COLUMNS))
+    found = values[::-1][::apart][::-1]
+    most = max(found, default=0.0) or 1.0
+    return "".join(_HEIGHTS[round(value / most * (len(_HEIGHTS) - 1))] for value in found)
+
+
+def _decimal(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
+
+
+def _count(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"

@@ -1,0 +1,185 @@
+"""Where a crawl stands, on the window's first screen and in a terminal: while it runs, stopped, and killed."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from agents.frontier.rows import TotalsRow
+from agents.window.reading import Reading
+from agents.window.screens import now
+from agents.window.screens.now import Query
+from agents.window.top import shown, sparkline
+from streams.settings import Settings
+from tests.agents.commands import COMMAND, complaint, environment, printed, running
+from tests.patience import PATIENCE, wait_for
+
+PREDICATES = ("sports", "music")
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("now")
+    printed(found, "synthetic", "--out", "web", "--sites", "4", "--pages", "60", "--users", "2")
+    return found
+
+
+def a_crawl(directory: Path, budget: int) -> list[str]:
+    seed = (directory / "web" / "seeds.txt").read_text().split()[0]
+    predicates = [part for name in PREDICATES for part in ("--predicate", f'{name}=category("{name.title()}")')]
+    return [
+        "crawl", "--archive", "web/pages.warc.gz", "--labels", "web/topics.tsv.gz", "--seed", seed, *predicates,
+        "--data", "data", "--budget", str(budget), "--set", "fetch.delay_seconds=0.4",
+    ]  # fmt: skip
+
+
+class Screen:
+    """The view of a directory, as the window makes it."""
+
+    def __init__(self, data: Path) -> None:
+        self.reading = Reading(Settings(data=data))
+
+    def view(self, **asked: Any) -> dict[str, Any]:
+        self.reading.refresh()
+        self.reading.watching.begin(self.reading.now)
+        found: dict[str, Any] = msgspec.to_builtins(now.view(self.reading, Query(**asked)))
+        if self.reading.begun:
+            self.reading.watching.end()
+        return found
+
+    def wait_for(self, what: str, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        wait_for(what, lambda: condition(self.view()))
+        return self.view()
+
+
+def test_a_crawl_is_seen_as_it_runs_is_stopped_is_killed_and_ends(directory: Path) -> None:
+    data = directory / "data"
+    screen = Screen(data)
+    assert screen.view() == {
+        "begun": False,
+        "state": {"mood": "rest", "text": "No crawl has begun in this directory yet."},
+    }
+    with running(directory, *a_crawl(directory, 200)) as crawl:
+        found = screen.wait_for("pages", lambda view: view.get("figures", {}).get("judged", 0) >= 12)
+        assert found["running"]
+        assert found["state"]["mood"] in ("good", "waits")
+        found = screen.wait_for("a rate", lambda view: bool(view["figures"]["pages_a_second"]))
+        figures = found["figures"]
+        assert figures["queued"] > 0
+        assert figures["ready"] + sum(figures["waiting"].values()) == figures["hosts"] > 0
+        assert (figures["budget"], figures["left"]) == (200, 200 - figures["judged"])
+        assert [each["name"] for each in found["predicates"]] == sorted(PREDICATES)
+        assert [each["name"] for each in screen.view(search="SPO")["predicates"]] == ["sports"]
+        assert screen.view(offset=1)["predicates"][0]["name"] == "sports"
+        assert re.search(r"[\d.]+ pages/s.*\d+ pages, \d+ left", printed(directory, "top", "--data", "data"))
+        crawl.send_signal(signal.SIGTERM)
+        crawl.wait(PATIENCE)
+    found = screen.wait_for("the end", lambda view: view["state"]["mood"] == "rest")
+    assert re.match(r"No crawl has run .*: it was stopped\. The same command goes on", found["state"]["text"])
+    totals = now._totals(screen.reading)
+    assert isinstance(totals, TotalsRow)
+    figures = found["figures"]
+    assert (figures["judged"], figures["requests"]) == (totals.judged, totals.requests)
+    assert {each["pages"] for each in found["predicates"]} == {totals.judged}
+    assert found["alerts"] == []
+    for name in PREDICATES:
+        [last] = screen.reading.best(name)
+        assert (last.state, last.final, last.judged) == ("ended", True, totals.judged)
+        assert [each.url for each in last.best]
+
+    with running(directory, *a_crawl(directory, 200)) as crawl:
+        screen.wait_for("more", lambda view: view["running"] and view["figures"]["judged"] > totals.judged)
+        crawl.kill()
+        crawl.wait(PATIENCE)
+    found = screen.wait_for("the kill", lambda view: view["state"]["mood"] == "bad")
+    assert not found["running"]
+    assert "ended without a word" in found["state"]["text"]
+    judged = found["figures"]["judged"]
+    assert judged > totals.judged
+
+    printed(directory, *a_crawl(directory, judged + 3))
+    found = screen.view()
+    assert f"the budget of {judged + 3} pages is spent" in found["state"]["text"]
+    assert found["figures"]["left"] == 0
+
+
+def test_in_a_terminal_it_goes_on_until_it_is_told_to_end(directory: Path) -> None:
+    if not (directory / "data").exists():
+        printed(directory, *a_crawl(directory, 5))
+    for keys, number in (("q", None), ("", signal.SIGINT)):
+        ours, theirs = pty.openpty()
+        with subprocess.Popen(
+            [*COMMAND, "top", "--data", "data"], cwd=directory, env=environment(TERM="xterm-256color"),
+            stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, start_new_session=True,
+        ) as process:  # fmt: skip
+            try:
+                read_until(ours, "lift (95 %)")
+                os.write(ours, keys.encode())
+                if number is not None:
+                    process.send_signal(number)
+                read_until(ours, "\x1b[?1049l")  # the screen is as it was
+                assert process.wait(PATIENCE) == 0
+            finally:
+                process.kill()
+                os.close(ours)
+                os.close(theirs)
+
+
+def test_a_crawl_on_kafka_is_shown_by_the_window(directory: Path) -> None:
+    found = complaint(directory, "top", "--set", "broker=kafka://127.0.0.1:1")
+    assert found == (
+        "broker is kafka://127.0.0.1:1: top reads a data directory; use scentline window, or a snapshot"
+    )
+
+
+def read_until(terminal: int, text: str) -> None:
+    read, end = "", time.monotonic() + PATIENCE
+    while text not in read:
+        assert time.monotonic() < end, read
+        if select.select([terminal], [], [], 1)[0]:
+            read += os.read(terminal, 65_536).decode(errors="replace")
+
+
+HOSTILE = "\x1b[2J\x1b]0;gone\x07"
+
+
+def test_what_a_crawl_is_called_moves_no_cursor_and_widths_are_kept() -> None:
+    figures = dict.fromkeys(
+        ("judged", "requests", "nothing", "discovered", "failed", "refused", "ready", "in_flight", "window"), 7
+    )
+    view = {
+        "begun": True,
+        "data": HOSTILE,
+        "state": {"mood": "good", "text": "Fetching."},
+        "alerts": [{"name": "ScentlineLagging", "severity": "critical", "text": "pages is behind."}],
+        "figures": figures
+        | {"pages_a_second": 1.5, "on_average": None, "queued": None, "hosts": 3, "waiting": {}, "left": None},
+        "window_pages": 500,
+        "total": 9,
+        "predicates": [{"name": f"p{number}", "state": "active", "pages": 0} for number in range(6)],
+    }
+    for width in (40, 80, 200):
+        console = Console(width=width, record=True, file=StringIO(), force_terminal=True)
+        console.print(shown(view, width))
+        text = console.export_text()
+        assert "\x1b" not in text
+        assert "ScentlineLagging: pages is behind." in " ".join(text.split())
+        assert "3 predicates more" in text
+        assert max(map(len, text.splitlines())) <= width
+
+
+def test_a_curve_is_as_wide_as_there_is_room() -> None:
+    assert sparkline([]) == ""
+    assert len(sparkline([0.5] * 120)) == 24
+    assert sparkline([0.0, 0.0]) == "▁▁"
