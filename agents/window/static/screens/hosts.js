@@ -119,7 +119,7 @@ function place(shown, offset) {
 /** Return in words how many hosts there are, and how old their order is; their rows are as of now. */
 function progress(view) {
   if (!view.as_of) return `${count(view.hosts)} hosts read so far; more are being read.`;
-  const found = view.total === view.hosts ? "" : view.total === null ? "many of " : `${count(view.total)} of `;
+  const found = view.total === view.hosts || view.total === null ? "" : `${count(view.total)} of `;
   const age = Date.now() / 1000 - view.as_of;
   return `${found}${count(view.hosts)} hosts${age < FRESH ? "." : `, in the order of ${lasting(age)} ago; what is said of each is as of now.`}`;
 }
