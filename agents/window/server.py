@@ -53,6 +53,8 @@ VIEW_SECONDS = 1.0
 IDLE_SECONDS = 1.0
 #: Beside a crawl, how many times as long as a piece of such work is the pause after it.
 BESIDE_A_CRAWL = 100.0
+#: Seconds of it after which these pauses begin.
+AT_ONCE_SECONDS = 1.0
 #: Seconds without a change after which a viewer is told that nothing is wrong; that shows if it is gone.
 BEAT_SECONDS = 10.0
 
@@ -97,14 +99,18 @@ class Window:
     async def run(self) -> None:
         """Work ahead of the views while there are viewers; never returns.
 
-        Beside a crawl that takes a hundredth of a core.
+        Beside a crawl that takes a hundredth of a core, but for the first second: the first pages of lists are
+        what people wait for.
         """
+        at_once = AT_ONCE_SECONDS
         while True:
             seconds = await self._in_turn(self._reading.work) if self.viewers else None
             if seconds is None:
                 await asyncio.sleep(IDLE_SECONDS)
             elif await self._in_turn(self._reading.running):
-                await asyncio.sleep(BESIDE_A_CRAWL * seconds)
+                at_once -= seconds
+                if at_once < 0:
+                    await asyncio.sleep(BESIDE_A_CRAWL * seconds)
 
     async def _in_turn(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
