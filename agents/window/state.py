@@ -14,6 +14,10 @@ JUST_SECONDS = 5.0
 Mood = Literal["good", "waits", "rest", "bad"]
 
 
+#: What a mood is called before its sentence.
+MOODS: dict[Mood, str] = {"good": "Fetching", "waits": "Waiting", "rest": "At rest", "bad": "Trouble"}
+
+
 class Said(NamedTuple):
     """A state in words."""
 
@@ -127,7 +131,7 @@ def _still(standing: Standing) -> str:
 
 
 def _fetching(standing: Standing) -> Said:
-    text = f"Fetching: {_are(standing.in_flight, 'page')} in flight"
+    text = f"{_are(standing.in_flight, 'page')} in flight"
     if standing.revisits_in_flight:
         text += f", {standing.revisits_in_flight} of them visited again"
     if standing.room <= 0:

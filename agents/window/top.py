@@ -106,7 +106,8 @@ def _no_key(seconds: float) -> str:
 def shown(view: dict[str, Any], width: int) -> RenderableType:
     """Return a view as it is shown at a width, in columns of signs."""
     state = view["state"]
-    head = Text.assemble((printable(view["data"]), "bold"), "  ", (state["text"], _STYLES[state["mood"]]))
+    word = (f"{state['word']}. ", _STYLES[state["mood"]])
+    head = Text.assemble((printable(view["data"]), "bold"), "  ", word, state["text"])
     if not view["begun"]:
         return head
     alerts = [

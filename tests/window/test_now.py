@@ -68,7 +68,11 @@ def test_a_crawl_is_seen_as_it_runs_is_stopped_is_killed_and_ends(directory: Pat
     screen = Screen(data)
     assert screen.view() == {
         "begun": False,
-        "state": {"mood": "rest", "text": "No crawl has begun in this directory yet."},
+        "state": {
+            "mood": "rest",
+            "word": "At rest",
+            "text": "No crawl has begun in this directory yet.",
+        },
     }
     with running(directory, *a_crawl(directory, 200)) as crawl:
         found = screen.wait_for("pages", lambda view: view.get("figures", {}).get("judged", 0) >= 12)
@@ -161,7 +165,7 @@ def test_what_a_crawl_is_called_moves_no_cursor_and_widths_are_kept() -> None:
     view = {
         "begun": True,
         "data": HOSTILE,
-        "state": {"mood": "good", "text": "Fetching."},
+        "state": {"mood": "good", "word": "Fetching", "text": "1 page is in flight."},
         "alerts": [{"name": "ScentlineLagging", "severity": "critical", "text": "pages is behind."}],
         "figures": figures
         | {"pages_a_second": 1.5, "on_average": None, "queued": None, "hosts": 3, "waiting": {}, "left": None},

@@ -152,16 +152,16 @@ WAITING = {"delay": 40, "retry-after": 2}
             "No candidate is left: what comes from a log, a seed or a revisit is waited for.",
         ),
         # it runs, and fetches
-        (of(a_standing(in_flight=1, room=3, ready=9, **QUEUED)), "good", "Fetching: 1 page is in flight."),
+        (of(a_standing(in_flight=1, room=3, ready=9, **QUEUED)), "good", "1 page is in flight."),
         (
             of(a_standing(in_flight=16, room=0, revisits_in_flight=4, ready=9, **QUEUED)),
             "good",
-            "Fetching: 16 pages are in flight, 4 of them visited again, as many as may be.",
+            "16 pages are in flight, 4 of them visited again, as many as may be.",
         ),
         (
             of(a_standing(in_flight=2, room=3, waiting={"delay": 7}, next_ready=0.5, **QUEUED)),
             "good",
-            "Fetching: 2 pages are in flight; 7 hosts have pages, all wait: the next in 0.5 s "
+            "2 pages are in flight; 7 hosts have pages, all wait: the next in 0.5 s "
             "(for the delay between two requests).",
         ),
     ],

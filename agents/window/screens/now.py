@@ -11,7 +11,7 @@ from agents.window.alerts import firing, seen
 from agents.window.curves import chance, curve, lift
 from agents.window.reading import Reading
 from agents.window.standings import together
-from agents.window.state import Facts, queued, said
+from agents.window.state import MOODS, Facts, queued, said
 from streams.inbox import Codec
 from streams.logging import printable
 from streams.records import ACTIVE, PAUSED, HarvestPoint, PredicateDefinition, Standing
@@ -37,17 +37,16 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def view(reading: Reading, query: Query) -> object:
     """Return where the crawl stands, what it finds, and the alerts that fire."""
     if not reading.begun:
-        return {"begun": False, "state": said(Facts(reading.now, begun=False, running=False))._asdict()}
+        return {"begun": False, "state": _state(Facts(reading.now, begun=False, running=False))}
     running, standing = reading.running(), together(reading.standings())
     points = reading.points()
     definitions = reading.predicates()
-    state = said(_facts(reading, standing, points, definitions, running=running))
     found = [each for name, each in definitions.items() if query.search.lower() in name.lower()]
     shown = found[query.offset : query.offset + PREDICATES]
     return {
         "begun": True,
         "running": running,
-        "state": state._asdict(),
+        "state": _state(_facts(reading, standing, points, definitions, running=running)),
         "figures": _figures(reading, standing, points, running=running),
         "alerts": firing(seen(reading, standing)) if running else [],
         "window_pages": reading.settings.harvest.window_pages,
@@ -56,6 +55,11 @@ def view(reading: Reading, query: Query) -> object:
         "total": len(found),
         "known": len(definitions),
     }
+
+
+def _state(facts: Facts) -> dict[str, str]:
+    state = said(facts)
+    return {"mood": state.mood, "word": MOODS[state.mood], "text": state.text}
 
 
 def _facts(

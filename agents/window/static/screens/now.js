@@ -5,7 +5,6 @@ import { pager } from "../table.js";
 
 const CHANCE = "By chance: some candidates are drawn by lot, each as likely as any other. What they bring is what is "
   + "expected of a crawl that learns nothing, such as breadth-first; in 95 of 100 cases the true rate lies within the band.";
-const MOODS = { good: "Fetching", waits: "Waiting", rest: "At rest", bad: "Trouble" };
 
 export function start(box, context) {
   const state = stateLine();
@@ -34,7 +33,7 @@ function stateLine() {
   const aloud = h("span", { class: "hidden", role: "status" });
   const element = h("p", { class: "lead state" }, mood, " ", text, aloud);
   function update(state) {
-    say(mood, `${MOODS[state.mood]}.`);
+    say(mood, `${state.word}.`);
     say(text, state.text);
     if (element.dataset.mood !== state.mood) say(aloud, state.text);
     element.dataset.mood = state.mood;
