@@ -47,7 +47,7 @@ ANY = 0
 #: Characters kept of a title, and those of a URL whose words are looked up.
 TITLE, URL = 300, 500
 #: Records that are taken in as one batch, and the bytes from which on no more are read for it.
-RECORDS, BYTES = 200, 1_000_000
+RECORDS, BYTES = 150, 750_000
 #: Rows that are deleted as one batch.
 DELETED = 500
 #: Partitions that a topic may have: rows are by their offsets, in the order in which pages were judged.
