@@ -13,16 +13,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agents.crawl.fixed import of_crawl
+from agents.frontier.steered import Steered
 from agents.operate.control.command import submit
 from agents.operate.control.spool import WATCHING, Spool
 from agents.operate.inspect.learning import Learning
 from agents.operate.inspect.record import definitions, entries, read_point, read_standing
 from agents.window.index.index import Index
 from agents.window.kept.process import CopyReader
+from agents.window.trials import PageTrial, Trials
 from agents.window.watching import Watching
 from streams.records import HarvestPoint, PredicateDefinition, RecordError, Standing, Watch
 from streams.settings import Settings
-from streams.topics import HARVEST, PREDICATES, SIGHTINGS, STANDING, TABLES
+from streams.topics import HARVEST, PREDICATES, SIGHTINGS, STANDING, STEERING, TABLES
 from streams.transport.database import JournalMissingError, StorageError, TableMissingError
 from streams.transport.journal import Journal, UnknownTopicError
 
@@ -68,11 +70,13 @@ class Reading:
         self._index: Index | None = None
         self._learning: Learning | None = None
         self.copies = CopyReader()
+        self._trials: Trials | None = None
         self._points = Points()
         self._predicates: dict[str, PredicateDefinition] = {}
         self._predicates_read = -1
         self._told: list[Standing] = []
         self._standings_read = -1
+        self._steered, self._steered_read = Steered(), 0
         self.watching = Watching(self._ask)
 
     # opening
@@ -107,10 +111,11 @@ class Reading:
             self._journal, self._place = journal, place
             self._settings = of_crawl(self._given)
             self._points, self._predicates_read, self._standings_read = Points(), -1, -1
+            self._steered, self._steered_read = Steered(), 0
 
     def close(self) -> None:
         """Let go of the directory."""
-        self._learning = None
+        self._learning = self._trials = None
         self.copies.close()
         index, self._index = self._index, None
         if index is not None:
@@ -145,11 +150,25 @@ class Reading:
             self._learning = Learning(self.journal, self.settings)
         return self._learning
 
+    @property
+    def trials(self) -> Trials:
+        """What steering would come to that was not asked for yet."""
+        if self._trials is None:
+            self._trials = Trials(self.journal, self._settings)
+        return self._trials
+
+    def next_pages(self) -> tuple[PageTrial, list[bytes]] | None:
+        """Return the next kept pages to be judged by a predicate on trial, None where nobody waits for any."""
+        if self._trials is None:
+            return None
+        self.refresh()
+        return None if self._trials is None else self._trials.next_pages()
+
     def work(self) -> float | None:
         """Do a piece of the work that is done ahead of views; return its seconds, None where none is left."""
         begun = time.perf_counter()
         self.refresh()
-        more = self.begun and any([self.index.step(), self.learning.step(self.now)])
+        more = self.begun and any([self.trials.step(), self.index.step(), self.learning.step(self.now)])
         return time.perf_counter() - begun if more else None
 
     @property
@@ -209,6 +228,16 @@ class Reading:
             self._predicates = {each.name: each for each in found[:MOST_PREDICATES]}
             self._predicates_read = end
         return self._predicates
+
+    def steered(self) -> Steered:
+        """Return how people steer the crawl."""
+        end = self._end(STEERING.name, 0)
+        if end > self._steered_read:
+            start = max(self._steered_read, self.journal.start(STEERING.name, 0))
+            for entry in entries(self.journal, STEERING.name, 0, start):
+                self._steered.hear(entry.value)
+            self._steered_read = end
+        return self._steered
 
     def points(self) -> dict[str, list[HarvestPoint]]:
         """Return each predicate's harvest curve, thinned, the newest point last."""

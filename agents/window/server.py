@@ -27,8 +27,9 @@ from agents.operate.control.requests import RefusedError, checked
 from agents.operate.control.requests import Request as Steering
 from agents.window.guard import ASKING, ENTER, HEALTH, MOST_BODY, Access, Guard
 from agents.window.reading import Reading
-from agents.window.screens import crawl, errors, hosts, learning, now, page, pages
+from agents.window.screens import crawl, errors, hosts, learning, now, page, pages, steer, trial
 from agents.window.screens import next as upcoming
+from agents.window.trials import Judging
 from models.errors import ScentlineError
 from streams.logging import EventLog
 from streams.records import reason_of
@@ -43,6 +44,8 @@ SCREENS: Mapping[str, ModuleType] = {
     "now": now,
     "page": page,
     "pages": pages,
+    "steer": steer,
+    "trial": trial,
 }
 
 #: Viewers at a time; each holds one connection.
@@ -77,6 +80,7 @@ class Window:
         self._access = access
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reading")
         self._closing = asyncio.Event()
+        self._judging = Judging(lambda: reading.settings, reading.next_pages, reading.running, self._in_turn)
         self.app = Starlette(
             routes=[
                 Route("/", self._page),
@@ -97,6 +101,12 @@ class Window:
         self._thread.shutdown()
 
     async def run(self) -> None:
+        """Work ahead of the views while there are viewers, and judge pages for trials; never returns."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._work())
+            group.create_task(self._judging.run())
+
+    async def _work(self) -> None:
         """Work ahead of the views while there are viewers; never returns.
 
         Beside a crawl that takes a hundredth of a core, but for the first second: the first pages of lists are

@@ -12,11 +12,10 @@ from PIL import Image
 from agents.lab.demo.command import ACCESSES, PAGES_PER_SITE, PREDICATES, SITES, TOPICS, USERS
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
-from agents.window.server import SCREENS
 from tests.agents.commands import ROOT
 from tests.window.browser import SCHEMES, Browser
 from tests.window.crawls import RunningCrawl, of_predicates
-from tests.window.windows import base_of, printed_address
+from tests.window.windows import SHOWN, base_of, printed_address
 
 _SEED = 0
 _WIDTH, _HEIGHT = 1300, 1000
@@ -55,7 +54,7 @@ def _small(path: Path) -> None:
 
 
 def _take(out: Path, browser: Browser, base: str, widths: Sequence[int], whole: bool) -> None:
-    for screen in sorted(SCREENS.keys() - {"crawl"}):
+    for screen in SHOWN:
         browser.open("about:blank")
         browser.look(_WIDTH, height=_HEIGHT)
         browser.open(f"{base}/#/{screen}")

@@ -1,18 +1,16 @@
 """The window in a real browser, on a running crawl of a hostile web: seen, steered, killed, started again."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from agents.window.server import SCREENS
-from tests.webs.hostile import HostileWeb
+from tests.webs.hostile import HOSTS, HostileWeb
 from tests.window.browser import WIDTHS, Browser
 from tests.window.crawls import RunningCrawl, of_hostile_web
-from tests.window.windows import base_of, printed_address
+from tests.window.windows import SHOWN, base_of, printed_address
 
-#: The screens that have a page of their own.
-SHOWN = sorted(SCREENS.keys() - {"crawl"})
 #: What a screen makes no element of, as markup; its links, and how they relate to it.
 FOREIGN = """[...document.querySelectorAll("main :is(script, iframe, img, style, base, object)")]
   .map((found) => found.outerHTML)"""
@@ -149,3 +147,57 @@ def test_a_window_that_only_shows_has_no_buttons_to_steer(
             show(page, base_of(address), screen)
             assert page.run("[...document.querySelectorAll('main form button.main, main .danger')].length") == 0
         page.asked()
+
+
+def typed(page: Browser, selector: str, text: str) -> None:
+    """Have a text typed into a field, as far as the page notices."""
+    page.run(
+        f"(() => {{ const field = document.querySelector({selector!r}); field.value = {json.dumps(text)};"
+        " field.dispatchEvent(new Event('input', {bubbles: true})); })()"
+    )
+
+
+def click(page: Browser, words: str) -> None:
+    """Click the button that is called so, as soon as it is there."""
+    buttons = "[...document.querySelectorAll('main button')]"
+    found = f"{buttons}.find((each) => each.innerText === {json.dumps(words)})"
+    page.wait(f"{found} && !{found}.disabled && !{found}.hidden")
+    page.run(f"{found}.click()")
+
+
+def says(page: Browser, words: str) -> None:
+    page.wait(f"document.querySelector('main').innerText.includes({json.dumps(words)})")
+
+
+def test_a_crawl_is_steered(page: Browser, base: str, crawl: RunningCrawl) -> None:
+    show(page, base, "steer")
+    click(page, "Pause the crawl")
+    says(page, "The crawl is paused")
+    assert "paused" in crawl.told("steer", "list")
+    click(page, "Go on")
+    says(page, "The crawl may fetch")
+    typed(page, "[name=expression]", '"gardens" or colour("x")')
+    says(page, "Column 14")
+    assert page.run("document.querySelector('pre.caret').innerText.split('\\n')[1]") == " " * 13 + "^"
+    typed(page, "[name=expression]", '"gardens"')
+    says(page, "kept pages satisfy it")
+    typed(page, "[name=name]", "gardens")
+    click(page, "Add the predicate")
+    click(page, "Remove gardens")
+    click(page, "Keep it")
+    click(page, "Remove gardens")
+    click(page, "Remove gardens for good")
+    page.wait("![...document.querySelectorAll('main th')].some((cell) => cell.innerText === 'gardens')")
+    prefix = f"http://{HOSTS[0]}/"
+    typed(page, "[name=text]", prefix)
+    page.wait("/ leaves out [1-9]/.test(document.querySelector('main').innerText)")
+    click(page, "Exclude")
+    says(page, prefix)
+    assert prefix in crawl.told("steer", "list")
+    click(page, f"Include {prefix}")
+    says(page, "Nothing is excluded.")
+    typed(page, "[name=host]", "no host/")
+    typed(page, "[name=seconds]", "5")
+    click(page, "Set the delay")
+    says(page, "is no host")
+    assert ["400" in each for each in page.complaints()] == [True]

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import httpx
 
-from tests.agents.commands import running
+from tests.agents.commands import ROOT, running
 from tests.patience import PATIENCE
+
+#: The screens that have a page of their own.
+SHOWN = sorted(path.stem for path in (ROOT / "agents/window/static/screens").glob("*.js"))
 
 
 @contextmanager

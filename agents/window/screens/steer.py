@@ -1,0 +1,66 @@
+"""Steer: what is in force of what people asked of the crawl; of each list a page at a time."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypeVar
+
+import msgspec
+
+from agents.window.reading import Reading
+from streams.logging import printable
+from streams.records import Exclusion, Limit, PredicateDefinition, Slowing
+
+#: Rows of a list, and characters of a text.
+ROWS, SHOWN = 50, 300
+
+T = TypeVar("T")
+Offset = Annotated[int, msgspec.Meta(ge=0, le=10_000)]
+
+
+class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """From which row on the lists are shown."""
+
+    predicates: Offset = 0
+    exclusions: Offset = 0
+    delays: Offset = 0
+
+
+def view(reading: Reading, query: Query) -> object:
+    """Return what is in force."""
+    if not reading.begun:
+        return {"begun": False}
+    steered = reading.steered()
+    points = reading.points()
+
+    def predicate(each: PredicateDefinition) -> object:
+        newest = points.get(each.name, [])[-1:]
+        return {
+            "name": each.name,
+            "expression": printable(each.expression, SHOWN),
+            "share": each.share,
+            "state": each.state,
+            "hits": newest[0].hits if newest else None,
+        }
+
+    return {
+        "begun": True,
+        "read_only": reading.settings.window.read_only,
+        "paused": steered.paused,
+        "budget": {each.name: each.most for each in steered.in_force if isinstance(each, Limit)},
+        "predicates": _page([*reading.predicates().values()], query.predicates, predicate),
+        "exclusions": _page(steered.exclusions[::-1], query.exclusions, _exclusion),
+        "delays": _page(steered.delays[::-1], query.delays, _delay),
+    }
+
+
+def _page(found: Sequence[T], offset: int, row: Callable[[T], object]) -> object:
+    rows = [row(each) for each in found[offset : offset + ROWS]]
+    return {"rows": rows, "offset": offset, "shown": len(rows), "total": len(found)}
+
+
+def _exclusion(each: Exclusion) -> object:
+    text = printable(each.prefix or each.expression, SHOWN)
+    return {"id": each.name, "kind": "prefix" if each.prefix else "expression", "text": text, "time": each.time}
+
+
+def _delay(each: Slowing) -> object:
+    return {"host": each.name, "seconds": each.seconds, "time": each.time}
