@@ -262,12 +262,12 @@ def test_any_title_and_text_are_looked_at(title: str, text: str) -> None:
     assert says_missing(title, text) in (True, False)
 
 
-@pytest.mark.parametrize("name", ["wikispeedia", "webkb"])
-def test_of_real_pages_only_those_are_soft_404s_that_are(name: str) -> None:
+@pytest.mark.parametrize(("name", "every"), [("wikispeedia", 4), ("webkb", 1)])
+def test_of_real_pages_only_those_are_soft_404s_that_are(name: str, every: int) -> None:
     found = []
     with shared(f"{name}/pages.warc.gz").open("rb") as file:
-        for record in ArchiveIterator(file):
-            if record.rec_type == "response":
+        for number, record in enumerate(ArchiveIterator(file)):
+            if record.rec_type == "response" and number % every == 0:
                 url = record.rec_headers.get_header("WARC-Target-URI")
                 page = parse(url, record.content_stream().read(), "text/html", JudgeSettings())
                 found += [(url, page.title, page.text[:80])] if page.missing else []
