@@ -157,7 +157,8 @@ def _dead(given: Seen) -> Iterator[Alert]:
     for (topic, why), number in sorted(given.letters.items()):
         about = "At least " if number >= LETTERS else ""
         messages = f"{about}{number} message{'s' if number != 1 else ''}"
-        text = f"{messages} of {printable(topic)} could not be read or taken in ({printable(why)})."
+        reason = f" ({printable(why)})" if why else ""
+        text = f"{messages} of {printable(topic)} could not be read or taken in{reason}."
         yield Alert("ScentlineDeadLetters", "warning", text)
 
 

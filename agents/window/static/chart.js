@@ -67,7 +67,7 @@ function settings(series, options, box) {
     cursor: { drag: { x: false, y: false } },
     scales: { x: { time: Boolean(options.time) }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.05 : 1] } },
     axes: [
-      { ...axis, label: options.x },
+      { ...axis, label: options.x, size: 32 },
       { ...axis, label: options.y, size: 56, values: (_, ticks) => ticks.map(number) },
     ],
     bands,
