@@ -16,6 +16,7 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
 
 from tests.patience import PATIENCE, wait_for
 
@@ -112,6 +113,11 @@ class Browser:
     def press(self, *keys: str) -> None:
         """Press keys one after another, as a keyboard does: whatever has the focus gets them."""
         ActionChains(self.driver).send_keys(*keys).perform()
+
+    def write(self, text: str) -> None:
+        """Write with the keyboard in place of all that the field with the focus holds."""
+        keys = ActionChains(self.driver).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL)
+        keys.send_keys(text).perform()
 
     def _log(self, name: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.driver.get_log(name)  # type: ignore[no-untyped-call]

@@ -49,6 +49,16 @@ class RunningCrawl:
         """Wait until the web has had so many requests."""
         wait_for(f"{requests} requests", lambda: self._alive() and self.requests() >= requests)
 
+    def wait_until_silent(self) -> None:
+        """Wait until it asks for nothing more."""
+        counts = [-2, -1]
+
+        def silent() -> bool:
+            counts.append(self.requests())
+            return self._alive() and counts[-1] == counts[-2]
+
+        wait_for("silence", silent, pause=2.0)
+
     def _alive(self) -> bool:
         assert self._process is not None
         assert self._process.poll() is None, self._errors.read_text()
@@ -66,7 +76,15 @@ class RunningCrawl:
         return printed(self.data.parent, *arguments, "--data", str(self.data))
 
 
-def of_hostile_web(directory: Path, web: HostileWeb) -> RunningCrawl:
+class HostileCrawl(RunningCrawl):
+    """A crawl of a hostile ``web``."""
+
+    def __init__(self, data: Path, arguments: Sequence[str], web: HostileWeb) -> None:
+        super().__init__(data, arguments, web.asked.total)
+        self.web = web
+
+
+def of_hostile_web(directory: Path, web: HostileWeb) -> HostileCrawl:
     """Return a crawl of a hostile web, with a log that is no better; it has no end."""
     log = directory / "access.log"
     log.write_text("".join(f"{line}\n" for line in log_lines(time.time())), encoding="utf-8")
@@ -75,7 +93,7 @@ def of_hostile_web(directory: Path, web: HostileWeb) -> RunningCrawl:
         "--budget", "100000", "--set", f"fetch.proxy={web.url}", "--set", "fetch.delay_seconds=0.5",
         "--set", "frontier.retry_seconds=5",
     ]  # fmt: skip
-    return RunningCrawl(directory / "data", arguments, web.asked.total)
+    return HostileCrawl(directory / "data", arguments, web)
 
 
 def of_predicates(predicates: dict[str, str]) -> list[str]:

@@ -80,6 +80,11 @@ STALE = {"matches": 50, "freshness": 0.49}
             "ScentlineDeadLetters",
             "1 message of pages could not be read or taken in (quarantine).",
         ),
+        (
+            a_seen(letters={("access.log", ""): 8}),
+            "ScentlineDeadLetters",
+            "8 messages of access.log could not be read or taken in.",
+        ),
     ],
 )
 def test_an_alert_fires_as_its_rule_does(seen: Seen, name: str, text: str) -> None:

@@ -6,25 +6,28 @@ from collections.abc import Iterator
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from tests.webs.hostile import HOSTS, HostileWeb
+from tests.patience import wait_for
+from tests.webs.hostile import HOSTS, SCRIPT, HostileWeb
 from tests.window.browser import WIDTHS, Browser
-from tests.window.crawls import RunningCrawl, of_hostile_web
+from tests.window.crawls import PREDICATES, HostileCrawl, of_hostile_web
 from tests.window.windows import SHOWN, base_of, printed_address
 
 #: What a screen makes no element of, as markup; its links, and how they relate to it.
 FOREIGN = """[...document.querySelectorAll("main :is(script, iframe, img, style, base, object)")]
   .map((found) => found.outerHTML)"""
 LINKS = '[...document.querySelectorAll("main a[href]")].map((a) => [a.href, a.rel])'
+#: The pages that satisfy a predicate, as the screen Pages counts them.
+HITS = 'Number(document.querySelector(".pages .lead").innerText.replaceAll(",", "").match(/^\\d+/))'
 
 
 @pytest.fixture(scope="module")
-def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCrawl]:
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostileCrawl]:
     with HostileWeb() as web, of_hostile_web(tmp_path_factory.mktemp("hostile"), web) as crawl:
         yield crawl
 
 
 @pytest.fixture(scope="module")
-def base(crawl: RunningCrawl, browser: Browser) -> Iterator[str]:
+def base(crawl: HostileCrawl, browser: Browser) -> Iterator[str]:
     """Return the address of a window that the browser has entered."""
     with printed_address(crawl.data) as address:
         browser.asked()
@@ -51,6 +54,39 @@ def show(page: Browser, base: str, screen: str) -> None:
     page.wait("document.getElementById('crawl').innerText.includes('running')")
 
 
+def said(page: Browser, text: str) -> None:
+    """Wait until a screen says something."""
+    page.wait(f"document.querySelector('main').innerText.includes({json.dumps(text)})")
+
+
+def reach(page: Browser, which: str) -> None:
+    """Press Tab until an element has the focus of which an expression of ``it`` holds; each shows its focus."""
+    for _ in range(300):
+        if page.run(f"((it) => {which})(document.activeElement)"):
+            return
+        page.press(Keys.TAB)
+        outlined = "getComputedStyle(document.activeElement).outlineStyle !== 'none'"
+        assert page.run(f"document.activeElement === document.body || {outlined}"), (
+            "what has the focus is not seen"
+        )
+    raise AssertionError(f"no key leads to {which}")
+
+
+def press(page: Browser, button: str) -> None:
+    """Press a button by keyboard."""
+    reach(page, f"it.matches('main button') && it.innerText === {json.dumps(button)}")
+    page.press(Keys.ENTER)
+
+
+def write(page: Browser, field: str, text: str) -> None:
+    """Write into the field of that name in place of what is there."""
+    reach(page, f"it.matches('main [name={field}]')")
+    page.write(text)
+
+
+# what is seen
+
+
 @pytest.mark.parametrize("screen", SHOWN)
 def test_each_screen_shows_the_crawl_to_everybody_at_every_width(page: Browser, base: str, screen: str) -> None:
     show(page, base, screen)
@@ -63,40 +99,23 @@ def test_each_screen_shows_the_crawl_to_everybody_at_every_width(page: Browser, 
     assert page.run("document.getElementById('trouble').innerText") == ""
 
 
-def test_a_theme_is_chosen_and_kept(page: Browser, base: str) -> None:
-    page.look(1300, "light")
-    show(page, base, "now")
-    light = page.run("getComputedStyle(document.body).backgroundColor")
-    page.run("document.getElementById('theme').click()")
-    dark = page.run("getComputedStyle(document.body).backgroundColor")
-    assert light != dark
-    show(page, base, "now")
-    assert page.run("getComputedStyle(document.body).backgroundColor") == dark
-    page.run("document.getElementById('theme').click()")
-    assert page.run("getComputedStyle(document.body).backgroundColor") == light
-    page.run("localStorage.clear()")
+def test_what_is_found_is_seen_as_it_comes(page: Browser, base: str) -> None:
+    show(page, base, "pages")
+    page.run("globalThis.mark = 1")
+    page.wait(f"{HITS} > 0")
+    page.wait(f"{HITS} > {page.run(HITS)}")
+    assert page.run("globalThis.mark") == 1, "the page was loaded anew"
 
 
-def test_every_screen_is_reached_by_keyboard_alone(page: Browser, base: str) -> None:
-    show(page, base, "now")
-    for screen in SHOWN:
-        focus(page, f"#screens a[href='#/{screen}']")
-        page.press(Keys.ENTER)
-        page.wait(f"document.querySelector('main .{screen}') !== null")
-
-
-def focus(page: Browser, selector: str) -> None:
-    """Press Tab until an element has the focus; every one on the way shows that it has it."""
-    page.run("document.activeElement.blur()")
-    for _ in range(200):
-        page.press(Keys.TAB)
-        if page.run(f"document.activeElement.matches({selector!r})"):
-            return
-        assert page.run(
-            "document.activeElement === document.body || getComputedStyle(document.activeElement)"
-            ".outlineStyle !== 'none'"
-        ), "what has the focus can't be seen"
-    raise AssertionError(f"{selector} is not reached")
+@pytest.mark.parametrize("screen", SHOWN)
+def test_hostile_text_is_text(page: Browser, base: str, screen: str) -> None:
+    show(page, base, screen)
+    if screen in ("pages", "steer"):
+        said(page, SCRIPT)
+    assert page.run(FOREIGN) == []
+    for address, rel in page.run(LINKS):
+        assert address.startswith(("http://", "https://")), address
+        assert address.startswith(f"{base}/") or set(rel.split()) == {"noreferrer", "noopener"}, address
 
 
 def test_hosts_say_how_they_stand_and_what_went_wrong_with_them(page: Browser, base: str) -> None:
@@ -117,87 +136,112 @@ def test_hosts_say_how_they_stand_and_what_went_wrong_with_them(page: Browser, b
     assert page.barriers() == []
 
 
-def test_a_crawl_that_is_killed_and_started_again_is_picked_up(
-    page: Browser, base: str, crawl: RunningCrawl
-) -> None:
+def test_a_theme_is_chosen_and_kept(page: Browser, base: str) -> None:
     show(page, base, "now")
-    crawl.kill()
-    page.wait("document.getElementById('crawl').innerText.includes('at rest')")
-    crawl.start()
-    page.wait("document.getElementById('crawl').innerText.includes('running')")
+    light = page.run("getComputedStyle(document.body).backgroundColor")
+    page.run("document.getElementById('theme').click()")
+    dark = page.run("getComputedStyle(document.body).backgroundColor")
+    assert light != dark
+    show(page, base, "now")
+    assert page.run("getComputedStyle(document.body).backgroundColor") == dark
+    page.run("document.getElementById('theme').click()")
+    assert page.run("getComputedStyle(document.body).backgroundColor") == light
+    page.run("localStorage.clear()")
 
 
-def test_hostile_text_is_text(page: Browser, base: str, crawl: RunningCrawl) -> None:
-    """What is shown has no element that nobody of the window has made."""
+def test_every_screen_is_reached_by_keyboard_alone(page: Browser, base: str) -> None:
+    show(page, base, "now")
     for screen in SHOWN:
-        show(page, base, screen)
-        assert page.run(FOREIGN) == []
-        for address, rel in page.run(LINKS):
-            assert address.startswith(("http://", "https://")), address
-            assert address.startswith(f"{base}/") or set(rel.split()) == {"noreferrer", "noopener"}, address
+        reach(page, f"it.matches('#screens a[href=\"#/{screen}\"]')")
+        page.press(Keys.ENTER)
+        page.wait(f"document.querySelector('main .{screen}') !== null")
 
 
-def test_a_window_that_only_shows_has_no_buttons_to_steer(
-    crawl: RunningCrawl, page: Browser, base: str
+# what is steered, by keyboard
+
+
+def test_a_crawl_is_paused_and_goes_on(page: Browser, base: str, crawl: HostileCrawl) -> None:
+    show(page, base, "steer")
+    press(page, "Pause the crawl")
+    said(page, "The crawl is paused")
+    assert "paused" in crawl.told("steer", "list")
+    crawl.wait_until_silent()
+    silent = crawl.requests()
+    press(page, "Go on")
+    said(page, "The crawl may fetch")
+    crawl.wait_for(silent + 5)
+
+
+def test_what_is_excluded_is_not_asked_for_until_it_is_included(
+    page: Browser, base: str, crawl: HostileCrawl
+) -> None:
+    host = HOSTS[-1]
+    show(page, base, "steer")
+    write(page, "text", f"http://{host}/")
+    said(page, "eaves out")
+    page.press(Keys.ENTER)
+    said(page, f"Include http://{host}/")
+    assert f"http://{host}/" in crawl.told("steer", "list")
+    crawl.wait_for(crawl.requests() + 10)  # what was ordered before has come
+    before = crawl.web.asked[host]
+    crawl.wait_for(crawl.requests() + 20)
+    assert crawl.web.asked[host] == before
+    press(page, f"Include http://{host}/")
+    wait_for("a request to an included host", lambda: crawl.web.asked[host] > before)
+
+
+def test_a_predicate_is_checked_while_it_is_typed_and_looked_for_when_it_is_added(
+    page: Browser, base: str, crawl: HostileCrawl
+) -> None:
+    show(page, base, "steer")
+    write(page, "name", "gardens")
+    write(page, "expression", 'text("gardens" or')
+    page.wait("document.querySelector('.caret')?.innerText.includes('^')")
+    write(page, "expression", '"gardens" and not "ice"')
+    said(page, "It can be read")
+    assert not page.run("document.querySelector('.caret').innerText")
+    press(page, "Add the predicate")
+    page.wait("[...document.querySelectorAll('main th')].some((name) => name.innerText === 'gardens')")
+    assert "gardens" in crawl.told("predicate", "list")
+    for button in ("Remove gardens", "Keep it", "Remove gardens", "Remove gardens for good"):
+        said(page, button)
+        press(page, button)
+    page.wait("![...document.querySelectorAll('main th')].some((name) => name.innerText === 'gardens')")
+
+
+def test_what_is_refused_is_said(page: Browser, base: str) -> None:
+    show(page, base, "steer")
+    write(page, "host", "no host/")
+    write(page, "seconds", "5")
+    page.press(Keys.ENTER)
+    said(page, "is no host")
+    assert ["400" in each for each in page.complaints()] == [True]
+
+
+def test_a_window_that_only_shows_offers_nothing_to_change(
+    page: Browser, base: str, crawl: HostileCrawl
 ) -> None:
     with printed_address(crawl.data, "--read-only") as address:
         page.open(address)
         page.wait("location.pathname === '/'")
-        for screen in SHOWN:
-            show(page, base_of(address), screen)
-            assert page.run("[...document.querySelectorAll('main form button.main, main .danger')].length") == 0
+        show(page, base_of(address), "steer")
+        for name in PREDICATES:
+            said(page, name)
+        changing = "form, input, textarea, button:not(.sort, .pager *)"
+        page.wait(f"document.querySelectorAll('main :is({changing})').length === 0")
+        page.open("about:blank")
         page.asked()
 
 
-def typed(page: Browser, selector: str, text: str) -> None:
-    """Have a text typed into a field, as far as the page notices."""
-    page.run(
-        f"(() => {{ const field = document.querySelector({selector!r}); field.value = {json.dumps(text)};"
-        " field.dispatchEvent(new Event('input', {bubbles: true})); })()"
-    )
+# what becomes of the crawl
 
 
-def click(page: Browser, words: str) -> None:
-    """Click the button that is called so, as soon as it is there."""
-    buttons = "[...document.querySelectorAll('main button')]"
-    found = f"{buttons}.find((each) => each.innerText === {json.dumps(words)})"
-    page.wait(f"{found} && !{found}.disabled && !{found}.hidden")
-    page.run(f"{found}.click()")
-
-
-def says(page: Browser, words: str) -> None:
-    page.wait(f"document.querySelector('main').innerText.includes({json.dumps(words)})")
-
-
-def test_a_crawl_is_steered(page: Browser, base: str, crawl: RunningCrawl) -> None:
-    show(page, base, "steer")
-    click(page, "Pause the crawl")
-    says(page, "The crawl is paused")
-    assert "paused" in crawl.told("steer", "list")
-    click(page, "Go on")
-    says(page, "The crawl may fetch")
-    typed(page, "[name=expression]", '"gardens" or colour("x")')
-    says(page, "Column 14")
-    assert page.run("document.querySelector('pre.caret').innerText.split('\\n')[1]") == " " * 13 + "^"
-    typed(page, "[name=expression]", '"gardens"')
-    says(page, "kept pages satisfy it")
-    typed(page, "[name=name]", "gardens")
-    click(page, "Add the predicate")
-    click(page, "Remove gardens")
-    click(page, "Keep it")
-    click(page, "Remove gardens")
-    click(page, "Remove gardens for good")
-    page.wait("![...document.querySelectorAll('main th')].some((cell) => cell.innerText === 'gardens')")
-    prefix = f"http://{HOSTS[0]}/"
-    typed(page, "[name=text]", prefix)
-    page.wait("/ leaves out [1-9]/.test(document.querySelector('main').innerText)")
-    click(page, "Exclude")
-    says(page, prefix)
-    assert prefix in crawl.told("steer", "list")
-    click(page, f"Include {prefix}")
-    says(page, "Nothing is excluded.")
-    typed(page, "[name=host]", "no host/")
-    typed(page, "[name=seconds]", "5")
-    click(page, "Set the delay")
-    says(page, "is no host")
-    assert ["400" in each for each in page.complaints()] == [True]
+def test_a_crawl_that_is_killed_and_started_again_is_picked_up(
+    page: Browser, base: str, crawl: HostileCrawl
+) -> None:
+    show(page, base, "pages")
+    crawl.kill()
+    page.wait("document.getElementById('crawl').innerText.includes('at rest')")
+    crawl.start()
+    page.wait("document.getElementById('crawl').innerText.includes('running')")
+    page.wait(f"{HITS} > {page.run(HITS)}")
