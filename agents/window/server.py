@@ -6,7 +6,7 @@ server-sent events, each whenever it has changed. ``POST /steer`` takes a reques
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http import HTTPStatus
@@ -31,8 +31,9 @@ from agents.window.screens import crawl, errors, hosts, learning, now, page, pag
 from agents.window.screens import next as upcoming
 from agents.window.trials import Judging
 from models.errors import ScentlineError
-from streams.logging import EventLog
+from streams.logging import EventLog, printable
 from streams.records import reason_of
+from streams.transport.database import StorageError
 
 #: Every screen by its name in addresses.
 SCREENS: Mapping[str, ModuleType] = {
@@ -54,6 +55,8 @@ MOST_VIEWERS = 32
 VIEW_SECONDS = 1.0
 #: Seconds between two looks at whether there is work to be done ahead.
 IDLE_SECONDS = 1.0
+#: Seconds after which work that failed is tried again.
+AGAIN_SECONDS = 5.0
 #: Beside a crawl, how many times as long as a piece of such work is the pause after it.
 BESIDE_A_CRAWL = 100.0
 #: Seconds of it after which these pauses begin.
@@ -80,6 +83,7 @@ class Window:
         self._access = access
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reading")
         self._closing = asyncio.Event()
+        self._told = ""
         self._judging = Judging(lambda: reading.settings, reading.next_pages, reading.running, self._in_turn)
         self.app = Starlette(
             routes=[
@@ -103,8 +107,17 @@ class Window:
     async def run(self) -> None:
         """Work ahead of the views while there are viewers, and judge pages for trials; never returns."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._work())
-            group.create_task(self._judging.run())
+            group.create_task(self._on_and_on(self._work))
+            group.create_task(self._on_and_on(self._judging.run))
+
+    async def _on_and_on(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do work that has no end; where it fails, begin it anew after a while."""
+        while True:
+            try:
+                await work()
+            except Exception as error:
+                self._tell(error)
+            await asyncio.sleep(AGAIN_SECONDS)
 
     async def _work(self) -> None:
         """Work ahead of the views while there are viewers; never returns.
@@ -123,7 +136,29 @@ class Window:
                     await asyncio.sleep(BESIDE_A_CRAWL * seconds)
 
     async def _in_turn(self, work: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._survived, work, *arguments)
+
+    def _survived(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do work; what can't be read is told, and the directory is opened anew when it is read next."""
+        try:
+            found = work(*arguments)
+        except Exception as error:
+            if isinstance(error, ScentlineError) and not isinstance(error, StorageError):
+                raise
+            self._tell(error)
+            with suppress(Exception):  # what is damaged may not even be closed
+                self._reading.close()
+            reason = printable(str(error) or type(error).__name__)
+            raise _UnreadError(f"The crawl can't be read: {reason}") from error
+        return found
+
+    def _tell(self, error: Exception) -> None:
+        """Log an error, once where the same one comes again and again."""
+        told = repr(error)
+        if told != self._told and not isinstance(error, _UnreadError):
+            self._told = told
+            explained = isinstance(error, ScentlineError) and error.explains_itself
+            log.error("reading failed", reason=str(error), cause=None if explained else error)
 
     # answers
 
@@ -153,16 +188,14 @@ class Window:
         try:
             screen, query = _asked(request)
             return Response(await self._in_turn(self._view, screen, query), media_type=_JSON)
-        except _UnknownError as error:
-            return PlainTextResponse(f"{error}\n", HTTPStatus.NOT_FOUND)
         except ScentlineError as error:
-            return PlainTextResponse(f"{error}\n", HTTPStatus.BAD_REQUEST)
+            return _refused(error)
 
     async def _events(self, request: Request) -> Response:
         try:
             screen, query = _asked(request)
         except ScentlineError as error:
-            return PlainTextResponse(f"{error}\n", HTTPStatus.BAD_REQUEST)
+            return _refused(error)
         if self.viewers >= MOST_VIEWERS:
             return PlainTextResponse(
                 f"{MOST_VIEWERS} viewers look already; close one.\n", HTTPStatus.SERVICE_UNAVAILABLE
@@ -176,11 +209,12 @@ class Window:
         silent = 0.0
         try:
             while not self._closing.is_set():
-                events = await self._in_turn(self._both, screen, query)
+                events = await self._both(screen, query)
                 for event, data in events.items():
                     if told.get(event) != data:
-                        told[event], silent = data, 0.0
+                        silent = 0.0
                         yield b"event: %s\ndata: %s\n\n" % (event.encode(), data)
+                told = events  # after trouble, a view is told again that is as before
                 if silent >= BEAT_SECONDS:
                     silent = 0.0
                     yield b": all is as it was\n\n"
@@ -191,13 +225,15 @@ class Window:
         finally:
             self.viewers -= 1
 
-    def _both(self, screen: ModuleType, query: Any) -> dict[str, bytes]:
+    async def _both(self, screen: ModuleType, query: Any) -> dict[str, bytes]:
         """Return what stands above a screen, and its view, or in the place of that why there is none."""
-        found = {"crawl": self._view(crawl, crawl.Query())}
+        found: dict[str, bytes] = {}
         try:
-            return found | {"view": self._view(screen, query)}
+            found["crawl"] = await self._in_turn(self._view, crawl, crawl.Query())
+            found["view"] = await self._in_turn(self._view, screen, query)
         except ScentlineError as error:
-            return found | {"trouble": _encode(str(error))}
+            found["trouble"] = _encode(str(error))
+        return found
 
     def _view(self, screen: ModuleType, query: Any) -> bytes:
         reading = self._reading
@@ -220,7 +256,7 @@ class Window:
         except msgspec.MsgspecError as error:
             return PlainTextResponse(f"That is no request: {reason_of(error)}\n", HTTPStatus.BAD_REQUEST)
         except ScentlineError as error:
-            return PlainTextResponse(f"{error}\n", HTTPStatus.BAD_REQUEST)
+            return _refused(error)
         log.info("a request was made", request=type(asked).__name__, outcome=outcome)
         return Response(_encode({"outcome": outcome}), media_type=_JSON)
 
@@ -229,8 +265,22 @@ class _UnknownError(ScentlineError):
     """There is no such screen."""
 
 
+class _UnreadError(ScentlineError):
+    """The crawl's directory can't be read now."""
+
+
 class _QueryError(ScentlineError):
     """A screen was asked for what it can't show."""
+
+
+def _refused(error: ScentlineError) -> Response:
+    """Return what says why there is no answer."""
+    status = HTTPStatus.BAD_REQUEST
+    if isinstance(error, _UnknownError):
+        status = HTTPStatus.NOT_FOUND
+    elif isinstance(error, _UnreadError):
+        status = HTTPStatus.SERVICE_UNAVAILABLE
+    return PlainTextResponse(f"{error}\n", status)
 
 
 def _asked(request: Request) -> tuple[ModuleType, Any]:

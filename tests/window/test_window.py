@@ -1,6 +1,7 @@
 """The window as a server: who gets in, what is refused, and what it sends."""
 
 import json
+import shutil
 import socket
 from collections.abc import Iterator
 from hashlib import sha256
@@ -153,6 +154,25 @@ def test_a_view_comes_again_when_it_changes(client: httpx.Client, data: Path) ->
         printed(data.parent, "predicate", "pause", "sports", "--data", "data")
         states = (line.removeprefix("data: ") for line in lines if line.startswith('data: {"data"'))
         assert [each["state"] for each in json.loads(next(states))["predicates"]] == ["paused"]
+
+
+def test_what_can_not_be_read_is_told_and_read_again_when_it_can(data: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    shutil.copytree(data, damaged)
+    manifest = next((damaged / "journal").glob("MANIFEST-*"))
+    whole = manifest.read_bytes()
+    with entered(damaged) as client, client.stream("GET", "/events/now") as stream:
+        lines = stream.iter_lines()
+        next(line for line in lines if line.startswith('data: {"data"'))
+        manifest.write_bytes(b"x" * len(whole))
+        (damaged / "journal" / "CURRENT").touch()
+        assert "event: trouble" in lines
+        assert "can't be read" in next(lines)
+        answer = client.get("/api/now")
+        assert (answer.status_code, answer.text.split(":")[0]) == (503, "The crawl can't be read")
+        manifest.write_bytes(whole)
+        assert "event: view" in lines
+        assert client.get("/api/now").status_code == 200
 
 
 # the process
