@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
+from streams.topics import SIGHTINGS, TABLES
+from streams.transport.journal import Journal
 from tests.agents.commands import COMMAND, environment, printed
 from tests.patience import PATIENCE, wait_for
 from tests.webs.hostile import SCRIPT, HostileWeb, address, log_lines
@@ -15,6 +17,13 @@ PREDICATES = {
     "hockey": '"ice hockey"',
     "hostile": f'url("{SCRIPT}") or url("<img src=x onerror=\'globalThis.hit=2\'>") or "gardens"',
 }
+
+
+def make_tables(journal: Journal, partitions: int) -> None:
+    """Make the tables of a crawl and the topic that they go by; nobody reads a directory without them."""
+    journal.create_topic(SIGHTINGS.name, partitions, retention=100.0, compacted=SIGHTINGS.compacted)
+    for name in TABLES:
+        journal.create_table(name, partitions)
 
 
 class RunningCrawl:

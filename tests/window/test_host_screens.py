@@ -21,10 +21,11 @@ from models.frontier.waits import Waits
 from models.url import identifier
 from streams.records import DeadLetter, RobotsTxt, encode
 from streams.settings import Settings
-from streams.topics import DEAD_LETTERS, OUTCOMES, SIGHTINGS, partition_of
+from streams.topics import DEAD_LETTERS, OUTCOMES, partition_of
 from streams.transport.journal import Journal
 from tests.agents.shards import put
 from tests.agents.test_record import an_outcome
+from tests.window.crawls import make_tables
 from tests.window.test_page_index import tell
 
 PARTITIONS = 3
@@ -41,10 +42,9 @@ def a_crawl(
     with tempfile.TemporaryDirectory() as directory:
         given = Settings.model_validate({"data": Path(directory), **settings})
         with Journal.open(given.data / "journal") as journal, closing(Reading(given, lambda: NOW)) as reading:
-            for topic in (OUTCOMES, SIGHTINGS):
-                journal.create_topic(topic.name, PARTITIONS, retention=100.0, compacted=False)
+            make_tables(journal, PARTITIONS)
+            journal.create_topic(OUTCOMES.name, PARTITIONS, retention=100.0, compacted=False)
             journal.create_topic(DEAD_LETTERS.name, 1, retention=100.0, compacted=False)
-            journal.create_table("frontier", PARTITIONS)
             parts = journal.table("frontier")
             for name, known in rows.items():
                 encoded = {key: msgspec.msgpack.encode(row) for key, row in known.items()}

@@ -29,6 +29,7 @@ from streams.transport.journal import Journal
 from tests.agents.test_keep import fetched
 from tests.agents.test_record import an_outcome
 from tests.patience import wait_for
+from tests.window.crawls import make_tables
 
 URL = "http://a.org/1?q=a%20b"
 HOSTILE = b"""<!doctype html><title>A \x07title <b>&lt;script&gt;</title>
@@ -184,6 +185,7 @@ def test_a_page_is_shown_with_why_it_came_and_the_words_of_its_predicates_marked
     with Journal.open(tmp_path / "journal") as journal, closing(Reading(Settings(data=tmp_path))) as reading:
         for topic in (OUTCOMES, CHANGES, PREDICATES):
             journal.create_topic(topic.name, 1, retention=None, compacted=topic.compacted)
+        make_tables(journal, 1)
         for name, expression in {"p": '"ice hockey"', "q": 'title("rink*") or "rink"'}.items():
             definition = PredicateDefinition(name=name, expression=expression)
             journal.append(PREDICATES.name, 0, name.encode(), msgspec.json.encode(definition), 0.0)

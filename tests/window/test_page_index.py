@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from agents.operate.inspect.record import current_pages, judged_pages
 from agents.window.index.index import Index
-from agents.window.index.pages import IndexedPage
+from agents.window.index.pages import IndexedPage, Place
 from agents.window.index.search import Asked, runs
 from streams.records import Outcome
 from streams.topics import OUTCOMES, partition_of
@@ -53,11 +53,13 @@ def read(index: Index) -> None:
         pass
 
 
-def all_of(index: Index, predicate: str = "", most: int = 2) -> list[IndexedPage]:
+def all_of(
+    newest: Callable[[str, Place | None, int], list[IndexedPage]], predicate: str = ""
+) -> list[IndexedPage]:
     """Return all pages that satisfy a predicate, page by page of the list."""
     found: list[IndexedPage] = []
     while True:
-        more = index.pages.newest(predicate, found[-1].place if found else None, most)
+        more = newest(predicate, found[-1].place if found else None, 2)
         if not more:
             return found
         found += more
@@ -68,12 +70,12 @@ def check(index: Index, journal: Journal) -> None:
     now, ever = current_pages(journal), judged_pages(journal)
     for predicate in PREDICATES:
         expected = {url: page.time for url, page in now.items() if page.verdict.get(predicate)}
-        found = all_of(index, predicate)
+        found = all_of(index.pages.newest, predicate)
         assert {page.url: page.time for page in found} == expected
         assert index.pages.count(predicate) == len(found) == len(expected)
         assert [page.place for page in found] == sorted((page.place for page in found), reverse=True)
     hits = {url for url, page in now.items() if any(page.verdict.values())}
-    assert {page.url for page in all_of(index)} == hits
+    assert {page.url for page in all_of(index.pages.newest)} == hits
     assert index.pages.count() == len(hits)
     for url, outcome in ever.items():
         page = index.pages.page(url)
@@ -113,10 +115,41 @@ def test_what_holds_is_what_is_recounted_wherever_it_is_cut_and_the_window_ends(
                 index.step()
                 index.close()
                 index = Index(Path(directory), journal)
+            ahead = [listed(index, predicate) for predicate in ("", *PREDICATES)]
             read(index)
             check(index, journal)
+            assert ahead == [
+                (index.pages.count(predicate), all_of(index.pages.newest, predicate))
+                for predicate in ("", *PREDICATES)
+            ]
         assert index.pages.left() == 0
         index.close()
+
+
+def listed(index: Index, predicate: str) -> tuple[int, list[IndexedPage]]:
+    """Return what is listed while the index is behind, once the ends of all partitions are read."""
+    index.newest.count()
+    return index.newest.count(predicate), all_of(index.newest.pages, predicate)
+
+
+def test_of_an_index_that_is_far_behind_the_newest_hits_are_listed(tmp_path: Path) -> None:
+    with a_crawl(tmp_path) as journal, closing(Index(tmp_path, journal)) as index:
+        for number in range(2_000):
+            at = 1 + number // 5
+            tell(journal, an_outcome(at, {"p": number % 2 == 0}, url=f"http://a.org/{number}"))
+            if number % 7 == 0:
+                tell(journal, an_outcome(at, {}, url=f"http://a.org/{number // 2}", left="gone", again=True))
+            if number == 600:
+                read(index)
+            elif number % 200 == 0:  # somebody looks
+                index.newest.pages("p")
+        index.step()
+        ahead, left = index.newest.pages("p"), index.pages.left()
+        assert left > 1_000
+        read(index)
+        assert ahead == index.newest.pages("p") == index.pages.newest("p")
+        assert index.newest.count() == index.pages.count()
+        check(index, journal)
 
 
 def test_what_its_topic_does_not_keep_any_more_is_dropped(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from streams.settings import Settings
 from streams.topics import CHANGES, OUTCOMES, PREDICATES, partition_of
 from streams.transport.journal import Journal
 from tests.agents.test_record import an_outcome
+from tests.window.crawls import make_tables
 
 PARTITIONS = 2
 HOSTILE = '<img src=x onerror=alert(1)>\x1b[2J\u202egnp.exe\x00 "* NEAR( hockey'
@@ -34,6 +35,7 @@ def a_crawl(*told: Outcome | Change) -> Iterator[tuple[Journal, Reading]]:
             for topic in (OUTCOMES, CHANGES, PREDICATES):
                 parts = PARTITIONS if topic.shards else 1
                 journal.create_topic(topic.name, parts, retention=100.0, compacted=topic.compacted)
+            make_tables(journal, PARTITIONS)
             tell(journal, *told)
             read(reading)
             yield journal, reading

@@ -7,6 +7,7 @@ from agents.window.index import changes, hosts, letters, pages, texts
 from agents.window.index.changes import ChangeIndex
 from agents.window.index.hosts import HostIndex
 from agents.window.index.letters import LetterIndex
+from agents.window.index.newest import NewestPages
 from agents.window.index.pages import PageIndex
 from agents.window.index.store import Store
 from agents.window.index.texts import TextIndex
@@ -31,6 +32,7 @@ class Index:
     def _open(self, journal: Journal) -> None:
         self._journal = journal
         self.pages = PageIndex(self._store, journal)
+        self.newest = NewestPages(self.pages, journal)
         self.changes = ChangeIndex(self._store, journal)
         self.texts = TextIndex(self._store, self._data)
         self.hosts = HostIndex(self._store, journal, self.pages)

@@ -22,6 +22,7 @@ from streams.logging import printable
 from streams.records import Finite, Natural, RecordError
 from streams.topics import OUTCOMES
 from streams.transport.journal import Journal
+from streams.transport.layout import Entry
 
 SCHEMA = """
 CREATE TABLE pages (
@@ -61,7 +62,7 @@ class Place(NamedTuple):
     id: int
 
 
-class _Outcome(Counted):
+class ShownOutcome(Counted):
     """What is shown of an outcome."""
 
     predicate: str
@@ -102,7 +103,7 @@ class IndexedPage(msgspec.Struct):
 
 
 _MOST_ROW = (1 << 63) - 1
-_decoder = msgspec.json.Decoder(_Outcome)
+_decoder = msgspec.json.Decoder(ShownOutcome)
 _verdict = msgspec.msgpack.Decoder(dict[int, bool])
 _pack = msgspec.msgpack.Encoder().encode
 _COLUMNS = "id, url, title, time, depth, predicate, policy, explored, probability, expected, verdict, gone"
@@ -129,10 +130,14 @@ class PageIndex:
         """Return how many outcomes have not been taken in."""
         return self._tail.left()
 
+    def position(self, partition: int) -> int:
+        """Return the offset of the outcome that is taken in next."""
+        return self._tail.position(partition)
+
     def _take_in(self, told: Records) -> None:
-        outcomes = list(_outcomes(told))
+        outcomes = list(outcomes_of(told.partition, told.records))
         with self._names.noted(), self._store.batch() as db:
-            batch = _Batch(db, self._names, self._of({outcome.url for _, outcome in outcomes}))
+            batch = _Batch(db, self._names, self.of({outcome.url for _, outcome in outcomes}))
             for row, outcome in outcomes:
                 batch.take(row, outcome)
             batch.write()
@@ -152,7 +157,7 @@ class PageIndex:
 
     def page(self, url: str) -> IndexedPage | None:
         """Return the page of a canonical URL, None where none was judged."""
-        return self._of({url}).get(url)
+        return self.of({url}).get(url)
 
     def count(self, predicate: str = "") -> int:
         """Return how many pages satisfy a predicate now, or any."""
@@ -198,7 +203,7 @@ class PageIndex:
         )
         return [self._page(row) for row in found]
 
-    def _of(self, urls: Iterable[str]) -> dict[str, IndexedPage]:
+    def of(self, urls: Iterable[str]) -> dict[str, IndexedPage]:
         """Return pages by URL, those that are known."""
         keys = [key_of(url) for url in urls]
         marks = ", ".join("?" * len(keys))
@@ -224,15 +229,9 @@ class _Batch:
         self._before = known
         self._now = dict(known)
 
-    def take(self, row: int, outcome: _Outcome) -> None:
-        """Take in an outcome, by the rules of `agents.operate.inspect.record.judged_of`."""
-        known = self._now.get(outcome.url)
-        if outcome.later:
-            if known is not None and outcome.time == known.time:
-                verdict = outcome.verdict | known.verdict
-                self._now[outcome.url] = msgspec.structs.replace(known, verdict=verdict)
-        elif known is None or (outcome.again is not msgspec.UNSET and outcome.time > known.time):
-            self._now[outcome.url] = _page_of(row, outcome)
+    def take(self, row: int, outcome: ShownOutcome) -> None:
+        """Take in an outcome."""
+        take(self._now, row, outcome)
 
     def drop(self) -> None:
         """Leave nothing of the pages."""
@@ -331,15 +330,25 @@ class _Names:
         return self._numbers.get(predicate, -1) if predicate else ANY
 
 
-def _outcomes(told: Records) -> Iterator[tuple[int, _Outcome]]:
-    """Yield outcomes with their rows; what can't be read is left out."""
-    for entry in told.records:
+def outcomes_of(partition: int, records: Iterable[Entry]) -> Iterator[tuple[int, ShownOutcome]]:
+    """Yield the outcomes of a partition's records with their rows; what can't be read is left out."""
+    for entry in records:
         with suppress(RecordError):
             for _, _, outcome in read_as(_decoder, entry.value or b"").facts:
-                yield entry.offset * PARTITIONS + told.partition, outcome
+                yield entry.offset * PARTITIONS + partition, outcome
 
 
-def _page_of(row: int, outcome: _Outcome) -> IndexedPage:
+def take(pages: dict[str, IndexedPage], row: int, outcome: ShownOutcome) -> None:
+    """Take an outcome into pages by URL, by the rules of `agents.operate.inspect.record.judged_of`."""
+    known = pages.get(outcome.url)
+    if outcome.later:
+        if known is not None and outcome.time == known.time:
+            pages[outcome.url] = msgspec.structs.replace(known, verdict=outcome.verdict | known.verdict)
+    elif known is None or (outcome.again is not msgspec.UNSET and outcome.time > known.time):
+        pages[outcome.url] = _page_of(row, outcome)
+
+
+def _page_of(row: int, outcome: ShownOutcome) -> IndexedPage:
     return IndexedPage(
         row, outcome.url, printable(outcome.title, TITLE), outcome.time, outcome.depth, outcome.predicate,
         outcome.policy, outcome.explored, outcome.probability, outcome.expected, outcome.verdict,

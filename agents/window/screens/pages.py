@@ -36,7 +36,6 @@ def view(reading: Reading, query: Query) -> object:
     """Return a list of pages, or of changes, the newest first."""
     if not reading.begun:
         return {"begun": False, "rows": [], "after": None}
-    pages = reading.index.pages
     after = _place(query.after)
     if query.show == "changes":
         rows, last = _changes(reading, query, after)
@@ -44,7 +43,8 @@ def view(reading: Reading, query: Query) -> object:
         return _texts(reading, query, after)
     else:
         rows, last = _pages(reading, query, after)
-    total = pages.count(query.predicate) if query.show == "hits" and not query.search else None
+    hits = query.show == "hits" and not query.search
+    total = reading.index.newest.count(query.predicate) if hits else None
     return _listed(reading, rows, last if len(rows) == ROWS else None, total=total)
 
 
@@ -86,7 +86,7 @@ def _pages(reading: Reading, query: Query, after: Place | None) -> tuple[list[ob
     elif query.show == "judged":
         found = []
     else:
-        found = index.pages.newest(query.predicate, after, ROWS)
+        found = index.newest.pages(query.predicate, after, ROWS)
     return [_row(reading, page, asked) for page in found], found[-1].place if found else None
 
 

@@ -117,7 +117,9 @@ function summary(view, { show, predicate, search, after }) {
 /** Return how far the list is, empty where it is up to date. */
 function progress(view) {
   if (view.read < view.of) return `${count(view.read)} of ${count(view.of)} kept copies are read: more may be found.`;
-  return view.left ? `${count(view.left)} judged pages are still to be taken in: the newest may be missing.` : "";
+  if (!view.left) return "";
+  const missing = view.total === null ? "the newest may be missing" : "only the newest of them are here";
+  return `${count(view.left)} judged pages are still to be taken in: ${missing}.`;
 }
 
 /** Put items into a list, moving as few as may be, so that the keyboard's focus stays. */
