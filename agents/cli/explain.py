@@ -133,6 +133,7 @@ def _print_as_json(found: "Explanation", features: int) -> None:
         "reason": row.reason,
         "depth": row.depth,
         "level": row.place.level if row.place is not None else None,
+        "excluded": found.excluded.name if found.excluded is not None else None,
         "beyond": found.beyond,
         "standing_back": found.standing_back,
         "seed": row.seed,

@@ -86,6 +86,13 @@ class Steered:
         found = self._records.get(f"excluded:{name}")
         return found if isinstance(found, Exclusion) else None
 
+    def excludes(self, url: str) -> Exclusion | None:
+        """Return what excludes a URL, one of them where there are several; None where nothing does."""
+        found = Exclusions()
+        for each in self.exclusions:
+            found.put(each.name, each.prefix, each.expression)
+        return self.exclusion(found.of(url))
+
     @property
     def delays(self) -> list[Slowing]:
         """The hosts that are asked more seldom than usual."""

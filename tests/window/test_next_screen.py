@@ -16,9 +16,9 @@ from models.interest.features import BASE
 from models.learner.plain import NAMED
 from models.url import host, identifier
 from streams.inbox import Codec
-from streams.records import Standing, Upcoming
+from streams.records import Exclusion, Standing, Upcoming
 from streams.settings import Settings
-from streams.topics import STANDING, partition_of
+from streams.topics import STANDING, STEERING, partition_of
 from streams.transport.journal import Journal
 from tests.agents.learnt import PARTITIONS, Learnt, a_crawl
 from tests.agents.shards import put
@@ -116,6 +116,27 @@ def test_a_url_is_explained_however_it_is_typed(tmp_path: Path, typed: str) -> N
         assert linking["above"] == "\\x1b[2J"
         texts = [each["word"] for each in found["words"]]
         assert all(text.isprintable() and len(text) <= 100 for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "expression", "how"),
+    [
+        ("http://www.example.org/tea/", "", "begins with http://www.example.org/tea/"),
+        ("", "p.t", "matches p.t"),
+    ],
+)
+@pytest.mark.parametrize("on", [True, False])
+def test_a_url_that_is_excluded_is_said_to_be(
+    tmp_path: Path, prefix: str, expression: str, how: str, *, on: bool
+) -> None:
+    with reading(tmp_path) as (opened, journal, _):
+        for name, text in (("1b", "http://b.org/"), ("1c", prefix)):
+            told = Exclusion(name=name, prefix=text, expression="" if text else expression, on=on, time=5.0)
+            journal.append(STEERING.name, 0, name.encode(), msgspec.json.encode(told), 5.0)
+        lines = explained(opened, PAGE)["told"]
+        assert ("not fetched: it is excluded" in lines) == on
+        assert (f"excluded as 1c (scentline steer include 1c undoes it): it {how}" in lines) == on
+        assert "1b" not in str(lines)
 
 
 @pytest.mark.parametrize("policy", ["linkage", "collaborative", "combined", "breadth-first", "random"])

@@ -13,6 +13,7 @@ from agents.frontier.learned import LearnedScorer
 from agents.frontier.pages import why_spent
 from agents.frontier.rows import FrontierShard, HubRow, PageRow, SpaceRow, VisitRow
 from agents.frontier.scoring import PaperScorer
+from agents.frontier.steered import Steered
 from agents.operate.inspect.linking import Counting, Linking, counting_words, linking_pages
 from agents.operate.inspect.record import entries
 from agents.operate.inspect.teaching import Taught, frontier_shard
@@ -24,9 +25,9 @@ from models.lessons import Lessons, lessons
 from models.traps import space
 from models.url import host
 from models.verdict import FAILED
-from streams.records import Decoder, FetchOrder, RecordError
+from streams.records import Decoder, Exclusion, FetchOrder, RecordError
 from streams.settings import FrontierSettings, Settings
-from streams.topics import FETCHES, partition_of
+from streams.topics import FETCHES, STEERING, partition_of
 from streams.transport.journal import Journal
 
 
@@ -57,10 +58,11 @@ class Explanation:
     hit, where a page comes, are those of the learned one; so is how probable it is that one ``comes``, whose
     inputs stand under `FAILED` where it is foretold; and ``named`` is what the predicate's keywords, in its
     links and URL, add to its priority. ``spent`` is why URLs that differ in numbers only are not asked for any
-    more, ``unvisited`` the URL's pattern where that has no visits and such are left out, ``beyond`` why the URL
-    lies deeper than its site is worth crawling, ``standing_back`` why its owner waits for others. ``linking``
-    are the pages that link to it, of those that count; ``words`` are those in its URL, in and around its links
-    and in these pages, by the learned policy, and ``belief`` is how far those who link to it are believed.
+    more, ``excluded`` by what people left it out, ``unvisited`` the URL's pattern where that has no visits and
+    such are left out, ``beyond`` why the URL lies deeper than its site is worth crawling, ``standing_back`` why
+    its owner waits for others. ``linking`` are the pages that link to it, of those that count; ``words`` are
+    those in its URL, in and around its links and in these pages, by the learned policy, and ``belief`` is how
+    far those who link to it are believed.
     """
 
     row: PageRow
@@ -74,6 +76,7 @@ class Explanation:
     comes: float | None = None
     belief: float = 1.0
     spent: str = ""
+    excluded: Exclusion | None = None
     unvisited: str = ""
     beyond: str = ""
     standing_back: str = ""
@@ -98,6 +101,7 @@ def explain(
         hub_of(shard, url),
         _again(settings, shard, row),
         spent=_spent(settings, shard, url),
+        excluded=_excluding(journal, url),
         linking=linking_pages(shard, row),
     )
     if settings.frontier.depth:
@@ -143,6 +147,14 @@ def _spent(settings: Settings, shard: FrontierShard, url: str) -> str:
     name = space(url)
     row = shard.get(space_key(name)) if name is not None and settings.frontier.traps else None
     return why_spent(row, settings.frontier) if isinstance(row, SpaceRow) else ""
+
+
+def _excluding(journal: Journal, url: str) -> Exclusion | None:
+    steered = Steered()
+    if STEERING.name in journal.topics():
+        for entry in entries(journal, STEERING.name, 0):
+            steered.hear(entry.value)
+    return steered.excludes(url)
 
 
 def _by_paper(

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from agents.frontier.rows import INSTANT, HubRow, PageRow
 from agents.operate.inspect.explain import Again, Explanation
 from models.verdict import Verdict
+from streams.records import Exclusion
 
 
 def describe(found: Explanation, threshold: float) -> list[str]:
@@ -17,6 +18,8 @@ def describe(found: Explanation, threshold: float) -> list[str]:
         lines.append(describe_hub(found.hub))
     if found.again is not None:
         lines.append(describe_again(found.again))
+    if found.excluded is not None:
+        lines.append(_describe_exclusion(found.excluded))
     why = _why_fetched(row) or _why_not_fetched(found, threshold)
     lines += [why] if why else []
     if found.priorities:
@@ -71,16 +74,28 @@ def _why_not_fetched(found: Explanation, threshold: float) -> str:
     choosable = row.state == "candidate"
     if row.state == "trapped":
         return "not fetched: this URL looks like part of an endless space (frontier.traps)"
-    if found.spent and choosable and not row.seed:
-        return f"not fetched: {found.spent}"
-    if found.unvisited and choosable and not row.seed:
-        return f"not fetched: no visits match its pattern {found.unvisited} (frontier.visited_patterns_only)"
-    if found.beyond and choosable:
-        return f"not fetched: {found.beyond}"
+    if choosable and (why := _why_out_of_scope(found)):
+        return f"not fetched: {why}"
     if max(found.priorities.values(), default=threshold) < threshold and not row.seed:
         return "not fetched: its priority is below frontier.threshold"
     other = found.standing_back or "its host could not be asked yet"
     return f"not fetched: others had a higher priority, or {other}" if choosable else ""
+
+
+def _why_out_of_scope(found: Explanation) -> str:
+    """Return why a candidate may not be fetched, whatever its priority; empty if it may."""
+    if found.excluded is not None:
+        return "it is excluded"
+    if found.spent and not found.row.seed:
+        return found.spent
+    if found.unvisited and not found.row.seed:
+        return f"no visits match its pattern {found.unvisited} (frontier.visited_patterns_only)"
+    return found.beyond
+
+
+def _describe_exclusion(found: Exclusion) -> str:
+    how = f"begins with {found.prefix}" if found.prefix else f"matches {found.expression}"
+    return f"excluded as {found.name} (scentline steer include {found.name} undoes it): it {how}"
 
 
 def instantly(row: PageRow) -> str:
