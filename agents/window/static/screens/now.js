@@ -76,10 +76,16 @@ function figures(told) {
     ["Requests", count(told.requests), `${count(told.nothing)} brought nothing${share}`],
     ["Candidates in memory", count(told.queued), told.hosts === null ? "" : `on ${about}${count(told.hosts)} hosts`],
     ["Hosts that may be asked", told.hosts === null ? "–" : about + count(told.ready), `${count(sum(told.waiting))} wait`],
-    ["In flight", count(told.in_flight), `of ${count(told.window)} at most`],
+    ["In flight", count(told.in_flight), inFlight(told)],
     ["URLs known", count(told.discovered), `${count(told.failed)} failed, ${count(told.refused)} refused`],
     ...(told.revisits ? [["Revisits", count(told.revisits), "pages looked at again"]] : []),
   ];
+}
+
+/** Return what bounds the pages in flight: slow ones are beside the window. */
+function inFlight(told) {
+  const slow = told.in_flight - told.window;
+  return slow > 0 ? `${count(told.window)} at most, and ${count(slow)} slow` : `of ${count(told.window)} at most`;
 }
 
 function left(told) {
