@@ -33,6 +33,7 @@ STOPPED = {
     "scentline feed /var/log/squid/access.log --follow",
     "scentline semantic build",
     "scentline serve-archive pages.warc.gz --log served.log",
+    "scentline snapshot --broker kafka://localhost:9092 --data mirror --follow",
     "scentline window",
     "scentline window --data hockey-data --port 8500 --read-only",
 }
