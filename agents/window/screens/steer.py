@@ -45,11 +45,25 @@ def view(reading: Reading, query: Query) -> object:
         "begun": True,
         "read_only": reading.settings.window.read_only,
         "paused": steered.paused,
-        "budget": {each.name: each.most for each in steered.in_force if isinstance(each, Limit)},
+        "budget": _budget(reading),
         "predicates": _page([*reading.predicates().values()], query.predicates, predicate),
         "exclusions": _page(steered.exclusions[::-1], query.exclusions, _exclusion),
         "delays": _page(steered.delays[::-1], query.delays, _delay),
     }
+
+
+def _budget(reading: Reading) -> dict[str, int | None]:
+    """Return the budget in force, 0 for no limit: what frontiers told last, or what was asked for since.
+
+    It is None where neither is known: of a crawl at rest for long, whose settings have it.
+    """
+    told = max(reading.standings(), key=lambda each: each.time, default=None)
+    found: dict[str, int | None] = {"pages": None, "requests": None}
+    if told is not None:
+        found = {"pages": told.budget, "requests": told.requests_budget}
+    limits = (each for each in reading.steered().in_force if isinstance(each, Limit))
+    found.update({each.name: each.most for each in limits if told is None or each.time > told.time})
+    return found
 
 
 def _page(found: Sequence[T], offset: int, row: Callable[[T], object]) -> object:

@@ -270,15 +270,19 @@ function budget(context) {
     const wanted = { type: "budget", pages: number(pages), requests: number(requests) };
     return wanted.pages === null && wanted.requests === null ? null : wanted;
   }, h("label", {}, "Pages to judge in all", pages), h("label", {}, "Requests to have answered in all", requests));
-  const words = (name, most) => (most === 0 ? `no limit of ${name}` : `${count(most)} ${name}`);
   function update(view) {
-    const set = Object.entries(view.budget).map(([name, most]) => words(name, most));
-    say(lead, set.length
-      ? `Set to ${set.join(" and ")}, in all. A run with another budget in its settings goes by that.`
-      : "As the settings of the crawl say. 0 is no limit.");
+    say(lead, inForce(view.budget));
     allowed(view, form);
   }
   return { element: section("Budget", lead, form), update };
+}
+
+/** Return which budget is in force, in words; null stands for what is not known. */
+function inForce(budget) {
+  const known = Object.entries(budget).filter(([, most]) => most !== null);
+  if (known.length === 0) return "As the settings of the crawl say. 0 is no limit.";
+  const words = known.map(([name, most]) => (most === 0 ? `no limit of ${name}` : `${count(most)} ${name}`));
+  return `In force, in all: ${words.join(" and ")}. A run with another budget in its settings goes by that.`;
 }
 
 function delays(context) {
