@@ -10,7 +10,7 @@ from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, D
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.operate.control.requests import AddPredicate, ChangePredicate
+    from agents.operate.control.requests import AddPredicate, ChangePredicate, State
     from streams.settings import Settings
 
 predicate = typer.Typer(no_args_is_help=True)
@@ -150,7 +150,7 @@ def _settings(
     return load_settings(config, assignments, {"data": data, "broker": broker}).settings
 
 
-def _state(name: str, state: str, done: str, settings: "Settings") -> None:
+def _state(name: str, state: "State", done: str, settings: "Settings") -> None:
     from agents.operate.control.requests import ChangePredicate
 
     _submit(settings, ChangePredicate(name, state=state), done)

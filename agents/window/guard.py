@@ -5,12 +5,12 @@ point at loopback (DNS rebinding), ``Origin`` and ``Sec-Fetch-Site`` pages of ot
 (CSRF). What comes back can't run a script, nor be shown within another site's page (Content Security Policy).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hmac import compare_digest
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
 from typing import NamedTuple
+from urllib.parse import quote, unquote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -85,6 +85,11 @@ class Access:
         """Tell whether a token is the window's, in a time that tells nothing of it."""
         return compare_digest(token.encode(), self.token.encode())
 
+    @property
+    def kept(self) -> str:
+        """The token as a cookie holds it."""
+        return quote(self.token, safe="")
+
     def refusal(self, method: str, path: str, headers: Headers) -> Refusal | None:
         """Return why a request is not answered, None where it is."""
         if headers.get("host", "").lower() not in self.hosts:
@@ -94,7 +99,7 @@ class Access:
             )
         if path == ENTER:
             return None
-        if not self.admits(_cookie(headers, self.cookie)):
+        if not any(self.admits(unquote(each)) for each in _cookies(headers, self.cookie)):
             return Refusal(
                 HTTPStatus.UNAUTHORIZED, "Open the address that `scentline window` printed, or give its token."
             )
@@ -115,12 +120,16 @@ class Access:
         return None
 
 
-def _cookie(headers: Headers, name: str) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
+def _cookies(headers: Headers, name: str) -> Iterator[str]:
+    """Yield what cookies of a name hold, whatever others there are: those of all ports of a host come together.
+
+    >>> list(_cookies(Headers({"Cookie": 'cfg={"a": 1}; token=x; path; token=y'}), "token"))
+    ['x', 'y']
+    """
+    for part in headers.get("cookie", "").split(";"):
+        known, _, value = part.strip().partition("=")
+        if known == name:
+            yield value
 
 
 def names_of(hosts: Iterable[str], port: int) -> frozenset[str]:

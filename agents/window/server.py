@@ -181,7 +181,7 @@ class Window:
             '<link rel="icon" href="/static/icon.svg" type="image/svg+xml">'
             '<meta http-equiv="refresh" content="0; url=/"><a href="/">Open the window</a></html>'
         )
-        answer.set_cookie(self._access.cookie, token, httponly=True, samesite="strict")
+        answer.set_cookie(self._access.cookie, self._access.kept, httponly=True, samesite="strict")
         return answer
 
     async def _once(self, request: Request) -> Response:
@@ -253,7 +253,7 @@ class Window:
             return PlainTextResponse(
                 f"A request has {MOST_BODY} bytes at most.\n", HTTPStatus.REQUEST_ENTITY_TOO_LARGE
             )
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             return PlainTextResponse(f"That is no request: {reason_of(error)}\n", HTTPStatus.BAD_REQUEST)
         except ScentlineError as error:
             return _refused(error)

@@ -96,6 +96,14 @@ def test_the_cookie_is_kept_from_script_and_from_other_sites(address: str) -> No
     assert "samesite=strict" in cookie
 
 
+def test_cookies_of_others_on_the_machine_keep_nobody_out(client: httpx.Client, address: str) -> None:
+    (name, token), *_ = client.cookies.items()
+    for others in ('cfg={"a": 1}', "word=\u00e9", "path=/", "nothing", "a[b=1", f"{name}=wrong", ";"):
+        for cookies in (f"{others}; {name}={token}", f"{name}={token}; {others}"):
+            sent = {b"Cookie": cookies.encode()}
+            assert httpx.get(f"{base_of(address)}/api/crawl", headers=sent).status_code == 200, cookies
+
+
 def test_a_read_only_window_takes_no_request(data: Path) -> None:
     with entered(data, "--read-only") as client:
         answer = client.post("/steer", content=b'{"type": "seeds", "urls": []}', headers=origin(client))
@@ -135,6 +143,8 @@ def test_a_request_that_is_none_or_can_not_be_carried_out_says_why(client: httpx
     for body, word in (
         (b"{", "no request"),
         (b'{"type": "reboot"}', "no request"),
+        (b'{"type":' * 100_000, "no request"),
+        (b'{"type": "change", "name": "sports", "state": "lost"}', "state"),
         (b'{"type": "seeds", "urls": ["ftp://x/"]}', "canonical"),
         (b'{"type": "change", "name": "curling", "state": "paused"}', "curling"),
     ):
@@ -192,13 +202,16 @@ def test_the_address_stays_the_same_for_a_directory(data: Path) -> None:
 
 
 def test_a_token_that_was_set_is_not_printed(data: Path) -> None:
+    token = 'a "token"; that was set=\u00e9'
     with running(
-        data.parent, "window", "--data", "data", "--port", "0", SCENTLINE_WINDOW__TOKEN="a token that was set"
+        data.parent, "window", "--data", "data", "--port", "0", SCENTLINE_WINDOW__TOKEN=token
     ) as process:
         assert process.stdout is not None
         url = process.stdout.readline().split()[-1]
         assert "token" not in url
-        assert httpx.get(f"{url}enter?token=a+token+that+was+set").status_code == 200
+        with httpx.Client(base_url=url, timeout=PATIENCE) as client:
+            assert client.get("/enter", params={"token": token}).status_code == 200
+            assert client.get("/api/crawl").status_code == 200
 
 
 def test_a_taken_port_is_told_where_it_was_named(data: Path) -> None:

@@ -47,6 +47,7 @@ _PACKED = 100
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}\Z")]
 Share = Annotated[float, msgspec.Meta(gt=0, le=1_000_000)]
+State: TypeAlias = Literal["active", "paused", "removed"]
 Excluding = Annotated[str, msgspec.Meta(max_length=MOST_EXCLUDING)]
 
 
@@ -64,7 +65,7 @@ class ChangePredicate(msgspec.Struct, frozen=True, tag="change", forbid_unknown_
 
     name: Name
     share: Share | None = None
-    state: str | None = None
+    state: State | None = None
 
 
 class Seeds(msgspec.Struct, frozen=True, tag="seeds", forbid_unknown_fields=True):
