@@ -9,6 +9,8 @@ from streams.records import Standing
 MISSED_SECONDS = 20.0
 #: Seconds within which what a crawl told at its end has been read.
 JUST_SECONDS = 5.0
+#: Seconds until a host may be asked from which on a crawl waits, however many answers came before.
+WAITS_SECONDS = 10.0
 
 #: How a state is to be taken: "good" (pages come), "waits" (they will), "rest" (nobody expects any), "bad".
 Mood = Literal["good", "waits", "rest", "bad"]
@@ -150,6 +152,8 @@ def _idle(standing: Standing) -> Said:
         return _without_candidates(standing)
     if not standing.ready:
         text = _all_wait(standing)
+        if (standing.next_ready or 0) >= WAITS_SECONDS:
+            mood = "waits"
         return Said(mood, text[0].upper() + text[1:])
     return Said(mood, f"{_hosts(standing.ready)} may be asked: the next page is about to be ordered.")
 

@@ -10,7 +10,7 @@ from types import MappingProxyType, TracebackType
 
 from agents.offline.process import ServerProcess
 from agents.operate.control.command import known_predicates, submit
-from agents.operate.control.requests import ChangePredicate, Seeds
+from agents.operate.control.requests import ChangePredicate, Seeds, State
 from agents.operate.topics.lag import lags
 from bench.command import COMMAND
 from bench.faults.crawl import Crawl
@@ -127,7 +127,7 @@ class Cluster:
         """Have pages fetched again."""
         self._state(ACTIVE)
 
-    def _state(self, state: str) -> None:
+    def _state(self, state: State) -> None:
         for name in known_predicates(self.settings):
             submit(self.settings, ChangePredicate(name, state=state))
 

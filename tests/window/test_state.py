@@ -172,6 +172,14 @@ def test_every_state_has_its_sentence(facts: Facts, mood: str, text: str) -> Non
 
 counts = st.integers(0, 10**9)
 seconds = st.none() | st.floats(0, 1e6)
+
+
+def test_a_crawl_that_had_answers_fetches_as_long_as_the_next_page_is_near() -> None:
+    for seconds, mood in ((2.0, "good"), (60.0, "waits")):
+        standing = a_standing(waiting=WAITING, next_ready=seconds, requests_a_second=2.0, **QUEUED)
+        assert said(of(standing)).mood == mood
+
+
 standings = st.builds(
     Standing,
     worker=st.sampled_from("0123"),

@@ -74,7 +74,7 @@ function figures(told) {
     ["Pages a second", decimal(told.pages_a_second, 1), `${decimal(told.on_average, 1)} on average`],
     ["Pages", count(told.judged), left(told)],
     ["Requests", count(told.requests), `${count(told.nothing)} brought nothing${share}`],
-    ["Candidates in memory", count(told.queued), told.hosts === null ? "" : `on ${about}${count(told.hosts)} hosts`],
+    ["Candidates in memory", count(told.queued), told.hosts === null ? "" : `on ${about}${count(told.hosts)} host${told.hosts === 1 ? "" : "s"}`],
     ["Hosts that may be asked", told.hosts === null ? "–" : about + count(told.ready), `${count(sum(told.waiting))} wait`],
     ["In flight", count(told.in_flight), inFlight(told)],
     ["URLs known", count(told.discovered), `${count(told.failed)} failed, ${count(told.refused)} refused`],
