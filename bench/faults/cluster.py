@@ -18,7 +18,6 @@ from bench.faults.workers import WorkerError, WorkerProcess
 from deploy.kafka.broker import Broker
 from deploy.ports import free_port
 from streams.configuration import load
-from streams.records import ACTIVE, PAUSED
 from streams.topics import OUTCOMES
 from streams.transport.kafka.admin import Admin
 
@@ -120,12 +119,12 @@ class Cluster:
 
     def pause(self) -> None:
         """Have nothing more fetched, and wait until nothing is under way."""
-        self._state(PAUSED)
+        self._state("paused")
         self.wait("the crawl to come to rest", self._at_rest(), PATIENCE)
 
     def resume(self) -> None:
         """Have pages fetched again."""
-        self._state(ACTIVE)
+        self._state("active")
 
     def _state(self, state: State) -> None:
         for name in known_predicates(self.settings):
