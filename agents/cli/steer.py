@@ -1,5 +1,6 @@
 """``scentline steer``: pause a crawl, leave URLs out, set budgets and hosts' delays, during or between runs."""
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +12,7 @@ from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, D
 from agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.operate.control.requests import Steer
+    from agents.operate.control.requests import Exclude, Steer
     from streams.records import Steering
     from streams.settings import Settings
 
@@ -55,7 +56,7 @@ def resume(
     epilog=examples(
         "steer exclude",
         "scentline steer exclude --prefix http://example.org/shop/",
-        "scentline steer exclude --expression '[?&]print='",
+        "scentline steer exclude --expression '[?&]print=' --preview",
     ),
 )
 def exclude(
@@ -65,6 +66,9 @@ def exclude(
     expression: Annotated[
         str, typer.Option("--expression", metavar="RE2", help="A regular expression that the URLs match.")
     ] = "",
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Only count the candidates that it would leave out.")
+    ] = False,
     data: DataDirectory = None,
     broker: BrokerAddress = None,
     config: ConfigFile = None,
@@ -78,8 +82,40 @@ def exclude(
 
     if bool(prefix) == bool(expression):
         raise CommandError("expected --prefix URL or --expression RE2")
-    what = prefix or expression
-    _submit(_settings(data, broker, config, assignments), Exclude(prefix, expression), f"{what} is excluded")
+    settings, request = _settings(data, broker, config, assignments), Exclude(prefix, expression)
+    if preview:
+        _preview(settings, request)
+    else:
+        _submit(settings, request, f"{prefix or expression} is excluded")
+
+
+def _preview(settings: "Settings", request: "Exclude") -> None:
+    """Print how many candidates an exclusion would leave out, with how far that is; nothing is asked for."""
+    from agents.frontier.steered import Steered
+    from agents.lab.progress import progress
+    from agents.operate.control.requests import checked, steering
+    from agents.window.trials import CandidateTrial
+    from streams.transport.journal import Journal
+
+    if settings.on_kafka:
+        raise CommandError(
+            "--preview reads a data directory: make one by `scentline snapshot`, and give it by --data, "
+            "without --broker"
+        )
+    checked(request)
+    steering(request, Steered(), 0.0)  # says what can't be excluded
+    with Journal.open(settings.data / "journal", read_only=True) as journal, progress(sys.stderr) as shown:
+        trial = CandidateTrial(journal, request.prefix, request.expression)
+        shown.phase("per cent of the candidates", 100)
+        done = 0
+        while not trial.done:
+            trial.step()
+            told = trial.told()
+            part = 100 if told.done else min(99, 100 * told.read // max(1, told.of))
+            shown.advance(max(0, part - done))
+            done = max(done, part)
+        told = trial.told()
+    typer.echo(f"it would leave out {told.found} of {told.read} candidates")
 
 
 @steer.command("include", epilog=examples("steer include", "scentline steer include d7180576d6"))

@@ -16,7 +16,7 @@ from agents.window.screens import trial as screen
 from agents.window.trials import Judging, Tried
 from streams.settings import Settings
 from streams.transport.journal import Journal
-from tests.agents.commands import printed
+from tests.agents.commands import printed, scentline
 from tests.agents.shards import rows_of
 from tests.patience import PATIENCE
 from tests.window.windows import entered
@@ -163,6 +163,22 @@ def test_what_an_exclusion_leaves_out_is_estimated_and_then_exact(
     assert tried(reading, **query) == Tried(expected, len(urls), len(urls), done=True)
     assert 0 < expected < len(urls)
     assert [each.read for each in told] == sorted(each.read for each in told)
+
+
+def test_the_command_counts_what_an_exclusion_would_leave_out_and_asks_for_nothing(data: Path) -> None:
+    urls = candidates(data)
+    site = "/".join(urls[0].split("/")[:3])
+    expected = sum(url.startswith(f"{site}/") for url in urls)
+    command = ("steer", "exclude", "--preview", "--data", "data")
+    for what in (("--prefix", f"{site}/"), ("--expression", f"^{site}/")):
+        found = scentline(data.parent, *command, *what)
+        assert found.stdout == f"it would leave out {expected} of {len(urls)} candidates\n"
+        assert "100 of 100" in found.stderr
+    assert printed(data.parent, "steer", "list", "--data", "data", "--json").strip() == "[]"
+    for wrong, why in ((("--prefix", "shop"), "begins no URL"), (("--expression", "("), "none of RE2")):
+        assert why in scentline(data.parent, *command, *wrong).stderr
+    on_kafka = ("--expression", "x", "--broker", "kafka://localhost:9092")
+    assert "scentline snapshot" in scentline(data.parent, *command, *on_kafka).stderr
 
 
 @pytest.mark.parametrize(
