@@ -75,11 +75,15 @@ function figures(told) {
     ["Pages", count(told.judged), left(told)],
     ["Requests", count(told.requests), `${count(told.nothing)} brought nothing${share}`],
     ["Candidates in memory", count(told.queued), told.hosts === null ? "" : `on ${about}${count(told.hosts)} host${told.hosts === 1 ? "" : "s"}`],
-    ["Hosts that may be asked", told.hosts === null ? "–" : about + count(told.ready), `${count(sum(told.waiting))} wait`],
+    ["Hosts that may be asked", told.hosts === null ? "–" : about + count(told.ready), waiting(sum(told.waiting))],
     ["In flight", count(told.in_flight), inFlight(told)],
     ["URLs known", count(told.discovered), `${count(told.failed)} failed, ${count(told.refused)} refused`],
     ...(told.revisits ? [["Revisits", count(told.revisits), "pages looked at again"]] : []),
   ];
+}
+
+function waiting(hosts) {
+  return `${count(hosts)} wait${hosts === 1 ? "s" : ""}`;
 }
 
 /** Return what bounds the pages in flight: slow ones are beside the window. */
