@@ -130,9 +130,9 @@ function columns(context) {
     { title: "Host", sort: "name", head: true, cell: link },
     { title: "Now", wide: true, cell: stands },
     { title: "Pages", sort: "pages", number: true, cell: (row) => count(row.pages) },
-    { title: "Hits", sort: "hits", number: true, cell: (row) => hits(row.hits) },
+    { title: "Hits", sort: "hits", number: true, cell: (row) => h("span", { class: "several" }, hits(row.hits)) },
     { title: "Requests", number: true, cell: (row) => count(row.requests) },
-    { title: "Without a page", sort: "failures", number: true, cell: (row) => count(row.failures) },
+    { title: "No page", meaning: "Requests that brought no page", sort: "failures", number: true, cell: (row) => count(row.failures) },
     { title: "Answers in", sort: "seconds", number: true, meaning: "The mean", cell: (row) => seconds(row.seconds) },
     { title: "robots.txt", cell: robots },
   ];
