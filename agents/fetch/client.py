@@ -92,7 +92,6 @@ class Client:
         Takes at most ``settings.timeout_seconds``, and as much again where robots.txt must be fetched first,
         and a few seconds to look a name up and to keep a short delay.
         """
-        self._note_delay(host(url), delay)
         asking = _Asking(max(self._settings.delay_seconds, delay), Held(self.servers))
         try:
             with telling(asking.held.connected):
@@ -122,6 +121,7 @@ class Client:
     async def _fetch(self, url: str, known: Validators, asking: _Asking, robots: RobotsTxt | None) -> Result:
         with errors():
             self._pool.check(url)  # before its name is looked up and its robots.txt asked for
+        self._note_delay(host(url), asking.delay)
         if robots is not None:
             await self.robots.take_up(robots)
         await self._take(url, asking)

@@ -334,6 +334,11 @@ class FrontierAgent(Handler[FrontierRow]):
         """Note what the shards held start with the next time."""
         self.candidates.note_start(whole=True)
 
+    async def report(self) -> None:
+        """Tell how it stands at a clean end: by what is committed, what other roles' last words were too."""
+        await self.inbox.flush()
+        await self.standing.finish()
+
     async def _choose(self, now: float) -> float:
         """Choose once; return the seconds after which it is time again, should nothing change before."""
         self._keep_time(now)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from agents.crawl.fixed import of_crawl
 from agents.frontier.steered import Steered
 from agents.operate.control.command import submit
+from agents.operate.control.requests import RefusedError
 from agents.operate.control.spool import WATCHING, Spool
 from agents.operate.inspect.learning import Learning
 from agents.operate.inspect.record import definitions, entries, read_point, read_standing
@@ -216,7 +217,8 @@ class Reading:
         if self.settings.on_kafka:
             submit(self.settings, watch)
         elif self.running():
-            Spool(self.data).put(watch, WATCHING)
+            with suppress(RefusedError):  # another window, or top, asks in the same moment: it is renewed soon
+                Spool(self.data).put(watch, WATCHING)
 
     # what several screens show
 

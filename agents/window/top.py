@@ -170,7 +170,7 @@ def sparkline(values: Sequence[float]) -> str:
     """Return a curve of a line's height, the highest value at the top.
 
     >>> sparkline([0.0, 0.1, 0.35, 0.7])
-    '▁▂▄█'
+    '▁▂▅█'
     """
     apart = max(1, -(-len(values) // _COLUMNS))
     found = values[::-1][::apart][::-1]

@@ -87,7 +87,7 @@ def frontier(runtime: Runtime, tools: Tools) -> Part[FrontierAgent]:
         hears_interests=agent.heard_interests,
         hears=((WATCHING, agent.standing.hear), (STEERING, agent.hear_steering)),
         finish=agent.finish,
-        report=agent.standing.finish,
+        report=agent.report,
     )
 
 

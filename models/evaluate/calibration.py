@@ -173,7 +173,7 @@ def ratio_factor(hits: int, count: int, other_hits: int, other_count: int, devia
     The logarithm of the ratio is about normal (Katz et al. 1978), with half a hit more on each side.
 
     >>> round(ratio_factor(450, 1500, 10, 150), 2), round(ratio_factor(450, 1500, 1, 15), 2)
-    (1.36, 2.14)
+    (1.35, 2.18)
     """
     variance = 1 / (hits + 0.5) - 1 / (count + 1) + 1 / (other_hits + 0.5) - 1 / (other_count + 1)
     return math.exp(deviations * math.sqrt(max(0.0, variance)))

@@ -124,7 +124,7 @@ def test_hosts_say_how_they_stand_and_what_went_wrong_with_them(page: Browser, b
     page.run("document.querySelector('input[name=find]').focus()")
     page.press("cedar")
     page.wait("document.querySelector('main .hosts tbody').innerText.startsWith('www.cedar.example')")
-    assert page.run("document.querySelectorAll('main .hosts tbody tr').length") == 1
+    page.wait("document.querySelectorAll('main .hosts tbody tr').length === 1")
     page.run("document.querySelector('main .hosts tbody a').click()")
     page.wait("document.querySelector('main .hosts h2')?.innerText === 'www.cedar.example'")
     page.wait("document.querySelector('main .hosts')?.innerText.includes('/robots.txt')")
