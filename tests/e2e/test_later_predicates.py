@@ -145,6 +145,7 @@ def test_a_running_crawl_takes_up_what_it_is_asked_on_the_command_line(
         assert printed(tmp_path, "seed", urls[-1]) == "1 seed added\n"
         _refused(tmp_path, "predicate", "add", "sports", MUSIC)
         _refused(tmp_path, "predicate", "pause", "missing")
+        wait_until(lambda: of("music") > of("sports"), process)
         process.send_signal(signal.SIGINT)
         process.wait(PATIENCE)
     assert _listed(tmp_path) == {"music": ("active", 4.0), "sports": ("removed", 1.0)}
