@@ -59,7 +59,7 @@ def test_a_crawl_of_a_whole_web_counts_the_same_on_both_logs(
         assert kafka["candidates"] == 0
         audit = printed(tmp_path, "audit", "--data", "embedded", "--json")
         mirrored = ("audit", "--data", "window/mirror", "--json")
-        wait_for("the mirror's end", lambda: scentline(tmp_path, *mirrored).stdout == audit)
+        wait_for("the mirror's end", lambda: scentline(tmp_path, *mirrored).stdout == audit, pause=2.0)
         shown = window.get("/api/crawl").json()
         assert [predicate["state"] for predicate in shown["predicates"]] == ["active", "active"]
     printed(tmp_path, "snapshot", "--broker", empty_kafka, "--data", "snapshot")
