@@ -24,6 +24,8 @@ HOSTS = (SLOW, BUSY, CLOSED, SHARED, OTHER)
 RULES = f"User-agent: *\nCrawl-delay: {CRAWL_DELAY}\nDisallow: /1"
 #: A request may be under way for so long before a busy machine's server sees it, one after it for no time.
 LEEWAY = 1.0
+#: Seconds after which an answer that is to be heard of is in the log: a death before that loses it.
+LOGGED = 3.0
 
 
 @dataclass
@@ -38,6 +40,7 @@ class Watched:
     targets: dict[str, list[str]] = field(default_factory=dict)
     refused: float = 0.0
     told: bool = False
+    heard: float = 0.0
 
     async def answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
         name = request.headers["host"].partition(":")[0]
@@ -46,16 +49,22 @@ class Watched:
         self.asked.setdefault(address, []).append(now)
         self.targets.setdefault(name, []).append(request.target)
         self.told = request.target == "/robots.txt"
+        self.heard = now if self.told else self.heard
         if name == CLOSED:
             writer.write(response(b"", "503 Service Unavailable", retry_after="3600"))
         elif request.target == "/robots.txt":
             writer.write(response(RULES.encode() if name == SLOW else b"", content_type="text/plain"))
         elif name == BUSY and not self.refused:
-            self.refused, self.told = now, True
+            self.refused, self.heard, self.told = now, now, True
             writer.write(response(b"", "429 Too Many Requests", retry_after=str(RETRY_AFTER)))
         else:
             links = "".join(f"<a href='/{number}'>page {number}</a>" for number in range(200))
             writer.write(response(f"<title>Page {request.target}</title>{links}".encode()))
+
+    @property
+    def telling(self) -> bool:
+        """Whether the newest answer that is to be heard of may not be in the log yet."""
+        return self.told or time.monotonic() < self.heard + LOGGED
 
     @property
     def requests(self) -> int:
@@ -87,8 +96,8 @@ async def _crawled(directory: Path, options: tuple[str, ...], random: Random) ->
         while not watched.refused or watched.left_alone == float("inf"):
             with forked(directory, *_arguments(watched.port), *options) as crawl:
                 enough = watched.requests + random.randint(1, 4)
-                # What a robots.txt or a refusal says is known to the log when others have been asked since.
-                while (watched.requests < enough or watched.told) and crawl.process.is_alive():
+                # What a robots.txt or a refusal says is in the log when others were asked since, a while later.
+                while (watched.requests < enough or watched.telling) and crawl.process.is_alive():
                     await asyncio.sleep(0.05)
                 assert crawl.process.is_alive(), crawl.err.read_text()
                 await asyncio.sleep(random.random())
