@@ -232,8 +232,19 @@ class FrontierSettings(Section):
         0.3, description="Share of the fetches distributed by shares alone, unless turns are by shares."
     )
     explore: Share = Field(0.01, description="Share of the fetches chosen at random.")
-    window_share: Share = Field(0.05, description="Pages in flight, as a share of the pages judged so far.")
-    window_max: Count = Field(16, description="Most pages in flight.")
+    time: Annotated[float, Field(ge=0)] = Field(
+        0.0, description="Seconds for which a run orders pages; 0 is no limit. The next run has as many again."
+    )
+    window_share: Share = Field(
+        0.05,
+        description="Pages in flight under a policy that learns while a budget is scarce, as a share of the "
+        "pages judged so far, 16 at most.",
+    )
+    window_max: Annotated[int, Field(ge=0)] = Field(
+        0,
+        description="Most pages in flight; 0 leaves it to what is scarce, to fetch.connections and to how fast "
+        "this machine judges.",
+    )
     rescored: Count = Field(50, description="Candidates that a choice rescores at most.")
     queue: Count = Field(100_000, description="Candidates kept in memory for each predicate.")
     parents: Count = Field(32, description="In-links kept for each page.")
@@ -280,6 +291,11 @@ class FrontierSettings(Section):
     def rule(self) -> str:
         """What orders the candidates by name: the ordering, or the policy where there is none."""
         return self.policy if self.ordering == "predicates" else self.ordering
+
+    @property
+    def learns(self) -> bool:
+        """Whether what orders the candidates learns from verdicts."""
+        return self.rule in ("learned", "combined", "collaborative", "linkage")
 
     @property
     def wordy(self) -> bool:
@@ -347,9 +363,9 @@ class FetchSettings(Section):
         1.0, description="Least time between two requests to a host, or to hosts that share an address."
     )
     delay_factor: Annotated[float, Field(ge=0)] = Field(
-        5.0,
-        description="Least time between two requests to a host, as a multiple of its last answer's duration; "
-        "at most a minute, and none if fetch.delay_seconds is 0.",
+        2.0,
+        description="Least time between two requests to a host, as a multiple of the usual duration of its "
+        "answers; at most a minute, and none if fetch.delay_seconds is 0.",
     )
     robots: bool = Field(True, description="Obey robots.txt.")
     connections: Count = Field(64, description="Most connections in all.")

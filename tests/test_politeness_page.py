@@ -34,7 +34,7 @@ def test_every_file_that_is_named_is_there() -> None:
     ("words", "value", "expected"),
     [
         ("1 second, or the Crawl-delay", FETCH.delay_seconds, 1.0),
-        ("5 times, up to a minute", (FETCH.delay_factor, politeness.LONGEST_PACE), (5.0, 60.0)),
+        ("2 times, up to a minute", (FETCH.delay_factor, politeness.LONGEST_PACE), (2.0, 60.0)),
         ("up to five minutes; a longer one", politeness.LONGEST_CRAWL_DELAY, 300.0),
         ("left alone for a minute", politeness.SHORTEST_BACK_OFF, 60.0),
         ("up to a day (`models", politeness.LONGEST_BACK_OFF, 86_400.0),

@@ -1,6 +1,5 @@
 """``scentline changes``: what appeared among the matches, changed, left and moved."""
 
-import re
 import stat
 import time
 from collections import deque
@@ -14,7 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from agents.cli.app import CommandError, app, examples
-from agents.cli.options import Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
+from agents.cli.options import (
+    UNITS,
+    Assignments,
+    BrokerAddress,
+    ConfigFile,
+    DataDirectory,
+    duration,
+    load_settings,
+)
 from agents.cli.output import csv_line, json_line, lasting, print_table
 
 if TYPE_CHECKING:
@@ -31,9 +38,6 @@ NONE = (
     "the setting frontier.revisit says how much it does"
 )
 
-#: Seconds in each unit of a duration.
-UNITS = {"w": 7 * 86_400, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_DURATION = re.compile(rf"(\d{{1,6}})([{''.join(UNITS)}])")
 _SHOWN = 120  # characters of the last column of the table
 
 
@@ -106,8 +110,8 @@ class _Asked:
 
 def _time(text: str) -> float:
     """Return the time that ``--since`` names, in seconds since the epoch; without a zone it is a local one."""
-    if duration := _DURATION.fullmatch(text):
-        return time.time() - int(duration[1]) * UNITS[duration[2]]
+    if (ago := duration(text)) is not None:
+        return time.time() - ago
     try:
         return datetime.fromisoformat(text).astimezone().timestamp()
     except (ValueError, OverflowError) as error:

@@ -19,6 +19,7 @@ from agents.cli.options import (
     PolicyName,
     PredicateTexts,
     RandomSeed,
+    RunTime,
     crawl_settings,
     load_settings,
     of_site,
@@ -32,6 +33,7 @@ from streams.memory import uncollected
         'scentline crawl --seed http://example.org/ --predicate \'crawlers="crawler" and title("crawl*")\'',
         "scentline crawl --archive pages.warc.gz --log access.log.gz --labels topics.tsv.gz"
         " --predicate 'science=category(\"Science\")' --budget 1000",
+        "scentline crawl --seed http://example.org/ --predicate 'news=url(\"/news/\")' --time 10m",
         "scentline crawl --seed http://example.org/ --ordering pagerank --budget 1000",
     )
 )
@@ -54,6 +56,7 @@ def crawl(
     ordering: OrderingName = None,
     budget: BudgetPages = None,
     requests: BudgetRequests = None,
+    time: RunTime = None,
     random_seed: RandomSeed = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Wait for new log lines, through rotation, until Ctrl-C.")
@@ -70,7 +73,9 @@ def crawl(
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Crawl until the budget is spent or nothing is left. After Ctrl-C, the same command continues.
+    """Crawl until the budget or the time is spent. After Ctrl-C, the same command continues.
+
+    With a budget pages are scarce, and each has to be worth one. Else time is: no host waits that has a candidate.
 
     Give seeds, a log or both; without seeds, ten pages of the log become the seeds. With --archive, pages come
     from WARC files, served on loopback without politeness delays. With --keep-up, half of the requests visit
@@ -81,7 +86,7 @@ def crawl(
         from agents.crawl.command import CrawlOptions, run
 
     options = crawl_settings(
-        predicates, labels, policy, ordering, budget, requests, random_seed, data=data, broker=broker
+        predicates, labels, policy, ordering, budget, requests, time, random_seed, data=data, broker=broker
     )
     if archives and not any(text.startswith("fetch.delay_seconds") for text in assignments or ()):
         options["fetch.delay_seconds"] = 0.0

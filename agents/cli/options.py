@@ -1,5 +1,6 @@
 """Options that several commands share, and the settings they set."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -60,7 +61,9 @@ OrderingName = Annotated[
         "behaviour-fetch or another of the setting frontier.ordering; needs no predicate.",
     ),
 ]
-BudgetPages = Annotated[int | None, typer.Option("--budget", metavar="N", help="Pages to judge in all.")]
+BudgetPages = Annotated[
+    int | None, typer.Option("--budget", metavar="N", help="Pages to judge in all: pages are scarce.")
+]
 BudgetRequests = Annotated[
     int | None, typer.Option("--requests", metavar="N", help="Requests to have answered in all.")
 ]
@@ -68,6 +71,38 @@ RandomSeed = Annotated[
     int | None, typer.Option("--random-seed", metavar="N", help="Seed of every random choice.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+#: Seconds in each unit of a duration.
+UNITS = {"w": 7 * 86_400, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_DURATION = re.compile(rf"(\d{{1,6}})([{''.join(UNITS)}])")
+
+
+def duration(text: str) -> int | None:
+    """Return the seconds of a duration, None for what is none.
+
+    >>> duration("90m"), duration("1d"), duration("soon")
+    (5400, 86400, None)
+    """
+    found = _DURATION.fullmatch(text)
+    return int(found[1]) * UNITS[found[2]] if found else None
+
+
+def _run_time(text: str) -> int:
+    seconds = duration(text)
+    if not seconds:
+        raise typer.BadParameter(f"{text!r} is no duration, such as 90s, 10m or 1d")
+    return seconds
+
+
+RunTime = Annotated[
+    int | None,
+    typer.Option(
+        "--time",
+        metavar="T",
+        parser=_run_time,
+        help="How long to crawl in this run, such as 10m: time is scarce.",
+    ),
+]
 
 
 def given_predicates(texts: Iterable[str]) -> dict[str, str]:
@@ -88,6 +123,7 @@ def crawl_settings(
     ordering: str | None,
     budget: int | None,
     requests: int | None,
+    time: int | None,
     random_seed: int | None,
     **others: object,
 ) -> dict[str, object]:
@@ -102,6 +138,7 @@ def crawl_settings(
         "frontier.ordering": ordering,
         "frontier.budget": budget,
         "frontier.requests": requests,
+        "frontier.time": time,
         "judge.labels": str(labels) if labels is not None else None,
         **given_predicates(predicates or ()),
     }

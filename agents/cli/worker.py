@@ -17,6 +17,7 @@ from agents.cli.options import (
     PolicyName,
     PredicateTexts,
     RandomSeed,
+    RunTime,
     crawl_settings,
     kafka_settings,
 )
@@ -42,6 +43,7 @@ def worker(
     ordering: OrderingName = None,
     budget: BudgetPages = None,
     requests: BudgetRequests = None,
+    time: RunTime = None,
     random_seed: RandomSeed = None,
     broker: BrokerAddress = None,
     data: DataDirectory = None,
@@ -57,7 +59,7 @@ def worker(
     from agents.worker.command import played, run
 
     options = crawl_settings(
-        predicates, labels, policy, ordering, budget, requests, random_seed, data=data, broker=broker
+        predicates, labels, policy, ordering, budget, requests, time, random_seed, data=data, broker=broker
     )
     settings = kafka_settings(config, assignments, options)
     run(settings, played(roles))

@@ -87,17 +87,19 @@ class FrontierAgent(Handler[FrontierRow]):
         decode = Decoder[SightingPack](SightingPack)
         self.inbox: Stateful[FrontierRow] = Stateful(runtime, SIGHTINGS, "frontier", FrontierRow, decode, self)
         self.instant = self._if_instant()
-        told, connections = self._estimates.told, runtime.settings.fetch.connections
+        told, fetch = self._estimates.told, runtime.settings.fetch
         self.schedule = self._if_revisits()
         self.leases = Leases(
             runtime, self.candidates, self.inbox, self._metrics, self.instant, told, self.schedule
         )
         self._budget = budget = Budget(self.candidates)
         self.selection = Selection(
-            self.candidates, self.turns, budget, self.leases, self.instant, self.schedule, connections
+            self.candidates, self.turns, budget, self.leases, self.instant, self.schedule, fetch
         )
-        self.standing = StandingTeller(runtime, self.candidates, budget, lambda: self.state)
-        self._landing = Landing(self.candidates, self.turns, self.instant, self.schedule)
+        self.standing = StandingTeller(
+            runtime, self.candidates, budget, lambda: self.selection.window, lambda: self.state
+        )
+        self._landing = Landing(self.candidates, self.turns, self.selection.pace, self.instant, self.schedule)
         self.ledger = FrontierLedger(settings.features, self.candidates.scorer)
         self.steered = Steered()
         #: Whether people paused the crawl: nothing is ordered, and what is in flight lands.

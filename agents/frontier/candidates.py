@@ -19,7 +19,9 @@ from agents.frontier.scorer import Scorer
 from agents.frontier.sweep import Opening, Shards, Sweep
 from models.domain import owner
 from models.frontier.politeness import HostClocks
+from models.frontier.price import FREE, Price
 from models.frontier.queue import FEW, CandidateQueue
+from models.frontier.shares import LEAST_WORTH
 from models.url import host, identifier
 from models.verdict import FAILED
 from streams.records import Exclusion
@@ -29,6 +31,8 @@ from streams.settings import Settings
 CLOCKS = 100_000
 #: Candidates that the shards held start with after a crash, at most.
 STARTED = 10_000
+#: Hosts of one owner that are looked through for another's.
+OTHERS = 100
 #: Candidates scored anew to find one of an owner that had less, for each choice at most.
 FAIR_TRIES = 5
 
@@ -62,6 +66,8 @@ class Candidates:
         self.fresh: Fresh | None = None
         self.priorities = Priorities(settings, scorer)
         self.fairness = Fairness(settings.domain_share, clocks, self.priorities.worth)
+        #: What a page has to promise to each predicate; who is not named takes any.
+        self.prices: dict[str, Price] = {}
         self._random = random
 
     def __len__(self) -> int:
@@ -291,7 +297,7 @@ class Candidates:
         """Return the next URL for a predicate, whether chance chose it, and the probability of that choice.
 
         The best few are scored anew first, unless they are fresh: what was learned since they were put in may
-        have changed their order. None when no host that may be asked has a candidate.
+        have changed their order. None when no host that may be asked has a candidate that is worth its price.
         """
         queue = self.queues[predicate]
         explore = self._explore()
@@ -316,11 +322,21 @@ class Candidates:
         return 0.0 if self.opening else self.settings.explore
 
     def taught_enough(self, name: str) -> bool:
-        """Tell whether a host's owner had more of the latest fetches than may teach, and others wait."""
+        """Tell whether a host's owner had more of the latest fetches than may teach, and others wait.
+
+        Others are those whose best candidates are worth a third as much: dead links elsewhere are no reason.
+        """
         if not self.fairness.shares.beyond(name, self.settings.evidence_share):
             return False
         own = owner(name)
-        return any(owner(other) != own for queue in self.queues.values() for other in queue.hosts())
+        return any(self._others_wait(queue, own) for queue in self.queues.values())
+
+    def _others_wait(self, queue: CandidateQueue, own: str) -> bool:
+        heads = queue.heads(OTHERS, lambda name: owner(name) != own)
+        if not heads or owner(host(heads[-1])) == own:
+            return False
+        first, other = (self.priorities.worth(queue.priority(url)) for url in (heads[0], heads[-1]))
+        return other >= first + math.log(LEAST_WORTH)
 
     def _ready(self, now: float) -> Callable[[str], bool]:
         def ready(name: str) -> bool:
@@ -333,7 +349,7 @@ class Candidates:
         return next(iter(self.queues[predicate].best(1, self._ready(now))), None)
 
     def best(self, predicate: str, now: float) -> str | None:
-        """Return the best candidate, scored since anything was learned, that is fair to choose.
+        """Return the best candidate that is fair and worth its price, scored since anything was learned.
 
         The best few are scored anew, until one that is fresh is the best, or as many as may be have been. Those
         that scoring sets aside are not counted: worse ones wait behind them.
@@ -341,23 +357,23 @@ class Candidates:
         queue, ready, scored = self.queues[predicate], self._ready(now), 0
         while top := queue.best(1 if self.priorities.fixed else FEW, ready):
             if top[0] in self._fresh or scored >= self.settings.rescored:
-                return self._fairest(queue, top[0], now)
+                return self._fairest(queue, top[0], now, self.prices.get(predicate, FREE))
             stale = [url for url in top if url not in self._fresh]
             self._reprice(stale)
             scored += sum(url in queue for url in stale)
         return None
 
-    def _fairest(self, queue: CandidateQueue, best: str, now: float) -> str | None:
+    def _fairest(self, queue: CandidateQueue, best: str, now: float, price: Price) -> str | None:
         """Return the best candidate that is fair to choose, scored anew; None while one is waited for."""
         for _ in range(FAIR_TRIES):
-            url = self.fairness.choose(queue, best, now)
+            url = self.fairness.choose(queue, best, now, price)
             if url is None or url == best:
                 return url
             before = queue.priority(url)
             self._reprice([url])
             if url in queue and queue.priority(url) >= before:
                 return url
-        return best if best in queue else None
+        return best if best in queue and queue.priority(best) >= price.least else None
 
     def _reprice(self, urls: Iterable[str]) -> None:
         """Score queued candidates anew, where they are queued: they are fresh then."""
@@ -386,4 +402,4 @@ class Candidates:
         self.withdraw(row.url)
         self.flights.fly(row.url, Flight.of(choice, row.lease, now))
         shard.put(LEASED_KEY, LeasedRow([identifier(url) for url in self._of(shard, self.flights)]))
-        self.fairness.shares.fetched(host(row.url))
+        self.fairness.shares.fetched(host(row.url), now)

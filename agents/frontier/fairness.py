@@ -3,12 +3,15 @@
 Kept in memory: a restart begins a new window of fetches. Each worker sees to it among the hosts that it holds.
 """
 
+import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 from agents.frontier.keys import parent_of, start_of
 from agents.frontier.rows import FrontierShard, PageRow
 from models.domain import owner
 from models.frontier.politeness import HostClocks
+from models.frontier.price import Price
 from models.frontier.queue import CandidateQueue
 from models.frontier.shares import Shares
 from models.frontier.trust import Trust
@@ -81,27 +84,60 @@ class Fairness:
 
     # choosing
 
-    def choose(self, queue: CandidateQueue, best: str, now: float) -> str | None:
-        """Return ``best``, the best candidate that may be asked for, or that of an owner who had less lately.
+    def choose(self, queue: CandidateQueue, best: str, now: float, price: Price) -> str | None:
+        """Return ``best``, the best candidate that may be asked for, or that of an owner who had less.
 
-        None where the host of such a one may be asked soon.
+        None where none is worth its ``price``, and where all that may be asked had more than their shares while
+        the host of an owner who had less may be asked soon.
         """
         self.waits = False
-        if not self.shares.handicap(host(best)):
-            return best
-        found: list[tuple[float, bool, str]] = []
+        held_back = self.shares.handicap(host(best))
+        if not held_back:
+            return best if queue.priority(best) >= price.least else None
+        open_, soon = self._heads(queue, now)
+        found = [each for each in open_ if self._pays(queue, each, price)]
+        if not found:
+            return None
+        first = max(found)
+        if any(each.worth > first.worth and each.handicap > first.handicap for each in soon):
+            free = [each for each in found if not each.handicap]
+            self.waits = not free
+            return max(free).url if free else None
+        return first.url
+
+    def _heads(self, queue: CandidateQueue, now: float) -> tuple[list["_Head"], list["_Head"]]:
+        """Return the best candidates of hosts that may be asked, and of those that soon may be.
+
+        Hosts behind the first that may be asked and had less than its share are not looked at.
+        """
+        open_: list[_Head] = []
+        soon: list[_Head] = []
 
         def last(name: str) -> bool:
             return self._clocks.ready(name, now) and not self.shares.handicap(name)
 
         for url in queue.heads(meets=last):
             name = host(url)
-            if self._clocks.soon(name, now, NEAR_SECONDS):
-                worth = self._worth(queue.priority(url)) + self.shares.handicap(name)
-                found.append((worth, self._clocks.ready(name, now), url))
-        _, ready, url = max(found, key=lambda entry: entry[:2])
-        self.waits = not ready
-        return url if ready else None
+            ready = self._clocks.ready(name, now)
+            if ready or self._clocks.soon(name, now, NEAR_SECONDS):
+                handicap = self.shares.handicap(name)
+                worth = self._worth(queue.priority(url)) + handicap
+                (open_ if ready else soon).append(_Head(worth, handicap, url))
+        return open_, soon
+
+    def _pays(self, queue: CandidateQueue, head: "_Head", price: Price) -> bool:
+        """Tell whether a candidate is worth a page: one held back no less than those that others still have."""
+        if queue.priority(head.url) < price.least:
+            return False
+        return not head.handicap or price.others == -math.inf or head.worth >= self._worth(price.others)
+
+
+class _Head(NamedTuple):
+    """A host's best candidate: the log of what it is worth beside others', and what of that its owner lost."""
+
+    worth: float
+    handicap: float
+    url: str
 
 
 def _owner(url: str) -> str:

@@ -106,8 +106,8 @@ def tell_clocks(clocks: HostClocks, sighting: Ended) -> None:
     if sighting.server:
         clocks.serves(server(sighting.server), name, asked=_asked(sighting))
     clocks.told(name, lambda state: _take_end(state, sighting))
-    if elapsed := _elapsed(sighting):
-        clocks.answered(name, elapsed)
+    if _elapsed(sighting):
+        clocks.answered(name)
 
 
 class KnownRobots:

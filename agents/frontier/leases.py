@@ -10,6 +10,7 @@ from agents.frontier.orders import choice_of, order_of, send
 from agents.frontier.revisits import Revisits
 from agents.frontier.rows import INSTANT, OPEN, Choice, FrontierRow, FrontierShard, PageRow
 from models.frontier.turns import Turns
+from models.frontier.window import Pace
 from models.url import host
 from streams.logging import EventLog
 from streams.records import Failed, FetchOrder, Judged, Revisited
@@ -123,10 +124,16 @@ class Landing:
     """Takes in the ends of fetches, when the rows that they changed are safe."""
 
     def __init__(
-        self, candidates: Candidates, turns: Turns, instant: Instant | None, revisits: Revisits | None
+        self,
+        candidates: Candidates,
+        turns: Turns,
+        pace: Pace,
+        instant: Instant | None,
+        revisits: Revisits | None,
     ) -> None:
         self._candidates = candidates
         self._turns = turns
+        self._pace = pace
         self._instant = instant
         self._revisits = revisits
 
@@ -141,6 +148,7 @@ class Landing:
                 self._revisits.ended(sighting)
         elif isinstance(sighting, Judged):
             self._candidates.withdraw(sighting.url)
+            self._pace.judged(now, now - sighting.time)
             chosen = flight is not None and not flight.explored and not flight.instant
             self._turns.brought(sighting.verdict, flight.predicate if flight is not None and chosen else None)
         elif isinstance(sighting, Failed):

@@ -99,8 +99,6 @@ class LinkPromises:
 
 #: Where breadth-first puts URLs that no fetched page links to.
 UNLINKED_DEPTH = 1e9
-#: Policies whose priorities can be below the threshold: they are sums of logs, or a logit.
-LEARNED = ("learned", "combined", "collaborative", "linkage")
 #: Policies whose priorities are those of the row, as it was offered last: nothing else changes them.
 FIXED = ("breadth-first", "random")
 #: The priority of a candidate that can't be scored: it comes last.
@@ -116,7 +114,9 @@ class Priorities:
         self._rule = settings.rule
         #: Whether to score a candidate that is queued comes to what it came to before.
         self.fixed = settings.rule in FIXED
-        self._threshold = settings.threshold if settings.rule in LEARNED else None
+        #: Priorities that can be below the threshold are sums of logs, or a logit.
+        self._learns = settings.learns
+        self._threshold = settings.threshold if settings.learns else None
         self._scorer = scorer
         #: How far those who link to a page are believed, where that is known.
         self.promises: LinkPromises | None = None
@@ -187,7 +187,7 @@ class Priorities:
         """
         if self._rule == "learned":
             return -math.log1p(math.exp(-priority)) if priority > -MOST_LOGIT else priority
-        return min(0.0, priority) if self._rule in LEARNED else 0.0
+        return min(0.0, priority) if self._learns else 0.0
 
     def chance(self, priority: float) -> float:
         """Return the probability of a hit that a priority stands for: an upper bound, or 1 where it is none."""

@@ -1,15 +1,23 @@
-"""The selection of the next fetches, while the windows have room (`models.frontier.window`)."""
+"""The selection of the next fetches: as many as there is room for (`models.frontier.window`)."""
+
+import math
 
 import msgspec
 
 from agents.frontier.candidates import Candidates
+from agents.frontier.fairness import NEAR_SECONDS
 from agents.frontier.instant import Instant
 from agents.frontier.leases import Leases
 from agents.frontier.revisits import Revisits
 from agents.frontier.rows import INSTANT, Choice, FrontierShard, HubRow
+from models.frontier.price import FREE, Price
 from models.frontier.turns import Prospects, Turns
-from models.frontier.window import window
+from models.frontier.window import Pace, window
 from streams.records import Limit
+from streams.settings import FetchSettings
+
+#: Answers between two looks at what a page has to promise.
+PRICED = 20
 
 
 class Budget:
@@ -20,8 +28,8 @@ class Budget:
     answered as far as the learner has told, and nothing of what they have in flight. So each takes of what is
     left the share that its partitions are of all, and one at least: the last one would wait for ever. Where the
     workers' answers come alike, a budget is passed by less than one for each of them, and by what the learner
-    has not told yet; at the very worst by all that the others have in flight, which is `frontier.window_max`
-    each, or `fetch.connections` where hosts are slow.
+    has not told yet; at the very worst by all that the others have in flight, which is `fetch.connections`
+    each.
     """
 
     def __init__(self, candidates: Candidates) -> None:
@@ -29,6 +37,9 @@ class Budget:
         #: Those in force; 0 is no limit.
         self.pages = candidates.settings.budget
         self.requests = candidates.settings.requests
+        #: When this run ends, known at its first choice; never where there is no `frontier.time`.
+        self._until: float | None = None
+        self._over = False
 
     def limit(self, told: Limit) -> Limit:
         """Go by a budget that was set, if the settings still have the one that it took the place of.
@@ -44,6 +55,13 @@ class Budget:
             self.requests = most
         return told if told.setting is not None else msgspec.structs.replace(told, setting=setting)
 
+    def seconds(self, now: float) -> float:
+        """Return how many seconds are left of this run; infinity where it has no end. It begins with this."""
+        if self._until is None:
+            self._until = now + (self._candidates.settings.time or math.inf)
+        self._over = now >= self._until
+        return max(0.0, self._until - now)
+
     @property
     def limited(self) -> bool:
         """Whether there is one, of pages or of requests."""
@@ -51,15 +69,15 @@ class Budget:
 
     @property
     def spent(self) -> bool:
-        """Whether as many pages are judged, or requests answered, as may be."""
-        return self.remaining == 0
+        """Whether as many pages are judged, or requests answered, as may be, or the time is over."""
+        return self._over or self.remaining == 0
 
     @property
     def left(self) -> bool:
         """Whether a page more may be asked for: less is in flight than this worker's share of what is left."""
         left = self.remaining
-        if left is None:
-            return True
+        if left is None or self._over:
+            return not self._over
         shards = self._candidates.shards
         return self._candidates.flights.pages * shards.partitions < left * len(shards)
 
@@ -73,6 +91,52 @@ class Budget:
             revisits = self._candidates.shards.totals().revisits
             left.append(self.requests - self._candidates.answered - revisits)
         return max(0, min(left))
+
+
+class Prices:
+    """Keeps `models.frontier.price` of each predicate: what a page costs while a budget of pages is scarce."""
+
+    def __init__(self, candidates: Candidates, budget: Budget) -> None:
+        self._candidates = candidates
+        self._budget = budget
+        self._at = 0
+        self._time = -math.inf
+
+    def look(self, now: float, seconds: float) -> bool:
+        """Work prices out where it is time for it, ``seconds`` before the end; return whether pages are scarce.
+
+        That is once in `PRICED` answers, or a fiftieth of the budget, and once a second while nothing is in
+        flight.
+        """
+        candidates, left = self._candidates, self._budget.remaining
+        if left is None or not candidates.settings.learns:
+            candidates.prices.clear()
+            return False
+        answered = candidates.answered
+        idle = not candidates.flights and now >= self._time + 1.0
+        if answered >= self._at or idle or candidates.prices.keys() != candidates.queues.keys():
+            self._at, self._time = answered + max(PRICED, left // 50), now
+            share = math.ceil(max(1, left) / max(1, len(candidates.queues)))
+            candidates.prices = {name: self._price(name, share, now, seconds) for name in candidates.queues}
+        return math.isinf(seconds) or any(price != FREE for price in candidates.prices.values())
+
+    def _price(self, name: str, pages: int, now: float, seconds: float) -> Price:
+        queue, clocks, shares = (
+            self._candidates.queues[name],
+            self._candidates.clocks,
+            self._candidates.fairness.shares,
+        )
+
+        def each(host: str) -> float:
+            if not clocks.soon(host, now, NEAR_SECONDS):
+                return 0.0
+            apart = clocks.apart(host)
+            return seconds / apart if apart else math.inf
+
+        def others(host: str) -> float:
+            return 0.0 if shares.handicap(host) else each(host)
+
+        return Price(queue.nth(pages, each), queue.nth(pages, others))
 
 
 class _Heads:
@@ -106,7 +170,7 @@ class _Heads:
 class Selection:
     """Picks URLs, those of the predicates in turn and instant ones within their share, and orders them.
 
-    There are ``connections`` fetches in flight at most, the slow ones too.
+    There are `fetch.connections` fetches in flight at most, the slow ones too.
     """
 
     def __init__(
@@ -117,7 +181,7 @@ class Selection:
         leases: Leases,
         instant: Instant | None,
         revisits: Revisits | None,
-        connections: int,
+        fetch: FetchSettings,
     ) -> None:
         self._settings = candidates.settings
         self._candidates = candidates
@@ -126,20 +190,42 @@ class Selection:
         self._leases = leases
         self._instant = instant
         self._revisits = revisits
-        self._connections = connections
+        self._connections, self._delay = fetch.connections, fetch.delay_seconds
+        self._prices = Prices(candidates, budget)
+        self.pace = Pace(fetch.connections)
+        #: How many pages may be in flight, as of the last choice.
+        self.window = 1
 
     def choose(self, now: float) -> list[FrontierShard]:
         """Order what may be ordered now; return the shards whose rows that changed."""
         changed: dict[int, FrontierShard] = {}
-        judged = self._candidates.shards.totals().judged
-        room = window(judged, self._settings.window_share, self._settings.window_max)
-        room -= self._candidates.flights.prompt(now)
+        seconds = self._budget.seconds(now)
+        scarce = self._prices.look(now, seconds)
+        self.window = self._window(scarce=scarce)
+        self._share_out(now, scarce=scarce)
+        room = self.window - self._candidates.flights.prompt(now)
         room -= self._at_once(now, room, changed, spare=False)
         room -= self._again(now, room, changed, spare=False)
         room -= self._by_turns(now, room, changed)
         room -= self._at_once(now, room, changed, spare=True)
         self._again(now, room, changed, spare=True)
         return list(changed.values())
+
+    def _share_out(self, now: float, *, scarce: bool) -> None:
+        """Say what owners' shares are shares of: of pages while they are ``scarce``, else of hosts' seconds."""
+        hosts = max((len(queue.hosts()) for queue in self._candidates.queues.values()), default=0)
+        self._candidates.fairness.shares.look(now, 0 if scarce else hosts, self._delay)
+
+    def _window(self, *, scarce: bool) -> int:
+        """Return how many pages may be in flight: of a policy that learns few while pages are ``scarce``."""
+        settings = self._settings
+        most = settings.window_max or self._connections
+        if not settings.learns:
+            return most
+        if scarce:
+            judged = self._candidates.shards.totals().judged
+            return window(judged, settings.window_share, settings.window_max)
+        return min(most, self.pace.window)
 
     def _by_turns(self, now: float, room: int, changed: dict[int, FrontierShard]) -> int:
         """Order what the predicates pick in turn; return how many fetches."""

@@ -16,7 +16,6 @@ from agents.frontier.hosts import state_of
 from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.selection import Budget
 from models.frontier.politeness import Wait
-from models.frontier.window import window
 from models.learner.requests import Forecast
 from models.url import host
 from streams.outbox import Message
@@ -41,17 +40,24 @@ _read = JsonDecoder[Watch](Watch)
 
 
 class StandingTeller:
-    """Tells how the frontier stands; ``state`` says in which state it is, but for its end.
+    """Tells how the frontier stands; ``state`` says in which state it is, but for its end, ``window`` how many
+    pages may be in flight.
 
     Without a `Watch` that holds, nothing is worked out and nothing is told.
     """
 
     def __init__(
-        self, runtime: Runtime, candidates: Candidates, budget: Budget, state: Callable[[], str]
+        self,
+        runtime: Runtime,
+        candidates: Candidates,
+        budget: Budget,
+        window: Callable[[], int],
+        state: Callable[[], str],
     ) -> None:
         self._runtime = runtime
         self._candidates = candidates
         self._budget = budget
+        self._window = window
         self._state = state
         self._hosts = HostCounts(candidates)
         self._rates = Rates()
@@ -123,11 +129,11 @@ class StandingTeller:
 
     def _standing(self, *, final: bool) -> Standing:
         now, candidates = self._runtime.clock(), self._candidates
-        shards, flights, settings = candidates.shards, candidates.flights, candidates.settings
+        shards, flights = candidates.shards, candidates.flights
         totals, retries, state = shards.totals(), candidates.retries, self._state()
         self._hosts.look(now)
         self._rates.take(frozenset(shards), now, totals.judged, totals.requests)
-        most = window(totals.judged, settings.window_share, settings.window_max)
+        most = self._window()
         pages_a_second, requests_a_second = self._rates.told()
         ready, waiting, opens, seen = self._hosts.told()
         return Standing(

@@ -19,6 +19,8 @@ LONGEST_PACE = 60.0
 SHORTEST_BACK_OFF = 60.0
 #: The longest back-off, and the longest Retry-After that is obeyed.
 LONGEST_BACK_OFF = 86_400.0
+#: Weight of the last answer in how long a host usually takes.
+_LATEST = 0.3
 #: Failures in a row that begin a back-off, for failures that may be the page's own.
 TOLERATED_FAILURES = 3
 
@@ -26,10 +28,11 @@ TOLERATED_FAILURES = 3
 class HostState(msgspec.Struct, array_like=True):
     """What a host has said so far of how it wants to be asked: a function of its answers, in their order.
 
-    ``asked`` is when the last request that was answered began, ``elapsed`` how long the answer took. ``delay``
-    is the Crawl-delay of its robots.txt. ``wait`` is the last back-off, 0 when forgiven, and ``until`` is when
-    that ends; ``failures`` are those in a row. ``server`` is the address that was asked, empty where unknown.
-    ``retry_after`` is the end of the last Retry-After, 0 where there was none.
+    ``asked`` is when the last request that was answered began, ``elapsed`` how long answers usually take: the
+    geometric mean of the latest, which one slow page hardly moves. ``delay`` is the Crawl-delay of its
+    robots.txt. ``wait`` is the last back-off, 0 when forgiven, and ``until`` is when that ends; ``failures``
+    are those in a row. ``server`` is the address that was asked, empty where unknown. ``retry_after`` is the end
+    of the last Retry-After, 0 where there was none.
 
     A host backs off from its third failure in a row, since one slow or broken page says little of its host,
     and at once when it said that it is overloaded (429, 503) or gave a Retry-After. Back-off takes a minute,
@@ -54,7 +57,9 @@ class HostState(msgspec.Struct, array_like=True):
 
     def answered(self, began: float, elapsed: float) -> None:
         """Note when a request began, and how long its answer took."""
-        self.asked, self.elapsed = max(self.asked, began), max(0.0, elapsed)
+        self.asked = max(self.asked, began)
+        usual = self.elapsed ** (1 - _LATEST) * elapsed**_LATEST if self.elapsed > 0 < elapsed else elapsed
+        self.elapsed = max(0.0, usual)
 
     def crawl_delay(self, seconds: float) -> None:
         """Note the delay that robots.txt asks for, up to 5 minutes."""
@@ -140,8 +145,8 @@ class HostClocks:
 
     A host with a delay has one fetch in flight at most, and starts are at least the delay apart (counted
     from the last start; a fetch that takes longer is waited for). It shares both with the other hosts of its
-    server, once `serves` told of it, and waits ``factor`` times as long as the last answer took, within a
-    minute. A host without a delay may have ``at_once`` fetches in flight.
+    server, once `serves` told of it, and waits ``factor`` times as long as answers take, a minute at most.
+    A host without a delay may have ``at_once`` fetches in flight.
 
     ``states`` returns what is known of a host, None for one that has not answered yet. A clock that is not kept
     is made of that. At most ``limit`` hosts are kept beside those with a fetch in flight: those that could be
@@ -274,11 +279,11 @@ class HostClocks:
             take(clock.state)
             clock.delay = self._delay_of(host, clock.state)
 
-    def answered(self, host: str, seconds: float) -> None:
-        """Note how long a host took to answer: its server's delay follows."""
+    def answered(self, host: str) -> None:
+        """Have the delay of a host's server follow how long the host usually takes to answer."""
         clock = self._clocks.get(host)
         if clock is not None:
-            clock.server.pace = self._pace(seconds)
+            clock.server.pace = self._pace(clock.state.elapsed)
 
     def serves(self, server: str, host: str, *, asked: bool = True) -> None:
         """Note which server a host is on; ``asked`` tells whether its last fetch came so far as to ask it."""
@@ -341,7 +346,7 @@ class HostClocks:
         if state.server:
             self.serves(state.server, host)
         if not clock.server.pace:
-            self.answered(host, state.elapsed)
+            self.answered(host)
 
     def _forget(self) -> None:
         idle = [host for host, clock in self._clocks.items() if not clock.in_flight]

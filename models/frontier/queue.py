@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace, nsmallest
 from itertools import compress
 from operator import itemgetter
 from random import Random
@@ -203,6 +203,28 @@ class CandidateQueue:
     def count(self, ready: Callable[[str], bool]) -> int:
         """Return the number of candidates of ready hosts: how many `sample` draws from."""
         return sum(lane.size for host, lane in self._lanes.items() if ready(host))
+
+    def nth(self, number: int, each: Callable[[str], float]) -> float:
+        """Return the priority of the ``number``-th best candidate, minus infinity where there are fewer.
+
+        Of a host its ``each`` best count, rounded up. Looks at every candidate of the hosts that count.
+
+        >>> queue = CandidateQueue(limit=10)
+        >>> for order in range(4):
+        ...     queue.put(f"http://a.org/{order}", "a.org", priority=order, order=order)
+        >>> queue.put("http://b.org/", "b.org", priority=1.5, order=9)
+        >>> queue.nth(3, lambda host: 9), queue.nth(3, lambda host: 2), queue.nth(4, lambda host: 2)
+        (1.5, 1.5, -inf)
+        """
+        found: list[float] = []
+        for host, lane in self._lanes.items():
+            most = each(host)
+            if most > 0:
+                live = [item[0] for item in lane.heap if self._live.get(item[2]) is item]
+                found += live if len(live) <= most else nsmallest(math.ceil(most), live)
+        if len(found) < number:
+            return -math.inf
+        return -float(np.partition(np.array(found), number - 1)[number - 1])
 
     def sample(self, rng: Random, ready: Callable[[str], bool]) -> str | None:
         """Return a candidate drawn uniformly among all those of ready hosts; None when there is none.

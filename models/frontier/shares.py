@@ -4,6 +4,9 @@ A host name costs nothing, so that a delay for each host is no brake on whoever 
 than its share stands back for candidates of others that are worth about as much: the probability that its own
 bring a hit counts that much less. Whom the seeds vouch for (`models.frontier.trust`) has a larger share, as a
 domain's budget goes by who links to it in Lee, Leonard, Wang and Loguinov, IRLbot (WWW 2008), section 5.
+
+While pages are scarce it is a share of the pages. While time is, it is one of all that could have been fetched,
+and no less than one host's part: a second of a host that nobody else can use is taken from nobody.
 """
 
 import math
@@ -28,9 +31,12 @@ class Shares:
 
     >>> shares = Shares(0.1, limit=1000)
     >>> for number in range(50):
-    ...     shares.fetched(f"{number}.farm.org")
+    ...     shares.fetched(f"{number}.farm.org", now=number / 5)
     >>> shares.handicap("60.farm.org"), shares.handicap("example.org")
     (-1.0986122886681098, 0.0)
+    >>> shares.look(now=10.0, hosts=1000, delay=1.0)
+    >>> shares.handicap("60.farm.org")
+    0.0
     """
 
     def __init__(self, share: float, limit: int) -> None:
@@ -39,7 +45,9 @@ class Shares:
         self._share = share
         self._limit = limit
         self._networks: OrderedDict[str, str] = OrderedDict()
-        self._latest: deque[tuple[str, ...]] = deque()
+        self._latest: deque[tuple[float, tuple[str, ...]]] = deque()
+        #: How many fetches there could have been since the first of the latest, and of one host.
+        self._possible = self._of_one = 0.0
         self._fetched: Counter[str] = Counter()
         self._vouched: dict[str, float] = {}
 
@@ -77,13 +85,22 @@ class Shares:
         )
         return any(number > most for number in had)
 
-    def fetched(self, host: str) -> None:
+    def fetched(self, host: str, now: float) -> None:
         """Count a fetch."""
         owners = self.owners(host)
-        self._latest.append(owners)
+        self._latest.append((now, owners))
         self._fetched.update(owners)
         if len(self._latest) > WINDOW:
-            self._leave(self._latest.popleft())
+            self._leave(self._latest.popleft()[1])
+
+    def look(self, now: float, hosts: int, delay: float) -> None:
+        """Take note that so many ``hosts`` with candidates may be asked each ``delay`` seconds.
+
+        0 hosts, or no delay, have the shares be of the fetches that there were.
+        """
+        seconds = now - self._latest[0][0] if self._latest else 0.0
+        self._of_one = seconds / delay if hosts and delay else 0.0
+        self._possible = hosts * self._of_one
 
     def _leave(self, owners: Iterable[str]) -> None:
         for each in owners:
@@ -99,11 +116,12 @@ class Shares:
 
     def _of(self, each: str) -> float:
         had = self._fetched.get(each, 0)
-        due = max(self._share, self._vouched.get(each, 0.0)) * max(len(self._latest), LEAST)
+        whole = max(len(self._latest), LEAST, self._possible)
+        due = max(self._of_one, max(self._share, self._vouched.get(each, 0.0)) * whole)
         return math.log(max(due / had, LEAST_WORTH)) if had > due else 0.0
 
     @property
     def largest(self) -> float:
         """The largest share of the latest fetches that one owner had."""
-        most = Counter(owners[0] for owners in self._latest).most_common(1)
+        most = Counter(owners[0] for _, owners in self._latest).most_common(1)
         return most[0][1] / len(self._latest) if most else 0.0

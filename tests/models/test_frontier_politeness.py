@@ -134,7 +134,7 @@ def test_why_a_host_waits_and_until_when_is_told_without_a_clock_of_its_own(
             clocks.state(host).server = server
             clocks.say(host, partial(HostState.answered, began=now - 0.5, elapsed=0.5))
             clocks.serves(server, host)
-            clocks.answered(host, 0.5)
+            clocks.answered(host)
             if step in {"fail", "overload"}:
                 clocks.failed(host, now, retry_after, overloaded=step == "overload")
         kept = len(clocks)
@@ -298,18 +298,29 @@ def lasting(clocks: Hosts, host: str, start: float, seconds: float) -> None:
     """Ask a host, which takes so long to answer."""
     clocks.started(host, start)
     clocks.finished(host, start + seconds)
-    clocks.answered(host, seconds)
+    clocks.say(host, partial(HostState.answered, began=start, elapsed=seconds))
+    clocks.answered(host)
 
 
 @pytest.mark.parametrize(
     ("seconds", "delay"),
     [(0.1, 1.0), (0.2, 1.0), (0.3, 1.5), (4.0, 20.0), (12.0, LONGEST_PACE), (1e9, LONGEST_PACE)],
 )
-def test_the_delay_follows_the_last_answer_within_a_minute(seconds: float, delay: float) -> None:
+def test_the_delay_follows_the_usual_answer_within_a_minute(seconds: float, delay: float) -> None:
     clocks = Hosts(1.0, 10, factor=5.0)
-    lasting(clocks, HOST, 0.0, 30.0)
     lasting(clocks, HOST, 1000.0, seconds)
     assert clocks.next_ready([HOST], 1000.0) == pytest.approx(1000.0 + delay)
+
+
+def test_one_slow_answer_among_quick_ones_hardly_moves_the_delay() -> None:
+    clocks = Hosts(1.0, 10, factor=2.0)
+    for number in range(20):
+        lasting(clocks, HOST, 100.0 * number, 0.3)
+    lasting(clocks, HOST, 10_000.0, 5.0)
+    assert clocks.apart(HOST) == pytest.approx(2 * 0.3**0.7 * 5.0**0.3)
+    for number in range(1, 20):
+        lasting(clocks, HOST, 10_000.0 + 100.0 * number, 0.3)
+    assert clocks.apart(HOST) == 1.0
 
 
 def test_where_there_is_no_delay_none_follows_from_a_slow_answer() -> None:
@@ -340,7 +351,8 @@ def test_hosts_of_one_server_are_asked_as_one() -> None:
     assert not clocks.ready("b", 100.0)
     assert clocks.ready("c", 2.0)
     clocks.finished("a", 4.0)
-    clocks.answered("a", 2.0)
+    clocks.say("a", partial(HostState.answered, began=2.0, elapsed=2.0))
+    clocks.answered("a")
     assert clocks.next_ready(["b"], 4.0) == 12.0
     clocks.serves("192.0.2.2", "b")
     assert clocks.ready("b", 4.0)
@@ -457,13 +469,13 @@ def test_clocks_that_begin_with_the_states_ask_no_host_before_those_that_went_on
         state = kept.state(host)
         if kept.ready(host, now):
             kept.started(host, now)
-            state.answered(now, 0.5)
+            kept.say(host, partial(HostState.answered, began=now, elapsed=0.5))
             now += 0.5
             kept.finished(host, now)
             if server:
                 state.server = server
                 kept.serves(server, host)
-            kept.answered(host, 0.5)
+            kept.answered(host)
         if step == "succeed":
             kept.succeeded(host, now)
         elif step in {"fail", "overload"}:
