@@ -75,7 +75,7 @@ def crawl(
 ) -> None:
     """Crawl until the budget or the time is spent. After Ctrl-C, the same command continues.
 
-    With a budget pages are scarce, and each has to be worth one. Else time is: no host waits that has a candidate.
+    With a budget pages are scarce, and each has to be worth one. Else time is, and no host waits in vain.
 
     Give seeds, a log or both; without seeds, ten pages of the log become the seeds. With --archive, pages come
     from WARC files, served on loopback without politeness delays. With --keep-up, half of the requests visit

@@ -363,6 +363,11 @@ class Candidates:
             scored += sum(url in queue for url in stale)
         return None
 
+    def freshen(self, predicate: str, count: int) -> None:
+        """Score the ``count`` best anew, within what a choice may: one overrated would be waited for."""
+        if count <= self.settings.rescored and not self.priorities.fixed:
+            self._reprice([url for url in self.queues[predicate].best(count) if url not in self._fresh])
+
     def _fairest(self, queue: CandidateQueue, best: str, now: float, price: Price) -> str | None:
         """Return the best candidate that is fair to choose, scored anew; None while one is waited for."""
         for _ in range(FAIR_TRIES):

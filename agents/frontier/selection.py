@@ -16,6 +16,8 @@ from models.frontier.window import Pace, window
 from streams.records import Limit
 from streams.settings import FetchSettings
 
+#: Seconds for which there was no room after all of it was taken.
+FULL_SECONDS = 1.0
 #: Answers between two looks at what a page has to promise.
 PRICED = 20
 
@@ -117,6 +119,8 @@ class Prices:
         if answered >= self._at or idle or candidates.prices.keys() != candidates.queues.keys():
             self._at, self._time = answered + max(PRICED, left // 50), now
             share = math.ceil(max(1, left) / max(1, len(candidates.queues)))
+            for name in candidates.queues:
+                candidates.freshen(name, share)
             candidates.prices = {name: self._price(name, share, now, seconds) for name in candidates.queues}
         return math.isinf(seconds) or any(price != FREE for price in candidates.prices.values())
 
@@ -192,6 +196,8 @@ class Selection:
         self._revisits = revisits
         self._connections, self._delay = fetch.connections, fetch.delay_seconds
         self._prices = Prices(candidates, budget)
+        #: When all the room there was was last taken.
+        self._filled = -math.inf
         self.pace = Pace(fetch.connections)
         #: How many pages may be in flight, as of the last choice.
         self.window = 1
@@ -208,13 +214,19 @@ class Selection:
         room -= self._again(now, room, changed, spare=False)
         room -= self._by_turns(now, room, changed)
         room -= self._at_once(now, room, changed, spare=True)
-        self._again(now, room, changed, spare=True)
+        room -= self._again(now, room, changed, spare=True)
+        if room <= 0 or len(self._candidates.flights) >= self._connections:
+            self._filled = now
         return list(changed.values())
 
     def _share_out(self, now: float, *, scarce: bool) -> None:
-        """Say what owners' shares are shares of: of pages while they are ``scarce``, else of hosts' seconds."""
+        """Say what owners' shares are shares of: of hosts' seconds while these are all that is short.
+
+        Where pages are ``scarce``, or this machine has no more room, whatever one owner has another has not.
+        """
         hosts = max((len(queue.hosts()) for queue in self._candidates.queues.values()), default=0)
-        self._candidates.fairness.shares.look(now, 0 if scarce else hosts, self._delay)
+        short = scarce or now < self._filled + FULL_SECONDS
+        self._candidates.fairness.shares.look(now, 0 if short else hosts, self._delay)
 
     def _window(self, *, scarce: bool) -> int:
         """Return how many pages may be in flight: of a policy that learns few while pages are ``scarce``."""

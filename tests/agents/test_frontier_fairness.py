@@ -75,7 +75,8 @@ class Front:
 
 
 def fronts(rows: Disk, tmp_path: Path, delay: float = DELAY, **frontier: object) -> Iterator[Front]:
-    settings = {"policy": "linkage", "explore": 0.0, "window_max": 8, "window_share": 1.0} | frontier
+    scarce = {"budget": 1_000_000}  # beside those that `like` teaches
+    settings = {"policy": "linkage", "explore": 0.0, "window_max": 8, "window_share": 1.0} | scarce | frontier
     values = {"data": tmp_path / "data", "fetch": {"delay_seconds": delay}, "frontier": settings}
     with a_runtime(Settings.model_validate(values), NOW) as runtime:
         yield Front(FrontierAgent(runtime), rows)
@@ -84,6 +85,11 @@ def fronts(rows: Disk, tmp_path: Path, delay: float = DELAY, **frontier: object)
 @pytest.fixture
 def front(rows: Disk, tmp_path: Path) -> Iterator[Front]:
     yield from fronts(rows, tmp_path)
+
+
+@pytest.fixture
+def in_time(rows: Disk, tmp_path: Path) -> Iterator[Front]:
+    yield from fronts(rows, tmp_path, budget=0, window_max=64)
 
 
 @pytest.fixture
@@ -121,6 +127,24 @@ def test_a_farm_of_many_addresses_gets_little_though_its_hosts_are_always_ready(
     front.sight(farm("great"))
     asked = front.crawl(200)
     assert asked["192.0.2.0/24"] < 0.1 * 200, asked
+
+
+def test_while_time_is_scarce_it_gets_its_share_of_the_hosts_and_takes_nobodys_second(in_time: Front) -> None:
+    in_time.like(good=40, great=70)
+    honest(in_time)
+    in_time.sight(farm("great"))
+    asked = in_time.crawl(200)
+    seconds = (in_time.now - NOW) / DELAY
+    assert asked["192.0.2.0/24"] <= 1 + 0.03 * 66 * (seconds + 1), asked
+    assert sum(asked[f"honest{number}.org"] for number in range(6)) >= 6 * (seconds - 1), asked
+
+
+def test_while_time_is_scarce_no_host_waits_for_that_of_another_owner(in_time: Front) -> None:
+    in_time.like(good=40, great=70)
+    in_time.sight(*(seed for number in range(10) for seed in pages(f"plain{number}.org", "good")))
+    in_time.sight(*(seed for number in range(10) for seed in pages(f"{number}.many.org", "great")))
+    asked = in_time.crawl(200)
+    assert in_time.now - NOW <= 11 * DELAY, asked
 
 
 def test_without_the_limit_it_gets_all(unlimited: Front) -> None:

@@ -73,7 +73,7 @@ class Front:
 
 
 def fronts(rows: Disk, tmp_path: Path, **fetch: Any) -> Iterator[Front]:
-    values = {"data": tmp_path / "data", "fetch": fetch, "frontier": {"window_max": 4, "lease_seconds": 60.0}}
+    values = {"data": tmp_path / "data", "fetch": fetch, "frontier": {"budget": 1000, "lease_seconds": 60.0}}
     with a_runtime(Settings.model_validate(values), NOW) as runtime:
         yield Front(FrontierAgent(runtime), rows)
 
@@ -167,8 +167,8 @@ def test_a_slow_answer_slows_its_host_down(front: Front) -> None:
     front.sight(Seeded("http://a.org/"))
     assert front.ordered() == {"a.org"}
     front.sight(Judged("http://a.org/", {"p": True}, NOW, elapsed=2.0))
-    assert not front.agent.candidates.clocks.ready("a.org", NOW + 9)
-    assert front.agent.candidates.clocks.ready("a.org", NOW + 10)
+    assert not front.agent.candidates.clocks.ready("a.org", NOW + 3)
+    assert front.agent.candidates.clocks.ready("a.org", NOW + 4)
 
 
 def test_hosts_that_do_not_answer_keep_no_other_from_being_asked(front: Front) -> None:

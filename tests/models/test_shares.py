@@ -13,8 +13,8 @@ names = st.sampled_from(["a.org", "www.a.org", "b.org", "127.0.0.1", "127.0.0.2"
 
 def shares(*hosts: str, share: float = 0.1) -> Shares:
     found = Shares(share, limit=1000)
-    for host in hosts:
-        found.fetched(host)
+    for number, host in enumerate(hosts):
+        found.fetched(host, float(number))
     return found
 
 
@@ -27,8 +27,23 @@ def test_an_owner_with_less_than_its_share_has_no_handicap() -> None:
 def test_the_first_fetches_of_a_crawl_are_nobodys_share() -> None:
     found = shares(*["a.org"] * (LEAST // 10))
     assert found.handicap("a.org") == 0
-    found.fetched("a.org")
+    found.fetched("a.org", 9.0)
     assert found.handicap("a.org") < 0
+
+
+def test_while_time_is_scarce_shares_are_of_what_could_have_been_fetched() -> None:
+    found = shares(*["a.org", "b.org", "b.org", "b.org"] * 25)  # a fetch a second
+    assert found.handicap("a.org") == pytest.approx(math.log(0.1 / 0.25))
+    found.look(now=100.0, hosts=4, delay=1.0)
+    assert found.handicap("a.org") == 0, "25 in 100 seconds are less than one host gives"
+    assert found.handicap("b.org") == 0
+    found.look(now=100.0, hosts=4, delay=4.0)
+    assert found.handicap("a.org") == 0, "25 are what one host gives"
+    assert found.handicap("b.org") == pytest.approx(math.log(LEAST_WORTH))
+    found.look(now=100.0, hosts=40, delay=4.0)
+    assert found.handicap("b.org") == 0, "75 of 1,000 are less than a tenth"
+    found.look(now=100.0, hosts=0, delay=1.0)
+    assert found.handicap("a.org") < 0, "pages are scarce"
 
 
 @pytest.mark.parametrize(
@@ -48,8 +63,8 @@ def test_domains_at_addresses_of_one_network_are_one_when_these_are_known() -> N
     found = shares()
     for number in range(60):
         found.serves(f"192.0.2.{number}", f"domain{number}.org")
-        found.fetched(f"domain{number}.org")
-    found.fetched("elsewhere.org")
+        found.fetched(f"domain{number}.org", 1.0)
+    found.fetched("elsewhere.org", 1.0)
     assert found.handicap("domain1.org") < 0
     assert found.handicap("unknown.org") == found.handicap("elsewhere.org") == 0
 
