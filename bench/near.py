@@ -30,13 +30,14 @@ from models.evaluate.crawler import Task
 from models.evaluate.learned import LearnedCrawler
 from models.evaluate.metrics import auc
 from models.evaluate.virtual import Terms, virtual_crawl
+from models.frontier.window import FEW
 from models.predicate import parse
 from streams.settings import Settings
 from streams.transport.journal import Journal
 
 WEBS = Path(__file__).parents[1] / "docs" / "evaluation.toml"
 #: Pages in flight at most: as by default, and one at a time.
-IN_FLIGHT = (Settings().frontier.window_max, 1)
+IN_FLIGHT = (FEW, 1)
 
 
 def main() -> None:

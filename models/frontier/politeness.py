@@ -31,8 +31,8 @@ class HostState(msgspec.Struct, array_like=True):
     ``asked`` is when the last request that was answered began, ``elapsed`` how long answers usually take: the
     geometric mean of the latest, which one slow page hardly moves. ``delay`` is the Crawl-delay of its
     robots.txt. ``wait`` is the last back-off, 0 when forgiven, and ``until`` is when that ends; ``failures``
-    are those in a row. ``server`` is the address that was asked, empty where unknown. ``retry_after`` is the end
-    of the last Retry-After, 0 where there was none.
+    are those in a row. ``server`` is the address that was asked, empty where unknown. ``retry_after`` is when
+    the last Retry-After ends, 0 where there was none.
 
     A host backs off from its third failure in a row, since one slow or broken page says little of its host,
     and at once when it said that it is overloaded (429, 503) or gave a Retry-After. Back-off takes a minute,

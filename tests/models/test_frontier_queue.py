@@ -1,6 +1,7 @@
 """The queue of candidates against a plain dictionary sorted anew at each choice."""
 
 import itertools
+import math
 import random
 import tracemalloc
 from collections import Counter
@@ -129,6 +130,17 @@ class QueueAgainstDictionary(RuleBasedStateMachine):
         self.queue.reset_floor()
         self.evicted.clear()
         self.cut = None
+
+    @rule(number=st.integers(1, 50), most=st.sampled_from([0.0, 0.5, 1.0, 2.5, math.inf]), counting=ready_hosts)
+    def the_nth_of_the_best_of_each_host_is_found(
+        self, number: int, most: float, counting: frozenset[str]
+    ) -> None:
+        found: list[float] = []
+        for host in counting:
+            own = sorted(item[0] for item in self.model.values() if item[3] == host)
+            found += own if math.isinf(most) else own[: math.ceil(most)]
+        expected = -sorted(found)[number - 1] if number <= len(found) else -math.inf
+        assert self.queue.nth(number, lambda host: most if host in counting else 0.0) == expected
 
     @invariant()
     def holds_what_the_dictionary_holds(self) -> None:
