@@ -19,7 +19,6 @@ from agents.frontier.scorer import Scorer
 from agents.frontier.sweep import Opening, Shards, Sweep
 from models.domain import owner
 from models.frontier.politeness import HostClocks
-from models.frontier.price import FREE, Price
 from models.frontier.queue import FEW, CandidateQueue
 from models.frontier.shares import LEAST_WORTH
 from models.url import host, identifier
@@ -67,7 +66,7 @@ class Candidates:
         self.priorities = Priorities(settings, scorer)
         self.fairness = Fairness(settings.domain_share, clocks, self.priorities.worth)
         #: What a page has to promise to each predicate; who is not named takes any.
-        self.prices: dict[str, Price] = {}
+        self.prices: dict[str, float] = {}
         self._random = random
 
     def __len__(self) -> int:
@@ -357,7 +356,7 @@ class Candidates:
         queue, ready, scored = self.queues[predicate], self._ready(now), 0
         while top := queue.best(1 if self.priorities.fixed else FEW, ready):
             if top[0] in self._fresh or scored >= self.settings.rescored:
-                return self._fairest(queue, top[0], now, self.prices.get(predicate, FREE))
+                return self._fairest(queue, top[0], now, self.prices.get(predicate, -math.inf))
             stale = [url for url in top if url not in self._fresh]
             self._reprice(stale)
             scored += sum(url in queue for url in stale)
@@ -368,7 +367,7 @@ class Candidates:
         if count <= self.settings.rescored and not self.priorities.fixed:
             self._reprice([url for url in self.queues[predicate].best(count) if url not in self._fresh])
 
-    def _fairest(self, queue: CandidateQueue, best: str, now: float, price: Price) -> str | None:
+    def _fairest(self, queue: CandidateQueue, best: str, now: float, price: float) -> str | None:
         """Return the best candidate that is fair to choose, scored anew; None while one is waited for."""
         for _ in range(FAIR_TRIES):
             url = self.fairness.choose(queue, best, now, price)
@@ -378,7 +377,7 @@ class Candidates:
             self._reprice([url])
             if url in queue and queue.priority(url) >= before:
                 return url
-        return best if best in queue and queue.priority(best) >= price.least else None
+        return best if best in queue and queue.priority(best) >= price else None
 
     def _reprice(self, urls: Iterable[str]) -> None:
         """Score queued candidates anew, where they are queued: they are fresh then."""

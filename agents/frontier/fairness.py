@@ -3,7 +3,6 @@
 Kept in memory: a restart begins a new window of fetches. Each worker sees to it among the hosts that it holds.
 """
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,7 +10,6 @@ from agents.frontier.keys import parent_of, start_of
 from agents.frontier.rows import FrontierShard, PageRow
 from models.domain import owner
 from models.frontier.politeness import HostClocks
-from models.frontier.price import Price
 from models.frontier.queue import CandidateQueue
 from models.frontier.shares import Shares
 from models.frontier.trust import Trust
@@ -84,7 +82,7 @@ class Fairness:
 
     # choosing
 
-    def choose(self, queue: CandidateQueue, best: str, now: float, price: Price) -> str | None:
+    def choose(self, queue: CandidateQueue, best: str, now: float, price: float) -> str | None:
         """Return ``best``, the best candidate that may be asked for, or that of an owner who had less.
 
         None where none is worth its ``price``, and where all that may be asked had more than their shares while
@@ -93,9 +91,9 @@ class Fairness:
         self.waits = False
         held_back = self.shares.handicap(host(best))
         if not held_back:
-            return best if queue.priority(best) >= price.least else None
+            return best if queue.priority(best) >= price else None
         open_, soon = self._heads(queue, now)
-        found = [each for each in open_ if self._pays(queue, each, price)]
+        found = [each for each in open_ if queue.priority(each.url) >= price]
         if not found:
             return None
         first = max(found)
@@ -124,12 +122,6 @@ class Fairness:
                 worth = self._worth(queue.priority(url)) + handicap
                 (open_ if ready else soon).append(_Head(worth, handicap, url))
         return open_, soon
-
-    def _pays(self, queue: CandidateQueue, head: "_Head", price: Price) -> bool:
-        """Tell whether a candidate is worth a page: one held back no less than those that others still have."""
-        if queue.priority(head.url) < price.least:
-            return False
-        return not head.handicap or price.others == -math.inf or head.worth >= self._worth(price.others)
 
 
 class _Head(NamedTuple):

@@ -10,7 +10,6 @@ from agents.frontier.instant import Instant
 from agents.frontier.leases import Leases
 from agents.frontier.revisits import Revisits
 from agents.frontier.rows import INSTANT, Choice, FrontierShard, HubRow
-from models.frontier.price import FREE, Price
 from models.frontier.turns import Prospects, Turns
 from models.frontier.window import Pace, window
 from streams.records import Limit
@@ -96,7 +95,14 @@ class Budget:
 
 
 class Prices:
-    """Keeps `models.frontier.price` of each predicate: what a page costs while a budget of pages is scarce."""
+    """Keeps what a page has to promise each predicate to be worth one of a scarce budget: its bid price.
+
+    Bid-price control, from revenue management (Talluri and van Ryzin, Management Science 44, 1998): an offer for
+    a scarce good is taken if it brings no less than the good is worth at the margin. The good is a page, the
+    candidates are the offers, and the price is that of the deterministic problem: with n pages left, the priority
+    of the n-th best candidate on hosts that soon may be asked. Of a host count as many as its delay allows in the
+    time that is left. Where fewer than n can be asked in that time, time is scarce, and a page costs nothing.
+    """
 
     def __init__(self, candidates: Candidates, budget: Budget) -> None:
         self._candidates = candidates
@@ -111,25 +117,19 @@ class Prices:
         flight.
         """
         candidates, left = self._candidates, self._budget.remaining
-        if left is None or not candidates.settings.learns:
+        if not left or not candidates.settings.learns:
             candidates.prices.clear()
-            return False
+            return left is not None and candidates.settings.learns
         answered = candidates.answered
         idle = not candidates.flights and now >= self._time + 1.0
         if answered >= self._at or idle or candidates.prices.keys() != candidates.queues.keys():
             self._at, self._time = answered + max(PRICED, left // 50), now
-            share = math.ceil(max(1, left) / max(1, len(candidates.queues)))
-            for name in candidates.queues:
-                candidates.freshen(name, share)
+            share = math.ceil(left / max(1, len(candidates.queues)))
             candidates.prices = {name: self._price(name, share, now, seconds) for name in candidates.queues}
-        return math.isinf(seconds) or any(price != FREE for price in candidates.prices.values())
+        return math.isinf(seconds) or any(price > -math.inf for price in candidates.prices.values())
 
-    def _price(self, name: str, pages: int, now: float, seconds: float) -> Price:
-        queue, clocks, shares = (
-            self._candidates.queues[name],
-            self._candidates.clocks,
-            self._candidates.fairness.shares,
-        )
+    def _price(self, name: str, pages: int, now: float, seconds: float) -> float:
+        queue, clocks = self._candidates.queues[name], self._candidates.clocks
 
         def each(host: str) -> float:
             if not clocks.soon(host, now, NEAR_SECONDS):
@@ -137,10 +137,8 @@ class Prices:
             apart = clocks.apart(host)
             return seconds / apart if apart else math.inf
 
-        def others(host: str) -> float:
-            return 0.0 if shares.handicap(host) else each(host)
-
-        return Price(queue.nth(pages, each), queue.nth(pages, others))
+        self._candidates.freshen(name, pages)
+        return queue.nth(pages, each)
 
 
 class _Heads:

@@ -63,7 +63,7 @@ class Front:
             assert flying or self.agent.candidates.queued, "nothing is left"
             for url in flying:
                 asked[owner(host(url))] += 1
-                self.sight(Judged(url, YES, self.now))
+                self.sight(Judged(url, {"p": "poor" not in url}, self.now))
             self.now += tick
         return asked
 
@@ -236,3 +236,41 @@ def test_who_is_vouched_for_is_known_again_after_a_restart(front: Front) -> None
     assert [again.shares.vouched(name) for name in ("honest0.org", "192.0.2.1")] == pytest.approx(
         before, rel=0.3
     )
+
+
+def taught(front: Front) -> int:
+    """Give one site with great pages and twenty with poor ones; return how many pages seem to be judged."""
+    front.like(great=70, poor=1)
+    front.sight(*pages("great.org", "great", 20))
+    front.sight(*(seed for number in range(20) for seed in pages(f"poor{number}.org", "poor", 5)))
+    return front.agent.candidates.judged
+
+
+def test_while_pages_are_scarce_better_ones_are_waited_for(rows: Disk, tmp_path: Path) -> None:
+    for front in fronts(rows, tmp_path, budget=10_010):
+        assert taught(front) == 10_000
+        asked = front.crawl(10, tick=DELAY / 2)
+        assert asked["great.org"] >= 9, asked
+
+
+def test_while_time_is_scarce_every_host_is_asked_each_second(in_time: Front) -> None:
+    taught(in_time)
+    asked = in_time.crawl(21 * 4, tick=DELAY / 2)
+    assert in_time.now - NOW <= 5 * DELAY
+    assert set(asked.values()) == {4}
+
+
+def test_a_budget_that_the_time_does_not_suffice_for_costs_nothing(rows: Disk, tmp_path: Path) -> None:
+    for front in fronts(rows, tmp_path, budget=10_080, time=3.5, window_max=64):
+        taught(front)
+        assert front.crawl(60, tick=DELAY / 2)["great.org"] == 4
+
+
+def test_a_run_ends_when_its_time_is_over(rows: Disk, tmp_path: Path) -> None:
+    for front in fronts(rows, tmp_path, budget=0, time=2.5, window_max=64):
+        taught(front)
+        front.crawl(40, tick=DELAY / 2)
+        before = front.agent.finished
+        front.now = NOW + 2.5
+        assert front.agent.selection.choose(front.now) == []
+        assert (before, front.agent.finished) == (False, True)
