@@ -97,11 +97,12 @@ class Budget:
 class Prices:
     """Keeps what a page has to promise each predicate to be worth one of a scarce budget: its bid price.
 
-    Bid-price control, from revenue management (Talluri and van Ryzin, Management Science 44, 1998): an offer for
-    a scarce good is taken if it brings no less than the good is worth at the margin. The good is a page, the
-    candidates are the offers, and the price is that of the deterministic problem: with n pages left, the priority
-    of the n-th best candidate on hosts that soon may be asked. Of a host count as many as its delay allows in the
-    time that is left. Where fewer than n can be asked in that time, time is scarce, and a page costs nothing.
+    Bid-price control, from revenue management (Talluri and van Ryzin, Management Science 44, 1998): an offer
+    for a scarce good is taken if it brings no less than the good is worth at the margin. The good is a page,
+    the candidates are the offers, and the price is that of the deterministic problem: with n pages left, the
+    priority of the n-th best candidate on hosts that soon may be asked. Of a host count as many as its delay
+    allows in the time that is left. Where fewer than n can be asked in that time, time is scarce, and a page
+    costs nothing.
     """
 
     def __init__(self, candidates: Candidates, budget: Budget) -> None:
