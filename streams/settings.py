@@ -26,7 +26,9 @@ from models.url import canonical
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
-Policy = Literal["learned", "combined", "collaborative", "linkage", "breadth-first", "random"]
+#: The policies of Aggarwal (2004).
+PaperPolicy = Literal["combined", "collaborative", "linkage"]
+Policy = Literal["learned", PaperPolicy, "breadth-first", "random"]
 Ordering = Literal[
     "predicates",
     "breadth-first",
@@ -158,6 +160,12 @@ class FrontierSettings(Section):
         "predicates",
         description="Importance that orders the candidates instead of the policy; predicates means the policy.",
     )
+    candidates: Literal["all", "paper"] = Field(
+        "all",
+        description="Candidates of linkage, collaborative and combined: all, or those of the paper alone "
+        "(Aggarwal 2004): link targets, pages of the log, or the log's and the links of pages that satisfy; "
+        "seeds come first.",
+    )
     query: str = Field(
         "", description="Words that the ordering similarity looks for; empty: each predicate's words."
     )
@@ -287,6 +295,13 @@ class FrontierSettings(Section):
             raise ValueError('revisit: expected 0 with depth = "auto", whose levels are not counted again')
         return self
 
+    @model_validator(mode="after")
+    def _by_the_paper(self) -> Self:
+        if self.candidates == "paper" and self.rule not in get_args(PaperPolicy):
+            known = ", ".join(get_args(PaperPolicy))
+            raise ValueError(f"candidates: expected all with {self.rule}; paper goes with the policies {known}")
+        return self
+
     @property
     def rule(self) -> str:
         """What orders the candidates by name: the ordering, or the policy where there is none."""
@@ -306,6 +321,8 @@ class FrontierSettings(Section):
     def under(self, rule: str) -> Self:
         """Return the settings of a crawl with this rule; raises `ValidationError` where there is none such."""
         known = {"policy": rule} if rule in get_args(Policy) else {"ordering": rule}
+        if rule not in get_args(PaperPolicy):
+            known["candidates"] = "all"
         return self.model_validate(self.model_dump() | {"ordering": "predicates"} | known)
 
 

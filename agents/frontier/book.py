@@ -84,7 +84,7 @@ class Book:
         self.promises = LinkPromises()
         self._depths = Depths(self._pages, settings) if settings.depth == "auto" else None
         self.stops = self._depths.stops if self._depths is not None else None
-        wordy = self._lessons.counts_links or settings.wordy
+        wordy = self._lessons.counts_links or self._lessons.counts_crowd or settings.wordy
         self._links = Links(
             self._pages, self.evidence, self._lessons, settings.parents, self._depths, wordy=wordy
         )

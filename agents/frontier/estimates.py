@@ -33,7 +33,8 @@ class Estimates:
         ranks = Ranks() if settings.importance else None
         #: The patterns that the learned policy and the learner are told of.
         self.told = self.patterns if settings.patterns else None
-        self.scorer: Scorer = scorer(settings.frontier.rule, settings.learn, self.ordering, ranks, self.told)
+        rule, printed = settings.frontier.rule, settings.frontier.candidates == "paper"
+        self.scorer: Scorer = scorer(rule, settings.learn, self.ordering, ranks, self.told, printed=printed)
         kept = (self.patterns, self.ordering, ranks)
         self._kept: list[Informed] = [each for each in kept if each is not None]
 

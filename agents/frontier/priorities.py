@@ -7,6 +7,7 @@ in each partition, so that a restart forgets nothing.
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import get_args
 
 from agents.frontier.keys import OWNER_PREFIX, owner_key, parent_of
 from agents.frontier.rows import FrontierShard, OwnerRow, PageRow
@@ -17,7 +18,7 @@ from models.learner.requests import Chances
 from models.url import host
 from streams.attempts import cause, quarantinable
 from streams.logging import EventLog
-from streams.settings import FrontierSettings
+from streams.settings import FrontierSettings, PaperPolicy
 
 #: Part of a promise that a redirect within a site breaks, whatever comes of it.
 MOVED = 0.5
@@ -103,6 +104,8 @@ UNLINKED_DEPTH = 1e9
 FIXED = ("breadth-first", "random")
 #: The priority of a candidate that can't be scored: it comes last.
 UNSCORED = -1e12
+#: That of a seed, where candidates are the paper's: no sum of logs comes near it.
+SEED = 1e9
 
 log = EventLog("frontier")
 
@@ -114,6 +117,7 @@ class Priorities:
         self._rule = settings.rule
         #: Whether to score a candidate that is queued comes to what it came to before.
         self.fixed = settings.rule in FIXED
+        self._seeds_first = settings.candidates == "paper"
         #: Priorities that can be below the threshold are sums of logs, or a logit.
         self._learns = settings.learns
         self._threshold = settings.threshold if settings.learns else None
@@ -128,7 +132,8 @@ class Priorities:
     ) -> list[dict[str, float]]:
         """Return candidates' priorities under the policy, at least what redirects to them handed on.
 
-        Chance and breadth-first have none but order.
+        Chance and breadth-first have none but order. Seeds come first where candidates are the paper's: at the
+        start they are all there is (Aggarwal 2004, Figure 1).
         """
         if self.fixed:
             return [dict.fromkeys(predicates, self._order(row)) for row in rows]
@@ -136,7 +141,9 @@ class Priorities:
         promises = self.promises if self._rule == "learned" else None
         for row, scores in zip(rows, self._scores(shard, rows, predicates), strict=True):
             belief = promises.belief(shard, row) if promises else 1.0
-            if belief == 1 and not row.inherited and not math.isnan(sum(scores.values())):
+            if self._seeds_first and row.seed:
+                found.append(dict.fromkeys(predicates, SEED))
+            elif belief == 1 and not row.inherited and not math.isnan(sum(scores.values())):
                 found.append({name: scores[name] for name in predicates})
             else:
                 found.append({name: _priority(row, name, scores[name], belief) for name in predicates})

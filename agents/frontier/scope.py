@@ -6,6 +6,7 @@ from agents.frontier.depth import Stops
 from agents.frontier.hosts import host_of
 from agents.frontier.rows import FrontierShard, PageRow
 from models.frontier.exclusions import Exclusions
+from models.lessons import Lessons, lessons
 from models.traps import space
 from models.url import host
 from streams.settings import FrontierSettings
@@ -14,11 +15,14 @@ from streams.settings import FrontierSettings
 class Scope:
     """Leaves out what is excluded, too deep, in a space or on a host that is spent, or where no user was.
 
+    With ``frontier.candidates = "paper"`` it leaves out what is none by the paper's letter (`descends`).
+
     A seed was asked for by name: it is left out where it is excluded, too deep, or its host's budget is spent.
     ``flying`` are the URLs in flight.
     """
 
     def __init__(self, settings: FrontierSettings, flying: Collection[str]) -> None:
+        self._lessons = lessons(settings.rule) if settings.candidates == "paper" else None
         self._max_depth = settings.max_depth
         self._host_budget = settings.host_budget
         self._flying = flying
@@ -37,7 +41,7 @@ class Scope:
         """Tell whether a URL may be fetched."""
         if self.exclusions and self.exclusions.has(row.url):
             return False
-        if not row.seed and (self._is_spent(row) or (self.unvisited is not None and self.unvisited(row.url))):
+        if not row.seed and not self._is_free(row):
             return False
         if self._max_depth and row.depth > self._max_depth:
             return False
@@ -52,6 +56,12 @@ class Scope:
         depth = None if self.stops is None else self.stops.depth(shard, name)
         return "" if depth is None else f"it is crawled to level {depth} (frontier.depth)"
 
+    def _is_free(self, row: PageRow) -> bool:
+        """Tell whether nothing keeps a URL out that would not keep out a seed."""
+        if self._is_spent(row) or (self.unvisited is not None and self.unvisited(row.url)):
+            return False
+        return self._lessons is None or descends(row, self._lessons)
+
     def _is_spent(self, row: PageRow) -> bool:
         if not self.spent or space(row.url) not in self.spent:
             return False
@@ -60,3 +70,17 @@ class Scope:
     def _fetches(self, shard: FrontierShard, name: str) -> int:
         """Return the pages of a host that were judged, and those in flight."""
         return host_of(shard, name).judged + sum(host(url) == name for url in self._flying)
+
+
+def descends(row: PageRow, policy: Lessons) -> bool:
+    """Tell whether a URL is a descendant of a judged page as a policy of the paper has it.
+
+    Those of linkage are link targets, those of collaborative the pages of the log, "instead of using the set of
+    hyperlinks", those of combined these and the links of pages that satisfy any predicate (Aggarwal 2004,
+    Figure 1, sections 2 and 4). What such a URL redirects to takes its place.
+    """
+    if row.inherited or (policy.users and row.visits):
+        return True
+    if policy.users:
+        return policy.links and any(satisfying for _, satisfying in row.links.values())
+    return bool(row.links)

@@ -96,16 +96,19 @@ def scorer(
     ordering: Ordering | None = None,
     ranks: Ranks | None = None,
     patterns: SitePatterns | None = None,
+    *,
+    printed: bool = False,
 ) -> Scorer:
     """Return what scores candidates by an ordering or, without one, under a policy.
 
-    ``ranks`` and ``patterns`` are for the learned one. Raises what `learned_scorer` does.
+    ``ranks`` and ``patterns`` are for the learned one, ``printed`` for the paper's. Raises what
+    `learned_scorer` does.
     """
     if ordering is not None:
         return OrderedScorer(settings, ordering)
     if rule == "learned":
         return learned_scorer(settings, ranks, patterns)
-    return PaperScorer(settings, lessons(rule))
+    return PaperScorer(settings, lessons(rule), printed=printed)
 
 
 def learned_scorer(

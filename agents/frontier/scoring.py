@@ -1,5 +1,6 @@
 """A candidate's priority by the paper's rules, from its rows and what was learned."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -9,9 +10,11 @@ from models.crowd.collaborative import CrowdEvidence, crowd_contributions
 from models.crowd.evidence import SIGNERS, affinity_log, region_log, signature
 from models.interest.factors import kept
 from models.interest.features import BASE, USER
-from models.interest.linkage import Contribution, Evidence, contributions
+from models.interest.linkage import Contribution, Evidence, contributions, ordered
 from models.interest.masks import UNSEEN, Mask, WordMasks
 from models.interest.weights import Weights
+from models.learner.named import Naming
+from models.learner.plain import NAMED
 from models.learner.requests import Chances, Forecast
 from models.ledger import Ledger, Slots
 from models.lessons import Lessons
@@ -36,10 +39,14 @@ class Children(NamedTuple):
 
 
 class Known:
-    """What is kept in memory of one predicate: its weights, and of linking pages what scoring needs."""
+    """What is kept in memory of one predicate: its weights, and of linking pages what scoring needs.
 
-    def __init__(self, weights: Weights) -> None:
+    ``naming`` is what candidates go by before there is a hit.
+    """
+
+    def __init__(self, weights: Weights, naming: Naming) -> None:
         self.weights = weights
+        self.naming = naming
         self._masks = WordMasks(weights.words)
         self._parents: dict[bytes, Mask] = {}
         self._signature_masks = WordMasks(weights.signatures)
@@ -98,25 +105,29 @@ def _united(
 class PaperScorer:
     """Scores rows by links, by what users did, or by both, as ``lessons`` says (Aggarwal 2004).
 
-    ``drift`` is that of `models.interest.weights.Weights`.
+    While a predicate has no hit every ratio is 1: until then, unless ``printed``, its candidates go by how far
+    their URLs and links name its topic. ``drift`` is that of `models.interest.weights.Weights`.
     """
 
-    def __init__(self, settings: LearnSettings, lessons: Lessons, drift: float = 0.02) -> None:
+    def __init__(
+        self, settings: LearnSettings, lessons: Lessons, drift: float = 0.02, *, printed: bool = False
+    ) -> None:
         self.ledger = Ledger()
         self._settings = settings
         self._lessons = lessons
         self._drift = drift
+        self._printed = printed
         self._known: dict[str, Known] = {}
         self._prior: dict[str, Mapping[str, Cell]] = {}
 
     def add_predicate(
         self, name: str, topic: tuple[str, ...] = (), phrases: tuple[tuple[str, ...], ...] = ()
     ) -> None:
-        """Start keeping a predicate's weights; the paper has no use for its topic."""
+        """Start keeping a predicate's weights; its ``topic`` counts until there is a hit."""
         if name not in self._known:
             t, test = self._settings.t, self._settings.significance
             weights = Weights(name, self.ledger, t, test, self._drift, self._prior)
-            self._known[name] = Known(weights)
+            self._known[name] = Known(weights, Naming(() if self._printed else topic))
 
     def weights(self, predicate: str) -> Weights:
         """Return a predicate's weights."""
@@ -165,7 +176,9 @@ class PaperScorer:
         return [{name: self.priority(shard, row, name) for name in predicates} for row in rows]
 
     def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
-        """Return the sum of the logs of the policy's interest ratios."""
+        """Return the sum of the logs of the policy's interest ratios, or before any hit what words promise."""
+        if not self._known[predicate].weights.base.hits:
+            return self._by_words(shard, row, predicate)
         total = self._by_links(shard, row, predicate) if self._lessons.links else 0.0
         return total + (self._by_users(shard, row, predicate) if self._lessons.users else 0.0)
 
@@ -177,18 +190,33 @@ class PaperScorer:
         """Return what each feature adds to candidates' priorities; users are not told apart."""
         return [Forecast(adds=self._adds(shard, row, predicate)) for row in rows]
 
-    def _adds(self, shard: FrontierShard, row: PageRow, predicate: str) -> list[tuple[str, float]]:
+    def contributions(self, shard: FrontierShard, row: PageRow, predicate: str) -> list[Contribution]:
+        """Return what each feature adds to a candidate's priority, the largest effect first."""
         weights = self.weights(predicate)
         parts: list[Contribution] = []
         if self._lessons.links:
             parts += contributions(self.evidence(shard, row, predicate), weights)
         if self._lessons.users:
             parts += crowd_contributions(self.crowd(shard, row, predicate), weights)
+        named = 0.0 if weights.base.hits else self._by_words(shard, row, predicate)
+        if named:
+            parts.append(Contribution(NAMED, 0, 0, math.exp(named), 0.0, named))
+        return ordered(parts)
+
+    def _adds(self, shard: FrontierShard, row: PageRow, predicate: str) -> list[tuple[str, float]]:
         found: dict[str, float] = {}
-        for part in parts:
+        for part in self.contributions(shard, row, predicate):
             name = "users" if part.feature.startswith(USER) else part.feature
             found[name] = found.get(name, 0.0) + part.log
         return list(found.items())
+
+    def _by_words(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
+        """Return how far a candidate's URL, or the best of its kept in-links, names the predicate's topic."""
+        naming, page = self._known[predicate].naming, identifier(row.url)
+        if not naming:
+            return 0.0
+        links = (parent.words_at(parent.place(page)) for _, parent in linking_pages(shard, row))
+        return max(naming.by_url(row.url), *map(naming.by_link, links), 0.0)
 
     def _by_links(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
         """Return PriorityValue (section 3)."""

@@ -12,6 +12,8 @@ from models.evaluate.tally import NAME, Counted, Places
 from models.evaluate.visited import Visited
 from models.interest.features import BASE
 from models.interest.ratio import Base, Denominator
+from models.learner.lessons import LinkWords
+from models.learner.named import Naming
 from models.page import Page
 from models.reuse import WEIGHT, Learned, learned
 
@@ -30,12 +32,14 @@ class PaperCrawler:
     The priority of a candidate is log I^L of links, weighted, log I^C of the log (14), or their sum. Candidates
     are seeds, link targets and all pages of the log; or a policy's ``own`` alone: seeds and, of the linkage
     policy, link targets, of the collaborative one the pages of the log, "instead of using the set of
-    hyperlinks", of the combined one these and the links of pages that satisfy (section 4). A candidate is
-    scored when a judged page links to it, is a near sibling, or satisfies and was visited near by; the
-    ``rescored`` best are scored anew at each choice. Ratios are taken anew when the judged pages grew by more
-    than the share ``drift``. ``parents`` bounds the in-linking pages whose words and other targets count, ``t``
-    and ``denominator`` make the significance test. With the ``state`` of an earlier crawl this one goes on
-    where that ended, its counts multiplied by ``weight``. No probability is given.
+    hyperlinks", of the combined one these and the links of pages that satisfy (section 4). While there is no
+    hit all logs are 0: candidates that are not ``own`` go by how far their URLs and links name the predicate's
+    topic until then (`models.learner.named.Naming`). A candidate is scored when a judged page links to it, is a
+    near sibling, or satisfies and was visited near by; the ``rescored`` best are scored anew at each choice.
+    Ratios are taken anew when the judged pages grew by more than the share ``drift``. ``parents`` bounds the
+    in-linking pages whose words and other targets count, ``t`` and ``denominator`` make the significance test.
+    With the ``state`` of an earlier crawl this one goes on where that ended, its counts multiplied by
+    ``weight``. No probability is given.
 
     >>> from random import Random
     >>> from models.crowd.trace import Step, Trace
@@ -77,6 +81,9 @@ class PaperCrawler:
         self._drift = drift
         self._base = Base()
         self._taken = 0
+        self._naming = Naming(() if own else task.topic)
+        #: By URL how far the best of the links to it names the topic, until there is a hit.
+        self._named: dict[str, float] = {}
         self._fresh: set[str] = set()
         self._left: set[str] = set()
         self._seeds: deque[str] = deque()
@@ -88,10 +95,9 @@ class PaperCrawler:
             logged = () if policy == "linkage" else logged
         for url in logged:
             self._queue.put(url, 0.0)
-        self._unscored: Collection[str] = ()
+        self._unscored = logged if state is not None or self._naming else ()
         if state is not None:
             self._take_up(Counted(state, weight))
-            self._unscored = logged
 
     def _take_up(self, counted: Counted) -> None:
         self._base = Base(*counted.base)
@@ -121,6 +127,18 @@ class PaperCrawler:
         self._bring_up()
         self._fresh.clear()
         self._score(chain.from_iterable(part.touched(page.url) for part in self._parts))
+        self._name(page)
+
+    def _name(self, page: Page) -> None:
+        """Note how far a page's links name the topic, and score their targets by it, while there is no hit."""
+        if self._base.hits:
+            self._named.clear()
+        elif self._naming:
+            for link in page.links:
+                named = self._naming.by_link(LinkWords.of(link))
+                self._named[link.url] = max(named, self._named.get(link.url, 0.0))
+            self._fresh.clear()
+            self._score(link.url for link in page.links)
 
     def failed(self, url: str) -> None:
         """Take a URL that brought no page out of the candidates for good."""
@@ -147,6 +165,8 @@ class PaperCrawler:
 
     def priority(self, url: str) -> float:
         """Return the priority of a candidate, worked out from all that is known of it now."""
+        if not self._base.hits and self._naming:
+            return max(self._naming.by_url(url), self._named.get(url, 0.0))
         total = 0.0
         for part in self._parts:
             total += part.log(url)

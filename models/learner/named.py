@@ -4,13 +4,15 @@ A page whose links say a keyword mostly has it. The combiner (`models.learner.co
 known that such a page would be a hit, it would learn next to nothing of all else that led there.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from models.learner.candidate import url_words
+from models.learner.lessons import LinkWords
 from models.learner.words import KINDS, LEAST, Numbers, Vocabulary, root
 from models.ledger import longer
 
@@ -97,3 +99,40 @@ def _sought(phrases: Sequence[Sequence[str]]) -> Iterator[tuple[str, float]]:
             both = root(first + second)
             if len(both) >= LEAST:
                 yield both, 2 / len(phrase)
+
+
+def _holds(word: str, sought: str) -> bool:
+    return sought in word if len(sought) >= LEAST else sought == word
+
+
+class Naming:
+    """How far a candidate's URL and links name a ``topic``: what candidates go by before there is any hit.
+
+    That is the part of the topic's words that the URL, or the best of the links, holds, weighted as what
+    `Named` adds; no word is numbered for it.
+
+    >>> naming = Naming(("jazz", "guitar"))
+    >>> naming.by_url("http://example.org/jazz/3"), naming.by_link(LinkWords(["next"], ["jazz", "guitars"]))
+    (1.0, 0.7)
+    """
+
+    def __init__(self, topic: Sequence[str]) -> None:
+        self._sought = tuple(_sought([topic]))
+
+    def __bool__(self) -> bool:
+        """Return whether the topic has words."""
+        return bool(self._sought)
+
+    def by_url(self, url: str) -> float:
+        """Return how far a URL names the topic."""
+        return SAID * self._held(url_words(url))
+
+    def by_link(self, words: LinkWords) -> float:
+        """Return how far a link names it, by the words in it, around it and above it."""
+        return max(worth * self._held(found) for worth, found in zip((SAID, AROUND, ABOVE), words, strict=True))
+
+    def _held(self, words: Iterable[str]) -> float:
+        return min(1.0, sum(map(self._part, words)))
+
+    def _part(self, word: str) -> float:
+        return max((part for sought, part in self._sought if _holds(word, sought)), default=0.0)

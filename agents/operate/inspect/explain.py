@@ -1,6 +1,6 @@
 """Why a URL was or was not fetched: its row, and what makes its priority for each predicate."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -12,16 +12,13 @@ from agents.frontier.keys import depth_of, hub_of, page_key, space_key, visit_of
 from agents.frontier.learned import LearnedScorer
 from agents.frontier.pages import why_spent
 from agents.frontier.rows import FrontierShard, HubRow, PageRow, SpaceRow, VisitRow
-from agents.frontier.scoring import PaperScorer
 from agents.frontier.steered import Steered
 from agents.operate.inspect.linking import Counting, Linking, counting_words, linking_pages
 from agents.operate.inspect.record import entries
 from agents.operate.inspect.teaching import Taught, frontier_shard
-from models.crowd.collaborative import crowd_contributions
 from models.domain import owner
 from models.frontier.shares import LEAST, WINDOW
-from models.interest.linkage import Contribution, contributions, ordered
-from models.lessons import Lessons, lessons
+from models.interest.linkage import Contribution
 from models.traps import space
 from models.url import host
 from models.verdict import FAILED
@@ -127,7 +124,8 @@ def _by_what_was_taught(found: Explanation, settings: Settings, shard: FrontierS
         taught.scorer.forget_links()  # rows may have changed since
         _by_learned(found, shard, taught.scorer, sorted(taught.predicates))
     elif taught.importance is None:
-        _by_paper(found, shard, taught.scorer, lessons(settings.frontier.rule), sorted(taught.predicates))
+        for predicate in sorted(taught.predicates):
+            found.contributions[predicate] = taught.scorer.contributions(shard, found.row, predicate)
     found.priorities = taught.priorities.of(shard, [found.row], sorted(taught.predicates))[0]
     if settings.frontier.rule == "learned":
         found.belief = taught.promises.belief(shard, found.row)
@@ -155,23 +153,6 @@ def _excluding(journal: Journal, url: str) -> Exclusion | None:
         for entry in entries(journal, STEERING.name, 0):
             steered.hear(entry.value)
     return steered.excludes(url)
-
-
-def _by_paper(
-    found: Explanation,
-    shard: FrontierShard,
-    scorer: PaperScorer,
-    known: Lessons,
-    predicates: Iterable[str],
-) -> None:
-    for predicate in predicates:
-        weights = scorer.weights(predicate)
-        parts: list[Contribution] = []
-        if known.links:
-            parts += contributions(scorer.evidence(shard, found.row, predicate), weights)
-        if known.users:
-            parts += crowd_contributions(scorer.crowd(shard, found.row, predicate), weights)
-        found.contributions[predicate] = ordered(parts)
 
 
 def _by_learned(

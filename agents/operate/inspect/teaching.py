@@ -78,7 +78,8 @@ class Taught:
             return OrderedScorer(settings.learn, self.importance)
         if settings.frontier.rule == "learned":
             return learned_scorer(settings.learn, self.ranks, self.patterns if settings.patterns else None)
-        return PaperScorer(settings.learn, lessons(settings.frontier.rule), drift=0)
+        printed = settings.frontier.candidates == "paper"
+        return PaperScorer(settings.learn, lessons(settings.frontier.rule), drift=0, printed=printed)
 
     def steps(self) -> Iterator[None]:
         """Learn, and yield between two steps; raises `TableMissingError` where no crawl has begun."""
