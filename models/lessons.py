@@ -11,7 +11,7 @@ from typing import NamedTuple
 from models.crowd.collaborative import features_of_crowd
 from models.crowd.evidence import signature
 from models.interest.factors import correction, union
-from models.interest.features import BASE, token, user, word
+from models.interest.features import BASE, token, word
 from models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
 from models.url import tokens
 from models.verdict import FAILED, Verdict
@@ -102,7 +102,7 @@ class Lessons(NamedTuple):
         """Return what the crowd adds: kept visitors, words of the signing pages, predicates of the regions."""
         if self.users:
             return features_of_crowd(visitors, signature(signers), regions)
-        return frozenset(map(user, visitors)) if self.learned else NOTHING
+        return features_of_crowd(visitors, (), regions) if self.learned else NOTHING
 
 
 _LESSONS = {

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agents.frontier.rows import HubRow
     from agents.operate.inspect.explain import Again, Explanation
     from agents.operate.inspect.linking import Counting
+    from models.interest.linkage import Contribution
 
 
 @app.command(
@@ -32,8 +33,8 @@ def explain(
     """Print a URL's state, why it was or was not fetched, and the parts of its priority.
 
     The parts are features with counts, ratio and significance under the paper's policies, and inputs with
-    weights under the learned policy. Counts are current, not those at the time of the choice; a running
-    crawl's may lag a little.
+    weights under the learned policy; beside these what users say of the page, by the paper's ratios. Counts are
+    current, not those at the time of the choice; a running crawl's may lag a little.
     """
     from agents.crawl.fixed import of_crawl
     from agents.operate.inspect.explain import explain as run
@@ -72,17 +73,22 @@ def _print_linking(found: "Explanation") -> None:
 
 def _print_contributions(found: "Explanation", features: int) -> None:
     for predicate, entries in found.contributions.items():
-        typer.echo(f"\n{predicate}: {len(entries)} features known")
-        print_table(
-            ("feature", "pages", "hits", "ratio", "significance", "log, if it counts"),
+        if predicate not in found.inputs:
+            typer.echo(f"\n{predicate}: {len(entries)} features known")
+            _print_ratios(entries[:features], "log, if it counts")
+
+
+def _print_ratios(entries: Sequence["Contribution"], log: str) -> None:
+    print_table(
+        ("feature", "pages", "hits", "ratio", "significance", log),
+        (
             (
-                (
-                    entry.feature, str(entry.pages), str(entry.hits), f"{entry.ratio:.2f}",
-                    f"{entry.significance:.1f}", f"{entry.log:+.2f}" if entry.log else "-",
-                )
-                for entry in entries[:features]
-            ),
-        )  # fmt: skip
+                entry.feature, str(entry.pages), str(entry.hits), f"{entry.ratio:.2f}",
+                f"{entry.significance:.1f}", f"{entry.log:+.2f}" if entry.log else "-",
+            )
+            for entry in entries
+        ),
+    )  # fmt: skip
 
 
 def _print_inputs(found: "Explanation", features: int) -> None:
@@ -101,6 +107,10 @@ def _print_inputs(found: "Explanation", features: int) -> None:
             ),
         )  # fmt: skip
         _print_words(found.words.get(predicate, [])[:features])
+        ratios = found.contributions.get(predicate, [])
+        if ratios:
+            typer.echo(f"\n{predicate}: {len(ratios)} features of users known, by the paper's ratios")
+            _print_ratios(ratios[:features], "log, as collaborative has it")
 
 
 def _print_words(words: Sequence["Counting"]) -> None:

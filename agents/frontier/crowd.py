@@ -38,20 +38,22 @@ class Crowd:
         """Return what the crowd has a page counted under; nothing before there is an answer that teaches."""
         if self._lessons.answer(row.verdict, failed=row.failed) is None:
             return NOTHING
-        words: list[tuple[str, ...]] = []
-        regions: set[str] = set()
-        if self._lessons.users:
-            near = pages_beside(shard, row)
-            words = [near[page].words for page in signers(row, near)]
-            for found in near.values():
-                regions.update(name for name, holds in (found.verdict or {}).items() if holds)
-        return self._lessons.of_crowd(row.visitors, words, regions)
+        return self._lessons.of_crowd(row.visitors, (), ()) | self._beside_it(shard, row)
 
-    def _recount(self, shard: FrontierShard, row: PageRow, before: frozenset[str]) -> None:
+    def _beside_it(self, shard: FrontierShard, row: PageRow) -> frozenset[str]:
+        """Return what judged pages that lie together with a page have it counted under, as `features` does."""
+        if not self._lessons.counts_crowd or self._lessons.answer(row.verdict, failed=row.failed) is None:
+            return NOTHING
+        near = pages_beside(shard, row)
+        words = [near[page].words for page in signers(row, near)] if self._lessons.users else []
+        verdicts = (found.verdict or {} for found in near.values())
+        regions = {name for verdict in verdicts for name, holds in verdict.items() if holds}
+        return self._lessons.of_crowd((), words, regions)
+
+    def _recount(self, row: PageRow, before: frozenset[str], after: frozenset[str]) -> None:
         """Count what changed in what the crowd says of a page whose request was answered."""
         answer = self._lessons.answer(row.verdict, failed=row.failed)
         if answer is not None and not row.silent:
-            after = self.features(shard, row)
             self._evidence.change(answer, after - before, before - after)
 
     # accesses
@@ -59,12 +61,12 @@ class Crowd:
     def visited(self, shard: FrontierShard, sighting: Visited) -> None:
         """Take in an access; one step from a user counts as one link from a seed."""
         key, row = self._pages.find(shard, sighting.url, 1)
-        before = self.features(shard, row)
+        before = self._lessons.of_crowd(row.visitors, (), ())
         row.visits += 1
         if sighting.user not in row.visitors:
             row.visitors = sorted((*row.visitors, sighting.user))[: self._settings.visitors]
         self._pages.keep(shard, key, row)
-        self._recount(shard, row, before)
+        self._recount(row, before, self._lessons.of_crowd(row.visitors, (), ()))
 
     def together(self, shard: FrontierShard, sighting: Together) -> None:
         """Take in what changed between a page and others that users visited near it.
@@ -73,7 +75,7 @@ class Crowd:
         """
         key, row = self._pages.find(shard, sighting.url, 1)
         page = identifier(sighting.url)
-        before = self.features(shard, row)
+        before = self._beside_it(shard, row)
         judged = False
         for beside in sighting.pages:
             self._tell(shard, row, page, beside.partition)
@@ -82,7 +84,7 @@ class Crowd:
             self._pages.keep(shard, key, row)
         else:
             shard.put(key, row)
-        self._recount(shard, row, before)
+        self._recount(row, before, self._beside_it(shard, row))
 
     def _put_beside(self, shard: FrontierShard, row: PageRow, page: bytes, beside: Beside) -> bool:
         """Note what changed between a page and another, and keep those of lowest rank.
@@ -136,12 +138,12 @@ class Crowd:
         found = beside_of(shard, sighting.page)
         if found.verdict == sighting.verdict and found.words == sighting.words:
             return
-        pages = [(row, self.features(shard, row)) for row in self._beside(shard, found)]
+        pages = [(row, self._beside_it(shard, row)) for row in self._beside(shard, found)]
         found.verdict = sighting.verdict
         found.words = sighting.words
         shard.put(beside_key(sighting.page), found)
         for row, before in pages:
-            self._recount(shard, row, before)
+            self._recount(row, before, self._beside_it(shard, row))
         nearest = sorted((row for row, _ in pages), key=lambda row: -row.together[sighting.page][1])
         candidates = [identifier(row.url) for row in nearest if row.state in OPEN]
         self._pages.touch(shard, candidates[:BESIDE_AT_MOST])

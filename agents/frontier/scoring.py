@@ -197,7 +197,7 @@ class PaperScorer:
         if self._lessons.links:
             parts += contributions(self.evidence(shard, row, predicate), weights)
         if self._lessons.users:
-            parts += crowd_contributions(self.crowd(shard, row, predicate), weights)
+            parts += crowd_contributions(crowd_of(shard, row, predicate), weights)
         named = 0.0 if weights.base.hits else self._by_words(shard, row, predicate)
         if named:
             parts.append(Contribution(NAMED, 0, 0, math.exp(named), 0.0, named))
@@ -252,13 +252,14 @@ class PaperScorer:
         words = tuple(parent.words for _, parent in parents)
         return Evidence(words, tokens(row.url), k=k, m=m, v=v, s=s)
 
-    def crowd(self, shard: FrontierShard, row: PageRow, predicate: str) -> CrowdEvidence:
-        """Return what users say of a candidate, whole."""
-        if not row.visits:
-            return CrowdEvidence()
-        near = pages_beside(shard, row)
-        words = signature(near[page].words for page in signers(row, near))
-        return CrowdEvidence(tuple(row.visitors), words, _within(near, predicate))
+
+def crowd_of(shard: FrontierShard, row: PageRow, predicate: str) -> CrowdEvidence:
+    """Return what users say of a page, whole; of a signature what the policy tells of words."""
+    if not row.visits:
+        return CrowdEvidence()
+    near = pages_beside(shard, row)
+    words = signature(near[page].words for page in signers(row, near))
+    return CrowdEvidence(tuple(row.visitors), words, _within(near, predicate))
 
 
 def _within(near: Mapping[bytes, BesideRow], predicate: str) -> bool:

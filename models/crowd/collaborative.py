@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from models.crowd.evidence import affinity_log, region_log, signature_log
-from models.interest.features import region, signature, user
+from models.interest.features import OUTSIDE, region, signature, user
 from models.interest.linkage import Contribution, events
 from models.interest.ratio import Base, RatioTable, significance
 from models.interest.weights import Weights
@@ -64,15 +64,27 @@ def crowd_score(
 
 
 def crowd_contributions(evidence: CrowdEvidence, weights: Weights) -> Iterator[Contribution]:
-    """Yield what each known feature of log I^C (Aggarwal 2004, equation 14) adds; users by their pseudonyms."""
+    """Yield what each known feature of log I^C (Aggarwal 2004, equation 14) adds; users by their pseudonyms.
+
+    Of a page of the log there are both ratios of the region, f1 / P(U) and f2 / P(U): one of them adds.
+    """
     yield from events(weights, weights.users, {name: user(name) for name in evidence.visitors})
     yield from events(weights, weights.signatures, {name: signature(name) for name in evidence.words})
+    for inside, (pages, hits) in region_cells(weights).items():
+        if evidence.within is not None and (pages or inside == evidence.within):
+            log = region_log(inside, weights.region, weights.base)
+            deviation = significance(pages, hits, weights.base, weights.denominator, "pages")
+            name = f"{region(weights.predicate)}{'' if inside else OUTSIDE}"
+            adds = log if inside == evidence.within else 0.0
+            yield Contribution(name, pages, hits, math.exp(log), deviation, adds)
+
+
+def region_cells(weights: Weights) -> dict[bool, tuple[int, int]]:
+    """Return the judged pages and hits in the region of temporal locality (12), and outside (13).
+
+    Nothing where there is no rate to compare with.
+    """
     base, (pages, hits) = weights.base, weights.region
-    if evidence.within is None or not base.informative:
-        return
-    if not evidence.within:
-        pages, hits = base.pages - pages, base.hits - hits
-    log = region_log(evidence.within, weights.region, base)
-    name = f"{region(weights.predicate)}{'' if evidence.within else ' (outside)'}"
-    deviation = significance(pages, hits, base, weights.denominator, "pages")
-    yield Contribution(name, pages, hits, math.exp(log), deviation, log)
+    if not base.informative:
+        return {}
+    return {True: (pages, hits), False: (base.pages - pages, base.hits - hits)}

@@ -30,6 +30,8 @@ LINK = "l:"
 USER = "u:"
 SIGNATURE = "s:"
 REGION = "r:"
+#: Behind the name of a region: the judged pages outside of it, for people. It is no feature.
+OUTSIDE = " (outside)"
 PAGE_WORD = "p:"
 ANCHOR = "a:"
 CONTEXT = "c:"

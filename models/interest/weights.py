@@ -154,3 +154,26 @@ class Weights:
         nearest = min(old.rate, 1 - old.rate)
         hits_moved = self.denominator == "paper" and abs(new.hits - old.hits) > self._drift * old.hits
         return hits_moved or abs(new.rate - old.rate) > self._drift * nearest
+
+
+def weights_of(
+    predicate: str,
+    ledger: Ledger,
+    features: Iterable[str],
+    t: float = 2.0,
+    denominator: Denominator = "binomial",
+) -> Weights:
+    """Return the weights of a few features, exact, from the ledger of a crawl that keeps none.
+
+    >>> ledger = Ledger()
+    >>> for holds, times in ((True, 20), (False, 80)):
+    ...     ledger.add(ledger.slots_of([BASE, "u:ann"]), {"ski": holds}, times)
+    >>> weights_of("ski", ledger, [BASE, "u:bob"]).base
+    Base(pages=100, hits=20)
+    """
+    few = Ledger()
+    names = [name for name in dict.fromkeys(features) if name in ledger]
+    few.put(few.slots_of(names), ledger.take(ledger.slots_of(names)))
+    weights = Weights(predicate, few, t, denominator)
+    weights.learn(names)
+    return weights

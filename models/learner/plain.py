@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from models.interest.features import split
+from models.interest.features import OUTSIDE, REGION, split
 
 #: What inputs are made of.
 Source: TypeAlias = Literal["links", "words", "URL", "users", "place"]
@@ -129,8 +129,11 @@ _FEATURES: Mapping[str, Plain] = {
     "signature": Plain(
         "“{}” on pages visited near by", "How often pages were hits that have it in their signature.", "users"
     ),
-    "region": Plain("visits near hits", "Whether users visited hits just before or after this page.", "users"),
+    "region": Plain(
+        "visits near hits", "How often pages were hits that users visited just before or after one.", "users"
+    ),
 }
+_OUTSIDE = Plain("no visits near hits", "How often pages were hits that no user visited near one.", "users")
 _LINKS = {
     True: Plain(
         "links from hits", "How often links from pages that satisfy the predicate led to hits.", "links"
@@ -149,8 +152,10 @@ def plain(name: str) -> Plain:
         return PLAIN.get(name) or PLAIN["siblings"]
     if name == NAMED:
         return _NAMED
+    if name.startswith(REGION) and name.endswith(OUTSIDE):
+        return _OUTSIDE
     try:
-        feature = split(name.removesuffix(" (outside)"))
+        feature = split(name)
     except ValueError:
         return Plain(name, "", "place")
     if feature.holds is not None:

@@ -15,7 +15,7 @@ from agents.frontier.inlinks import InLinks
 from agents.frontier.known import HeardMeaning
 from agents.frontier.learned import LearnedScorer
 from agents.frontier.rows import FrontierShard, PageRow
-from agents.frontier.scoring import PaperScorer
+from agents.frontier.scoring import PaperScorer, crowd_of
 from models.crowd.trace import SIXTHS, Step, Trace
 from models.evaluate.recount import JudgedPage
 from models.interest.factors import kept
@@ -204,7 +204,7 @@ def test_priorities_of_the_papers_policies_are_those_of_the_reference(
                 expected = reference.priority(row.url, name)
                 assert scorer.priority(shard, row, name) == pytest.approx(expected)
                 if lessons(policy).users:
-                    assert scorer.crowd(shard, row, name) == reference.crowd_evidence(row.url, name)
+                    assert crowd_of(shard, row, name) == reference.crowd_evidence(row.url, name)
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)

@@ -12,18 +12,24 @@ from agents.frontier.keys import depth_of, hub_of, page_key, space_key, visit_of
 from agents.frontier.learned import LearnedScorer
 from agents.frontier.pages import why_spent
 from agents.frontier.rows import FrontierShard, HubRow, PageRow, SpaceRow, VisitRow
+from agents.frontier.scope import descends
+from agents.frontier.scoring import crowd_of
 from agents.frontier.steered import Steered
 from agents.operate.inspect.linking import Counting, Linking, counting_words, linking_pages
 from agents.operate.inspect.record import entries
 from agents.operate.inspect.teaching import Taught, frontier_shard
+from models.crowd.collaborative import crowd_contributions
 from models.domain import owner
 from models.frontier.shares import LEAST, WINDOW
-from models.interest.linkage import Contribution
+from models.interest.features import BASE, region, user
+from models.interest.linkage import Contribution, ordered
+from models.interest.weights import weights_of
+from models.lessons import lessons
 from models.traps import space
 from models.url import host
 from models.verdict import FAILED
 from streams.records import Decoder, Exclusion, FetchOrder, RecordError
-from streams.settings import FrontierSettings, Settings
+from streams.settings import FrontierSettings, LearnSettings, Settings
 from streams.topics import FETCHES, STEERING, partition_of
 from streams.transport.journal import Journal
 
@@ -51,15 +57,16 @@ class Again:
 class Explanation:
     """A URL's row, and for each predicate its priority now and what makes it, the largest effect first.
 
-    ``contributions`` are features by the paper's policies. ``inputs`` and the ``expected`` probability of a
-    hit, where a page comes, are those of the learned one; so is how probable it is that one ``comes``, whose
-    inputs stand under `FAILED` where it is foretold; and ``named`` is what the predicate's keywords, in its
-    links and URL, add to its priority. ``spent`` is why URLs that differ in numbers only are not asked for any
-    more, ``excluded`` by what people left it out, ``unvisited`` the URL's pattern where that has no visits and
-    such are left out, ``beyond`` why the URL lies deeper than its site is worth crawling, ``standing_back`` why
-    its owner waits for others. ``linking`` are the pages that link to it, of those that count; ``words`` are
-    those in its URL, in and around its links and in these pages, by the learned policy, and ``belief`` is how
-    far those who link to it are believed.
+    ``contributions`` are features by the paper's policies; by the learned one what users say of it, by the same
+    ratios, which decide nothing. ``inputs`` and the ``expected`` probability of a hit, where a page comes, are
+    those of the learned one; so is how probable it is that one ``comes``, whose inputs stand under `FAILED`
+    where it is foretold; and ``named`` is what the predicate's keywords, in its links and URL, add to its
+    priority. ``spent`` is why URLs that differ in numbers only are not asked for any more, ``excluded`` by what
+    people left it out, ``unvisited`` the URL's pattern where that has no visits and such are left out,
+    ``beyond`` why the URL lies deeper than its site is worth crawling, or is no candidate by the paper's
+    letter, ``standing_back`` why its owner waits for others. ``linking`` are the pages that link to it, of
+    those that count; ``words`` are those in its URL, in and around its links and in these pages, by the learned
+    policy, and ``belief`` is how far those who link to it are believed.
     """
 
     row: PageRow
@@ -103,6 +110,9 @@ def explain(
     )
     if settings.frontier.depth:
         found.beyond = why_beyond(row, depth_of(shard, host(url)), settings.frontier)
+    by_paper = settings.frontier.candidates == "paper"
+    if by_paper and not row.seed and not descends(row, lessons(settings.frontier.rule)):
+        found.beyond = f"{settings.frontier.rule} has no such candidate (frontier.candidates)"
     found.standing_back = why_standing_back(journal, url, settings.frontier)
     taught = teach()
     if taught is not None:
@@ -122,7 +132,7 @@ def _by_what_was_taught(found: Explanation, settings: Settings, shard: FrontierS
     taught.finish()
     if isinstance(taught.scorer, LearnedScorer):
         taught.scorer.forget_links()  # rows may have changed since
-        _by_learned(found, shard, taught.scorer, sorted(taught.predicates))
+        _by_learned(found, shard, taught.scorer, sorted(taught.predicates), settings.learn)
     elif taught.importance is None:
         for predicate in sorted(taught.predicates):
             found.contributions[predicate] = taught.scorer.contributions(shard, found.row, predicate)
@@ -156,7 +166,11 @@ def _excluding(journal: Journal, url: str) -> Exclusion | None:
 
 
 def _by_learned(
-    found: Explanation, shard: FrontierShard, scorer: LearnedScorer, predicates: Sequence[str]
+    found: Explanation,
+    shard: FrontierShard,
+    scorer: LearnedScorer,
+    predicates: Sequence[str],
+    settings: LearnSettings,
 ) -> None:
     found.comes = scorer.comes(None)
     for predicate in (*((FAILED,) if scorer.foretells else ()), *predicates):
@@ -172,6 +186,10 @@ def _by_learned(
         found.expected[predicate] = scorer.expected(values, predicate)
         found.named[predicate] = scorer.named(shard, found.row, predicate)
         found.words[predicate] = counting_words(scorer, shard, found.row, predicate)
+        crowd = crowd_of(shard, found.row, predicate)
+        features = (BASE, region(predicate), *map(user, crowd.visitors))
+        ratios = weights_of(predicate, scorer.ledger, features, settings.t, settings.significance)
+        found.contributions[predicate] = ordered(crowd_contributions(crowd, ratios))
 
 
 def why_standing_back(journal: Journal, url: str, settings: FrontierSettings) -> str:

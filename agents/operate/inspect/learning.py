@@ -20,12 +20,15 @@ from agents.learn.rows import LearnRow, ModelRow, model_key
 from agents.operate.inspect.expectations import Expectations
 from agents.operate.inspect.explain import Explanation, explain
 from agents.operate.inspect.teaching import Taught
+from models.crowd.collaborative import region_cells
 from models.errors import ScentlineError
 from models.evaluate.calibration import Bin, Reliability, Running, windows
 from models.interest.features import (
     ANCHOR,
+    BASE,
     CONTEXT,
     HEADING,
+    OUTSIDE,
     PAGE_WORD,
     PATTERN,
     PREFIX,
@@ -38,7 +41,7 @@ from models.interest.features import (
     region,
 )
 from models.interest.ratio import ratio, significance
-from models.interest.weights import Weights
+from models.interest.weights import Weights, weights_of
 from models.learner.combiner import Vector, probability
 from models.learner.inputs import Input, prior_covariance, prior_mean
 from models.learner.knowledge import PREFIX_PRIOR
@@ -325,12 +328,15 @@ class Learning:
         return known.speaking[key]
 
     def ratios(self, predicate: str) -> list[Speaking]:
-        """Return what links and visits say of a predicate by the paper's policies, significant or not."""
+        """Return what links and visits say of a predicate by the paper's ratios, significant or not."""
         known = self._known
         if known is None or predicate not in known.taught.predicates:
             return []
-        scorer = known.taught.scorer
-        return [] if isinstance(scorer, LearnedScorer) else _ratios(scorer.weights(predicate))
+        scorer, learn = known.taught.scorer, self._settings.learn
+        if isinstance(scorer, PaperScorer):
+            return _ratios(scorer.weights(predicate))
+        features = (BASE, region(predicate), *(link(predicate, holds) for holds in (True, False)))
+        return _ratios(weights_of(predicate, scorer.ledger, features, learn.t, learn.significance))
 
     # one URL
 
@@ -491,7 +497,9 @@ def _ratios(weights: Weights) -> list[Speaking]:
     base, table = weights.base, weights.links
     links = ((True, table.satisfying), (False, table.failing))
     cells = [(link(weights.predicate, holds), cell) for holds, cell in links]
-    cells.append((region(weights.predicate), weights.region))
+    if weights.region[0]:
+        near = region(weights.predicate)
+        cells += [(near if inside else near + OUTSIDE, cell) for inside, cell in region_cells(weights).items()]
     return [
         Speaking(
             plain(name).name,

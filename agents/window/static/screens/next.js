@@ -87,7 +87,8 @@ function explained(context) {
   const told = h("ul");
   const trouble = h("p", { class: "alert", role: "status" });
   const note = h("p", { class: "note", "aria-live": "polite" });
-  const lists = [inputs("What speaks for it and against it", "inputs"), features(), words(), links(), inputs("What may make the request fail", "failing")];
+  const lists = [inputs("What speaks for it and against it", "inputs"), features("What speaks for it and against it", "Adds", (found) => !found.inputs.length),
+    words(), features("What users say of it, by the paper's ratios", "In collaborative", (found) => found.inputs.length > 0), links(), inputs("What may make the request fail", "failing")];
   const back = () => context.go({ url: "" });
   const element = h("section", { hidden: true }, title, told, trouble, note, lists.map((list) => list.element),
     h("p", {}, h("button", { type: "button", onclick: back }, "Close")), h("h2", {}, "Best candidates"));
@@ -143,16 +144,18 @@ function inputs(title, name) {
   return part(title, columns, (row) => row.plain, (found) => found[name]);
 }
 
-function features() {
+/** Return a table of features with the paper's ratios, `adds` over what they add, where `shows(found)`. */
+function features(title, adds, shows) {
   const columns = [
     { title: "Feature", head: true, wide: true, cell: (row) => h("span", { title: row.means }, row.plain) },
-    { title: "Adds", number: true, cell: (row) => (row.adds ? signed(row.adds) : "not significant") },
+    { title: adds, number: true, cell: (row) => (row.adds ? signed(row.adds) : "–") },
     { title: "Pages", number: true, cell: (row) => count(row.pages) },
     { title: "Hits", number: true, cell: (row) => count(row.hits) },
     { title: "Ratio", number: true, cell: (row) => decimal(row.ratio) },
-    { title: "Deviations", number: true, cell: (row) => decimal(row.significance, 1) },
+    { title: "Deviations", number: true, cell: (row) => decimal(row.significance, 1), meaning: "By which it differs from any page: from 2 on it counts by the paper's policies" },
   ];
-  return part("What speaks for it and against it", columns, (row) => `${row.plain} ${row.pages} ${row.hits}`, (found) => found.features);
+  const rows = (found) => (shows(found) ? found.features : []).map((row, place) => ({ ...row, place }));
+  return part(title, columns, (row) => row.place, rows);
 }
 
 function words() {
