@@ -44,7 +44,18 @@ LINES = 3_000
 KINDS = {
     "linkage": {"base", "word", "token", "link"},
     "combined": {"base", "word", "token", "link", "user", "signature", "region"},
-    "learned": {"base", "link", "user", "page word", "anchor", "context", "heading", "URL word", "prefix"},
+    "learned": {
+        "base",
+        "link",
+        "user",
+        "region",
+        "page word",
+        "anchor",
+        "context",
+        "heading",
+        "URL word",
+        "prefix",
+    },
 }
 
 

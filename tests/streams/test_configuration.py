@@ -103,6 +103,8 @@ def test_text_is_read_as_the_key_takes_it(tmp_path: Path) -> None:
 def test_settings_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     both = complaint(tmp_path, '[frontier]\nrevisit = 0.5\ndepth = "auto"')
     assert 'revisit: expected 0 with depth = "auto"' in both
+    learned = complaint(tmp_path, '[frontier]\ncandidates = "paper"')
+    assert "expected all with learned; paper goes with the policies combined, collaborative, linkage" in learned
     hours = complaint(tmp_path, "[revisit]\nshortest_seconds = 7200\nlongest_seconds = 3600")
     assert "shortest_seconds: expected at most longest_seconds" in hours
 

@@ -31,11 +31,15 @@ def seen(reading: Reading, **asked: Any) -> dict[str, Any]:
 
 
 def check_ratios(rows: list[dict[str, Any]], policy: str, learnt: Learnt) -> None:
-    """Check what links say against the counts, by the paper's equations (5) and (6)."""
-    assert [row["name"] for row in rows] == (["links from hits"] if policy in PAPER else [])
+    """Check what links and visits say against the counts, by the paper's equations (5), (6), (12) and (13)."""
+    all_pages, all_hits = learnt.counts.get(BASE, "ski")
+    cells = {"links from hits": learnt.counts.get("l:ski:1", "ski")}
+    pages, hits = cells["visits near hits"] = learnt.counts.get("r:ski", "ski")
+    cells["no visits near hits"] = (all_pages - pages, all_hits - hits)
+    assert [row["name"] for row in rows] == ([] if policy == "breadth-first" else list(cells))
+    rate = all_hits / all_pages
     for row in rows:
-        (pages, hits), (all_pages, all_hits) = (learnt.counts.get(name, "ski") for name in ("l:ski:1", BASE))
-        rate = all_hits / all_pages
+        pages, hits = cells[row["name"]]
         assert (row["pages"], row["hits"]) == (pages, hits)
         assert row["weight"] == pytest.approx(math.log(hits / (pages * rate)))
         deviation = math.sqrt(rate * (1 - rate) / pages)
@@ -47,7 +51,7 @@ def test_the_screen_shows_what_its_policy_has_learned_whatever_pages_say(tmp_pat
     with a_crawl(tmp_path, policy=policy) as (settings, _, learnt):
         learnt.judge(60)
         for number in range(20):
-            learnt.count([BASE, *HOSTILE], dict.fromkeys((*EXPRESSIONS, FAILED), number < 15))
+            learnt.count([BASE, "r:ski", *HOSTILE], dict.fromkeys((*EXPRESSIONS, FAILED), number < 15))
         reading = Reading(settings)
         reading.refresh()
         view = seen(reading, predicate="tea")

@@ -1,5 +1,6 @@
 """The screen Next: the best candidates as frontiers told them, and URLs explained, whatever stands in them."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,6 +117,22 @@ def test_a_url_is_explained_however_it_is_typed(tmp_path: Path, typed: str) -> N
         assert linking["above"] == "\\x1b[2J"
         texts = [each["word"] for each in found["words"]]
         assert all(text.isprintable() and len(text) <= 100 for text in texts)
+
+
+@pytest.mark.parametrize("policy", ["learned", "collaborative"])
+def test_what_users_say_of_a_url_is_shown_by_the_papers_ratios_and_names_nobody(
+    tmp_path: Path, policy: str
+) -> None:
+    with reading(tmp_path, policy=policy) as (opened, _, learnt):
+        found = explained(opened, PAGE, "ski")
+        rate = learnt.counts.get(BASE, "ski")[1] / learnt.counts.get(BASE, "ski")[0]
+        visitor, *regions = (each for each in found["features"] if each["plain"] != NAMED)
+        assert (visitor["plain"], visitor["pages"], visitor["hits"]) == ("a visitor", 1, 1)
+        assert visitor["ratio"] == pytest.approx(1 / rate)
+        assert visitor["significance"] == pytest.approx((1 - rate) / math.sqrt(rate * (1 - rate)))
+        assert [each["plain"] for each in regions] == ["no visits near hits"], "no judged page is near by"
+        assert bool(found["inputs"]) == (policy == "learned")
+        assert USER not in str(found)
 
 
 @pytest.mark.parametrize(
