@@ -1,4 +1,7 @@
-"""Real crawls harvest what virtual crawls, as `scentline evaluate` makes them, do from the same seeds."""
+"""Real crawls harvest what virtual crawls, as `scentline evaluate` makes them, do from the same seeds.
+
+By the paper's letter they ask for the same pages, whatever the order.
+"""
 
 from collections.abc import Iterator
 from io import StringIO
@@ -7,16 +10,22 @@ from pathlib import Path
 from random import Random
 from statistics import mean
 
+import msgspec
 import pytest
 
 from agents.judge.labels import load as load_labels
+from agents.lab.evaluate.run import read_steps
 from agents.lab.progress import progress
 from agents.lab.reading import Web, load_web
 from agents.offline.process import ServerProcess
+from agents.offline.synthetic.export import export
+from agents.offline.synthetic.web import SyntheticWeb
 from models.crowd.trace import Trace
+from models.evaluate.baselines.informed import Hindsight
 from models.evaluate.crawler import Task
 from models.evaluate.learned import LearnedCrawler
 from models.evaluate.metrics import auc
+from models.evaluate.policies import PRINTED, Truth, named
 from models.evaluate.virtual import Terms, virtual_crawl
 from models.predicate import parse
 from streams.settings import Settings
@@ -74,3 +83,51 @@ def _virtual(settings: Settings, web: Web, predicate: str, seeds: list[str]) -> 
     crawler = LearnedCrawler(task, frontier.explore, rescored=frontier.rescored)
     asked = virtual_crawl(web.pages, web.hits[predicate], seeds, crawler, terms, texts=web.texts)
     return [request.hit for request in asked if request.page]
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_by_the_papers_letter_a_crawl_asks_for_the_pages_that_the_policy_as_printed_asks_for(
+    tmp_path: Path, partitions: int
+) -> None:
+    synthetic = SyntheticWeb(4, 5, 40, 4)
+    files = export(synthetic, tmp_path, users=3, accesses=80)
+    expression, seeds = 'category("Science")', synthetic.seeds(2)
+    predicate = parse(expression)
+    with progress(StringIO()) as shown:
+        labels = load_labels(files["labels"])
+        web = load_web([files["archive"]], {"science": predicate}, labels, Settings(), 1, shown)
+        trace = Trace(read_steps([str(files["log"])], Settings().observe, shown))
+    moved = redirects(synthetic)
+    there = {old: msgspec.structs.replace(web.pages[new], url=old) for old, new in moved.items()}
+    pages = {**web.pages, **there}
+    hits = web.hits["science"] | {old for old, new in moved.items() if new in web.hits["science"]}
+    asked, truth = {}, Truth((), Hindsight(web.pages))
+    with ServerProcess.archive([files["archive"]]) as server:
+        for policy in ("linkage", "collaborative", "combined"):
+            settings = Settings.model_validate(
+                {
+                    "data": tmp_path / policy,
+                    "predicates": {"science": expression},
+                    "streams": {"partitions": partitions},
+                    "fetch": {"proxy": server.url, "delay_seconds": 0.0},
+                    "judge": {"labels": str(files["labels"])},
+                    "frontier": {"policy": policy, "candidates": "paper", "explore": 0.0},
+                }
+            )
+            crawl(settings, seeds, [str(files["log"])])
+            outcomes = sorted(judged_pages(settings), key=lambda outcome: outcome.time)
+            crawler = named()[policy + PRINTED](Task((), trace, Random(1), predicate.topic), truth)
+            order = virtual_crawl(pages, hits, seeds, crawler, Terms(10_000), texts=web.texts)
+            asked[policy] = {moved.get(request.url, request.url) for request in order if request.page}
+            assert {outcome.url for outcome in outcomes} == asked[policy]
+            assert {outcome.url for outcome in outcomes[: len(seeds)]} == set(seeds)
+    assert len({frozenset(urls) for urls in asked.values()}) == len(asked), "each has candidates of its own"
+    assert asked["combined"] < asked["linkage"] | asked["collaborative"] < web.pages.keys()
+
+
+def redirects(web: SyntheticWeb) -> dict[str, str]:
+    """Return which URLs redirect, and where to: a virtual crawl follows none."""
+    answers = {url: web.answer(url, {}) for url in web.urls()}
+    return {
+        url: dict(found.headers)["Location"] for url, found in answers.items() if found.status in (301, 302)
+    }
