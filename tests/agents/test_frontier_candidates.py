@@ -41,7 +41,8 @@ from models.interest.features import BASE, token
 from models.learner.inputs import INPUTS
 from models.learner.requests import usual_chance_of_page
 from models.ledger import Change
-from models.url import host
+from models.page import Link
+from models.url import host, identifier
 from models.verdict import FAILED
 from streams.configuration import ConfigurationError
 from streams.records import (
@@ -49,6 +50,7 @@ from streams.records import (
     Failed,
     Inherited,
     Judged,
+    Linked,
     PredicateDefinition,
     Seeded,
     Together,
@@ -76,7 +78,8 @@ class Front:
             }
         )
         self.settings = settings.frontier
-        self.scorer = scorer(self.settings.policy, LearnSettings())
+        printed = self.settings.candidates == "paper"
+        self.scorer = scorer(self.settings.policy, LearnSettings(), printed=printed)
         self.candidates = Candidates(settings, self.scorer, Random(1))
         self.book = Book(self.settings, 1, partitions, redirects=5)
         self.shards: list[FrontierShard] = [
@@ -845,3 +848,68 @@ def test_where_next_to_no_request_fails_a_choice_notes_no_inputs_by_which_that_i
     assert row.choice is not None
     assert row.choice.comes == usual_chance_of_page(1000, 0)
     assert set(row.inputs) == {"p"}
+
+
+def linked(url: str, *links: Link, holds: bool = False, time: float = 1.0) -> Linked:
+    """Return what is told of a linking page when it is judged; at a later time, again."""
+    return Linked(identifier(url), url, 0, {"p": holds}, (), links, (0,), time, again=time > 1)
+
+
+@pytest.mark.parametrize("policy", ["linkage", "collaborative", "combined"])
+def test_by_the_papers_letter_seeds_come_first_and_candidates_are_those_of_the_policy(
+    rows: Disk, policy: str
+) -> None:
+    seed, target, visited = "http://a.org/", "http://b.org/target", "http://b.org/visited"
+    front = Front(rows, policy=policy, candidates="paper")
+    front.follow("p")
+    front.sight(linked("http://c.org/", Link(target), Link(seed)), Visited(visited, "ann", 1.0))
+    front.sight(Seeded(seed), linked("http://d.org/", Link("http://b.org/other"), holds=True))
+    expected = {
+        "linkage": {target, "http://b.org/other"},
+        "collaborative": {visited},
+        "combined": {visited, "http://b.org/other"},
+    }
+    again = Front(rows, policy=policy, candidates="paper", taken_up=False)
+    again.follow("p")
+    again.take_up()
+    first, *others = again.choices()
+    assert (first, set(others)) == (seed, expected[policy])
+
+
+def test_by_the_papers_letter_a_page_that_comes_to_satisfy_opens_its_links_until_it_does_not(
+    rows: Disk,
+) -> None:
+    page, target = "http://a.org/", "http://a.org/target"
+    front = Front(rows, policy="combined", candidates="paper")
+    front.follow("p")
+    for time, holds in ((1.0, False), (2.0, True), (3.0, False), (4.0, True)):
+        front.sight(linked(page, Link(target), holds=holds, time=time))
+        assert front.candidates.queued == holds
+        assert (front.candidates.choosable(target) is not None) == holds
+    front.sight(Inherited("http://b.org/", 1, {"p": 0.5}))
+    assert front.choices() == ["http://b.org/", target], "what a candidate redirects to takes its place"
+
+
+@pytest.mark.parametrize("policy", ["linkage", "collaborative", "combined"])
+def test_before_its_first_hit_a_predicate_goes_by_its_words_and_then_by_the_paper_alone(
+    rows: Disk, policy: str
+) -> None:
+    urls = [f"http://a.org/{name}" for name in ("first", "said", "around", "jazz", "last")]
+    said = Link(urls[1], anchor=("jazz", "music")), Link(urls[2], context=("more", "jazz"))
+    facts = [*(Visited(url, "ann", 1.0) for url in urls), linked("http://b.org/", *said)]
+    front = Front(rows, policy=policy)
+    front.candidates.add_predicate("p", ("jazz",))
+    front.sight(*facts)
+    assert front.choices() == [urls[1], urls[3], urls[2], urls[0], urls[4]]
+    rows.clear()
+    front = Front(rows, policy=policy)
+    front.candidates.add_predicate("p", ("jazz",))
+    front.sight(*facts)
+    teach(front.scorer, a_cells({BASE: {"p": (10, 1)}}))
+    front.candidates.learned()
+    assert front.choices() == urls, "ratios that say nothing leave the order of discovery"
+    rows.clear()
+    printed = Front(rows, policy=policy, candidates="paper")
+    printed.candidates.add_predicate("p", ("jazz",))
+    printed.sight(*facts[:-1], linked("http://b.org/", *map(Link, urls)))
+    assert printed.choices() == urls, "by the letter words say nothing"

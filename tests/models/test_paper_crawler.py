@@ -325,6 +325,29 @@ def test_a_policy_as_printed_has_candidates_of_its_own() -> None:
             assert found == reached.get((policy, holds), [URLS[0], URLS[1]])
 
 
+@pytest.mark.parametrize("policy", get_args(PaperPolicy))
+def test_before_its_first_hit_a_policy_goes_by_words_unless_it_is_as_printed(policy: PaperPolicy) -> None:
+    names = ("first", "said", "around", "jazz", "last")
+    urls = [f"http://a.org/{name}" for name in names]
+    links = [Link(url) for url in urls]
+    links[1], links[2] = Link(urls[1], anchor=("jazz", "music")), Link(urls[2], context=("more", "jazz"))
+    task = Task(
+        (), Trace([Step("ann", url, 100.0 * number) for number, url in enumerate(urls)]), Random(0), ("jazz",)
+    )
+    orders = {}
+    for own, hits in ((False, ()), (True, ()), (False, (URLS[0],))):
+        crawler = PaperCrawler(task, policy, own=own)
+        crawler.add_seed(URLS[0])
+        order = orders[own, bool(hits)] = []
+        while choice := crawler.next():
+            order.append(choice.url)
+            page = Page(choice.url, links=tuple(links) if choice.url == URLS[0] else ())
+            crawler.judged(page, choice.url in hits)
+    assert orders[False, False] == [URLS[0], urls[1], urls[3], urls[2], urls[0], urls[4]]
+    assert orders[True, False] == [URLS[0], *urls]
+    assert orders[False, True][:2] == [URLS[0], urls[0]], "from its first hit on it goes by ratios alone"
+
+
 def test_the_same_crawl_comes_out_twice(web: Web) -> None:
     first, second = (PaperCrawler(Task((), web.trace, Random(0)), "combined") for _ in range(2))
     assert web.crawl(first, 100) == web.crawl(second, 100)
