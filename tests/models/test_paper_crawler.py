@@ -334,7 +334,7 @@ def test_before_its_first_hit_a_policy_goes_by_words_unless_it_is_as_printed(pol
     task = Task(
         (), Trace([Step("ann", url, 100.0 * number) for number, url in enumerate(urls)]), Random(0), ("jazz",)
     )
-    orders = {}
+    orders: dict[tuple[bool, bool], list[str]] = {}
     for own, hits in ((False, ()), (True, ()), (False, (URLS[0],))):
         crawler = PaperCrawler(task, policy, own=own)
         crawler.add_seed(URLS[0])
