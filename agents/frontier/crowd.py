@@ -36,12 +36,15 @@ class Crowd:
 
     def features(self, shard: FrontierShard, row: PageRow) -> frozenset[str]:
         """Return what the crowd has a page counted under; nothing before there is an answer that teaches."""
+        return self._of_visitors(row) | self._of_others(shard, row)
+
+    def _of_visitors(self, row: PageRow) -> frozenset[str]:
         if self._lessons.answer(row.verdict, failed=row.failed) is None:
             return NOTHING
-        return self._lessons.of_crowd(row.visitors, (), ()) | self._beside_it(shard, row)
+        return self._lessons.of_crowd(row.visitors, (), ())
 
-    def _beside_it(self, shard: FrontierShard, row: PageRow) -> frozenset[str]:
-        """Return what judged pages that lie together with a page have it counted under, as `features` does."""
+    def _of_others(self, shard: FrontierShard, row: PageRow) -> frozenset[str]:
+        """Return what judged pages that lie together with a page have it counted under."""
         if not self._lessons.counts_crowd or self._lessons.answer(row.verdict, failed=row.failed) is None:
             return NOTHING
         near = pages_beside(shard, row)
@@ -61,12 +64,12 @@ class Crowd:
     def visited(self, shard: FrontierShard, sighting: Visited) -> None:
         """Take in an access; one step from a user counts as one link from a seed."""
         key, row = self._pages.find(shard, sighting.url, 1)
-        before = self._lessons.of_crowd(row.visitors, (), ())
+        before = self._of_visitors(row)
         row.visits += 1
         if sighting.user not in row.visitors:
             row.visitors = sorted((*row.visitors, sighting.user))[: self._settings.visitors]
         self._pages.keep(shard, key, row)
-        self._recount(row, before, self._lessons.of_crowd(row.visitors, (), ()))
+        self._recount(row, before, self._of_visitors(row))
 
     def together(self, shard: FrontierShard, sighting: Together) -> None:
         """Take in what changed between a page and others that users visited near it.
@@ -75,7 +78,7 @@ class Crowd:
         """
         key, row = self._pages.find(shard, sighting.url, 1)
         page = identifier(sighting.url)
-        before = self._beside_it(shard, row)
+        before = self._of_others(shard, row)
         judged = False
         for beside in sighting.pages:
             self._tell(shard, row, page, beside.partition)
@@ -84,7 +87,7 @@ class Crowd:
             self._pages.keep(shard, key, row)
         else:
             shard.put(key, row)
-        self._recount(row, before, self._beside_it(shard, row))
+        self._recount(row, before, self._of_others(shard, row))
 
     def _put_beside(self, shard: FrontierShard, row: PageRow, page: bytes, beside: Beside) -> bool:
         """Note what changed between a page and another, and keep those of lowest rank.
@@ -138,13 +141,16 @@ class Crowd:
         found = beside_of(shard, sighting.page)
         if found.verdict == sighting.verdict and found.words == sighting.words:
             return
-        pages = [(row, self._beside_it(shard, row)) for row in self._beside(shard, found)]
+        rows = list(self._beside(shard, found))
+        # But for its words, a page that satisfies nothing says nothing of those beside it.
+        holds = any(sighting.verdict.values()) or any((found.verdict or {}).values())
+        before = [self._of_others(shard, row) for row in rows] if holds or self._lessons.users else []
         found.verdict = sighting.verdict
         found.words = sighting.words
         shard.put(beside_key(sighting.page), found)
-        for row, before in pages:
-            self._recount(row, before, self._beside_it(shard, row))
-        nearest = sorted((row for row, _ in pages), key=lambda row: -row.together[sighting.page][1])
+        for row, counted in zip(rows, before, strict=False):
+            self._recount(row, counted, self._of_others(shard, row))
+        nearest = sorted(rows, key=lambda row: -row.together[sighting.page][1])
         candidates = [identifier(row.url) for row in nearest if row.state in OPEN]
         self._pages.touch(shard, candidates[:BESIDE_AT_MOST])
 

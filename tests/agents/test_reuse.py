@@ -367,7 +367,7 @@ def test_a_file_has_no_pages_and_no_users_where_they_are_left_out(webs: Path) ->
     assert (state.policy, learned.name, learned.expression) == ("learned", "topic", f'category("{TOPIC}")')
     assert learned.pages == 100
     assert learned.combining is not None
-    assert {name[:2] for name in learned.features} == {"p:", "a:", "c:", "h:", "k:", "x:", "u:", "l:"}
+    assert {name[:2] for name in learned.features} == {"p:", "a:", "c:", "h:", "k:", "x:", "u:", "l:", "r:"}
     assert (requests.name, requests.pages - requests.hits) == (FAILED, 100)
     assert requests.combining is not None
     assert {name[:2] for name in requests.features} <= {"p:", "a:", "c:", "h:", "k:", "x:", "u:"}

@@ -120,7 +120,8 @@ def test_the_learned_policy_counts_own_words_and_words_in_and_around_kept_links(
     assert counts.get("p:snow", "p") == (1, 0)
     assert counts.get("a:later", "p") == (0, 0), "the first link to a page is the one that counts"
     assert counts.get("u:ann", "p") == (2, 1)
-    assert not kinds(counts) & {"word", "token", "signature", "region"}
+    assert counts.get("r:p", "p") == (1, 0), "the hit was visited near the other page, which is none"
+    assert not kinds(counts) & {"word", "token", "signature"}
 
 
 def test_the_learned_policy_takes_the_words_of_eight_in_links() -> None:
@@ -145,7 +146,18 @@ def test_the_learned_policy_takes_the_words_of_eight_in_links() -> None:
         ("combined", {"base", "word", "token", "link", "user", "signature", "region"}),
         (
             "learned",
-            {"base", "link", "user", "page word", "anchor", "context", "heading", "URL word", "prefix"},
+            {
+                "base",
+                "link",
+                "user",
+                "region",
+                "page word",
+                "anchor",
+                "context",
+                "heading",
+                "URL word",
+                "prefix",
+            },
         ),
     ],
 )
