@@ -310,7 +310,7 @@ class FrontierSettings(Section):
     @property
     def learns(self) -> bool:
         """Whether what orders the candidates learns from verdicts."""
-        return self.rule in ("learned", "combined", "collaborative", "linkage")
+        return self.rule in ("learned", *get_args(PaperPolicy))
 
     @property
     def wordy(self) -> bool:

@@ -7,7 +7,6 @@ in each partition, so that a restart forgets nothing.
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import get_args
 
 from agents.frontier.keys import OWNER_PREFIX, owner_key, parent_of
 from agents.frontier.rows import FrontierShard, OwnerRow, PageRow
@@ -18,7 +17,7 @@ from models.learner.requests import Chances
 from models.url import host
 from streams.attempts import cause, quarantinable
 from streams.logging import EventLog
-from streams.settings import FrontierSettings, PaperPolicy
+from streams.settings import FrontierSettings
 
 #: Part of a promise that a redirect within a site breaks, whatever comes of it.
 MOVED = 0.5
