@@ -22,7 +22,7 @@ from models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_w
 from models.learner.combiner import Vector, logits, probabilities
 from models.learner.inputs import INPUTS, MOST, log_rank
 from models.learner.knowledge import Knowledge
-from models.learner.lessons import IN_LINKS, LinkWords, link_lessons, own_lessons
+from models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
 from models.learner.linking import NEAR, NEAR_AT_MOST, LinkingPage, LinkTable
 from models.learner.requests import a_request, chances_of_pages, failing, foretold, usual_chance_of_page
 from models.learner.semantic import Meaning, Sense, inputs_with, page_subject, subject
@@ -302,6 +302,8 @@ class LearnedCrawler:
         return _lessons(known).union(map(user, self._trace.visitors.get(known.url, ())))
 
     def _count(self, features: Collection[str], answer: Verdict, times: int = 1) -> None:
+        if not features:
+            return
         for name, knowledge in ((FAILED, self._requests), (NAME, self.knowledge)):
             if name in answer:
                 knowledge.count(features, answer[name], times)
@@ -339,10 +341,12 @@ class LearnedCrawler:
         sizes = [len(part) for parts in words for part in parts]
         self._links.say(range(linking.first, linking.first + linking.links), said, sizes)
         targets = self._targets[linking] = []
+        #: The targets that were asked for already, with the positions of the links.
+        late: list[tuple[int, Verdict]] = []
         for place, link, found in zip(count(linking.first), links, words, strict=False):
             target = self._page(link.url)
             targets.append((link.position, target))
-            before = _lessons(target) if target.answer is not None else frozenset()
+            before = target.links[:IN_LINKS]
             target.parents += 1
             target.positive += holds
             depth = (source.depth or 0) + 1
@@ -355,16 +359,30 @@ class LearnedCrawler:
             if target.answer is None:
                 touched[target] = None
             else:
-                self._correct(target, target.answer, before, holds)
-                self._links.judged([linking], [link.position], _cells(target.answer))
+                late.append((link.position, target.answer))
+                self._correct(target, target.answer, before)
+        if late:
+            self._tell_late(linking, holds, *zip(*late, strict=True))
 
-    def _correct(self, target: _Known, answer: Verdict, before: frozenset[str], source: bool) -> None:
-        """Count what an in-link that was found late changes for a URL that was asked for already."""
-        after = _lessons(target)
-        self._count(after - before, answer)
-        self._count(before - after, answer, -1)
-        if NAME in answer:
-            self._count_links(source, answer[NAME])
+    def _correct(self, target: _Known, answer: Verdict, before: list[_InLink]) -> None:
+        """Count the words that an in-link that was found late changes for a URL that was asked for already.
+
+        Most such links are a site's navigation, to pages that have in-links enough: they change no word.
+        """
+        after = target.links[:IN_LINKS]
+        if after != before:
+            added, removed = change_of_links([link.words for link in before], [link.words for link in after])
+            self._count(added, answer)
+            self._count(removed, answer, -1)
+
+    def _tell_late(
+        self, linking: LinkingPage, source: bool, positions: Sequence[int], answers: Sequence[Verdict]
+    ) -> None:
+        """Count a page's links to URLs that were asked for already, and tell the page what came of these."""
+        verdicts = [answer[NAME] for answer in answers if NAME in answer]
+        for holds in set(verdicts):
+            self._count_links(source, holds, verdicts.count(holds))
+        self._links.judged([linking] * len(answers), positions, np.hstack([_cells(answer) for answer in answers]))
 
     def _tell_crowd(self, known: _Known, holds: bool) -> None:
         for url, (times, sixths) in self._trace.keepers.get(known.url, {}).items():

@@ -1,7 +1,8 @@
 """A table of word-piece vectors made from what a sentence encoder says of each piece alone.
 
 The encoder is the forward pass of a BERT-like network in numpy (Devlin et al. 2019), for a batch of equally
-long texts.
+long texts. It is worked out in double precision: single precision would differ from machine to machine in its last
+digits, and a table has to be the same on all of them.
 """
 
 import math
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from models.semantic.table import SemanticTable
 
-Array = npt.NDArray[np.float32]
+Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 
 _EMBEDDINGS = ("word_embeddings", "position_embeddings", "token_type_embeddings")
@@ -60,7 +61,8 @@ class Bert:
             )
             inner = _gelu(_linear(states, layer["intermediate.dense"]))
             states = self._normalised(states + _linear(inner, layer["output.dense"]), layer["output.LayerNorm"])
-        return np.asarray(states.mean(axis=1), np.float32)
+        found: Array = states.mean(axis=1)
+        return found
 
     def _attended(self, states: Array, layer: Mapping[str, tuple[Array, Array]]) -> Array:
         texts, pieces, size = states.shape
@@ -69,7 +71,7 @@ class Bert:
             _linear(states, layer[f"attention.self.{part}"]).reshape(heads).transpose(0, 2, 1, 3)
             for part in ("query", "key", "value")
         )
-        scores = np.matmul(query, key.transpose(0, 1, 3, 2)) / np.float32(math.sqrt(heads[3]))
+        scores = np.matmul(query, key.transpose(0, 1, 3, 2)) / math.sqrt(heads[3])
         scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
         scores /= scores.sum(axis=-1, keepdims=True)
         mixed = np.matmul(scores, value).transpose(0, 2, 1, 3).reshape(states.shape)
@@ -79,7 +81,7 @@ class Bert:
         scale, shift = affine
         centred = states - states.mean(axis=-1, keepdims=True)
         variance = np.square(centred).mean(axis=-1, keepdims=True)
-        found: Array = centred / np.sqrt(variance + np.float32(self._shape.epsilon)) * scale + shift
+        found: Array = centred / np.sqrt(variance + self._shape.epsilon) * scale + shift
         return found
 
     def _layer(self, number: int) -> dict[str, tuple[Array, Array]]:
@@ -116,7 +118,7 @@ class Bert:
         )
         if not fits:
             raise ValueError(f"encoder: tensor {name} has shape {tensor.shape}, expected {shape}")
-        return np.asarray(tensor, np.float32)
+        return np.asarray(tensor, np.float64)
 
 
 def _linear(states: Array, dense: tuple[Array, Array]) -> Array:
@@ -127,18 +129,18 @@ def _linear(states: Array, dense: tuple[Array, Array]) -> Array:
 
 def _gelu(values: Array) -> Array:
     """Return x Phi(x), Phi by Abramowitz and Stegun's 7.1.26: 1.5e-7 off at most."""
-    half = np.abs(values) * np.float32(math.sqrt(0.5))
-    t = 1 / (1 + np.float32(0.3275911) * half)
+    half = np.abs(values) * math.sqrt(0.5)
+    t = 1 / (1 + 0.3275911 * half)
     series = np.zeros_like(t)
     for coefficient in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592):
-        series = (series + np.float32(coefficient)) * t
+        series = (series + coefficient) * t
     tail = series * np.exp(-np.square(half)) / 2
     found: Array = values * np.where(values < 0, tail, 1 - tail)
     return found
 
 
 #: Numbers in a vector of the table.
-SIZE = 64
+SIZE = 32
 #: Pieces that are encoded at a time.
 BATCH = 256
 #: The special pieces around a text.
@@ -171,12 +173,12 @@ def distilled(vocabulary: Sequence[str], found: Array, size: int = SIZE) -> Sema
     They are centred, brought to their ``size`` principal components and weighted by log(id + 2): a vocabulary
     lists pieces by their frequency, and a rare one says more about a text. Then they are rounded to bytes.
 
-    >>> table = distilled(["[CLS]", "ski", "snow", "war"], np.eye(3, dtype=np.float32), size=2)
+    >>> table = distilled(["[CLS]", "ski", "snow", "war"], np.eye(3), size=2)
     >>> table.pieces, table.vectors.shape
     (('ski', 'snow', 'war'), (3, 2))
     """
     numbers = [number for number, piece in enumerate(vocabulary) if is_text(piece)]
-    kept = _principal(np.asarray(found, np.float64), size)
+    kept = _principal(found, size)
     kept *= np.log(np.array(numbers)[:, np.newaxis] + 2.0)
     scales = np.abs(kept).max(axis=1) / _STEPS
     scales[scales == 0] = 1.0
@@ -184,12 +186,12 @@ def distilled(vocabulary: Sequence[str], found: Array, size: int = SIZE) -> Sema
     return SemanticTable([vocabulary[number] for number in numbers], rounded, scales.astype(np.float32))
 
 
-def _principal(found: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.float64]:
+def _principal(found: Array, size: int) -> Array:
     """Return the coordinates of centred vectors along the directions of their largest variance."""
     centred = found - found.mean(axis=0)
     _, directions = np.linalg.eigh(np.matmul(centred.T, centred))  # by ascending variance
     kept = directions[:, ::-1][:, :size]
     # A direction may come out either way round; the same one each time makes the same table.
     largest = kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])]
-    coordinates: npt.NDArray[np.float64] = np.matmul(centred, kept * np.sign(largest))
+    coordinates: Array = np.matmul(centred, kept * np.sign(largest))
     return coordinates
