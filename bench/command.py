@@ -1,7 +1,6 @@
 """The command that benchmarks run, the data that they run it on, and the CPU time of what they start."""
 
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -17,9 +16,6 @@ Made = TypeVar("Made")
 #: Where webs lie that were recorded, each in a directory, and two of them.
 DATA = Path(__file__).parents[2] / "shared" / "data"
 WIKISPEEDIA, DOCS = DATA / "wikispeedia", DATA / "docs"
-#: Crawls here have no table of word meanings, whether or not the user's have one.
-NO_MEANINGS = {"SCENTLINE_LEARN__SEMANTIC": ""}
-os.environ.update(NO_MEANINGS)
 
 COMMAND = (sys.executable, "-c", "from agents.cli import main; main()")
 

@@ -124,7 +124,7 @@ def prepared(source: Source) -> Evaluation:
     options = replace(spec.options(), policies=(POLICY,), starts=source.starts, budget=source.pages)
     predicates = {name: parse(text) for name, text in settings.predicates.items()}
     with progress(sys.stderr) as bars:
-        return prepare(settings, options, predicates, {}, bars)
+        return prepare(settings, options, predicates, {}, {}, bars)
 
 
 def crawled(evaluation: Evaluation, school: School) -> Results:

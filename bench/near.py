@@ -24,6 +24,7 @@ from agents.lab.progress import progress
 from agents.lab.reading import Web, load_web
 from agents.offline.process import ServerProcess
 from agents.operate.inspect.record import judged_pages
+from agents.semantic.tables import table_of
 from bench.command import kept, summary
 from models.crowd.trace import Trace
 from models.evaluate.crawler import Task
@@ -106,8 +107,9 @@ class Twins:
     def virtual(self, predicate: str, start: int, in_flight: int) -> Found:
         """Crawl without a network."""
         frontier, sought = Settings().frontier, self._predicates[predicate]
-        task = Task((), Trace([]), Random(start), sought.topic, sought.phrases)
-        crawler = LearnedCrawler(task, explore=0.0, rescored=frontier.rescored)
+        task = Task((), Trace([]), Random(start), sought.topic, sought.phrases, sought.names_subject)
+        table = table_of(Settings().learn.table)
+        crawler = LearnedCrawler(task, explore=0.0, table=table, rescored=frontier.rescored)
         terms = Terms(self._budget, window_share=frontier.window_share, window_max=in_flight, seeds_first=False)
         web, seeds = self._web, self.seeds(start)
         asked = virtual_crawl(web.pages, web.hits[predicate], seeds, crawler, terms, texts=web.texts)

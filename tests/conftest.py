@@ -1,7 +1,6 @@
 """The order of the tests, and what they may leave open: nothing."""
 
 import gc
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +13,6 @@ if TYPE_CHECKING:
 #: The rooms whose files take longest: with these first, several workers have enough to do to the end.
 LONG = ("costs", "deploy", "e2e", "kafka", "rubbish")
 _HERE = Path(__file__).parent
-
-# An encoder may be installed, of which a crawl would make a table of word vectors: that takes a minute.
-os.environ["SCENTLINE_LEARN__SEMANTIC"] = ""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

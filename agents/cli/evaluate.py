@@ -79,13 +79,6 @@ def evaluate(
             "one log, which is split at the middle of its time.",
         ),
     ] = False,
-    semantic: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Table made by `scentline semantic build`: also run learned+semantic.",
-        ),
-    ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Number of processes; doesn't change the results.")
     ] = None,
@@ -114,7 +107,7 @@ def evaluate(
 
     given: dict[str, Any] = {
         "policies": tuple(name.strip() for text in policies or () for name in text.split(",")) or None,
-        "budget": budget, "starts": starts, "seeds": seeds, "seed_file": seed_file, "semantic": semantic,
+        "budget": budget, "starts": starts, "seeds": seeds, "seed_file": seed_file,
     }  # fmt: skip
     given = {key: value for key, value in given.items() if value is not None}
     given["processes"] = jobs or os.cpu_count() or 1

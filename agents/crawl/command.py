@@ -12,7 +12,7 @@ from secrets import token_bytes
 from typing import TYPE_CHECKING
 
 from agents.crawl.directory import make_directory
-from agents.crawl.fixed import keep_fixed, takes_usual_table, with_table
+from agents.crawl.fixed import keep_fixed, with_table
 from agents.crawl.seeds import seeds_of_log
 from agents.fetch.contact import check_contact
 from agents.judge.apart.process import ExaminerProcess
@@ -22,14 +22,14 @@ from agents.observe.logfile import LogFile
 from agents.observe.observer import Observer
 from agents.observe.pseudonym import KEY_FILE, user_key
 from agents.offline.process import ServerProcess
-from agents.semantic.tables import build, read_table, usual_place
+from agents.semantic.tables import table_of
 from agents.window.process import beside
 from models.predicate import parse
 from models.semantic.table import SemanticTableError
 from models.url import canonical
 from streams.configuration import ConfigurationError
 from streams.memory import import_aiohttp, import_faust, uncollected
-from streams.settings import Settings
+from streams.settings import AUTO, Settings
 
 if TYPE_CHECKING:
     from agents.crawl.run import Status
@@ -73,7 +73,8 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
             fetch = settings.fetch.model_copy(update={"proxy": server.url})
             settings = settings.model_copy(update={"fetch": fetch})
         check_contact(settings.fetch, seeds)
-        settings = _with_meanings(settings)
+        settings = with_table(settings)
+        _check_table(settings)
         make_directory(settings.data)
         keep_fixed(settings)
         # Without a log there are no users to name.
@@ -139,46 +140,11 @@ def _check_files(options: CrawlOptions) -> None:
             LogFile(source).close()
 
 
-def _with_meanings(settings: Settings) -> Settings:
-    """Return the settings with the table of word vectors that the crawl has; it is said where it is chosen."""
-    if settings.frontier.rule == "learned" and takes_usual_table(settings):
-        _make_table(usual_place())
-    found = with_table(settings)
-    if found.semantic != settings.semantic:
-        sys.stderr.write(f"Word meanings: {found.semantic}\n")
-    _check_table(found)
-    return found
-
-
-def _make_table(path: Path) -> None:
-    """Make this user's table of word vectors, once, where an encoder is installed; nothing is downloaded.
-
-    A crawl goes on without one where that fails, which is said.
-    """
-    if path.exists():
-        return
-    # Imported where there is no table yet, as an encoder is made of much.
-    from agents.semantic.encoders import PACKAGE, EncoderError, has_package, packaged
-
-    if not has_package():
-        return
-    sys.stderr.write(f"Word meanings: made once, in a minute or two, of the package {PACKAGE}\n")
-    # Imported where it is used: it takes longer than all else here.
-    from agents.lab.progress import progress
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with progress(sys.stderr) as bars:
-            build(packaged(), path, bars)
-    except (EncoderError, SemanticTableError, OSError) as error:
-        sys.stderr.write(f"Word meanings: none, {error}\n")
-
-
 def _check_table(settings: Settings) -> None:
-    if settings.semantic is None:
+    if settings.semantic == AUTO:
         return
     try:
-        read_table(Path(settings.semantic))
+        table_of(settings.semantic)
     except SemanticTableError as error:
         raise ConfigurationError(f"learn.semantic {error}") from error
 

@@ -7,7 +7,6 @@ from os import fsdecode, fsencode
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from agents.semantic.tables import usual_place
 from agents.stored import write_stored
 from streams.configuration import ConfigurationError
 from streams.settings import AUTO, Settings
@@ -24,9 +23,9 @@ LEAST_SHARE = 0.01
 class Fixed(NamedTuple):
     """The ``policy`` of a crawl, or its ordering, and what is estimated and counted beside the usual.
 
-    ``table`` is the path of its table of word vectors, None without one: the policy's inputs depend on whether
-    there is one, and another one may take its place. ``depth`` is frontier.depth, and ``extras`` are the names
-    of settings that are on: what is counted for them begins with the crawl.
+    ``table`` is its table of word vectors, a path or `AUTO`, None without one: the policy's inputs depend on
+    whether there is one, and another one may take its place. ``depth`` is frontier.depth, and ``extras``
+    are the names of settings that are on: what is counted for them begins with the crawl.
     """
 
     policy: str
@@ -61,21 +60,15 @@ def kept_policy(data: Path) -> str | None:
     return kept.read_text(encoding="utf-8").strip() if kept.exists() else None
 
 
-def takes_usual_table(settings: Settings) -> bool:
-    """Tell whether a new crawl is to take its user's table of word vectors, if there is one."""
-    return settings.learn.semantic == AUTO and kept_policy(settings.data) is None
-
-
 def with_table(settings: Settings) -> Settings:
-    """Return the settings with a table of word vectors, or none, where they leave the choice.
+    """Return the settings with the table of word vectors that the crawl there began with, or with none.
 
-    A crawl that is there goes on as it began; a new one takes the user's table, if it has been made.
+    So it is where they leave the choice; a new crawl has the table that comes with the program.
     """
-    if settings.learn.semantic != AUTO:
+    held = _held(settings.data)
+    if held is None or settings.learn.semantic != AUTO:
         return settings
-    held, made = _held(settings.data), usual_place()
-    table = held.table if held is not None else str(made) if made.is_file() else None
-    return settings.model_copy(update={"learn": settings.learn.model_copy(update={"semantic": table})})
+    return settings.model_copy(update={"learn": settings.learn.model_copy(update={"semantic": held.table})})
 
 
 def of_crawl(settings: Settings) -> Settings:
@@ -93,7 +86,8 @@ def of_crawl(settings: Settings) -> Settings:
         "revisit": (frontier.revisit or LEAST_SHARE) if "revisit" in held.extras else 0.0,
     }
     frontier = frontier.model_copy(update=kept)
-    semantic = None if held.table is None else settings.semantic or held.table
+    named = None if settings.learn.semantic == AUTO else settings.learn.table
+    semantic = None if held.table is None else named or held.table
     weighed = {name: name in held.extras for name in LEARN}
     learn = settings.learn.model_copy(update={"semantic": semantic, **weighed})
     return settings.model_copy(update={"frontier": frontier, "learn": learn})
@@ -109,7 +103,7 @@ def _given(settings: Settings) -> Fixed:
     }
     return Fixed(
         policy=frontier.rule,
-        table=None if table is None else str(Path(table).absolute()),
+        table=table if table in (None, AUTO) else str(Path(table).absolute()),
         depth=frontier.depth,
         extras=frozenset(name for name, on in extras.items() if on),
     )

@@ -160,8 +160,8 @@ class FrontierAgent(Handler[FrontierRow]):
             self.turns.remove(name)
         else:
             if name not in self.candidates.queues:
-                predicate = parse(definition.expression)
-                self.candidates.add_predicate(name, predicate.topic, predicate.phrases)
+                sought = parse(definition.expression)
+                self.candidates.add_predicate(name, sought.topic, sought.phrases, sought.names_subject)
                 self.ledger.tell_all()
                 self._metrics.known(name)
                 self.revisits.known(name)

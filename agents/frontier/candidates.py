@@ -92,13 +92,18 @@ class Candidates:
     # predicates
 
     def add_predicate(
-        self, name: str, topic: tuple[str, ...] = (), phrases: tuple[tuple[str, ...], ...] = ()
+        self,
+        name: str,
+        topic: tuple[str, ...] = (),
+        phrases: tuple[tuple[str, ...], ...] = (),
+        names_subject: bool = True,
     ) -> None:
         """Start keeping a queue for a predicate; ``topic`` are the words that say what it is about.
 
-        ``phrases`` are those that pages of interest hold. Where shards are held, sweeps have to fill it.
+        ``phrases`` are those that pages of interest hold; without ``names_subject`` what words mean says
+        nothing of them. Where shards are held, sweeps have to fill it.
         """
-        self.scorer.add_predicate(name, topic, phrases)
+        self.scorer.add_predicate(name, topic, phrases, names_subject)
         self.queues.setdefault(name, CandidateQueue(self.settings.queue))
         self._fresh.clear()
         self.sweep.begin()

@@ -30,7 +30,7 @@ from models.learner.requests import (
     foretold,
     usual_chance_of_page,
 )
-from models.learner.semantic import inputs_with
+from models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from models.learner.words import Numbers, Vocabulary
 from models.ledger import Ledger, Slots
 from models.patterns.ranking import Pattern
@@ -97,11 +97,19 @@ class LearnedScorer:
         self._set_predicates()
 
     def add_predicate(
-        self, name: str, topic: tuple[str, ...] = (), phrases: tuple[tuple[str, ...], ...] = ()
+        self,
+        name: str,
+        topic: tuple[str, ...] = (),
+        phrases: tuple[tuple[str, ...], ...] = (),
+        names_subject: bool = True,
     ) -> None:
-        """Start keeping what is known of a predicate, from the words of its ``topic`` and ``phrases`` on."""
+        """Start keeping what is known of a predicate, from the words of its ``topic`` and ``phrases`` on.
+
+        Unless it ``names_subject``, what words mean is nothing to it.
+        """
         if name not in self._known:
-            self._known[name] = Known(name, self._vocabulary, topic, phrases, self._table, self._inputs)
+            table = self._table if names_subject else None
+            self._known[name] = Known(name, self._vocabulary, topic, phrases, table, self._inputs)
             self._set_predicates()
 
     def _set_predicates(self) -> None:
@@ -335,17 +343,25 @@ class LearnedScorer:
         """Return the inputs that a crawl may have beside those of `models.learner.inputs.INPUTS`."""
         found = []
         if self._texts is not None:
-            texts = [(row.url, self._texts.vector(shard, row)) for row in rows]
-            meanings = [(each.meaning, each.knowledge.rate) for each in known]
-            of_predicates = np.array([meaning.inputs(texts, rate) for meaning, rate in meanings if meaning])
-            of_requests = np.zeros_like(of_predicates[: int(self.foretells)])
-            found.append(np.concatenate((of_requests, of_predicates)))
+            found.append(self._meanings(self._texts, shard, rows, known))
         if self._ranks is not None:
             ranks = np.array([[log_rank(self._ranks.value(shard, row))] for row in rows])
             found.append(np.broadcast_to(ranks, (len(known), *ranks.shape)))
         if self._patterns is not None:
             patterns = [self._patterns.pattern_of(row.url) for row in rows]
             found.append(np.array([_pattern_weights(each, patterns) for each in known]))
+        return found
+
+    def _meanings(
+        self, vectors: Texts, shard: FrontierShard, rows: Sequence[PageRow], known: Sequence[Known]
+    ) -> Vector:
+        """Return the inputs of meanings: 0 for requests, and for predicates that name no subject."""
+        found = np.zeros((len(known), len(rows), len(SEMANTIC_INPUTS)))
+        meant = [(place, each.meaning, each) for place, each in enumerate(known) if each.meaning is not None]
+        if meant:
+            texts = [(row.url, vectors.vector(shard, row)) for row in rows]
+            for place, meaning, each in meant:
+                found[place] = meaning.inputs(texts, each.knowledge.rate)
         return found
 
     def _address(self, row: PageRow) -> _Address:

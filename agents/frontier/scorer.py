@@ -1,7 +1,6 @@
 """What scores candidates: by the paper's rules, by the learned policy, by an ordering, or not at all."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Protocol
 
 from agents.frontier.behaviour import SitePatterns
@@ -9,7 +8,7 @@ from agents.frontier.learned import LearnedScorer
 from agents.frontier.ordering import Ordering, Ranks
 from agents.frontier.rows import FrontierShard, PageRow
 from agents.frontier.scoring import PaperScorer
-from agents.semantic.tables import read_table
+from agents.semantic.tables import table_of
 from models.learner.requests import Chances, Forecast
 from models.ledger import Ledger, Slots
 from models.lessons import Lessons, lessons
@@ -27,11 +26,16 @@ class Scorer(Protocol):
     ledger: Ledger
 
     def add_predicate(
-        self, name: str, topic: tuple[str, ...] = (), phrases: tuple[tuple[str, ...], ...] = ()
+        self,
+        name: str,
+        topic: tuple[str, ...] = (),
+        phrases: tuple[tuple[str, ...], ...] = (),
+        names_subject: bool = True,
     ) -> None:
         """Start keeping what is known of a predicate; ``topic`` are the words that say what it is about.
 
-        Its ``phrases`` are those that pages of interest hold.
+        Its ``phrases`` are those that pages of interest hold. Unless it ``names_subject``, what words mean says
+        nothing of these (`models.predicate.predicate.Predicate.names_subject`).
         """
 
     def remove_predicate(self, name: str) -> None:
@@ -79,7 +83,11 @@ class OrderedScorer(PaperScorer):
         self._topics: dict[str, tuple[str, ...]] = {}
 
     def add_predicate(
-        self, name: str, topic: tuple[str, ...] = (), phrases: tuple[tuple[str, ...], ...] = ()
+        self,
+        name: str,
+        topic: tuple[str, ...] = (),
+        phrases: tuple[tuple[str, ...], ...] = (),
+        names_subject: bool = True,
     ) -> None:
         """Start keeping a predicate's topic."""
         super().add_predicate(name)
@@ -118,5 +126,4 @@ def learned_scorer(
 
     Raises `models.semantic.table.SemanticTableError` for a table of word vectors that can't be read.
     """
-    table = None if settings.table is None else read_table(Path(settings.table))
-    return LearnedScorer(table, ranks, patterns)
+    return LearnedScorer(table_of(settings.table), ranks, patterns)

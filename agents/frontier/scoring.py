@@ -121,7 +121,11 @@ class PaperScorer:
         self._prior: dict[str, Mapping[str, Cell]] = {}
 
     def add_predicate(
-        self, name: str, topic: tuple[str, ...] = (), phrases: tuple[tuple[str, ...], ...] = ()
+        self,
+        name: str,
+        topic: tuple[str, ...] = (),
+        phrases: tuple[tuple[str, ...], ...] = (),
+        names_subject: bool = True,
     ) -> None:
         """Start keeping a predicate's weights; its ``topic`` counts until there is a hit."""
         if name not in self._known:

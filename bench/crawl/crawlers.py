@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from bench.command import COMMAND, NO_MEANINGS
+from bench.command import COMMAND
 
 AGENT = "bench/1.0 (+mailto:bench@example.org)"
 #: The predicates, as categories: on a common subject and on a rare one.
@@ -131,8 +131,7 @@ class Scentline:
 
     def environment(self, proxy: str) -> dict[str, str]:
         """Return an environment without settings of one's own."""
-        others = {name: value for name, value in os.environ.items() if not name.startswith("SCENTLINE_")}
-        return others | NO_MEANINGS
+        return {name: value for name, value in os.environ.items() if not name.startswith("SCENTLINE_")}
 
     def kept(self, directory: Path) -> int:
         """Have the crawl audited, which recounts everything from the judged pages; each counts once."""

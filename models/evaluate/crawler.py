@@ -19,7 +19,7 @@ class Choice(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a policy is set to: ``keywords``, ``topic`` and ``phrases`` are those of the predicate.
+    """What a policy is set to: ``keywords``, ``topic``, ``phrases``, ``names_subject`` are the predicate's.
 
     ``trace`` is the log, known from the start; ``random`` the policy's own source of chance.
     """
@@ -29,6 +29,7 @@ class Task(NamedTuple):
     random: Random
     topic: tuple[str, ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()
+    names_subject: bool = True
 
 
 class Crawler(Protocol):

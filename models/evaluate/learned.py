@@ -25,7 +25,14 @@ from models.learner.knowledge import Knowledge
 from models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
 from models.learner.linking import NEAR, NEAR_AT_MOST, LinkingPage, LinkTable
 from models.learner.requests import a_request, chances_of_pages, failing, foretold, usual_chance_of_page
-from models.learner.semantic import Meaning, Sense, inputs_with, page_subject, subject
+from models.learner.semantic import (
+    SEMANTIC_INPUTS,
+    Meaning,
+    Sense,
+    inputs_with,
+    page_subject,
+    subject,
+)
 from models.learner.state import CombinerKind, Learner
 from models.learner.words import Vocabulary
 from models.ledger import Ledger
@@ -146,7 +153,9 @@ class LearnedCrawler:
         self._earlier: dict[str, list[tuple[str, float, float]]] = {FAILED: [], NAME: []}
         if state is not None:
             self._take_up(state, weight)
-        self._meaning = None if table is None else Meaning(table, task.topic)
+        #: None where there is no table; where the predicate names no subject its inputs are 0.
+        self._meaning = Meaning(table, task.topic) if table is not None and task.names_subject else None
+        self._unmeant = table is not None and not task.names_subject
         self._trace = task.trace
         self._random = task.random
         self._explore = explore
@@ -382,7 +391,9 @@ class LearnedCrawler:
         verdicts = [answer[NAME] for answer in answers if NAME in answer]
         for holds in set(verdicts):
             self._count_links(source, holds, verdicts.count(holds))
-        self._links.judged([linking] * len(answers), positions, np.hstack([_cells(answer) for answer in answers]))
+        self._links.judged(
+            [linking] * len(answers), positions, np.hstack([_cells(answer) for answer in answers])
+        )
 
     def _tell_crowd(self, known: _Known, holds: bool) -> None:
         for url, (times, sixths) in self._trace.keepers.get(known.url, {}).items():
@@ -411,6 +422,8 @@ class LearnedCrawler:
         if self._meaning is not None:
             senses = [_sense(known, self._meaning) for known in scored]
             inputs = np.hstack((inputs, self._meaning.inputs(senses, self.knowledge.rate)))
+        elif self._unmeant:
+            inputs = np.hstack((inputs, np.zeros((len(scored), len(SEMANTIC_INPUTS)))))
         if self._rank is not None:
             ranks = [log_rank(self._rank.value(known.url)) for known in scored]
             inputs = np.hstack((inputs, np.array(ranks)[:, None]))

@@ -37,8 +37,8 @@ ORACLE = "oracle"
 INFORMED = "informed"
 #: Those that know what no crawl knows; they are out of contest.
 LIMITS = frozenset({INFORMED, ORACLE})
-#: The learned policy with a table of word vectors, which takes a table.
-SEMANTIC = "learned+semantic"
+#: The learned policy without word meanings.
+PLAIN = "learned-plain"
 #: The learned policy with PageRank for an input.
 IMPORTANCE = "learned+importance"
 #: The learned policy with river's logistic regression for a combiner.
@@ -75,7 +75,7 @@ class Reusable(Protocol):
 def policies(measures: Measures = USUAL, table: SemanticTable | None = None) -> dict[str, Maker]:
     """Return the policies that are compared where none is named, from chance to the oracle.
 
-    With a ``table`` of word vectors there is the learned one with it, behind the one without.
+    ``table`` has the word vectors of the learned one, which has no word meanings where there is none.
     """
     found: dict[str, Maker] = {
         "random": lambda task, truth: Chance(task),
@@ -88,11 +88,9 @@ def policies(measures: Measures = USUAL, table: SemanticTable | None = None) -> 
         "best-first": lambda task, truth: BestFirst(task),
         "link-classifier": lambda task, truth: LinkClassifier(task),
     }
-    heirs = reusable(measures)
+    heirs = reusable(measures, table)
     for name in (*get_args(PaperPolicy), "learned"):
         found[name] = _anew(heirs[name])
-    if table is not None:
-        found[SEMANTIC] = lambda task, truth: _learned(task, measures, table=table)
     found[INFORMED] = lambda task, truth: Informed(truth.hindsight.expected(truth.hits))
     found[ORACLE] = lambda task, truth: Oracle(truth.hits)
     return found
@@ -103,18 +101,19 @@ def named(measures: Measures = USUAL, table: SemanticTable | None = None) -> dic
     found = policies(measures, table)
     for name in get_args(PaperPolicy):
         found[name + PRINTED] = _printed(name, measures)
-    found[IMPORTANCE] = lambda task, truth: _learned(task, measures, importance=True)
-    found[RIVER] = lambda task, truth: _learned(task, measures, kind="river")
-    found[SIGNIFICANCE] = lambda task, truth: _learned(task, measures, further=Significance)
-    found[VISITS] = lambda task, truth: _learned(task, measures, further=ExpectedVisits)
-    found[FADE] = lambda task, truth: _learned(task, measures, fade=0.5)
+    found[PLAIN] = lambda task, truth: _learned(task, measures)
+    found[IMPORTANCE] = lambda task, truth: _learned(task, measures, table=table, importance=True)
+    found[RIVER] = lambda task, truth: _learned(task, measures, table=table, kind="river")
+    found[SIGNIFICANCE] = lambda task, truth: _learned(task, measures, table=table, further=Significance)
+    found[VISITS] = lambda task, truth: _learned(task, measures, table=table, further=ExpectedVisits)
+    found[FADE] = lambda task, truth: _learned(task, measures, table=table, fade=0.5)
     return found
 
 
-def reusable(measures: Measures = USUAL) -> dict[str, Heir]:
+def reusable(measures: Measures = USUAL, table: SemanticTable | None = None) -> dict[str, Heir]:
     """Return the policies that can start with what an earlier crawl has learned, or with None."""
     found: dict[str, Heir] = {name: _paper(name, measures) for name in get_args(PaperPolicy)}
-    found["learned"] = lambda task, state: _learned(task, measures, state=state)
+    found["learned"] = lambda task, state: _learned(task, measures, table=table, state=state)
     return found
 
 

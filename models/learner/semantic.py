@@ -14,9 +14,9 @@ from models.words import words
 
 #: The inputs beside those of `models.learner.inputs.INPUTS`.
 SEMANTIC_INPUTS = (
-    Input("meaning", 0.4, 0.5),
-    Input("near in meaning", 0.4, 0.5),
-    Input("meaning of the predicate's words", 0.4, 0.5),
+    Input("meaning", 0.15, 0.25),
+    Input("near in meaning", 0.15, 0.25),
+    Input("meaning of the predicate's words", 0.15, 0.25),
 )
 
 #: Words of a fetched page's subject at most.

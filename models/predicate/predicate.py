@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from models.predicate.functions import Category, Keyword, Language, Title
+from models.predicate.functions import Category, Keyword, Language, Title, UrlPrefix, UrlRegex, UrlSuffix
 from models.predicate.parser import read
 from models.predicate.syntax import Node, View, tests, wanted
 from models.words import words
@@ -71,6 +71,24 @@ class Predicate:
         names = [test.name for test in wanted(self.root) if isinstance(test, Category)]
         levels = [name.rpartition(".")[2].replace("_", " ") for name in names]
         return tuple(dict.fromkeys([*self.keywords, *words(" ".join(levels))]))
+
+    @cached_property
+    def names_subject(self) -> bool:
+        """Whether words say what the pages of interest are about, and no pattern says how they are written.
+
+        What words mean tells nothing of the letters of a URL, or of those that a title's ``*`` stands for.
+
+        >>> [parse(text).names_subject for text in ('"ski"', '"ski" and url("/20[0-9]{2}/")', 'title("ski*")')]
+        [True, False, False]
+        >>> parse('title("ski") and not url("/tag/")').names_subject
+        True
+        """
+        patterns = any(
+            isinstance(test, UrlRegex | UrlPrefix | UrlSuffix)
+            or (isinstance(test, Title) and any("*" in pattern for pattern in test.patterns))
+            for test in wanted(self.root)
+        )
+        return bool(self.topic) and not patterns
 
     def __str__(self) -> str:
         return str(self.root)

@@ -1,8 +1,8 @@
 """A table of word-piece vectors made from what a sentence encoder says of each piece alone.
 
 The encoder is the forward pass of a BERT-like network in numpy (Devlin et al. 2019), for a batch of equally
-long texts. It is worked out in double precision: single precision would differ from machine to machine in its last
-digits, and a table has to be the same on all of them.
+long texts. It is worked out in double precision: the last digits of single precision differ from machine to
+machine, and a table has to be the same on all of them.
 """
 
 import math

@@ -54,8 +54,6 @@ def environment(**variables: str) -> dict[str, str]:
     known = {
         "PYTHONPATH": str(ROOT), "COLUMNS": "200", "TERM": "dumb", "SCENTLINE_OBSERVE__USER_KEY": "key",
         "XDG_CACHE_HOME": f"{_CACHE.name}/none", "MPLCONFIGDIR": _CACHE.name,
-        # An encoder may be installed, and a table of it takes a minute.
-        "SCENTLINE_LEARN__SEMANTIC": "",
     }  # fmt: skip
     return kept | known | variables
 

@@ -508,7 +508,7 @@ def test_settings_of_the_policies_and_of_the_log_are_honoured(files: Path) -> No
     learn = {"t": 3.0, "significance": "paper", "weights": (0, 0, 1, 0)}
     settings = Settings.model_validate({"frontier": bounds, "learn": learn, "browse": {"reach": 1}})
     options = Options((files / "pages.warc.gz",), (str(files / "access.log.gz"),), ("combined-printed",), 20)
-    made = prepare(settings, options, {"all": parse('url("/")')}, {}, Lines(io.StringIO()))
+    made = prepare(settings, options, {"all": parse('url("/")')}, {}, {}, Lines(io.StringIO()))
     assert made.terms == Terms(20, 0, 3, 0.05, 4)
     assert measures_of(settings) == Measures(3.0, "paper", (0, 0, 1, 0), 7, 6)
     assert made.whole is not None

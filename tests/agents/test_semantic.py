@@ -7,18 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.operate.inspect.record import outcomes
 from agents.semantic.encoders import PACKAGE, Encoder, EncoderError, packaged, read_encoder
-from agents.semantic.tables import read_table
+from agents.semantic.tables import SHIPPED, read_table
 from models.interest.features import SUBJECT
 from models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from models.reuse import unpack
 from models.semantic.encoder import Array
 from streams.transport.journal import Journal
-from tests.agents.commands import ROOT, complaint, last_line, printed, scentline
+from tests.agents.commands import complaint, last_line, printed, scentline
 from tests.agents.encoders import packaged_model, write_encoder, write_words
 from tests.agents.test_archive import write
 from tests.models.encoders import VOCABULARY
@@ -114,24 +113,27 @@ EVALUATE = (
 )  # fmt: skip
 
 
-def test_an_evaluation_sets_the_table_beside_the_policy_without(files: Path) -> None:
-    given = ("--policy", "oracle,learned", "--semantic", "words.table")
-    found = last_line(printed(files, *EVALUATE, "both", *given))
-    assert list(found["mean"]) == ["learned", "learned+semantic", "oracle"]
-    report = (files / "both" / "report.html").read_text()
-    assert "learned+<wbr>semantic" in report, "it may be broken where it is long"
-    alone = last_line(printed(files, *EVALUATE, "alone", "--policy", "learned"))
-    assert alone["mean"] == {"learned": found["mean"]["learned"] | {"auc_of_oracle": None}}
+def test_an_evaluation_has_the_table_of_the_settings_and_beside_it_the_policy_without(files: Path) -> None:
+    def auc(out: str, *more: str) -> dict[str, float]:
+        found = last_line(printed(files, *EVALUATE, out, "--policy", "learned,learned-plain", *more))
+        return {policy: figures["auc"] for policy, figures in found["mean"].items()}
+
+    shipped = auc("shipped")
+    own = auc("own", "--set", "learn.semantic=words.table")
+    none = auc("none", "--set", "learn.semantic=")
+    assert none["learned"] == none["learned-plain"] == own["learned-plain"] == shipped["learned-plain"]
+    assert own["learned"] == none["learned"] != shipped["learned"], "its own knows no word of this web"
+    report = (files / "own" / "report.html").read_text()
+    assert "learned-<wbr>plain" in report, "it may be broken where it is long"
 
 
 def test_an_evaluation_without_its_table_is_refused(files: Path) -> None:
-    assert "--semantic FILE" in complaint(files, *EVALUATE, "none", "--policy", "learned+semantic")
-    missing = complaint(files, *EVALUATE, "none", "--semantic", "none.table")
+    missing = complaint(files, *EVALUATE, "refused", "--set", "learn.semantic=none.table")
     assert missing == "none.table: can't be read: No such file or directory"
     assert "topics.tsv: semantic table: begins with" in complaint(
-        files, *EVALUATE, "none", "--semantic", "topics.tsv"
+        files, *EVALUATE, "refused", "--set", "learn.semantic=topics.tsv"
     )
-    assert not (files / "none").exists()
+    assert not (files / "refused").exists()
 
 
 # the crawl
@@ -154,17 +156,21 @@ def crawled(files: Path) -> tuple[str, ...]:
     return command
 
 
-def inputs_of(files: Path, url: str) -> dict[str, float]:
-    found = last_line(printed(files, "explain", url, "--data", "crawled", "--features", "99", "--json"))
+def judged_url(files: Path, data: str) -> str:
+    """Return a page that was no seed."""
+    with Journal.open(files / data / "journal", read_only=True) as journal:
+        return next(outcome.url for outcome in outcomes(journal) if outcome.depth)
+
+
+def inputs_of(files: Path, data: str, url: str) -> dict[str, float]:
+    found = last_line(printed(files, "explain", url, "--data", data, "--features", "99", "--json"))
     return {part["name"]: part["value"] for part in found["inputs"]["sports"]}
 
 
 def test_explain_shows_what_words_mean_and_the_audit_recounts_them(
     files: Path, crawled: tuple[str, ...]
 ) -> None:
-    with Journal.open(files / "crawled" / "journal", read_only=True) as journal:
-        url = next(outcome.url for outcome in outcomes(journal) if outcome.depth)
-    found = inputs_of(files, url)
+    found = inputs_of(files, "crawled", judged_url(files, "crawled"))
     assert list(found) != sorted(found)
     assert set(found) == {entry.name for entry in inputs_with(meaning=True)}
     assert all(found[entry.name] for entry in SEMANTIC_INPUTS)
@@ -190,10 +196,11 @@ def test_a_state_has_the_weights_of_meanings_but_no_subjects(files: Path, crawle
 def test_a_crawl_goes_on_with_a_table_or_without_as_it_began(files: Path, crawled: tuple[str, ...]) -> None:
     said = complaint(files, *crawled, "--set", "learn.semantic=")
     assert said == "crawled holds a crawl with word meanings: give one without learn.semantic its own --data"
-    with_its_table = printed(files, *crawled, "--budget", "26", SCENTLINE_LEARN__SEMANTIC="auto")
-    assert last_line(with_its_table)["fetched"] >= 26
+    assert last_line(printed(files, *crawled, "--budget", "26"))["fetched"] >= 26
+    assert Path((files / "crawled" / "semantic").read_text()) == files / "own.table"
     plain = (*crawled, "--data", "plain", "--budget", "5")
-    printed(files, *plain)
+    printed(files, *plain, "--set", "learn.semantic=")
+    printed(files, *plain, "--budget", "6")
     assert "plain holds a crawl without word meanings: give one with learn" in complaint(files, *plain, *TABLE)
     (files / "moved.table").write_bytes((files / "own.table").read_bytes())
     goes_on = printed(files, *crawled, "--budget", "30", "--set", "learn.semantic=moved.table")
@@ -205,59 +212,25 @@ def test_a_crawl_goes_on_with_a_table_or_without_as_it_began(files: Path, crawle
     assert "does not know" in said
 
 
-def test_a_crawl_takes_the_table_that_its_user_made_unless_it_began_without(
-    files: Path, crawled: tuple[str, ...], tmp_path: Path
-) -> None:
-    home = {"XDG_CACHE_HOME": str(tmp_path), "SCENTLINE_LEARN__SEMANTIC": "auto"}
-    command = (*crawled, "--budget", "5", "--data")
-    printed(files, *command, "began-without", **home | {"SCENTLINE_LEARN__SEMANTIC": ""})
-    printed(files, "semantic", "build", "--model", "model", **home)
-    made = tmp_path / "scentline" / "words.table"
-    assert made.read_bytes() == (files / "words.table").read_bytes()
+def test_a_new_crawl_has_the_table_that_comes_with_the_program(files: Path, crawled: tuple[str, ...]) -> None:
     for data, more, table in (
-        ("began-without", (), None),
-        ("new", (), made),
+        ("new", (), "auto"),
         ("none-asked", ("--set", "learn.semantic="), None),
         ("other-policy", ("--policy", "breadth-first"), None),
     ):
-        run = scentline(files, *command, data, *more, **home)
-        assert run.returncode == 0
-        assert (f"Word meanings: {made}\n" in run.stderr) == (table is not None)
+        printed(files, *crawled, "--budget", "5", "--data", data, *more)
         noted = files / data / "semantic"
-        assert (Path(noted.read_text()) if noted.exists() else None) == table
+        assert (noted.read_text() if noted.exists() else None) == table
+    found = inputs_of(files, "new", judged_url(files, "new"))
+    assert all(found[entry.name] for entry in SEMANTIC_INPUTS)
 
 
-def test_a_new_crawl_makes_the_table_once_where_the_package_is_installed(
-    files: Path, crawled: tuple[str, ...], tmp_path: Path
-) -> None:
-    installed = tmp_path / PACKAGE
-    installed.mkdir()
-    (installed / "__init__.py").touch()
-    variables = {
-        "XDG_CACHE_HOME": str(tmp_path), "SCENTLINE_LEARN__SEMANTIC": "auto", "PYTHONPATH": f"{tmp_path}:{ROOT}"
-    }  # fmt: skip
-
-    def said(data: str, *more: str) -> list[str]:
-        run = scentline(files, *crawled, "--budget", "5", "--data", data, *more, **variables)
-        assert run.returncode == 0
-        return [line for line in run.stderr.splitlines() if line.startswith("Word meanings: ")]
-
-    making = f"Word meanings: made once, in a minute or two, of the package {PACKAGE}"
-    made = tmp_path / "scentline" / "words.table"
-    config = installed / "model" / "config.json"
-    assert said("damaged") == [
-        making,
-        f"Word meanings: none, {config}: can't be read: No such file or directory",
-    ]
-    write_encoder(installed / "model")
-    assert said("damaged") == said("by-breadth", "--policy", "breadth-first") == []
-    assert said("first") == [making, f"Word meanings: {made}"]
-    assert made.read_bytes() == (files / "words.table").read_bytes()
-    assert said("second") == [f"Word meanings: {made}"]
-    made.unlink()
-    (tmp_path / "scentline").rmdir()
-    (tmp_path / "scentline").touch()
-    assert said("nowhere") == [making, f"Word meanings: none, [Errno 17] File exists: '{made.parent}'"]
+def test_words_mean_nothing_to_a_predicate_of_patterns(files: Path, crawled: tuple[str, ...]) -> None:
+    patterns = ("--predicate", 'sports=category("Sports") and url("/")', "--data", "patterns", "--budget", "9")
+    printed(files, *crawled, *patterns)
+    found = inputs_of(files, "patterns", judged_url(files, "patterns"))
+    assert [found[entry.name] for entry in SEMANTIC_INPUTS] == [0, 0, 0]
+    assert last_line(printed(files, "audit", "--data", "patterns", "--json"))["differences"] == 0
 
 
 def test_a_crawl_whose_table_can_not_be_read_is_refused_before_it_begins(
@@ -299,26 +272,20 @@ def test_a_real_encoder_says_what_its_authors_say_it_says() -> None:
     assert cosine(encoder, happy, "today is a sunny day") == pytest.approx(0.257, abs=6e-4)
 
 
-def test_a_table_of_a_real_encoder_tells_alike_from_unlike(tmp_path: Path) -> None:
-    """The first 4,500 pieces, which are the most frequent, take a few seconds; all of them a minute."""
-    pieces = 4_500
-    model = packaged_model()
-    cut = tmp_path / "model"
-    cut.mkdir()
-    config = json.loads((model / "config.json").read_text())
-    (cut / "config.json").write_text(json.dumps(config | {"vocab_size": pieces}))
-    lines = (model / "vocab.txt").read_text(encoding="utf-8").split("\n")[:pieces]
-    (cut / "vocab.txt").write_text("\n".join(lines), encoding="utf-8")
-    weights = load_file(model / "model.safetensors")
-    weights["embeddings.word_embeddings.weight"] = weights["embeddings.word_embeddings.weight"][:pieces]
-    save_file(weights, cut / "model.safetensors")
-    printed(tmp_path, *BUILD)
-    table = read_table(tmp_path / "words.table")
+def test_the_table_that_comes_with_the_program_is_made_again_to_the_last_byte(tmp_path: Path) -> None:
+    """A minute and a half of CPU."""
+    model = str(packaged_model())
+    printed(tmp_path, "semantic", "build", "--model", model, "--out", "words.table")
+    assert (tmp_path / "words.table").read_bytes() == SHIPPED.read_bytes()
+
+
+def test_the_table_that_comes_with_the_program_tells_alike_from_unlike() -> None:
+    table = read_table(SHIPPED)
+    assert WEIGHTS in SHIPPED.with_suffix(".NOTICE").read_text()
 
     def likeness(one: str, other: str) -> float:
         return float(table.vector(one).dot(table.vector(other)))
 
-    assert table.size == 64
     for alike, unlike in (
         (("music", "song"), ("music", "army")),
         (("river bank", "lake"), ("river bank", "science")),

@@ -20,6 +20,7 @@ from agents.lab.reading import Web, load_web
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.export import export
 from agents.offline.synthetic.web import SyntheticWeb
+from agents.semantic.tables import table_of
 from models.crowd.trace import Trace
 from models.evaluate.baselines.informed import Hindsight
 from models.evaluate.crawler import Task
@@ -78,9 +79,10 @@ def _virtual(settings: Settings, web: Web, predicate: str, seeds: list[str]) -> 
     """Return the verdicts of a virtual crawl under the same settings."""
     frontier = settings.frontier
     sought = parse(settings.predicates[predicate])
-    task = Task((), Trace([]), Random(1), sought.topic, sought.phrases)
+    task = Task((), Trace([]), Random(1), sought.topic, sought.phrases, sought.names_subject)
     terms = Terms(BUDGET, window_share=frontier.window_share, window_max=frontier.window_max, seeds_first=False)
-    crawler = LearnedCrawler(task, frontier.explore, rescored=frontier.rescored)
+    table = table_of(settings.learn.table)
+    crawler = LearnedCrawler(task, frontier.explore, table, rescored=frontier.rescored)
     asked = virtual_crawl(web.pages, web.hits[predicate], seeds, crawler, terms, texts=web.texts)
     return [request.hit for request in asked if request.page]
 

@@ -25,8 +25,8 @@ from agents.lab.evaluate.tables import (
 from agents.lab.evaluate.webs import WebsOutput, write_tables
 from agents.lab.progress import Progress, progress
 from agents.observe.logfile import LogFile
-from agents.semantic.tables import read_table
-from models.evaluate.policies import SEMANTIC, Maker, named, policies, reusable
+from agents.semantic.tables import table_of
+from models.evaluate.policies import Maker, named, policies, reusable
 from models.predicate import Predicate, parse
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
@@ -38,16 +38,17 @@ def run(settings: Settings, options: Options, out: Path) -> Results | None:
     Raises what is wrong with the options before anything is started.
     """
     _check_settings(settings)
-    table = read_table(options.semantic) if options.semantic else None
+    table = table_of(settings.learn.table)
     makers = named(measures_of(settings), table)
-    options = replace(options, policies=_policies(options.policies or tuple(policies(table=table)), makers))
+    options = replace(options, policies=_policies(options.policies or tuple(policies()), makers))
     predicates = _predicates(settings)
     _check(options)
     output = Output(out)
     output.prepare()
     try:
         with progress(sys.stderr) as bars:
-            evaluation = prepare(settings, options, predicates, makers, bars)
+            heirs = reusable(measures_of(settings), table)
+            evaluation = prepare(settings, options, predicates, makers, heirs, bars)
             results = crawl(evaluation, output, options.processes, bars)
             _write(output, evaluation, results, predicates, bars)
     except KeyboardInterrupt:
@@ -74,19 +75,13 @@ def run_webs(webs: Mapping[str, tuple[Settings, Options]], out: Path) -> dict[st
 
 
 def _policies(given: Sequence[str], makers: Mapping[str, Maker]) -> tuple[str, ...]:
-    """Return the policies asked for, each once, in the order of the registry.
-
-    A table of word vectors sets the learned policy with it beside the one without.
-    """
+    """Return the policies asked for, each once, in the order of the registry."""
     for name in given:
         if name not in makers:
-            if name == SEMANTIC:
-                raise ConfigurationError(f"--policy {name!r} needs a table of word vectors: --semantic FILE")
             near = difflib.get_close_matches(name, makers, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
             raise ConfigurationError(f"--policy {name!r}: {hint}expected some of {', '.join(makers)}")
-    asked = {*given, SEMANTIC} if "learned" in given else {*given}
-    return tuple(name for name in makers if name in asked)
+    return tuple(name for name in makers if name in given)
 
 
 #: What a virtual crawl makes no difference of, by dotted key; what it goes by is in docs/evaluation.md.
@@ -100,7 +95,7 @@ _REFUSED = (
 def _check_settings(settings: Settings) -> None:
     """Refuse what would be passed over: a figure is not to stand beside a setting that it has not."""
     default = Settings()
-    found: dict[str, tuple[object, object]] = {"learn.semantic": (settings.learn.table, None)}
+    found: dict[str, tuple[object, object]] = {}
     for key in _REFUSED:
         section, name = key.split(".")
         found[key] = getattr(getattr(settings, section), name), getattr(getattr(default, section), name)

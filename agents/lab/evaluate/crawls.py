@@ -118,5 +118,5 @@ class Evaluation:
 
     def _task(self, job: Job, trace: Trace, kind: str = "") -> Task:
         chance = Random(f"{self.random_seed}:{job.start}{kind}:{job.predicate}:{job.policy}")
-        predicate = self.predicates[job.predicate]
-        return Task(predicate.keywords, trace, chance, predicate.topic, predicate.phrases)
+        sought = self.predicates[job.predicate]
+        return Task(sought.keywords, trace, chance, sought.topic, sought.phrases, sought.names_subject)

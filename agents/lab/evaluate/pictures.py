@@ -28,7 +28,7 @@ _LOOKS = {
     "oracle": Look("#26292e", 1.4, (0, (5, 2))),
     "informed": Look("#6b7078", 1.4, (0, (2, 1))),
     "learned": Look("#d81e3f", 3.0),
-    "learned+semantic": Look("#f2789a", 2.4),
+    "learned-plain": Look("#f2789a", 2.4),
     "learned+importance": Look("#7a2f8f", 2.4),
     "learned+river": Look("#8f2f55", 2.4),
     "learned+significance": Look("#5f2f8f", 2.4),

@@ -16,7 +16,7 @@ from agents.lab.reading import LogReader, Web, load_web
 from agents.lab.spread import spread
 from models.crowd.trace import Step, Trace
 from models.evaluate.paper import UNBOUNDED
-from models.evaluate.policies import PRINTED, Maker, Measures, reusable
+from models.evaluate.policies import PRINTED, Heir, Maker, Measures
 from models.evaluate.virtual import Terms
 from models.predicate import Predicate
 from models.url import canonical
@@ -73,7 +73,7 @@ class Options:
 
     With ``reuse`` one log is cut in two at the middle of its time, or two are the first crawl's and the
     second's; otherwise all logs make one trace. ``processes`` changes the time it takes and nothing else.
-    ``semantic`` is the file of a table of word vectors; ``seed_file`` has the URLs that seeds are drawn from.
+    ``seed_file`` has the URLs that seeds are drawn from.
     """
 
     archives: tuple[Path, ...]
@@ -84,7 +84,6 @@ class Options:
     seeds: int = 10
     reuse: bool = False
     processes: int = 1
-    semantic: Path | None = None
     seed_file: Path | None = None
 
 
@@ -93,9 +92,10 @@ def prepare(
     options: Options,
     predicates: Mapping[str, Predicate],
     makers: Mapping[str, Maker],
+    heirs: Mapping[str, Heir],
     progress: Progress,
 ) -> Evaluation:
-    """Read archives, logs and labels; ``makers`` make the policies' crawlers.
+    """Read archives, logs and labels; ``makers`` and ``heirs`` make the policies' crawlers.
 
     Raises `streams.configuration.ConfigurationError` where no evaluation can be made of them,
     and what reading a file raises.
@@ -119,7 +119,7 @@ def prepare(
         sources=seeds,
         random_seed=settings.random_seed,
         makers=makers,
-        heirs=reusable(measures_of(settings)),
+        heirs=heirs,
     )
 
 

@@ -10,6 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from agents.offline.answer import Answer
 from agents.offline.synthetic.web import SyntheticWeb
 
 #: When all was recorded: equal webs make equal files.
@@ -29,21 +30,20 @@ def export(web: SyntheticWeb, directory: Path, users: int, accesses: int) -> dic
     }
     with files["archive"].open("wb") as file:
         for url in web.urls():
-            file.write(_record(web, url))
+            file.write(record(url, web.answer(url, {})))
     _write(files["log"], web.access_log(users, accesses))
     _write(files["labels"], (f"{url}\t{category}" for url, category in web.labels()))
     files["seeds"].write_text("".join(f"{url}\n" for url in web.seeds(200)), encoding="utf-8")
     return files
 
 
-def _record(web: SyntheticWeb, url: str) -> bytes:
+def record(url: str, answer: Answer) -> bytes:
     """Return what is answered at a URL as a record in a gzip member of its own."""
-    answer = web.answer(url, {})
     phrase = HTTPStatus(answer.status).phrase
     headers = [*answer.headers, ("Content-Length", str(len(answer.body)))]
     out = BytesIO()
     writer = WARCWriter(out, gzip=False)
-    record = writer.create_warc_record(
+    written = writer.create_warc_record(
         url,
         "response",
         payload=BytesIO(answer.body),
@@ -51,7 +51,7 @@ def _record(web: SyntheticWeb, url: str) -> bytes:
         warc_headers_dict={"WARC-Date": _DATE, "WARC-Record-ID": f"<urn:uuid:{uuid5(NAMESPACE_URL, url)}>"},
         http_headers=StatusAndHeaders(f"{answer.status} {phrase}", headers, protocol="HTTP/1.1"),
     )
-    writer.write_record(record)
+    writer.write_record(written)
     return gzip.compress(out.getvalue(), mtime=0)
 
 

@@ -67,8 +67,8 @@ class Taught:
         self.scorer = self._scorer(settings)
         self.priorities = Priorities(settings.frontier, self.scorer)
         self.promises = self.priorities.promises = LinkPromises()
-        for name, predicate in self.predicates.items():
-            self.scorer.add_predicate(name, predicate.topic, predicate.phrases)
+        for name, sought in self.predicates.items():
+            self.scorer.add_predicate(name, sought.topic, sought.phrases, sought.names_subject)
         self.taken = self.features = 0
         self.done = False
         self._journal = journal
