@@ -3,15 +3,17 @@
 import json
 import sys
 from hashlib import sha256
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from agents.lab.progress import Lines
 from agents.offline.synthetic.web import SyntheticWeb
 from agents.operate.inspect.record import outcomes
 from agents.semantic.encoders import PACKAGE, Encoder, EncoderError, packaged, read_encoder
-from agents.semantic.tables import SHIPPED, read_table
+from agents.semantic.tables import SHIPPED, build, read_table
 from models.interest.features import SUBJECT
 from models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from models.reuse import unpack
@@ -115,7 +117,9 @@ EVALUATE = (
 
 def test_an_evaluation_has_the_table_of_the_settings_and_beside_it_the_policy_without(files: Path) -> None:
     def auc(out: str, *more: str) -> dict[str, float]:
-        found = last_line(printed(files, *EVALUATE, out, "--policy", "learned,learned-plain", *more))
+        found = last_line(
+            printed(files, *EVALUATE, out, "--policy", "learned,learned-plain,learned+fade", *more)
+        )
         return {policy: figures["auc"] for policy, figures in found["mean"].items()}
 
     shipped = auc("shipped")
@@ -124,7 +128,7 @@ def test_an_evaluation_has_the_table_of_the_settings_and_beside_it_the_policy_wi
     assert none["learned"] == none["learned-plain"] == own["learned-plain"] == shipped["learned-plain"]
     assert own["learned"] == none["learned"] != shipped["learned"], "its own knows no word of this web"
     report = (files / "own" / "report.html").read_text()
-    assert "learned-<wbr>plain" in report, "it may be broken where it is long"
+    assert "learned+<wbr>fade" in report, "it may be broken where it is long"
 
 
 def test_an_evaluation_without_its_table_is_refused(files: Path) -> None:
@@ -274,8 +278,7 @@ def test_a_real_encoder_says_what_its_authors_say_it_says() -> None:
 
 def test_the_table_that_comes_with_the_program_is_made_again_to_the_last_byte(tmp_path: Path) -> None:
     """A minute and a half of CPU."""
-    model = str(packaged_model())
-    printed(tmp_path, "semantic", "build", "--model", model, "--out", "words.table")
+    build(packaged_model(), tmp_path / "words.table", Lines(StringIO()))
     assert (tmp_path / "words.table").read_bytes() == SHIPPED.read_bytes()
 
 
