@@ -40,6 +40,7 @@ from models.frontier.queue import SWEPT
 from models.interest.features import BASE, token
 from models.learner.inputs import INPUTS
 from models.learner.requests import usual_chance_of_page
+from models.learner.semantic import inputs_with
 from models.ledger import Change
 from models.page import Link
 from models.url import host, identifier
@@ -824,7 +825,7 @@ def test_a_choice_by_the_learned_policy_notes_the_inputs_for_every_predicate_and
     assert row.choice.comes is not None
     assert 0 < row.choice.comes < 1
     assert set(row.inputs) == {"p", "q", FAILED}
-    assert {len(inputs) for inputs in row.inputs.values()} == {len(INPUTS)}
+    assert {len(inputs) for inputs in row.inputs.values()} == {len(inputs_with(meaning=True))}
 
 
 def test_a_page_chosen_for_what_redirects_to_it_keeps_the_inputs_handed_on(agent: FrontierAgent) -> None:

@@ -166,19 +166,19 @@ def test_the_verdict_goes_to_the_partition_of_the_pages_host(judge: JudgeAgent, 
     messages = judged(judge, rows, a_page())
     outcome = msgspec.json.decode(the_outcome(messages)[3] or b"", type=Outcome)
     verdicts = [found for found in emitted(messages, SIGHTINGS) if isinstance(found[1], Judged)]
-    expected = Judged(URL, {"alps": True, "sea": False}, 50.0, 2.0, outcome.words, 0.1)
+    subject = "skiing skiing in the alps"
+    expected = Judged(URL, {"alps": True, "sea": False}, 50.0, 2.0, outcome.words, 0.1, subject=subject)
     assert verdicts == [(partition_of("a.org", 3), expected)]
 
 
-@pytest.mark.parametrize(("policy", "subject"), [("learned", "skiing skiing in the alps"), ("combined", "")])
-def test_with_a_table_the_learned_policys_frontier_hears_what_the_page_is_about(
-    tmp_path: Path, rows: Disk, policy: str, subject: str
+@pytest.mark.parametrize("changed", [{"frontier": {"policy": "combined"}}, {"learn": {"semantic": ""}}])
+def test_without_word_meanings_the_frontier_does_not_hear_what_the_page_is_about(
+    tmp_path: Path, rows: Disk, changed: dict[str, Any]
 ) -> None:
-    changed = {"frontier": {"policy": policy}, "learn": {"semantic": "words.table"}}
     with a_runtime(Settings.model_validate({"data": tmp_path / "data", **changed})) as runtime:
         facts = emitted(judged(a_judge(runtime), rows, a_page()), SIGHTINGS)
     (fact,) = [fact for _, fact in facts if isinstance(fact, Judged)]
-    assert fact.subject == subject
+    assert fact.subject == ""
 
 
 def test_the_same_page_judged_again_is_reported_in_the_same_bytes(judge: JudgeAgent, rows: Disk) -> None:

@@ -247,7 +247,8 @@ def test_what_is_taken_back_of_a_forgotten_feature_leaves_no_more_than_was_count
 
 @contextmanager
 def an_agent(data: Path, **learn: object) -> Iterator[LearnAgent]:
-    with a_runtime(Settings.model_validate({"data": data, "learn": learn})) as runtime:
+    given = {"semantic": None} | learn
+    with a_runtime(Settings.model_validate({"data": data, "learn": given})) as runtime:
         yield LearnAgent(runtime)
 
 
