@@ -364,25 +364,24 @@ class LearnedCrawler:
             in_link = _InLink(rank(source.id, target.id), linking, place, link.position, found)
             insort(target.links, in_link, key=attrgetter("rank"))
             del target.links[self._parents :]
-            target.sense = None
-            if target.answer is None:
-                touched[target] = None
-            else:
+            after = target.links[:IN_LINKS]
+            if target.answer is not None:
                 late.append((link.position, target.answer))
-                self._correct(target, target.answer, before)
+            else:
+                touched[target] = None
+            # Most links are a site's navigation, to pages that have in-links enough: they change no word.
+            if after != before:
+                target.sense = None
+                if target.answer is not None:
+                    self._correct(target.answer, before, after)
         if late:
             self._tell_late(linking, holds, *zip(*late, strict=True))
 
-    def _correct(self, target: _Known, answer: Verdict, before: list[_InLink]) -> None:
-        """Count the words that an in-link that was found late changes for a URL that was asked for already.
-
-        Most such links are a site's navigation, to pages that have in-links enough: they change no word.
-        """
-        after = target.links[:IN_LINKS]
-        if after != before:
-            added, removed = change_of_links([link.words for link in before], [link.words for link in after])
-            self._count(added, answer)
-            self._count(removed, answer, -1)
+    def _correct(self, answer: Verdict, before: Sequence[_InLink], after: Sequence[_InLink]) -> None:
+        """Count what an in-link that was found late changes for a URL that was asked for already."""
+        added, removed = change_of_links([link.words for link in before], [link.words for link in after])
+        self._count(added, answer)
+        self._count(removed, answer, -1)
 
     def _tell_late(
         self, linking: LinkingPage, source: bool, positions: Sequence[int], answers: Sequence[Verdict]
