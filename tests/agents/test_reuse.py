@@ -62,7 +62,7 @@ def file(tmp_path: Path) -> Path:
 
 @contextmanager
 def an_agent(data: Path, predicates: Sequence[str] = ("ski", "tea")) -> Iterator[LearnAgent]:
-    with a_runtime(Settings.model_validate({"data": data})) as runtime:
+    with a_runtime(Settings.model_validate({"data": data, "learn": {"semantic": None}})) as runtime:
         agent = LearnAgent(runtime)
         for name in predicates:
             agent.heard_predicate(name)
@@ -106,7 +106,7 @@ def of(shard: LearnShard) -> tuple[dict[str, PriorRow], dict[str, ModelRow]]:
 
 
 def settings_of(data: Path, **predicates: str) -> Settings:
-    return Settings.model_validate({"data": data, "predicates": predicates})
+    return Settings.model_validate({"data": data, "predicates": predicates, "learn": {"semantic": None}})
 
 
 # into the log
