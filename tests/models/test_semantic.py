@@ -360,9 +360,11 @@ def test_with_a_table_the_learned_policy_follows_meaning() -> None:
     hub = pages["http://a.example/"]
     hits = frozenset(link.url for link in hub.links if link.anchor[0] in ("ski", "snow"))
 
-    def found(words: SemanticTable | None) -> int:
-        crawler = LearnedCrawler(Task((), Trace([]), Random(1), ("sled",)), 0.0, words)
-        return sum(page.hit for page in virtual_crawl(pages, hits, [hub.url], crawler, Terms(10)))
+    def found(words: SemanticTable | None, names_subject: bool = True) -> list[bool]:
+        task = Task((), Trace([]), Random(1), ("sled",), names_subject=names_subject)
+        crawler = LearnedCrawler(task, 0.0, words)
+        return [page.hit for page in virtual_crawl(pages, hits, [hub.url], crawler, Terms(10))]
 
-    assert found(table()) == 9
-    assert found(table()) > found(None)
+    assert sum(found(table())) == 9
+    assert sum(found(table())) > sum(found(None))
+    assert found(table(), names_subject=False) == found(None), "a pattern has no meaning"
