@@ -231,7 +231,7 @@ def test_an_encoder_that_is_not_whole_is_refused() -> None:
 def test_a_table_keeps_the_likeness_of_weighted_vectors() -> None:
     rng = np.random.default_rng(1)
     vocabulary = ["[PAD]", "[CLS]", "[SEP]", *(f"w{n}" for n in range(50)), "[", "]"]
-    found = rng.normal(size=(52, 16)).astype(np.float32)
+    found = rng.normal(size=(52, 16)).astype(np.float64)
     words = distilled(vocabulary, found, size=16)
     assert words.pieces == (*(f"w{n}" for n in range(50)), "[", "]")
     centred = found - found.mean(axis=0)
