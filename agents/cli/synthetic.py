@@ -23,6 +23,9 @@ def synthetic(
     dead: Annotated[float, _SHARE] = 0.0,
     days: Annotated[int, typer.Option(min=0, help="Empty pages of each site's calendar.")] = 0,
     eras: Annotated[int, typer.Option(min=1, help="Parts of the sites: what a category names moves on.")] = 1,
+    opaque: Annotated[
+        bool, typer.Option("--opaque", help="Links and URLs tell nothing: only users know where to go.")
+    ] = False,
     random_seed: Annotated[int, typer.Option(metavar="N", help="Seed of the web.")] = 1,
 ) -> None:
     """Write a synthetic web: pages.warc.gz, access.log.gz, topics.tsv.gz and seeds.txt, its home pages.
@@ -38,6 +41,6 @@ def synthetic(
         files = ("pages.warc.gz", "access.log.gz", "topics.tsv.gz", "seeds.txt")
 
     Output(out).prepare()
-    web = SyntheticWeb(random_seed, sites, pages, topics, dead=dead, days=days, eras=eras)
+    web = SyntheticWeb(random_seed, sites, pages, topics, dead=dead, days=days, eras=eras, opaque=opaque)
     for what, path in export(web, out, users, accesses).items():
         typer.echo(f"{what:8} {path}")

@@ -3,7 +3,8 @@
 Every input is clipped to +-4, and what is missing is 0. The weights before the first page are the mean of what
 was learned in 200 pages by 24 crawls of Wikispeedia for twelve categories, and their deviations say how far
 these differed (`docs/learning.md`). Links there stand under one heading, if any: so the weights of headings are
-small and uncertain.
+small and uncertain. How often a page is read speaks for it on one web and against it on another, so that this
+says nothing before a crawl's own verdicts do.
 """
 
 import math
@@ -47,7 +48,7 @@ INPUTS = (
     Input("positive in-links", 0.25, 0.24),
     Input("URL prefix", 0.17, 0.17),
     Input("in-links", 0.18, 0.19),
-    Input("accesses", -0.70, 0.33),
+    Input("accesses", 0.0, 0.33),
     Input("no in-link", -0.57, 0.17),
     Input("not in the log", -0.04, 0.10),
     # of its place: they tell whether a page comes (`models.learner.requests`), and little of what is in it

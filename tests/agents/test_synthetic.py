@@ -192,6 +192,20 @@ def test_an_encoding_is_declared_by_the_header_or_by_the_page_alone() -> None:
     assert any("café".encode("latin-1") in body for body in bodies)
 
 
+def test_in_an_opaque_web_users_alone_tell_what_a_link_leads_to() -> None:
+    opaque = SyntheticWeb(3, 9, 30, 5, opaque=True)
+    labels = dict(opaque.labels())
+    words = {word for topic in TOPICS[:5] for each in (topic, *topic.subtopics) for word in each.words}
+    same = [0, 0]
+    for url in labels:
+        for link in opaque.links(url) if opaque.planned(url) is not None else ():
+            assert words.isdisjoint(link.anchor.lower().split())
+            if link.page is not None and link.page.kind == "article":
+                assert re.fullmatch(r"/\d/\d+\.html", urlsplit(link.page.url).path)
+                same[labels[url].partition(".")[0] == labels[link.page.url].partition(".")[0]] += 1
+    assert same[1] < 0.3 * sum(same), "a fifth by chance"
+
+
 def test_topics_move_from_era_to_era_and_links_lead_on_alone() -> None:
     still, moving = SyntheticWeb(3, 9, 30, 5), SyntheticWeb(3, 9, 30, 5, eras=3)
     before, labels = dict(still.labels()), dict(moving.labels())

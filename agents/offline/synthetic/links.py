@@ -2,7 +2,8 @@
 
 An article links within its section (mostly to the same topic and sub-topic), to other sites (mostly to the
 same topic, popular pages more often), to a few pages at random, and to its home page and hub. Hubs list the
-articles of their section, home pages list hubs, some articles and other home pages.
+articles of their section, home pages list hubs, some articles and other home pages. In an opaque web an
+article links to any of its section and of the web, and no link says what its target is about.
 """
 
 import random
@@ -26,6 +27,8 @@ _FEATURED, _NEIGHBOURS = 6, 3
 _TO_NEXT_ERA = 0.15
 #: Where a site's calendar begins; the number of the day follows.
 CALENDAR = "/calendar/day/"
+#: The anchor text of a link that is a picture.
+PICTURE = ""
 _GENERIC = ("read more", "here", "this page", "more about it", "continue")
 
 
@@ -132,6 +135,8 @@ class Linker:
     def _within(self, rng: random.Random, page: PlannedPage) -> PlannedPage:
         assert page.topic is not None
         section = self._plan.in_section[page.site, page.section]
+        if self._plan.opaque:
+            return rng.choice(section)
         point = rng.random()
         if point < _SAME_SUBTOPIC:
             return rng.choice(self._near(page.site, page.section, page.category) or section)
@@ -175,7 +180,7 @@ class Linker:
 
     def _across(self, rng: random.Random, page: PlannedPage) -> PlannedPage:
         assert page.topic is not None
-        if rng.random() >= _ACROSS_SAME_TOPIC:
+        if self._plan.opaque or rng.random() >= _ACROSS_SAME_TOPIC:
             return self._anywhere(rng, page)
         category = page.category if rng.random() < _ACROSS_SAME_SUBTOPIC else page.topic.name
         return self.popular(rng, category)
@@ -213,7 +218,12 @@ class Linker:
             elif old is not None and point < _TO_OLD:
                 target = old
         href = _written(rng, target, same_site=to.site == page.site)
-        return Hyperlink(href, target, anchor or _anchor(rng, to), place, to if reached else None)
+        return Hyperlink(href, target, anchor or self._anchor(rng, to), place, to if reached else None)
+
+    def _anchor(self, rng: random.Random, to: PlannedPage) -> str:
+        if self._plan.opaque:
+            return rng.choice((*_GENERIC, str(rng.randint(1, 99)), PICTURE))
+        return _anchor(rng, to)
 
 
 def _anchor(rng: random.Random, to: PlannedPage) -> str:

@@ -34,8 +34,13 @@ class Site:
     robots: bool
 
 
-def make_sites(rng: random.Random, count: int, topics: tuple[Topic, ...]) -> list[Site]:
-    """Return sites of four sections each; every topic has about as many sections as another."""
+def make_sites(
+    rng: random.Random, count: int, topics: tuple[Topic, ...], *, opaque: bool = False
+) -> list[Site]:
+    """Return sites of four sections each; every topic has about as many sections as another.
+
+    In an ``opaque`` web sections are named by numbers.
+    """
     names = rng.sample(_NAMES, len(_NAMES))
     dealt: list[Topic] = []
     sites = []
@@ -50,7 +55,7 @@ def make_sites(rng: random.Random, count: int, topics: tuple[Topic, ...]) -> lis
         sites.append(
             Site(
                 host=f"{name}.{'test' if number % 3 == 2 else 'example'}",
-                sections=_named(rng, chosen),
+                sections=_numbered(chosen) if opaque else _named(rng, chosen),
                 encoding=encoding,
                 declared=declared,
                 robots=number % 4 != 3,
@@ -67,6 +72,10 @@ def _named(rng: random.Random, topics: list[Topic]) -> tuple[tuple[str, Topic], 
         neutral = [name for name in _NEUTRAL_SECTIONS if name not in names]
         names.append(told if told not in names and rng.random() < 0.5 else rng.choice(neutral))
     return tuple(zip(names, topics, strict=True))
+
+
+def _numbered(topics: list[Topic]) -> tuple[tuple[str, Topic], ...]:
+    return tuple((str(number), topic) for number, topic in enumerate(topics, start=1))
 
 
 HUB_SIZE = 20
@@ -101,8 +110,12 @@ class PlannedPage:
 
 @dataclass(slots=True)
 class Plan:
-    """All that exists, by what it is looked up with; URLs are canonical."""
+    """All that exists, by what it is looked up with; URLs are canonical.
 
+    Where it is ``opaque``, neither URLs nor sections nor links tell what a page is about.
+    """
+
+    opaque: bool = False
     sites: list[Site] = field(default_factory=list)
     pages: list[PlannedPage] = field(default_factory=list)
     by_url: dict[str, PlannedPage] = field(default_factory=dict)
@@ -119,9 +132,10 @@ class Plan:
     of_category: dict[str, list[PlannedPage]] = field(default_factory=lambda: defaultdict(list))
 
 
-def make_plan(seed: int, sites: int, pages_per_site: int, topics: int) -> Plan:
+def make_plan(seed: int, sites: int, pages_per_site: int, topics: int, *, opaque: bool = False) -> Plan:
     """Return the plan that ``seed`` gives: ``sites`` hosts of about ``pages_per_site`` articles each.
 
+    In an ``opaque`` web URLs are numbers, a section's articles are of any topic, and its hubs of none.
     Raises ValueError where a number is out of its range.
     """
     if sites < 1 or pages_per_site < SECTIONS:
@@ -132,7 +146,7 @@ def make_plan(seed: int, sites: int, pages_per_site: int, topics: int) -> Plan:
         raise ValueError(f"a web of {topics} topics: expected 1 to {len(TOPICS)}")
     rng = random.Random(f"{seed}/plan")
     used = TOPICS[:topics]
-    plan = Plan(sites=make_sites(rng, sites, used))
+    plan = Plan(opaque, make_sites(rng, sites, used, opaque=opaque))
     for number, site in enumerate(plan.sites):
         _plan_site(plan, rng, number, site, pages_per_site, used)
     return plan
@@ -149,14 +163,16 @@ def _plan_site(
         for index in range(-(-size // HUB_SIZE)):
             path = f"{name}/" if index == 0 else f"{name}/page-{index + 1}.html"
             title = f"{name.capitalize()}, page {index + 1}"
-            hub = _add(plan, f"{root}/{path}", "hub", number, section, topic, None, title)
+            about = None if plan.opaque else topic
+            hub = _add(plan, f"{root}/{path}", "hub", number, section, about, None, title)
             plan.hubs[number, section].append(hub)
         for _ in range(size):
-            _plan_article(plan, rng, number, section, topic if rng.random() < _ON_TOPIC else rng.choice(topics))
+            kept = not plan.opaque and rng.random() < _ON_TOPIC
+            _plan_article(plan, rng, number, section, topic if kept else rng.choice(topics))
         for _ in range(_PRIVATE_OF_SECTION if site.robots else 0):
             subtopic = _subtopic(rng, topic)
             title = _title(rng, topic, subtopic)
-            url = f"{root}/private/{_slug(title)}-{len(plan.pages)}.html"
+            url = f"{root}/private/{_name(plan, title)}"
             page = _add(plan, url, "private", number, section, topic, subtopic, title)
             plan.private[number, section].append(page)
     plan.missing[number] = [f"{root}/gone/{rng.randrange(10**6)}-{k}.html" for k in range(_MISSING_OF_SITE)]
@@ -167,7 +183,7 @@ def _plan_article(plan: Plan, rng: random.Random, site: int, section: int, topic
     title = _title(rng, topic, subtopic)
     root = f"http://{plan.sites[site].host}"
     number = len(plan.pages)
-    url = f"{root}/{plan.sites[site].sections[section][0]}/{_slug(title)}-{number}.html"
+    url = f"{root}/{plan.sites[site].sections[section][0]}/{_name(plan, title)}"
     page = _add(plan, url, "article", site, section, topic, subtopic, title)
     plan.articles.append(page)
     plan.in_section[site, section].append(page)
@@ -222,5 +238,7 @@ def _title(rng: random.Random, topic: Topic, subtopic: Subtopic | None) -> str:
     return " ".join(words).capitalize()
 
 
-def _slug(title: str) -> str:
-    return title.lower().replace(" ", "-")
+def _name(plan: Plan, title: str) -> str:
+    """Return the last part of the URL of the page that is planned next."""
+    slug = "" if plan.opaque else f"{title.lower().replace(' ', '-')}-"
+    return f"{slug}{len(plan.pages)}.html"

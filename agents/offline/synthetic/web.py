@@ -9,7 +9,7 @@ from itertools import accumulate
 from urllib.parse import urlsplit
 
 from agents.offline.answer import Answer, plain
-from agents.offline.synthetic.links import CALENDAR, Hyperlink, Linker
+from agents.offline.synthetic.links import CALENDAR, PICTURE, Hyperlink, Linker
 from agents.offline.synthetic.log import User, make_users, write_log
 from agents.offline.synthetic.plan import Plan, PlannedPage, Site, make_plan
 from agents.offline.synthetic.vocabulary import COMMON, TOPICS, Subtopic, Topic
@@ -20,6 +20,7 @@ _TOPIC_SHARE, _SUBTOPIC_SHARE, _FOREIGN_SHARE = 0.22, 0.12, 0.06
 _ARTICLE_WORDS = (180, 420)
 _OTHER_WORDS = 60
 _SENTENCE_WORDS = (7, 16)
+_SHOWN = '<img src="/logo.png" alt="">'
 
 
 class Writer:
@@ -37,7 +38,8 @@ class Writer:
         rng = random.Random(f"{self._seed}/text/{page.number}")
         placed: dict[str, list[str]] = {"nav": [], "body": [], "list": [], "foot": []}
         for link in links:
-            placed[link.place].append(f'<a href="{escape(link.href)}">{escape(link.anchor)}</a>')
+            shown = _SHOWN if link.anchor == PICTURE else escape(link.anchor)
+            placed[link.place].append(f'<a href="{escape(link.href)}">{shown}</a>')
         listed = "".join(f"<li>{link}</li>\n" for link in placed["list"])
         text = (
             f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="{site.encoding}">'
@@ -160,6 +162,10 @@ class SyntheticWeb:
     and then lead to the next. With each era what a category names moves on by one topic: what was Sports is
     Science then, in words, links and places. Seeds are of the first era.
 
+    It may be ``opaque``: then links are generic words, numbers and pictures, URLs numbers, and neither
+    sections nor links keep to a topic. What a page is about stands in its title and text, and in what its
+    users like.
+
     Equal parameters give the same web, byte for byte.
     """
 
@@ -173,11 +179,12 @@ class SyntheticWeb:
         dead: float = 0.0,
         days: int = 0,
         eras: int = 1,
+        opaque: bool = False,
     ) -> None:
         self._seed = seed
         self._days = days
         self._topics = TOPICS[:topics]
-        self._plan: Plan = make_plan(seed, sites, pages_per_site, topics)
+        self._plan: Plan = make_plan(seed, sites, pages_per_site, topics, opaque=opaque)
         self._hosts = {site.host: number for number, site in enumerate(self._plan.sites)}
         self._linker = Linker(seed, self._plan, dead, calendars=days > 0, eras=eras)
         self._writer = Writer(seed, self._topics)
