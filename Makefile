@@ -17,7 +17,7 @@ NGINX := $(VENV)/nginx
 ATHERIS := $(VENV)/atheris
 PYSPY := $(VENV)/py-spy
 
-.PHONY: help setup check format model test kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka stages size fuzz docs screenshots manifests lock clean
+.PHONY: help setup check format model test kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka clock stages size fuzz docs screenshots manifests lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -79,7 +79,7 @@ demo: setup ## crawl a synthetic web for about a minute and show what came of it
 
 # Scrapy and Crawlee live apart from what the crawler itself needs.
 $(CRAWLERS)/installed.stamp: bench/crawl/requirements.txt $(CREATED)
-	@echo "make bench: installing Scrapy and Crawlee into $(CRAWLERS)"
+	@echo "make: installing Scrapy and Crawlee into $(CRAWLERS)"
 	$(BIN)/python -m venv --clear $(CRAWLERS)
 	$(CRAWLERS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	touch $@
@@ -96,6 +96,10 @@ $(NGINX)/unpacked.stamp: $(CREATED)
 	  dpkg-deb --extract nginx_*.deb .
 	fi
 	touch $(CURDIR)/$@
+
+clock: setup $(CRAWLERS)/installed.stamp ## hits by the clock, at a delay a host and the web's latency, beside Scrapy's (half an hour)
+	@$(BIN)/python -m compileall -q models streams agents
+	$(BIN)/python -m bench.clock --python $(CRAWLERS)/bin/python $(CLOCK)
 
 # As installing does with packages: else an environment that keeps no bytecode compiles it at each start.
 bench: setup $(CRAWLERS)/installed.stamp $(NGINX)/unpacked.stamp ## crawl the same pages with Scrapy, Crawlee and Scentline (an hour)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.command import WIKISPEEDIA
-from bench.crawl.crawlers import COMMON, RARE, Scentline
+from bench.crawl.crawlers import BOTH, Scentline
 from bench.crawl.measure import Run, whole
 from bench.crawl.server import Nginx, find
 from bench.crawl.web import HOME, unpack
@@ -46,7 +46,7 @@ class Web:
     def crawl(self, name: str, policy: str, directory: Path, pages: int | None, *settings: str) -> Run:
         """Crawl; return what it took."""
         crawler = Scentline(
-            self._seeds, WIKISPEEDIA / "topics.tsv.gz", pages, name, policy, (COMMON, RARE), settings=settings
+            self._seeds, WIKISPEEDIA / "topics.tsv.gz", pages, name, policy, BOTH, settings=settings
         )
         with Nginx(self._nginx, self.root, self._place / "nginx", versions=name != SAME) as server:
             return whole(crawler, server, directory, {})

@@ -16,7 +16,7 @@ import psutil
 
 from agents.offline.process import ServerProcess
 from bench.command import WIKISPEEDIA
-from bench.crawl.crawlers import COMMON, RARE, Scentline
+from bench.crawl.crawlers import BOTH, Scentline
 from bench.crawl.web import unpack
 
 _POLL_SECONDS = 0.4
@@ -37,7 +37,7 @@ def main() -> None:
         for policy in given.policies:
             for budget in given.budgets:
                 name = f"{policy}-{budget}"
-                crawler = Scentline(seeds, WIKISPEEDIA / "topics.tsv.gz", budget, name, policy, (COMMON, RARE))
+                crawler = Scentline(seeds, WIKISPEEDIA / "topics.tsv.gz", budget, name, policy, BOTH)
                 peaks = peak(crawler, server.url, Path(directory) / name)
                 sizes = "".join(f"{what:>10}{size / 1e6:6.0f} MB" for what, size in sorted(peaks.items()))
                 print(f"{policy:<15}{budget:>6} pages{sizes}", flush=True)

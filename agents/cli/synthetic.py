@@ -26,6 +26,10 @@ def synthetic(
     opaque: Annotated[
         bool, typer.Option("--opaque", help="Links and URLs tell nothing: only users know where to go.")
     ] = False,
+    owners: Annotated[
+        int | None,
+        typer.Option(min=1, help="Registered domains that the sites share; by default each has its own."),
+    ] = None,
     random_seed: Annotated[int, typer.Option(metavar="N", help="Seed of the web.")] = 1,
 ) -> None:
     """Write a synthetic web: pages.warc.gz, access.log.gz, topics.tsv.gz and seeds.txt, its home pages.
@@ -41,6 +45,8 @@ def synthetic(
         files = ("pages.warc.gz", "access.log.gz", "topics.tsv.gz", "seeds.txt")
 
     Output(out).prepare()
-    web = SyntheticWeb(random_seed, sites, pages, topics, dead=dead, days=days, eras=eras, opaque=opaque)
+    web = SyntheticWeb(
+        random_seed, sites, pages, topics, dead=dead, days=days, eras=eras, owners=owners, opaque=opaque
+    )
     for what, path in export(web, out, users, accesses).items():
         typer.echo(f"{what:8} {path}")

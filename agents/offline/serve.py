@@ -29,15 +29,23 @@ class OfflineServer:
     GET and HEAD are answered, over kept-alive connections; CONNECT is refused with 501 (what is behind it
     would be TLS), every other method with 405. ``port`` 0 takes a free one; `url` is where it listens.
     With ``log``, each answered request appends a line in Squid's native format to that file before its
-    answer is sent. Raises OSError where it can't listen or write the log.
+    answer is sent. ``latency`` says of a URL how many seconds its answer waits. Raises OSError where it can't
+    listen or write the log.
 
     Use it as ``async with OfflineServer(answer) as server:``.
     """
 
     def __init__(
-        self, answer: Answerer, *, host: str = "127.0.0.1", port: int = 0, log: Path | None = None
+        self,
+        answer: Answerer,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        log: Path | None = None,
+        latency: Callable[[str], float] | None = None,
     ) -> None:
         self._answer = answer
+        self._latency = latency
         self._host = host
         self._port = port
         self._log_path = log
@@ -83,6 +91,8 @@ class OfflineServer:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         started = time.time()
+        if self._latency is not None:
+            await asyncio.sleep(self._latency(_requested(request)))
         answer = self._answered(request)
         if self._log is not None:
             self._log.write(_log_line(request, answer, started))

@@ -12,10 +12,10 @@ from agents.judge.labels import load
 from agents.signals import end_as_by_ctrl_c
 from bench.command import WIKISPEEDIA
 from bench.crawl import report, results
-from bench.crawl.crawlers import COMMON, RARE, SQLITE, Crawlee, Crawler, Scentline, Scrapy
+from bench.crawl.crawlers import BOTH, COMMON, RARE, SQLITE, Crawlee, Crawler, Scentline, Scrapy
 from bench.crawl.measure import CrawlerError, Resumed, Run, killed, whole
 from bench.crawl.server import Nginx, ServerError, find
-from bench.crawl.web import Pages, unpack
+from bench.crawl.web import DOMAIN, Pages, unpack
 
 #: Pages of each crawl of a quick run.
 QUICK_PAGES = 400
@@ -79,15 +79,14 @@ def _crawlers(given: argparse.Namespace, seeds: Path) -> list[Crawler]:
     """Return the crawlers of a round."""
     most, focused = (QUICK_PAGES, QUICK_PAGES) if given.quick else (None, given.focused)
     python, labels = given.python.absolute(), given.labels.absolute()
-    both = (COMMON, RARE)
     return [
-        Scrapy(python, seeds, most, report.SCRAPY, {}),
-        Scrapy(python, seeds, most, report.SQLITE, SQLITE),
+        Scrapy(python, seeds, most, report.SCRAPY, {}, DOMAIN),
+        Scrapy(python, seeds, most, report.SQLITE, SQLITE, DOMAIN),
         Crawlee(python, seeds, most, report.CRAWLEE),
-        Scentline(seeds, labels, most, report.BREADTH, "breadth-first", both),
-        Scentline(seeds, labels, most, report.LEARNED, "learned", both),
-        Scentline(seeds, labels, focused, report.ONE_COMMON, "learned", (COMMON,)),
-        Scentline(seeds, labels, focused, report.ONE_RARE, "learned", (RARE,)),
+        Scentline(seeds, labels, most, report.BREADTH, "breadth-first", BOTH),
+        Scentline(seeds, labels, most, report.LEARNED, "learned", BOTH),
+        Scentline(seeds, labels, focused, report.ONE_COMMON, "learned", BOTH[:1]),
+        Scentline(seeds, labels, focused, report.ONE_RARE, "learned", BOTH[1:]),
     ]
 
 

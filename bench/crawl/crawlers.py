@@ -13,6 +13,7 @@ from bench.command import COMMAND
 AGENT = "bench/1.0 (+mailto:bench@example.org)"
 #: The predicates, as categories: on a common subject and on a rare one.
 COMMON, RARE = "Science", "Music"
+BOTH = tuple(f'{name.lower()}=category("{name}")' for name in (COMMON, RARE))
 #: First in, first out, as Scrapy's FAQ has it for a crawl in breadth-first order, on its SQLite queues.
 SQLITE = {
     "DEPTH_PRIORITY": "1",
@@ -56,6 +57,7 @@ class Scrapy:
     pages: int | None
     name: str
     settings: dict[str, str]
+    within: str
     data: None = None
 
     def command(self, directory: Path, proxy: str) -> list[str]:
@@ -65,7 +67,8 @@ class Scrapy:
             settings["CLOSESPIDER_PAGECOUNT"] = str(self.pages)
         return [
             str(self.python), "-m", "scrapy", "runspider", str(_HERE / "spider.py"),
-            "-a", f"seeds={self.seeds}", *_each("-s", [f"{name}={value}" for name, value in settings.items()]),
+            "-a", f"seeds={self.seeds}", "-a", f"within={self.within}",
+            *_each("-s", [f"{name}={value}" for name, value in settings.items()]),
             "-o", f"{directory / 'items.jsonl'}",
         ]  # fmt: skip
 
@@ -106,26 +109,28 @@ class Crawlee:
 
 @dataclass(frozen=True)
 class Scentline:
-    """Scentline with a policy, predicates by category, and further ``settings``."""
+    """Scentline with a policy, predicates as NAME=EXPRESSION, and further ``settings``."""
 
     seeds: Path
-    labels: Path
+    labels: Path | None
     pages: int | None
     name: str
     policy: str
-    categories: Sequence[str]
+    predicates: Sequence[str]
+    delay: float = 0.0
     data: str = "data"
     settings: Sequence[str] = ()
 
     def command(self, directory: Path, proxy: str) -> list[str]:
         """Return the command."""
-        predicates = [f'{category.lower()}=category("{category}")' for category in self.categories]
+        labels = [] if self.labels is None else ["--labels", str(self.labels)]
         most = [] if self.pages is None else ["--budget", str(self.pages)]
         return [
-            *COMMAND, "crawl", "--data", str(directory / self.data), "--labels", str(self.labels), *most,
-            "--policy", self.policy, *_each("--predicate", predicates),
+            *COMMAND, "crawl", "--data", str(directory / self.data), *labels, *most,
+            "--policy", self.policy, *_each("--predicate", self.predicates),
             *_each("--seed", self.seeds.read_text().split()),
-            *_each("--set", (f"fetch.proxy={proxy}", "fetch.delay_seconds=0", f"fetch.user_agent={AGENT}")),
+            *_each("--set", (f"fetch.proxy={proxy}", f"fetch.user_agent={AGENT}")),
+            *_each("--set", (f"fetch.delay_seconds={self.delay:g}",)),
             *_each("--set", self.settings),
         ]  # fmt: skip
 

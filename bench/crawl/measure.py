@@ -92,8 +92,8 @@ def whole(crawler: Crawler, nginx: Nginx, directory: Path, categories: Mapping[s
     """Crawl to the end, and measure it. Raises `CrawlerError`."""
     nginx.forget()
     curve: list[tuple[float, int]] = [(0.0, 0)]
-    started = time.monotonic()
-    with _started(crawler, nginx, directory) as process:
+    begun = time.monotonic()
+    with started(crawler, nginx.url, directory) as process:
         usage, looks = Usage(process.pid), 0
         while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
             usage.look(memory=looks % _LOOKS_A_MEMORY == 0)
@@ -101,7 +101,7 @@ def whole(crawler: Crawler, nginx: Nginx, directory: Path, categories: Mapping[s
             if (served := nginx.count()) > curve[-1][1]:
                 curve.append((usage.cpu, served))
             time.sleep(_POLL_SECONDS)
-        seconds = time.monotonic() - started
+        seconds = time.monotonic() - begun
         _, status, total = ended
         process.returncode = os.waitstatus_to_exitcode(status)
     _check(crawler, process, directory)
@@ -128,13 +128,13 @@ def killed(crawler: Crawler, nginx: Nginx, directory: Path, urls: frozenset[str]
     ``unharmed`` is the directory of a crawl that went through. Raises `CrawlerError`.
     """
     nginx.forget()
-    with _started(crawler, nginx, directory) as process:
+    with started(crawler, nginx.url, directory) as process:
         while process.poll() is None and nginx.count() < len(urls) // 2:
             time.sleep(_POLL_SECONDS)
         if process.returncode is not None:
             raise CrawlerError(f"{crawler.name} ended before it was killed; see {directory / 'output.log'}")
     before = nginx.count()
-    with _started(crawler, nginx, directory) as process:
+    with started(crawler, nginx.url, directory) as process:
         process.wait()
     _check(crawler, process, directory)
     served = Counter(nginx.served())
@@ -149,14 +149,14 @@ def killed(crawler: Crawler, nginx: Nginx, directory: Path, urls: frozenset[str]
 
 
 @contextmanager
-def _started(crawler: Crawler, nginx: Nginx, directory: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """Start a crawler, and ``kill -9`` it at the end of the block if it still runs."""
+def started(crawler: Crawler, proxy: str, directory: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start a crawler on what ``proxy`` serves, and ``kill -9`` it at the end of the block if it still runs."""
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "output.log").open("ab") as log:
         process = subprocess.Popen(  # noqa: S603 - the crawlers' own commands
-            crawler.command(directory, nginx.url),
+            crawler.command(directory, proxy),
             cwd=directory,
-            env=crawler.environment(nginx.url),
+            env=crawler.environment(proxy),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -1,6 +1,7 @@
 """The Scrapy spider of the comparison: every link of every page, and the title of each page as an item.
 
-It is run by Scrapy, which is installed apart: ``scrapy runspider spider.py -a seeds=FILE``.
+It is run by Scrapy, which is installed apart: ``scrapy runspider spider.py -a seeds=FILE -a within=DOMAIN``.
+Without a domain it follows links to all.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -25,10 +26,10 @@ class WholeSpider(Spider):
         "DOWNLOAD_DELAY": 0,
     }
 
-    def __init__(self, seeds: str, **options: Any) -> None:
+    def __init__(self, seeds: str, within: str = "", **options: Any) -> None:
         super().__init__(**options)
         self.start_urls = Path(seeds).read_text().split()
-        self.links = LinkExtractor(allow_domains=["wikispeedia.test"])
+        self.links = LinkExtractor(allow_domains=within.split())
 
     async def start(self) -> AsyncIterator[Request]:
         """Ask for the seeds; those that a job has seen are passed over, so that it goes on where it was."""

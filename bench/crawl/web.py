@@ -12,6 +12,8 @@ from models.url import canonical
 _LINK = re.compile(rb'href="([^"]+)"')
 #: Where a crawl begins; what it does not lead to is seeded too.
 HOME = "http://u.wikispeedia.test/wp/United_States"
+#: What the hosts of the pages lie in.
+DOMAIN = "wikispeedia.test"
 
 
 @dataclass(frozen=True)

@@ -35,15 +35,21 @@ class Site:
 
 
 def make_sites(
-    rng: random.Random, count: int, topics: tuple[Topic, ...], *, opaque: bool = False
+    rng: random.Random,
+    count: int,
+    topics: tuple[Topic, ...],
+    owners: int | None = None,
+    *,
+    opaque: bool = False,
 ) -> list[Site]:
     """Return sites of four sections each; every topic has about as many sections as another.
 
-    In an ``opaque`` web sections are named by numbers.
+    Beyond so many ``owners`` a site's host lies in the domain of an earlier site, of each in turn. In an
+    ``opaque`` web sections are named by numbers.
     """
     names = rng.sample(_NAMES, len(_NAMES))
     dealt: list[Topic] = []
-    sites = []
+    sites: list[Site] = []
     for number in range(count):
         while len(dealt) < SECTIONS:
             dealt += rng.sample(topics, len(topics))
@@ -52,9 +58,12 @@ def make_sites(
         encoding, declared = {1: ("iso-8859-1", True), 2: ("windows-1252", False)}.get(
             number % 6, ("utf-8", True)
         )
+        domain = "test" if number % 3 == 2 else "example"
+        if owners is not None and number >= owners:
+            domain = sites[number % owners].host
         sites.append(
             Site(
-                host=f"{name}.{'test' if number % 3 == 2 else 'example'}",
+                host=f"{name}.{domain}",
                 sections=_numbered(chosen) if opaque else _named(rng, chosen),
                 encoding=encoding,
                 declared=declared,
@@ -132,7 +141,15 @@ class Plan:
     of_category: dict[str, list[PlannedPage]] = field(default_factory=lambda: defaultdict(list))
 
 
-def make_plan(seed: int, sites: int, pages_per_site: int, topics: int, *, opaque: bool = False) -> Plan:
+def make_plan(
+    seed: int,
+    sites: int,
+    pages_per_site: int,
+    topics: int,
+    owners: int | None = None,
+    *,
+    opaque: bool = False,
+) -> Plan:
     """Return the plan that ``seed`` gives: ``sites`` hosts of about ``pages_per_site`` articles each.
 
     In an ``opaque`` web URLs are numbers, a section's articles are of any topic, and its hubs of none.
@@ -144,9 +161,11 @@ def make_plan(seed: int, sites: int, pages_per_site: int, topics: int, *, opaque
         )
     if not 1 <= topics <= len(TOPICS):
         raise ValueError(f"a web of {topics} topics: expected 1 to {len(TOPICS)}")
+    if owners is not None and owners < 1:
+        raise ValueError(f"a web of {owners} owners: expected 1 at least")
     rng = random.Random(f"{seed}/plan")
     used = TOPICS[:topics]
-    plan = Plan(opaque, make_sites(rng, sites, used, opaque=opaque))
+    plan = Plan(opaque, make_sites(rng, sites, used, owners, opaque=opaque))
     for number, site in enumerate(plan.sites):
         _plan_site(plan, rng, number, site, pages_per_site, used)
     return plan

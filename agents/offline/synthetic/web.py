@@ -162,6 +162,9 @@ class SyntheticWeb:
     and then lead to the next. With each era what a category names moves on by one topic: what was Sports is
     Science then, in words, links and places. Seeds are of the first era.
 
+    Each site has a registered domain of its own; with fewer ``owners`` the other sites are subdomains
+    of theirs.
+
     It may be ``opaque``: then links are generic words, numbers and pictures, URLs numbers, and neither
     sections nor links keep to a topic. What a page is about stands in its title and text, and in what its
     users like.
@@ -179,12 +182,13 @@ class SyntheticWeb:
         dead: float = 0.0,
         days: int = 0,
         eras: int = 1,
+        owners: int | None = None,
         opaque: bool = False,
     ) -> None:
         self._seed = seed
         self._days = days
         self._topics = TOPICS[:topics]
-        self._plan: Plan = make_plan(seed, sites, pages_per_site, topics, opaque=opaque)
+        self._plan: Plan = make_plan(seed, sites, pages_per_site, topics, owners, opaque=opaque)
         self._hosts = {site.host: number for number, site in enumerate(self._plan.sites)}
         self._linker = Linker(seed, self._plan, dead, calendars=days > 0, eras=eras)
         self._writer = Writer(seed, self._topics)

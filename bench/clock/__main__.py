@@ -1,0 +1,125 @@
+"""``make clock``: hits by the clock, of Scentline and of Scrapy, at a delay a host and the web's latency.
+
+Each crawler runs alone on each web, from its front pages, and is told to end as by Ctrl-C. The record is the
+server's: what a crawler still had to read then counts. Times are since its process started, and "of
+asking" since its first request.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from agents.offline.process import ServerProcess
+from agents.signals import end_as_by_ctrl_c
+from bench.clock.table import Crawl, ratios, read, table
+from bench.clock.webs import NAMES, Pages, Web, judged, web
+from bench.crawl.crawlers import Crawler, Scentline, Scrapy
+from bench.crawl.measure import started
+
+#: Least seconds between two requests to a host.
+DELAY = 1.0
+#: Seconds that a crawler has to make its first request, and to end when it is told to.
+_PATIENCE = 60.0
+_LOOK_SECONDS = 0.05
+#: First in, first out, which is breadth-first, as Scrapy's FAQ has it.
+_IN_TURN = {
+    "DEPTH_PRIORITY": "1",
+    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
+_POLITE = {"DOWNLOAD_DELAY": f"{DELAY:g}", "RANDOMIZE_DOWNLOAD_DELAY": "False"}
+
+
+def main() -> None:
+    """Parse the command line, crawl, and print a table a web."""
+    given = _arguments().parse_args()
+    end_as_by_ctrl_c()  # so that what was started is ended
+    for of in _webs(given):
+        pages = judged(of, given.webs)
+        hits = ", ".join(f"{len(urls)} {name}" for name, urls in pages.hits.items())
+        print(f"\n{of.name}: {len(pages.hosts)} hosts, {len(pages.pages)} pages, {hits}", flush=True)
+        crawls: dict[str, Crawl] = {}
+        with tempfile.TemporaryDirectory(prefix="scentline-clock-") as directory:
+            for crawler in _crawlers(given, of):
+                place = Path(directory) / crawler.name.replace(" ", "-")
+                crawls[crawler.name] = _crawled(crawler, of, pages, place, given)
+                # What else the machine had to do is part of what a crawl came to.
+                print(f"{crawler.name}: load {os.getloadavg()[0]:.1f}", flush=True)
+        print(table(crawls, DELAY))
+        for other in list(crawls)[1:]:
+            print(ratios(crawls, next(iter(crawls)), other))
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bench.clock")
+    parser.add_argument("--python", type=Path, required=True, help="the Python that has Scrapy")
+    parser.add_argument("--web", action="append", choices=NAMES, help="a web to crawl; all of them")
+    parser.add_argument("--webs", type=Path, default=Path("bench-results/webs"), help="where webs are made")
+    parser.add_argument("--archive", type=Path, help="crawl this WARC file instead; with --seeds, --predicate")
+    parser.add_argument("--seeds", type=Path, help="file of its front pages")
+    parser.add_argument("--labels", type=Path, help="URL and category of its pages")
+    parser.add_argument("--predicate", action="append", help="what is sought in it, NAME=EXPRESSION")
+    parser.add_argument("--seconds", type=float, default=75.0, help="of each crawl, from its first request")
+    parser.add_argument("--policies", nargs="*", default=("learned", "breadth-first"), help="of Scentline")
+    parser.add_argument("--set", action="append", default=[], help="a further setting of Scentline, NAME=VALUE")
+    parser.add_argument("--scrapy", nargs="*", type=int, default=(16, 64), help="concurrent requests of Scrapy")
+    parser.add_argument("--no-latency", action="store_true", help="every host answers at once")
+    parser.add_argument("--seed", type=int, default=1, help="of the latency")
+    return parser
+
+
+def _webs(given: argparse.Namespace) -> Iterator[Web]:
+    if given.archive is None:
+        yield from (web(name, given.webs) for name in given.web or NAMES)
+    elif given.seeds is None or given.predicate is None:
+        raise SystemExit("bench: --archive needs --seeds and --predicate")
+    else:
+        yield Web(given.archive.stem, given.archive, given.seeds, given.labels, given.predicate)
+
+
+def _crawlers(given: argparse.Namespace, of: Web) -> list[Crawler]:
+    seeds = of.seeds.absolute()
+    labels = None if of.labels is None else of.labels.absolute()
+    ours: list[Crawler] = [
+        Scentline(seeds, labels, None, policy, policy, of.predicates, DELAY, settings=given.set)
+        for policy in given.policies
+    ]
+    return ours + [
+        Scrapy(
+            given.python.absolute(), seeds, None, f"Scrapy {most}",
+            {**_IN_TURN, **_POLITE, "CONCURRENT_REQUESTS": str(most)}, within="",
+        )
+        for most in given.scrapy
+    ]  # fmt: skip
+
+
+def _crawled(crawler: Crawler, of: Web, pages: Pages, place: Path, given: argparse.Namespace) -> Crawl:
+    """Let a crawler crawl for so many seconds from its first request on. Raises `ServerProcessError`."""
+    place.mkdir()
+    log = place / "asked.log"
+    latency = [] if given.no_latency else [f"--latency={given.seed}"]
+    arguments = [f"--archive={of.archive.absolute()}", f"--log={log}", *latency]
+    with ServerProcess("bench.clock.serve", arguments) as server:
+        began = time.time()
+        with started(crawler, server.url, place) as process:
+            asked = began
+            while process.poll() is None and time.time() < asked + given.seconds:
+                time.sleep(_LOOK_SECONDS)
+                if log.stat().st_size == 0 and time.time() < began + _PATIENCE:
+                    asked = time.time()
+            seconds = time.time() - began
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                print(f"{crawler.name} did not end in {_PATIENCE:g} s", flush=True)
+        return Crawl(read(log, began), pages, seconds)
+
+
+if __name__ == "__main__":
+    main()
