@@ -878,6 +878,10 @@ class Standing(msgspec.Struct, kw_only=True):
     ``best`` are the best candidates of the predicate ``best_of``, ``looked_at`` the hosts that were asked for.
     Each predicate's are told under a key of their own: of all that a worker told the newest holds. The worker
     ``began`` at that time.
+
+    Of the seconds in which hosts might have been asked lately the part ``slots`` was used, None where there is
+    no delay. Where that is less than half, ``held_by`` says what kept most hosts, as many as ``held``
+    (`models.frontier.slots`).
     """
 
     version: int = VERSION
@@ -919,6 +923,9 @@ class Standing(msgspec.Struct, kw_only=True):
     best_of: str = ""
     looked_at: tuple[HostStanding, ...] = ()
     began: Time = 0.0
+    slots: Finite | None = None
+    held_by: str = ""
+    held: Natural = 0
 
 
 class Pausing(msgspec.Struct, frozen=True, kw_only=True, tag_field="what", tag="paused"):

@@ -182,10 +182,12 @@ def summary(status: "Status", policy: str) -> dict[str, object]:
                 "judged": predicate.judged,
                 "harvest_rate": round(predicate.harvest_rate, 4),
                 "hits_per_request": round(predicate.hits_per_request, 4),
+                "hits_per_minute": round(predicate.hits_per_minute, 1),
                 "lift": None if predicate.lift is None else round(predicate.lift, 3),
             }
             for name, predicate in status.predicates.items()
         },
+        **({} if status.slots is None else {"slots": status.slots._asdict()}),
         **({} if status.news is None else {"news": _rounded(status.news._asdict())}),
         **({} if status.kept_up is None else status.kept_up._asdict()),
     }

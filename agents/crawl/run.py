@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from agents.frontier.instant import NewsStanding
 from agents.judge.apart.process import ExaminerProcess
 from agents.observe.observer import Observer
 from agents.signals import told_to_end
+from models.frontier.slots import Slots
 from models.harvest import Harvest
 from streams.settings import Settings
 
@@ -21,13 +23,15 @@ from streams.settings import Settings
 class PredicateStatus:
     """A predicate's figures: ``lift`` is None until a page was explored by chance.
 
-    ``hits_per_request`` are those of the pages that it judged, over all requests of the crawl.
+    ``hits_per_request`` are those of the pages that it judged, over all requests of the crawl;
+    ``hits_per_minute`` those of the last minute of this run, or of all of it while it is shorter.
     """
 
     hits: int
     judged: int
     harvest_rate: float
     hits_per_request: float
+    hits_per_minute: float
     recent_rate: float
     lift: float | None
 
@@ -46,6 +50,8 @@ class Status:
     ``requests`` are those for pages that were answered, ``failed`` URLs that brought none. ``refused`` are URLs
     that are no business of the crawl: files that are no pages, what robots.txt forbids.
 
+    ``slots`` says how hosts' seconds are used, None without a delay between requests.
+
     ``log_read`` is the part of the log that was read, None while no log is being fed or its size is not known.
     ``news`` is None but in the mode "instant". ``kept_up`` is None but where judged pages are visited again.
     """
@@ -62,6 +68,7 @@ class Status:
     predicates: dict[str, PredicateStatus]
     news: NewsStanding | None = None
     kept_up: KeptUp | None = None
+    slots: Slots | None = None
     paused: bool = False
 
     @property
@@ -77,11 +84,15 @@ class Meter:
         self._engine = engine
         self._started = time.monotonic()
         self._before = engine.frontier.totals().judged
+        self._hits: deque[tuple[float, dict[str, int]]] = deque()
 
     def status(self) -> Status:
         """Return where the crawl stands now."""
         engine = self._engine
         totals = engine.frontier.totals()
+        seconds = time.monotonic() - self._started
+        harvest = {name: engine.harvest.whole(name) for name in engine.predicates.active}
+        before, then = self._a_minute_ago(seconds, {name: state.hits for name, state in harvest.items()})
         closed = totals.judged + totals.failed + totals.refused + totals.moved + totals.trapped
         return Status(
             fetched=totals.judged,
@@ -89,29 +100,42 @@ class Meter:
             requests=totals.requests,
             failed=totals.failed,
             refused=totals.refused,
-            seconds=time.monotonic() - self._started,
+            seconds=seconds,
             candidates=totals.discovered - closed,
             in_flight=len(engine.frontier.candidates.flights),
             log_read=engine.log_read if engine.feeding else None,
             predicates={
-                name: predicate_status(engine.harvest.whole(name), totals.requests)
-                for name in engine.predicates.active
+                name: predicate_status(
+                    state,
+                    totals.requests,
+                    60.0 * (state.hits - then.get(name, 0)) / max(1.0, seconds - before),
+                )
+                for name, state in harvest.items()
             },
             news=engine.frontier.instant.standing() if engine.frontier.instant is not None else None,
             kept_up=KeptUp(totals.revisits, engine.frontier.revisits.changes)
             if engine.frontier.schedule is not None
             else None,
+            slots=engine.frontier.standing.slots(),
             paused=engine.frontier.paused,
         )
 
+    def _a_minute_ago(self, seconds: float, hits: dict[str, int]) -> tuple[float, dict[str, int]]:
+        """Note predicates' hits; return those of a minute ago, or of the run's start, and when that was."""
+        self._hits.append((seconds, hits))
+        while len(self._hits) > 1 and self._hits[1][0] <= seconds - 60.0:
+            self._hits.popleft()
+        return self._hits[0]
 
-def predicate_status(state: Harvest, requests: int) -> PredicateStatus:
+
+def predicate_status(state: Harvest, requests: int, hits_per_minute: float) -> PredicateStatus:
     """Return a predicate's figures, after so many requests."""
     return PredicateStatus(
         hits=state.hits,
         judged=state.pages,
         harvest_rate=state.rate,
         hits_per_request=state.hits / requests if requests else 0.0,
+        hits_per_minute=hits_per_minute,
         recent_rate=state.rate_by_pages,
         lift=state.lift,
     )

@@ -32,10 +32,10 @@ def _view(engine: Engine, status: Status) -> Group:
         f"{status.fetched} pages  {status.pages_per_second:.1f}/s  {status.requests} requests  "
         f"{status.failed} failed  "
         f"{status.refused} refused  {status.candidates} candidates{further(status)}  "
-        f"{status.in_flight} in flight  {status.seconds:.0f} s",
+        f"{status.in_flight} in flight  {f'{status.slots}  ' if status.slots else ''}{status.seconds:.0f} s",
         style="bold",
     )
-    columns = ["predicate", "hits", "judged", "harvest rate", "a request", "lately", "lift"]
+    columns = ["predicate", "hits", "judged", "harvest rate", "a request", "a minute", "lately", "lift"]
     current = engine.frontier.revisits.figures()
     table = Table(*columns, *(["current"] if current else []), box=None)
     for name, predicate in status.predicates.items():
@@ -46,6 +46,7 @@ def _view(engine: Engine, status: Status) -> Group:
             str(predicate.judged),
             f"{predicate.harvest_rate:.1%}",
             f"{predicate.hits_per_request:.1%}",
+            f"{predicate.hits_per_minute:.0f}",
             f"{predicate.recent_rate:.1%}",
             lift,
             *([_share(current.get(name))] if current else []),

@@ -55,14 +55,18 @@ def line(status: Status) -> str:
     """Return where the crawl stands, in one line."""
     rates = ", ".join(
         f"{name} {predicate.hits}/{predicate.judged} ({predicate.harvest_rate:.0%}, "
-        f"{predicate.hits_per_request:.0%} of requests)"
+        f"{predicate.hits_per_request:.0%} of requests, {predicate.hits_per_minute:.0f} a minute)"
         for name, predicate in status.predicates.items()
     )
     return (
         f"{status.seconds:6.1f} s  {status.fetched} pages ({status.pages_per_second:.1f}/s) of "
         f"{status.requests} requests, {status.failed} failed, {status.refused} refused, "
-        f"{status.candidates} candidates{further(status)}; {rates}"
+        f"{status.candidates} candidates{_slots(status)}{further(status)}; {rates}"
     )
+
+
+def _slots(status: Status) -> str:
+    return "" if status.slots is None else f", {status.slots}"
 
 
 def further(status: Status) -> str:

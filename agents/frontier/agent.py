@@ -96,9 +96,7 @@ class FrontierAgent(Handler[FrontierRow]):
         self.selection = Selection(
             self.candidates, self.turns, budget, self.leases, self.instant, self.schedule, fetch
         )
-        self.standing = StandingTeller(
-            runtime, self.candidates, budget, lambda: self.selection.window, lambda: self.state
-        )
+        self.standing = StandingTeller(runtime, self.candidates, budget, self.selection, lambda: self.state)
         self._landing = Landing(self.candidates, self.turns, self.selection.pace, self.instant, self.schedule)
         self.ledger = FrontierLedger(settings.features, self.candidates.scorer)
         self.steered = Steered()
@@ -379,6 +377,7 @@ class FrontierAgent(Handler[FrontierRow]):
             self.instant.look(now)
         if self.schedule is not None:
             self.schedule.look(now)
+        self.standing.sample(now)
         if now >= self._noted + NOTE_SECONDS:
             self._noted = now
             for shard in self.candidates.note_start():

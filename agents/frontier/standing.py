@@ -4,6 +4,7 @@ All that is in no row and on no other topic is told here: what is in memory of q
 """
 
 import asyncio
+import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +15,9 @@ import msgspec
 from agents.frontier.candidates import Candidates
 from agents.frontier.hosts import state_of
 from agents.frontier.rows import FrontierShard, PageRow
-from agents.frontier.selection import Budget
+from agents.frontier.selection import Budget, Selection
 from models.frontier.politeness import Wait
+from models.frontier.slots import Slots, slots
 from models.learner.requests import Forecast
 from models.url import host
 from streams.outbox import Message
@@ -40,8 +42,7 @@ _read = JsonDecoder[Watch](Watch)
 
 
 class StandingTeller:
-    """Tells how the frontier stands; ``state`` says in which state it is, but for its end, ``window`` how many
-    pages may be in flight.
+    """Tells how the frontier stands; ``state`` says in which state it is, but for its end.
 
     Without a `Watch` that holds, nothing is worked out and nothing is told.
     """
@@ -51,19 +52,20 @@ class StandingTeller:
         runtime: Runtime,
         candidates: Candidates,
         budget: Budget,
-        window: Callable[[], int],
+        selection: Selection,
         state: Callable[[], str],
     ) -> None:
         self._runtime = runtime
         self._candidates = candidates
         self._budget = budget
-        self._window = window
+        self._selection = selection
         self._state = state
         self._hosts = HostCounts(candidates)
         self._rates = Rates()
         self._watch = Watch(0.0)
         self._until = 0.0
         self._began = runtime.clock()
+        self._sampled = -math.inf
         self._watched = asyncio.Event()
         self._held = asyncio.Event()
 
@@ -79,6 +81,30 @@ class StandingTeller:
         """Take note that other shards are held than before."""
         self._hosts.forget()
         self._held.set()
+
+    def sample(self, now: float) -> None:
+        """Look at hosts and rates, once a second, whether somebody looks or not."""
+        if now >= self._sampled + TELL_SECONDS:
+            self._sample(now)
+
+    def _sample(self, now: float) -> None:
+        self._sampled = now
+        self._hosts.look(now)
+        shards = self._candidates.shards
+        totals = shards.totals()
+        self._rates.take(frozenset(shards), now, totals.judged, totals.requests)
+
+    def slots(self) -> Slots | None:
+        """Return how hosts' seconds are used; None without a delay between requests, or before it is known."""
+        fetch, requests = self._runtime.settings.fetch, self._rates.told()[1]
+        if not fetch.delay_seconds or requests is None:
+            return None
+        ready, waiting, _, _ = self._hosts.told()
+        connected = len(self._candidates.flights) >= fetch.connections
+        return slots(
+            requests * fetch.delay_seconds, ready, waiting, congested=self._selection.pace.congested,
+            connected=connected,
+        )  # fmt: skip
 
     async def run(self) -> None:
         """Tell how things stand as they begin, and while somebody looks; never returns."""
@@ -131,9 +157,8 @@ class StandingTeller:
         now, candidates = self._runtime.clock(), self._candidates
         shards, flights = candidates.shards, candidates.flights
         totals, retries, state = shards.totals(), candidates.retries, self._state()
-        self._hosts.look(now)
-        self._rates.take(frozenset(shards), now, totals.judged, totals.requests)
-        most = self._window()
+        self._sample(now)
+        most, used = self._selection.window, self.slots()
         pages_a_second, requests_a_second = self._rates.told()
         ready, waiting, opens, seen = self._hosts.told()
         return Standing(
@@ -173,6 +198,9 @@ class StandingTeller:
             left=self._budget.remaining,
             looked_at=tuple(self._looked_at(now)),
             began=self._began,
+            slots=None if used is None else used.used,
+            held_by="" if used is None else used.why,
+            held=0 if used is None else used.held,
         )
 
     # candidates

@@ -42,6 +42,9 @@ def together(told: Sequence[Standing]) -> Standing | None:
         budget=max(each.budget for each in told),
         requests_budget=max(each.requests_budget for each in told),
         left=_least(each.left for each in told),
+        slots=_mean([(each.slots, each.ready + sum(each.waiting.values())) for each in told]),
+        held_by=max(told, key=lambda each: each.held).held_by,
+        held=sum(each.held for each in told),
         **{name: sum(getattr(each, name) for each in told) for name in _ADDED},
     )
 
@@ -55,6 +58,13 @@ def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 
 def _least(values: Iterable[Number | None]) -> Number | None:
     return min((value for value in values if value is not None), default=None)
+
+
+def _mean(parts: Sequence[tuple[float | None, int]]) -> float | None:
+    """Return the mean of parts of so many hosts each, None where none is known."""
+    known = [(part, hosts) for part, hosts in parts if part is not None]
+    hosts = sum(hosts for _, hosts in known)
+    return sum(part * hosts for part, hosts in known) / hosts if hosts else None
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

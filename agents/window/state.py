@@ -92,7 +92,7 @@ def _spent(standing: Standing) -> str:
         return f"the budget of {standing.budget:,} pages is spent"
     if standing.requests_budget:
         return f"the budget of {standing.requests_budget:,} requests is spent"
-    return "the budget is spent"
+    return "the budget is spent" if standing.budget else "the time is over"
 
 
 # a crawl that runs
@@ -140,7 +140,23 @@ def _fetching(standing: Standing) -> Said:
         text += ", as many as may be"
     elif queued(standing) and not standing.ready:
         return Said("good", f"{text}; {_all_wait(standing)}")
-    return Said("good", f"{text}.")
+    return Said("good", f"{text}{_slots(standing)}.")
+
+
+#: What keeps hosts from being asked, in words.
+HELD = {
+    "politeness": "wait for their delays",
+    "network": "have not answered yet, or wait for a connection",
+    "CPU": "wait for this machine to judge pages",
+    "window": "wait for better pages, or for verdicts",
+}
+
+
+def _slots(standing: Standing) -> str:
+    """Return what keeps most hosts where fewer than half of their seconds are used."""
+    if standing.slots is None or standing.held_by not in HELD:
+        return ""
+    return f"; {standing.slots:.0%} of the hosts' seconds are used: {standing.held:,} {HELD[standing.held_by]}"
 
 
 def _idle(standing: Standing) -> Said:
@@ -155,6 +171,8 @@ def _idle(standing: Standing) -> Said:
         if (standing.next_ready or 0) >= WAITS_SECONDS:
             mood = "waits"
         return Said(mood, text[0].upper() + text[1:])
+    if mood == "waits" and standing.held_by in HELD:
+        return Said(mood, f"Nothing is in flight{_slots(standing)}.")
     return Said(mood, f"{_hosts(standing.ready)} may be asked: the next page is about to be ordered.")
 
 

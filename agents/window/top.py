@@ -134,15 +134,32 @@ def _figures(told: dict[str, Any]) -> list[str]:
         f"{_count(told['queued'])} candidates in memory on {_count(told['hosts'])} hosts",
         f"{told['ready']:,} hosts may be asked, {sum(told['waiting'].values()):,} wait",
         f"{told['in_flight']:,} in flight of {told['window']:,}",
+        *_slots(told),
         f"{told['discovered']:,} URLs known, {told['failed']:,} failed, {told['refused']:,} refused",
     ]
 
 
+def _slots(told: dict[str, Any]) -> list[str]:
+    if told["slots"] is None:
+        return []
+    held = f", {told['held']:,} hosts: {told['held_by']}" if told["held_by"] else ""
+    return [f"{told['slots']:.0%} of slots used{held}"]
+
+
 def _predicates(view: dict[str, Any], width: int) -> Table:
-    names = ["predicate", "hits", "pages", "rate", f"last {view['window_pages']:,}", "by chance", "lift (95 %)"]
+    names = [
+        "predicate",
+        "hits",
+        "a minute",
+        "pages",
+        "rate",
+        f"last {view['window_pages']:,}",
+        "by chance",
+        "lift (95 %)",
+    ]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for place, name in enumerate([*names, *(["curve"] if width >= _WIDE else [])]):
-        justify: Any = "right" if 1 <= place <= 6 else "left"
+        justify: Any = "right" if 1 <= place <= 7 else "left"
         table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis")
     for each in view["predicates"]:
         table.add_row(*_row(each, curve=width >= _WIDE))
@@ -152,10 +169,11 @@ def _predicates(view: dict[str, Any], width: int) -> Table:
 def _row(told: dict[str, Any], *, curve: bool) -> list[Text]:
     name = Text(printable(told["name"]), style="dim" if told["state"] == "paused" else "bold")
     if not told["pages"]:
-        return [name, Text("0"), Text("0")]
+        return [name, Text("0"), Text("–"), Text("0")]
     chance, lift = told["chance"], told["lift"]
     cells = [
         f"{told['hits']:,}",
+        _decimal(told["hits_a_minute"]),
         f"{told['pages']:,}",
         f"{told['rate']:.1%}",
         f"{told['lately']:.1%}",

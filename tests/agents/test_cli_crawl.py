@@ -136,7 +136,14 @@ def test_a_crawl_ends_with_its_figures_as_json(crawl: Crawl) -> None:
     assert summary["candidates"] == sum(row.state in ("candidate", "leased") for row in crawl.pages())
     assert set(summary["predicates"]) == {"sports", "hockey"}
     for name, figures in summary["predicates"].items():
-        assert list(figures) == ["hits", "judged", "harvest_rate", "hits_per_request", "lift"]
+        assert list(figures) == [
+            "hits",
+            "judged",
+            "harvest_rate",
+            "hits_per_request",
+            "hits_per_minute",
+            "lift",
+        ]
         assert figures["hits"] == sum(outcome.verdict[name] for outcome in crawl.outcomes())
         assert figures["judged"] == summary["fetched"]
         assert figures["harvest_rate"] == pytest.approx(figures["hits"] / figures["judged"], abs=1e-4)

@@ -116,6 +116,9 @@ def _figures(
         "budget": told.budget,
         "requests_budget": told.requests_budget,
         "left": told.left,
+        "slots": told.slots if fresh else None,
+        "held_by": told.held_by,
+        "held": told.held,
         "time": told.time,
     }
 
@@ -165,9 +168,18 @@ def _predicate(definition: PredicateDefinition, points: Sequence[HarvestPoint]) 
         "rate": round(point.harvest_rate, 4),
         "lately": round(point.rate_by_pages, 4),
         "hits_per_request": round(point.hits_per_request, 4),
+        "hits_a_minute": _a_minute(points),
         "chance": chance(point),
         "lift": lift(point),
         "matches": point.matches,
         "freshness": None if point.freshness is None else round(point.freshness, 3),
         "curve": curve(points),
     }
+
+
+def _a_minute(points: Sequence[HarvestPoint]) -> float | None:
+    """Return the hits of the last minute that is known, or of a shorter time as if it went on for one."""
+    last = points[-1]
+    first = next(point for point in points if point.time >= last.time - 60.0)
+    seconds = last.time - first.time
+    return round(60.0 * (last.hits - first.hits) / seconds, 1) if seconds > 0 else None

@@ -251,7 +251,8 @@ RECORDS: dict[str, tuple[Any, ...]] = {
             pages_a_second=1.5, requests_a_second=2.5, in_flight=7, revisits_in_flight=4, window=16, room=9,
             queued={"news": 100, "sport": 90}, hosts={"news": 40, "sport": 30}, ready=8,
             waiting={"delay": 31, "retry-after": 1}, next_ready=0.75, seen=0.5, retries=11, next_retry=29.5,
-            opening=True, taken_up=0.25, filling=True, budget=500, requests_budget=600, left=488,
+            opening=True, taken_up=0.25, filling=True, budget=500, requests_budget=600, left=488, slots=0.25,
+            held_by="politeness", held=30,
             best=(
                 Upcoming(
                     url=URL, priority=-1.5, probability=0.125, comes=0.875, waits=2.5,

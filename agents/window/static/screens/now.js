@@ -73,6 +73,7 @@ function figures(told) {
   return [
     ["Pages a second", decimal(told.pages_a_second, 1), `${decimal(told.on_average, 1)} on average`],
     ["Pages", count(told.judged), left(told)],
+    ["Slots used", told.slots === null ? "–" : percent(told.slots, 0), held(told)],
     ["Requests", count(told.requests), `${count(told.nothing)} brought nothing${share}`],
     ["Candidates in memory", count(told.queued), told.hosts === null ? "" : `on ${about}${count(told.hosts)} host${told.hosts === 1 ? "" : "s"}`],
     ["Hosts that may be asked", told.hosts === null ? "–" : about + count(told.ready), waiting(sum(told.waiting))],
@@ -90,6 +91,12 @@ function waiting(hosts) {
 function inFlight(told) {
   const slow = told.in_flight - told.window;
   return slow > 0 ? `${count(told.window)} at most, and ${count(slow)} slow` : `of ${count(told.window)} at most`;
+}
+
+/** Return what keeps most hosts, where fewer than half of their seconds are used. */
+function held(told) {
+  if (told.slots === null) return "no delay between requests";
+  return told.held_by ? `${told.held_by}: ${count(told.held)} host${told.held === 1 ? "" : "s"}` : "seconds in which hosts may be asked";
 }
 
 function left(told) {
@@ -182,7 +189,11 @@ function found(told) {
   const paused = told.state === "paused" ? "Paused. " : "";
   if (!told.pages) return `${paused}No page was judged by it yet.`;
   const matches = told.matches === null ? "" : ` ${count(told.matches)} do now, ${percent(told.freshness, 0)} of them as they were visited, by estimate.`;
-  return `${paused}${count(told.hits)} of ${count(told.pages)} pages satisfy it: ${percent(told.rate)}; lately ${percent(told.lately)}.${matches}`;
+  return `${paused}${count(told.hits)} of ${count(told.pages)} pages satisfy it: ${percent(told.rate)}; lately ${percent(told.lately)}${pace(told)}.${matches}`;
+}
+
+function pace(told) {
+  return told.hits_a_minute === null ? "" : `, ${decimal(told.hits_a_minute, 1)} a minute`;
 }
 
 /** What chance found, and how much better the crawl is. */
