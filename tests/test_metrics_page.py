@@ -9,6 +9,7 @@ from agents.fetch.agent import EXPIRED
 from agents.fetch.result import OUTCOMES
 from agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS, REVISIT_OUTCOMES
 from agents.frontier.rows import TotalsRow
+from models.frontier.slots import WHY
 from streams.attempts import Why
 from streams.metrics import endpoint, registry
 from streams.metrics.catalogue import (
@@ -17,6 +18,7 @@ from streams.metrics.catalogue import (
     DEAD_LETTERS,
     FETCHED,
     FOUND,
+    HOSTS_HELD,
     HUB_REVISITS,
     ORDERS,
     REVISITS,
@@ -46,6 +48,7 @@ def test_the_values_of_the_labels_are_those_of_the_code() -> None:
     assert values("outcome", REVISITS.name) == list(REVISIT_OUTCOMES)
     assert values("kind", CHANGES.name) == list(KINDS)
     assert values("chosen", ORDERS.name) == list(CHOSEN)
+    assert values("why", HOSTS_HELD.name) == list(WHY)
     assert values("reason", DEAD_LETTERS.name) == list(get_args(Why))
     ended = set(TotalsRow.__struct_fields__) - {"discovered", "verdicts", "requests", "revisits"}
     assert set(values("state", FOUND.name)) == ended | {"open"}

@@ -116,7 +116,7 @@ class Meter:
             kept_up=KeptUp(totals.revisits, engine.frontier.revisits.changes)
             if engine.frontier.schedule is not None
             else None,
-            slots=engine.frontier.standing.slots(),
+            slots=engine.frontier.slots(),
             paused=engine.frontier.paused,
         )
 

@@ -31,6 +31,7 @@ from agents.frontier.standing import StandingTeller
 from agents.frontier.steered import Steered
 from models.frontier.proportional import ProportionalTurns
 from models.frontier.queue import ANSWERS_A_SWEEP
+from models.frontier.slots import Slots
 from models.frontier.turns import Turns, YieldTurns
 from models.predicate import parse
 from streams.absorber import Handler
@@ -82,7 +83,7 @@ class FrontierAgent(Handler[FrontierRow]):
         self.book = self._a_book()
         self.candidates = self._the_candidates()
         self.turns: Turns = _turns(settings)
-        self._metrics = FrontierMetrics(runtime, self.candidates, self.totals)
+        self._metrics = FrontierMetrics(runtime, self.candidates, self.totals, self.slots)
         self.revisits = RevisitMetrics(runtime)
         decode = Decoder[SightingPack](SightingPack)
         self.inbox: Stateful[FrontierRow] = Stateful(runtime, SIGHTINGS, "frontier", FrontierRow, decode, self)
@@ -418,6 +419,10 @@ class FrontierAgent(Handler[FrontierRow]):
     def totals(self) -> TotalsRow:
         """Return the totals over the partitions held."""
         return self.candidates.shards.totals()
+
+    def slots(self) -> Slots | None:
+        """Return how hosts' seconds are used, as `StandingTeller.slots` has it."""
+        return self.standing.slots()
 
     @property
     def spent(self) -> bool:

@@ -6,11 +6,13 @@ from typing import Final, NamedTuple, Protocol
 
 from agents.frontier.candidates import Candidates
 from agents.frontier.rows import TotalsRow
+from models.frontier.slots import Slots
 from streams.metrics.catalogue import (
     CHANGES,
     EXPECTED_UNCHANGED,
     FOUND,
     HOSTS,
+    HOSTS_HELD,
     HOSTS_WAITING,
     HUB_REVISITS,
     HUBS,
@@ -28,6 +30,7 @@ from streams.metrics.catalogue import (
     REQUESTS,
     RETRYING,
     REVISITS,
+    SLOTS_USED,
     UNSCORED,
 )
 from streams.metrics.reading import Reading
@@ -50,12 +53,19 @@ CHOSEN: Final = ("policy", "chance", "instant", "revisit")
 class FrontierMetrics:
     """Counts orders, and reads the candidates and totals of one frontier agent."""
 
-    def __init__(self, runtime: Runtime, candidates: Candidates, totals: Callable[[], TotalsRow]) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        candidates: Candidates,
+        totals: Callable[[], TotalsRow],
+        slots: Callable[[], Slots | None],
+    ) -> None:
         metrics = runtime.metrics
         self._label = metrics.predicate
         self._clock = runtime.clock
         self._candidates = candidates
         self._totals = totals
+        self._slots = slots
         self._orders = {by: ByPredicate(metrics, ORDERS, by) for by in CHOSEN}
         self._leases_lost = metrics.counter(LEASES_LOST)
         runtime.watch(self.measure)
@@ -90,6 +100,10 @@ class FrontierMetrics:
         reading.add(RETRYING, candidates.retries.urls)
         reading.add(UNSCORED, candidates.priorities.unscored)
         reading.add(HOSTS_WAITING, candidates.clocks.waiting(self._clock()))
+        if (used := self._slots()) is not None:
+            reading.add(SLOTS_USED, used.used)
+            if used.why:
+                reading.add(HOSTS_HELD, used.held, used.why)
         reading.add(LARGEST_OWNER, candidates.fairness.shares.largest)
 
     def _measure_urls(self, reading: Reading) -> None:

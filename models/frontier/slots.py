@@ -5,14 +5,16 @@ from typing import NamedTuple
 
 #: The part of the slots that is enough to say nothing of the others.
 ENOUGH = 0.5
+#: What keeps hosts from being asked.
+WHY = ("politeness", "network", "CPU", "window", "nothing left")
 _POLITENESS = ("delay", "robots", "back-off", "retry-after", "shared")
 
 
 class Slots(NamedTuple):
     """The part of the slots that is ``used``: a slot is the time of one delay on one host with candidates.
 
-    Where it is less than `ENOUGH`, ``why`` says what keeps most of the others: "politeness", "network", "CPU",
-    "window" or "nothing left"; it keeps ``held`` ``of`` so many hosts.
+    Where it is less than `ENOUGH`, ``why``, of `WHY`, says what keeps most of the others: ``held`` of
+    so many hosts, ``of``.
     """
 
     used: float

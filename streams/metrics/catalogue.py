@@ -102,6 +102,12 @@ HOSTS = _gauge("frontier_hosts", "hosts that have candidates in a queue", "predi
 HOSTS_WAITING = _gauge(
     "frontier_hosts_waiting", "hosts that may not be asked now: delay, back-off, or being asked"
 )
+SLOTS_USED = _gauge(
+    "frontier_slots_used", "part used lately of the seconds in which hosts with candidates might be asked"
+)
+HOSTS_HELD = _gauge(
+    "frontier_hosts_held", "hosts kept by what keeps most of them, where half of the slots are unused", "why"
+)
 LARGEST_OWNER = _gauge("frontier_largest_owner", "largest share of the latest fetches that one owner had")
 ORDERS = _counter("fetch_orders", "fetches ordered, by what chose them", "predicate", "chosen")
 UNSCORED = _counter("candidates_unscored", "times that a candidate could not be scored; it comes last")
