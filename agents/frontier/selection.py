@@ -108,23 +108,23 @@ class Prices:
     def __init__(self, candidates: Candidates, budget: Budget) -> None:
         self._candidates = candidates
         self._budget = budget
-        self._at = 0
+        self._answered = self._at = 0
         self._time = -math.inf
 
     def look(self, now: float, seconds: float) -> bool:
         """Work prices out where it is time for it, ``seconds`` before the end; return whether pages are scarce.
 
-        That is once in `PRICED` answers, or a fiftieth of the budget, and once a second while nothing is in
-        flight.
+        That is once in `PRICED` answers, or a fiftieth of the budget, and after each answer, or once a second,
+        while nothing is in flight.
         """
         candidates, left = self._candidates, self._budget.remaining
         if not left or not candidates.settings.learns:
             candidates.prices.clear()
             return left is not None and candidates.settings.learns
         answered = candidates.answered
-        idle = not candidates.flights and now >= self._time + 1.0
+        idle = not candidates.flights and (answered != self._answered or now >= self._time + 1.0)
         if answered >= self._at or idle or candidates.prices.keys() != candidates.queues.keys():
-            self._at, self._time = answered + max(PRICED, left // 50), now
+            self._answered, self._at, self._time = answered, answered + max(PRICED, left // 50), now
             share = math.ceil(left / max(1, len(candidates.queues)))
             candidates.prices = {name: self._price(name, share, now, seconds) for name in candidates.queues}
         return math.isinf(seconds) or any(price > -math.inf for price in candidates.prices.values())

@@ -108,7 +108,7 @@ def front(rows: Disk, tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(standing, "RESTS", 0)
     given_settings = Settings.model_validate({
         "data": tmp_path / "data",
-        "frontier": {"policy": policy, "explore": 0, "budget": 5},
+        "frontier": {"policy": policy, "explore": 0, "budget": 5, "window_max": 1},
     })  # fmt: skip
     with a_runtime(given_settings, NOW) as runtime:
         yield Front(FrontierAgent(runtime), rows.shard(FrontierRow, SIGHTINGS, 0), monkeypatch)
