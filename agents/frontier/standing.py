@@ -347,6 +347,8 @@ class Rates:
 
     def told(self) -> tuple[float, float] | tuple[None, None]:
         """Return pages and requests a second; None where they are not known yet."""
+        if not self._taken:
+            return None, None
         (begun, judged, requests), (now, judged_now, requests_now) = self._taken[0], self._taken[-1]
         passed = now - begun
         if passed <= 0:
