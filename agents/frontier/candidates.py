@@ -67,6 +67,8 @@ class Candidates:
         self.fairness = Fairness(settings.domain_share, clocks, self.priorities.worth)
         #: What a page has to promise to each predicate; who is not named takes any.
         self.prices: dict[str, float] = {}
+        #: Whether the best that might be asked for was not worth its price, since prices were worked out.
+        self.refused = False
         self._random = random
 
     def __len__(self) -> int:
@@ -376,6 +378,8 @@ class Candidates:
         """Return the best candidate that is fair to choose, scored anew; None while one is waited for."""
         for _ in range(FAIR_TRIES):
             url = self.fairness.choose(queue, best, now, price)
+            if url is None:
+                self.refused = not self.fairness.waits
             if url is None or url == best:
                 return url
             before = queue.priority(url)

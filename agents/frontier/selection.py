@@ -108,24 +108,27 @@ class Prices:
     def __init__(self, candidates: Candidates, budget: Budget) -> None:
         self._candidates = candidates
         self._budget = budget
-        self._answered = self._at = 0
+        self._at = 0
         self._time = -math.inf
 
     def look(self, now: float, seconds: float) -> bool:
         """Work prices out where it is time for it, ``seconds`` before the end; return whether pages are scarce.
 
-        That is once in `PRICED` answers, or a fiftieth of the budget, and after each answer, or once a second,
-        while nothing is in flight.
+        That is once in `PRICED` answers, or a fiftieth of the budget. Where nothing was worth its price, and
+        nothing is in flight or a second passed, the best are scored anew first: they may be worth less by now.
         """
         candidates, left = self._candidates, self._budget.remaining
         if not left or not candidates.settings.learns:
             candidates.prices.clear()
             return left is not None and candidates.settings.learns
         answered = candidates.answered
-        idle = not candidates.flights and (answered != self._answered or now >= self._time + 1.0)
-        if answered >= self._at or idle or candidates.prices.keys() != candidates.queues.keys():
-            self._answered, self._at, self._time = answered, answered + max(PRICED, left // 50), now
+        again = candidates.refused and (not candidates.flights or now >= self._time + 1.0)
+        if answered >= self._at or again or candidates.prices.keys() != candidates.queues.keys():
+            self._at, self._time = answered + max(PRICED, left // 50), now
             share = math.ceil(left / max(1, len(candidates.queues)))
+            for name in candidates.queues if again else ():
+                candidates.freshen(name, share)
+            candidates.refused = False
             candidates.prices = {name: self._price(name, share, now, seconds) for name in candidates.queues}
         return math.isinf(seconds) or any(price > -math.inf for price in candidates.prices.values())
 
@@ -138,7 +141,6 @@ class Prices:
             apart = clocks.apart(host)
             return seconds / apart if apart else math.inf
 
-        self._candidates.freshen(name, pages)
         return queue.nth(pages, each)
 
 
