@@ -48,7 +48,7 @@ def test_the_values_of_the_labels_are_those_of_the_code() -> None:
     assert values("outcome", REVISITS.name) == list(REVISIT_OUTCOMES)
     assert values("kind", CHANGES.name) == list(KINDS)
     assert values("chosen", ORDERS.name) == list(CHOSEN)
-    assert values("why", HOSTS_HELD.name) == list(WHY)
+    assert values("reason", HOSTS_HELD.name) == list(WHY)
     assert values("reason", DEAD_LETTERS.name) == list(get_args(Why))
     ended = set(TotalsRow.__struct_fields__) - {"discovered", "verdicts", "requests", "revisits"}
     assert set(values("state", FOUND.name)) == ended | {"open"}

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Protocol
 
 from agents.frontier.candidates import Candidates
 from agents.frontier.rows import TotalsRow
-from models.frontier.slots import Slots
+from models.frontier.slots import WHY, Slots
 from streams.metrics.catalogue import (
     CHANGES,
     EXPECTED_UNCHANGED,
@@ -100,10 +100,10 @@ class FrontierMetrics:
         reading.add(RETRYING, candidates.retries.urls)
         reading.add(UNSCORED, candidates.priorities.unscored)
         reading.add(HOSTS_WAITING, candidates.clocks.waiting(self._clock()))
-        if (used := self._slots()) is not None:
-            reading.add(SLOTS_USED, used.used)
-            if used.why:
-                reading.add(HOSTS_HELD, used.held, used.why)
+        used = self._slots()
+        reading.add(SLOTS_USED, 1.0 if used is None else used.used)
+        for why in WHY:
+            reading.add(HOSTS_HELD, used.held if used is not None and used.why == why else 0, why)
         reading.add(LARGEST_OWNER, candidates.fairness.shares.largest)
 
     def _measure_urls(self, reading: Reading) -> None:

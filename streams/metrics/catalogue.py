@@ -103,10 +103,10 @@ HOSTS_WAITING = _gauge(
     "frontier_hosts_waiting", "hosts that may not be asked now: delay, back-off, or being asked"
 )
 SLOTS_USED = _gauge(
-    "frontier_slots_used", "part used lately of the seconds in which hosts with candidates might be asked"
+    "frontier_slots_used", "part used lately of the seconds in which hosts might be asked; 1 without a delay"
 )
 HOSTS_HELD = _gauge(
-    "frontier_hosts_held", "hosts kept by what keeps most of them, where half of the slots are unused", "why"
+    "frontier_hosts_held", "hosts kept by what keeps most of them, where half of the slots are unused", "reason"
 )
 LARGEST_OWNER = _gauge("frontier_largest_owner", "largest share of the latest fetches that one owner had")
 ORDERS = _counter("fetch_orders", "fetches ordered, by what chose them", "predicate", "chosen")

@@ -116,7 +116,7 @@ def files(web: SyntheticWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def crawl(variables: dict[str, str], files: Path) -> Crawl:
     command = (
         "crawl", "--log", "access.log", "--labels", "labels.tsv", *PREDICATES, "--data", "data",
-        "--budget", str(BUDGET), "--set", "frontier.explore=0.2", "--json",
+        "--budget", str(BUDGET), "--set", "frontier.explore=0.2", "--set", "learn.semantic=", "--json",
     )  # fmt: skip
     run = scentline(files, *command, **variables)
     assert run.returncode == 0, run.stderr

@@ -283,9 +283,9 @@ def test_what_a_later_predicate_says_names_the_first_verdict_and_those_that_the_
         assert row is not None
         assert (row.at, row.end) == (5, 5)
         assert [fact for fact in told(partition.journal) if isinstance(fact, Rejudged | Relinked)] == [
-            Rejudged(tea.order.url, {"tea": True}, 0.0, ("tea", "cup")),
+            Rejudged(tea.order.url, {"tea": True}, 0.0, ("tea", "cup"), "0 tea"),
             Relinked(identifier(tea.order.url), {"tea": True}, 0.0),
-            Rejudged(snow.order.url, {"tea": False}, 1.0, ("snow",)),
+            Rejudged(snow.order.url, {"tea": False}, 1.0, ("snow",), "1"),
         ]
         later = [found for found in outcomes(partition.journal) if found.later]
         assert [(found.url, found.verdict, found.origin) for found in later] == [
