@@ -1,5 +1,6 @@
 """Who had more than a share of the latest fetches stands back, and gets what nobody else needs."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -260,10 +261,14 @@ def test_while_time_is_scarce_every_host_is_asked_each_second(in_time: Front) ->
     assert set(asked.values()) == {4}
 
 
-def test_a_budget_that_the_time_does_not_suffice_for_costs_nothing(rows: Disk, tmp_path: Path) -> None:
-    for front in fronts(rows, tmp_path, budget=10_080, time=3.5, window_max=64):
+@pytest.mark.parametrize("time", [0.0, 3.5])
+def test_a_budget_that_the_time_does_not_suffice_for_costs_nothing(
+    rows: Disk, tmp_path: Path, time: float
+) -> None:
+    for front in fronts(rows, tmp_path, budget=10_100, time=time, window_max=64):
         taught(front)
-        assert front.crawl(60, tick=DELAY / 2)["great.org"] == 4
+        front.agent.selection.choose(front.now)
+        assert (front.agent.candidates.prices["p"] > -math.inf) == (time == 0)
 
 
 def test_a_run_ends_when_its_time_is_over(rows: Disk, tmp_path: Path) -> None:
