@@ -7,16 +7,16 @@ asking" since its first request.
 
 import argparse
 import os
-import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from agents.offline.process import ServerProcess
 from agents.signals import end_as_by_ctrl_c
-from bench.clock.table import Crawl, ratios, read, table
+from bench.clock.table import TIMES, Crawl, ratios, read, table
 from bench.clock.webs import NAMES, Pages, Web, judged, web
 from bench.crawl.crawlers import Crawler, Scentline, Scrapy
 from bench.crawl.measure import started
@@ -24,7 +24,7 @@ from bench.crawl.measure import started
 #: Least seconds between two requests to a host.
 DELAY = 1.0
 #: Seconds that a crawler has to make its first request, and to end when it is told to.
-_PATIENCE = 60.0
+_PATIENCE, _END_SECONDS = 60.0, 10.0
 _LOOK_SECONDS = 0.05
 #: First in, first out, which is breadth-first, as Scrapy's FAQ has it.
 _IN_TURN = {
@@ -38,6 +38,8 @@ _POLITE = {"DOWNLOAD_DELAY": f"{DELAY:g}", "RANDOMIZE_DOWNLOAD_DELAY": "False"}
 def main() -> None:
     """Parse the command line, crawl, and print a table a web."""
     given = _arguments().parse_args()
+    if given.seconds < TIMES[0]:
+        raise SystemExit(f"bench: --seconds has to be {TIMES[0]} at least")
     end_as_by_ctrl_c()  # so that what was started is ended
     for of in _webs(given):
         pages = judged(of, given.webs)
@@ -113,11 +115,9 @@ def _crawled(crawler: Crawler, of: Web, pages: Pages, place: Path, given: argpar
                 if log.stat().st_size == 0 and time.time() < began + _PATIENCE:
                     asked = time.time()
             seconds = time.time() - began
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(_PATIENCE)
-            except subprocess.TimeoutExpired:
-                print(f"{crawler.name} did not end in {_PATIENCE:g} s", flush=True)
+            process.terminate()  # all take it as Ctrl-C, which may be ignored where a shell started this
+            with suppress(subprocess.TimeoutExpired):  # Scrapy waits for hosts that hang
+                process.wait(_END_SECONDS)
         return Crawl(read(log, began), pages, seconds)
 
 
