@@ -175,7 +175,7 @@ def test_the_demo_of_the_examples_starts_and_stops(cwd: Path) -> None:
 
 def test_the_table_of_the_examples_is_begun_and_nothing_is_left_of_it_when_it_is_stopped(cwd: Path) -> None:
     packaged_model()
-    (line, _) = EXAMPLES["semantic build"]
+    (line,) = EXAMPLES["semantic build"]
     with running(cwd, *shlex.split(line)[1:]) as process:
         assert process.stderr is not None
         assert "encode word pieces: " in process.stderr.readline()

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.slow
 BUDGET = 200
 #: So many honest pages bear links to each hostile kind that these are found.
 COMMENTED = 0.05
+#: A crawl of so many pages runs short of honest ones on the topic, and goes to the farm if it is free to.
+MORE_THAN_HONEST = 350
 #: Of a crawl of the honest sites alone .95 are on the topic; beside all hostile ones .86 to .96, and .83 where
 #: the machine has four such crawls at once. Undefended it is half.
 LEAST = 0.8 * BUDGET
@@ -47,7 +49,7 @@ def test_counts_are_exact_where_an_owner_may_not_teach_and_explain_says_that_it_
     settings: dict[str, object] = {
         "fetch.delay_seconds": 0.1, "frontier.domain_share": 1, "frontier.evidence_share": 0.15,
     }  # fmt: skip
-    crawl(Rivals(("farm",), 2, COMMENTED), tmp_path / "crawl", BUDGET, settings)
+    crawl(Rivals(("farm",), 2, COMMENTED), tmp_path / "crawl", MORE_THAN_HONEST, settings)
     report = last_line(printed(tmp_path / "crawl", "audit", "--json"))
     assert (report["judged_twice"], report["lost"], report["differences"]) == (0, 0, 0)
     with Journal.open(tmp_path / "crawl" / "scentline-data" / "journal", read_only=True) as journal:

@@ -95,11 +95,11 @@ def told(cwd: Path) -> list[tuple[str, str]]:
 
 
 def current(cwd: Path) -> int:
-    """Return how many matches the newest point of the harvest tells of."""
+    """Return how many matches the newest point of the harvest tells of; 0 until it tells of revisits."""
     point = last_line(printed(cwd, "harvest", "--format", "jsonl"))
     assert point["matches"] == 0 or 0 < point["freshness"] <= 1
-    assert 0 < point["revisit_share"] < 1
-    return int(point["matches"])
+    assert 0 <= point["revisit_share"] < 1
+    return int(point["matches"]) if point["revisits"] and point["revisit_share"] else 0
 
 
 def matches(cwd: Path) -> set[str]:
