@@ -160,12 +160,12 @@ def crawlable(url: str) -> bool:
 
 
 def host(url: str) -> str:
-    """Return the host, with the port where it is not the scheme's own, of a canonical URL.
+    """Return the host, with the port where it is not the scheme's own, of a canonical URL; empty without one.
 
     >>> host("http://example.org:8080/a")
     'example.org:8080'
     """
-    return url.split("/", 3)[2]
+    return url.partition("//")[2].partition("/")[0]
 
 
 def origin(url: str) -> str:

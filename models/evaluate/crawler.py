@@ -1,10 +1,19 @@
 """What a policy is to a virtual crawl: something that is told of pages and asked for the next."""
 
+from collections.abc import Callable
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from models.crowd.trace import Trace
 from models.page import Page
+
+#: Tells whether a host may be asked now.
+Ready: TypeAlias = Callable[[str], bool]
+
+
+def anywhere(host: str) -> bool:
+    """Tell that a host may be asked: of each, where no time passes."""
+    return True
 
 
 class Choice(NamedTuple):
@@ -44,5 +53,5 @@ class Crawler(Protocol):
     def failed(self, url: str) -> None:
         """Take in that a request brought no page; the URL is no candidate, now or later."""
 
-    def next(self) -> Choice | None:
-        """Take the best out of the candidates for good and return it; None when there is none left."""
+    def next(self, ready: Ready = anywhere) -> Choice | None:
+        """Take the best on a ``ready`` host out of the candidates for good; None when there is none."""

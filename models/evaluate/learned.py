@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from models.crowd.trace import SIXTHS, Trace
-from models.evaluate.crawler import Choice, Task
+from models.evaluate.crawler import Choice, Ready, Task, anywhere
 from models.evaluate.further import Further
-from models.evaluate.queue import LazyQueue
 from models.evaluate.tally import NAME
-from models.frontier.queue import ANSWERS_A_SWEEP, FEW, SWEPT
+from models.frontier.queue import ANSWERS_A_SWEEP, FEW, SWEPT, UNLIMITED, CandidateQueue
 from models.interest.factors import link_features, rank
 from models.interest.features import BASE, user
 from models.learner.batch import inputs_of, named_of
@@ -69,6 +68,8 @@ class _Known:
         "covisits",
         "depth",
         "failing",
+        "found",
+        "host",
         "id",
         "inputs",
         "links",
@@ -83,9 +84,12 @@ class _Known:
         "url",
     )
 
-    def __init__(self, url: str, vocabulary: Vocabulary) -> None:
+    def __init__(self, url: str, found: int, vocabulary: Vocabulary) -> None:
         self.url = url
+        self.host = host(url)
         self.id = identifier(url)
+        #: Its number in the order of discovery.
+        self.found = found
         self.numbers = vocabulary.numbers(url_words(url))
         self.prefixes = prefixes(url)
         self.links: list[_InLink] = []
@@ -163,7 +167,7 @@ class LearnedCrawler:
         self._parents = parents
         #: Candidates scored since anything was learned.
         self._fresh: set[str] = set()
-        self._queue = LazyQueue()
+        self._queue = CandidateQueue(UNLIMITED, UNLIMITED)
         self._pages: dict[str, _Known] = {}
         # All that is known in the order of the sweep, where that stands, and after which answer it goes on.
         self._by_id: list[tuple[bytes, _Known]] = []
@@ -220,14 +224,14 @@ class LearnedCrawler:
         self._closed.add(url)
         self._queue.discard(url)
 
-    def next(self) -> Choice | None:
-        """Take out the candidate of most expected hits, or now and then one drawn by chance."""
+    def next(self, ready: Ready = anywhere) -> Choice | None:
+        """Take out the candidate of most expected hits, now and then one drawn by chance, on a ready host."""
         if not self._started:
             self._started = True
             self._score([self._page(url) for url in (*self._seeds, *self._trace.accesses)])
         self._sweep()
         explored = self._random.random() < self._explore
-        best = self._queue.sample(self._random) if explored else self._best()
+        best = self._drawn(ready) if explored else self._best(ready)
         if best is None:
             return None
         if best not in self._fresh:
@@ -238,14 +242,18 @@ class LearnedCrawler:
         probability = None if chance is None else calibrated(chance, self._learner.shifts[explored])
         return Choice(best, probability, explored)
 
-    def _best(self) -> str | None:
+    def _drawn(self, ready: Ready) -> str | None:
+        may = [url for url in self._queue if ready(self._pages[url].host)]
+        return self._random.choice(may) if may else None
+
+    def _best(self, ready: Ready) -> str | None:
         """Return the best candidate that was scored since anything was learned.
 
         The best few are scored anew until one of these leads, or as many as may be have been: as the frontier
         does (`Candidates` in `agents/frontier/candidates.py`).
         """
         scored = 0
-        while top := self._queue.best(FEW):
+        while top := self._queue.best(FEW, ready):
             if top[0] in self._fresh or scored >= self._rescored:
                 return top[0]
             stale = [self._pages[url] for url in top if url not in self._fresh]
@@ -360,7 +368,7 @@ class LearnedCrawler:
             target.positive += holds
             depth = (source.depth or 0) + 1
             target.depth = depth if target.depth is None else min(target.depth, depth)
-            target.native = target.native or host(target.url) == host(source.url)
+            target.native = target.native or target.host == source.host
             in_link = _InLink(rank(source.id, target.id), linking, place, link.position, found)
             insort(target.links, in_link, key=attrgetter("rank"))
             del target.links[self._parents :]
@@ -408,7 +416,7 @@ class LearnedCrawler:
     def _page(self, url: str) -> _Known:
         known = self._pages.get(url)
         if known is None:
-            known = self._pages[url] = _Known(url, self._vocabulary)
+            known = self._pages[url] = _Known(url, len(self._pages), self._vocabulary)
             insort(self._by_id, (known.id, known), key=itemgetter(0))
         return known
 
@@ -436,7 +444,7 @@ class LearnedCrawler:
         bounds = a_request(bounds, self._chances_of_pages(scored, fails)).tolist()
         for known, row, bound, chance in zip(scored, inputs, bounds, chances, strict=True):
             known.inputs, known.chance = row, chance
-            self._queue.put(known.url, bound)
+            self._queue.put(known.url, known.host, bound, known.found)
             self._fresh.add(known.url)
 
     def _chances_of_pages(self, scored: Sequence[_Known], fails: Vector) -> Vector:

@@ -1,21 +1,21 @@
 """The paper's policies for a virtual crawl: linkage, collaborative, and both combined (Aggarwal 2004)."""
 
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from typing import Literal
 
-from models.evaluate.crawler import Choice, Task
+from models.evaluate.crawler import Choice, Ready, Task, anywhere
 from models.evaluate.linked import EVEN, Linked, Weights
-from models.evaluate.queue import LazyQueue
 from models.evaluate.tally import NAME, Counted, Places
 from models.evaluate.visited import Visited
+from models.frontier.queue import UNLIMITED, CandidateQueue
 from models.interest.features import BASE
 from models.interest.ratio import Base, Denominator
 from models.learner.lessons import LinkWords
 from models.learner.named import Naming
 from models.page import Page
 from models.reuse import WEIGHT, Learned, learned
+from models.url import host
 
 PaperPolicy = Literal["linkage", "collaborative", "combined"]
 
@@ -86,15 +86,17 @@ class PaperCrawler:
         self._named: dict[str, float] = {}
         self._fresh: set[str] = set()
         self._left: set[str] = set()
-        self._seeds: deque[str] = deque()
-        self._queue = LazyQueue()
+        self._seeds: dict[str, None] = {}
+        self._queue = CandidateQueue(UNLIMITED, UNLIMITED)
+        #: The number of each URL in the order of discovery.
+        self._found: dict[str, int] = {}
         self._follows: tuple[bool, ...] = (True, False)
         logged: Collection[str] = task.trace.accesses
         if own:
             self._follows = {"linkage": (True, False), "collaborative": (), "combined": (True,)}[policy]
             logged = () if policy == "linkage" else logged
         for url in logged:
-            self._queue.put(url, 0.0)
+            self._put(url, 0.0)
         self._unscored = logged if state is not None or self._naming else ()
         if state is not None:
             self._take_up(Counted(state, weight))
@@ -112,8 +114,8 @@ class PaperCrawler:
     def add_seed(self, url: str) -> None:
         """Make a URL a candidate that is chosen before all others; seeds go in their order."""
         if url not in self._left:
-            self._queue.put(url, 0.0)
-            self._seeds.append(url)
+            self._put(url, 0.0)
+            self._seeds[url] = None
 
     def judged(self, page: Page, holds: bool) -> None:
         """Learn from a page and score the candidates near it."""
@@ -123,7 +125,7 @@ class PaperCrawler:
             part.judged(page, holds, self._base)
         for link in page.links if holds in self._follows else ():
             if link.url not in self._queue and link.url not in self._left:
-                self._queue.put(link.url, 0.0)
+                self._put(link.url, 0.0)
         self._bring_up()
         self._fresh.clear()
         self._score(chain.from_iterable(part.touched(page.url) for part in self._parts))
@@ -144,23 +146,22 @@ class PaperCrawler:
         """Take a URL that brought no page out of the candidates for good."""
         self._leave(url)
 
-    def next(self) -> Choice | None:
-        """Take out the candidate of highest priority; equal ones go by order of discovery."""
-        url = self._next()
+    def next(self, ready: Ready = anywhere) -> Choice | None:
+        """Take out the candidate of highest priority on a ready host; equal ones go by order of discovery."""
+        url = self._next(ready)
         if url is None:
             return None
         self._leave(url)
         return Choice(url)
 
-    def _next(self) -> str | None:
-        while self._seeds:
-            seed = self._seeds.popleft()
-            if seed in self._queue:
+    def _next(self, ready: Ready) -> str | None:
+        for seed in self._seeds:
+            if seed in self._queue and ready(host(seed)):
                 return seed
         unscored, self._unscored = self._unscored, ()
         self._score(unscored)
-        self._score(self._queue.best(self._rescored))
-        best = self._queue.best(1)
+        self._score(self._queue.best(self._rescored, ready))
+        best = self._queue.best(1, ready)
         return best[0] if best else None
 
     def priority(self, url: str) -> float:
@@ -180,6 +181,7 @@ class PaperCrawler:
 
     def _leave(self, url: str) -> None:
         self._left.add(url)
+        self._seeds.pop(url, None)
         self._queue.discard(url)
 
     def _bring_up(self) -> None:
@@ -196,4 +198,7 @@ class PaperCrawler:
             if url in self._fresh or url not in self._queue:
                 continue
             self._fresh.add(url)
-            self._queue.put(url, self.priority(url))
+            self._put(url, self.priority(url))
+
+    def _put(self, url: str, priority: float) -> None:
+        self._queue.put(url, host(url), priority, self._found.setdefault(url, len(self._found)))

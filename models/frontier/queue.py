@@ -29,6 +29,8 @@ FEW = 10
 SWEPT, ANSWERS_A_SWEEP = 200, 20
 #: Hosts of one owner (`models.domain`) that are kept: a name costs nothing, and takes time at every choice.
 OWNER_HOSTS = 1_000
+#: A limit that nothing reaches.
+UNLIMITED = 1 << 62
 
 
 @dataclass(slots=True)

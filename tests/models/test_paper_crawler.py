@@ -12,7 +12,6 @@ from models.crowd.trace import Step, Trace
 from models.evaluate.crawler import Task
 from models.evaluate.linked import Weights
 from models.evaluate.paper import PaperCrawler, PaperPolicy
-from models.evaluate.queue import LazyQueue
 from models.evaluate.recount import JudgedPage, recount
 from models.evaluate.tally import Tally, significant_logs
 from models.interest.features import split
@@ -351,25 +350,3 @@ def test_before_its_first_hit_a_policy_goes_by_words_unless_it_is_as_printed(pol
 def test_the_same_crawl_comes_out_twice(web: Web) -> None:
     first, second = (PaperCrawler(Task((), web.trace, Random(0)), "combined") for _ in range(2))
     assert web.crawl(first, 100) == web.crawl(second, 100)
-
-
-@EXACT
-@given(
-    st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | st.integers(0, 4)), max_size=200),
-    st.integers(0, 8),
-)
-def test_a_lazy_queue_gives_the_best_first_and_equal_ones_by_discovery(
-    changes: list[tuple[str, int | None]], count: int
-) -> None:
-    queue = LazyQueue()
-    plain: dict[str, int] = {}
-    for url, priority in changes:
-        if priority is None:
-            queue.discard(url)
-            plain.pop(url, None)
-        else:
-            queue.put(url, priority)
-            plain[url] = priority
-        assert len(queue) == len(plain)
-        assert [name for name in "abcdef" if name in queue] == sorted(plain)
-        assert queue.best(count) == sorted(plain, key=lambda name: -plain[name])[:count]

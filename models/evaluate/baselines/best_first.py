@@ -4,7 +4,7 @@ import numpy as np
 
 from models.evaluate.baselines.queues import Board, grown
 from models.evaluate.baselines.texts import Query, Texts, by_length
-from models.evaluate.crawler import Choice, Task
+from models.evaluate.crawler import Choice, Ready, Task, anywhere
 from models.page import Page
 
 
@@ -44,9 +44,9 @@ class BestFirst:
         """Take a URL that brought no page out for good."""
         self._board.close(url)
 
-    def next(self) -> Choice | None:
+    def next(self, ready: Ready = anywhere) -> Choice | None:
         """Return the candidate of the highest cosine."""
-        url = self._board.take()
+        url = self._board.take(ready)
         return None if url is None else Choice(url)
 
     def _score(self, start: int) -> None:

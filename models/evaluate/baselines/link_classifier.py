@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from models.evaluate.baselines.queues import Board, grown
 from models.evaluate.baselines.texts import Texts
-from models.evaluate.crawler import Choice, Task
+from models.evaluate.crawler import Choice, Ready, Task, anywhere
 from models.page import Page
 from models.words import words
 
@@ -153,9 +153,9 @@ class LinkClassifier:
         """Take a URL that brought no page out for good."""
         self._board.close(url)
 
-    def next(self) -> Choice | None:
+    def next(self, ready: Ready = anywhere) -> Choice | None:
         """Return the candidate most likely to be a hit, with that probability once the machine is there."""
-        url = self._board.take()
+        url = self._board.take(ready)
         if url is None:
             return None
         if self._machine is None or url not in self._linked:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from models.evaluate.baselines.queues import Board, grown
-from models.evaluate.crawler import Choice, Task
+from models.evaluate.crawler import Choice, Ready, Task, anywhere
 from models.page import Page
 
 
@@ -36,7 +36,7 @@ class Opic:
         """Take a URL that brought no page out for good: its cash is the virtual page's."""
         self._hand_on(url, [])
 
-    def next(self) -> Choice | None:
+    def next(self, ready: Ready = anywhere) -> Choice | None:
         """Return the candidate with the most cash."""
         self._board.score(self._cash)
         best = self._board.top()
@@ -44,7 +44,7 @@ class Opic:
             self._cash += self._virtual / len(self._cash)
             self._virtual = 0.0
             self._board.score(self._cash)
-        url = self._board.take()
+        url = self._board.take(ready)
         return None if url is None else Choice(url)
 
     def _row(self, url: str) -> int:

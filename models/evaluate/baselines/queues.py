@@ -1,72 +1,56 @@
 """The URLs that may be fetched next, best first: by a fixed score, or by one that changes for all at once."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from heapq import heapify, heappop, heappush
-from itertools import count
-from typing import TypeAlias
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-# Negated priority, order, URL: the best compares least.
-_Item: TypeAlias = tuple[float, int, str]
+from models.evaluate.crawler import Ready, anywhere
+from models.frontier.queue import UNLIMITED, CandidateQueue
+from models.url import host
 
 # URLs that only the log knows come after all that links or seeds lead to.
 _LATE = 1 << 62
-# Stale items that are put up with before the heap is rebuilt.
-_SLACK = 256
 
 
 class Heap:
     """Candidates by priority, equal ones by order of discovery; those that only the log knows come last.
 
-    A candidate is discovered when it is first put. A change of priority makes a new item; the old one stays
-    until it is met (lazy deletion), so that each change costs O(log n).
+    A candidate is discovered when it is first put.
 
-    >>> heap = Heap(["logged"])
-    >>> heap.put("a", 1.0)
-    >>> heap.put("b", 2.0)
+    >>> heap = Heap(["http://a/logged"])
+    >>> heap.put("http://a/", 1.0)
+    >>> heap.put("http://b/", 2.0)
+    >>> heap.take(lambda host: host != "b"), heap.take()
+    ('http://a/', 'http://b/')
+    >>> heap.put("http://b/", 3.0)
     >>> heap.take()
-    'b'
-    >>> heap.put("b", 3.0)
-    >>> heap.take()
-    'a'
+    'http://a/logged'
     """
 
     def __init__(self, logged: Iterable[str] = ()) -> None:
-        self._live: dict[str, _Item] = {url: (0.0, _LATE + place, url) for place, url in enumerate(logged)}
-        self._heap = list(self._live.values())
-        heapify(self._heap)
+        self._queue = CandidateQueue(UNLIMITED, UNLIMITED)
+        for place, url in enumerate(logged):
+            self._queue.put(url, host(url), 0.0, _LATE + place)
         self._closed: set[str] = set()
-        self._found = count()
+        #: The number of each URL in the order of discovery.
+        self._found: dict[str, int] = {}
 
     def put(self, url: str, priority: float) -> None:
         """Insert a candidate or change its priority; one that was closed stays so."""
-        if url in self._closed:
-            return
-        known = self._live.get(url)
-        order = known[1] if known is not None and known[1] < _LATE else next(self._found)
-        item = (-priority, order, url)
-        if item == known:
-            return
-        self._live[url] = item
-        heappush(self._heap, item)
-        if len(self._heap) > 2 * len(self._live) + _SLACK:
-            self._heap = list(self._live.values())
-            heapify(self._heap)
+        if url not in self._closed:
+            self._queue.put(url, host(url), priority, self._found.setdefault(url, len(self._found)))
 
     def close(self, url: str) -> None:
         """Take a URL out for good."""
         self._closed.add(url)
-        self._live.pop(url, None)
+        self._queue.discard(url)
 
-    def take(self) -> str | None:
-        """Close the best candidate and return it; None when there is none."""
-        while self._heap:
-            item = heappop(self._heap)
-            if self._live.get(item[2]) is item:
-                self.close(item[2])
-                return item[2]
+    def take(self, ready: Ready = anywhere) -> str | None:
+        """Close the best candidate of a ready host and return it; None when there is none."""
+        for url in self._queue.best(1, ready):
+            self.close(url)
+            return url
         return None
 
 
@@ -84,22 +68,23 @@ class Board:
 
     A new row has score 0; equal scores go by row. What only the log knows has no row and comes last.
 
-    >>> board = Board(["logged"])
-    >>> rows = [board.row(url) for url in ("a", "b", "c")]
+    >>> board = Board(["http://a/logged"])
+    >>> rows = [board.row(url) for url in ("http://a/", "http://b/", "http://c/")]
     >>> board.score([1.0, 3.0, 2.0])
-    >>> board.take(), board.take()
-    ('b', 'c')
+    >>> board.take(lambda host: host != "b"), board.take()
+    ('http://c/', 'http://b/')
     """
 
     def __init__(self, logged: Iterable[str]) -> None:
         self._rows: dict[str, int] = {}
+        #: The number of each host, and of the host of each row.
+        self._hosts: dict[str, int] = {}
+        self._host_of = np.zeros(_ROOM, np.int32)
         self._urls: list[str] = []
         self._scores = np.zeros(_ROOM)
         self._open = np.zeros(_ROOM, np.bool_)
         self._closed: set[str] = set()
-        self._logged = tuple(logged)
-        self._late: Iterator[str] = iter(self._logged)
-        self._next_late = next(self._late, None)
+        self._late: dict[str, None] = dict.fromkeys(logged)
 
     def __len__(self) -> int:
         return len(self._urls)
@@ -113,12 +98,15 @@ class Board:
             if row == len(self._open):
                 self._scores = grown(self._scores, 2 * row)
                 self._open = np.concatenate((self._open, np.zeros(row, np.bool_)))
+                self._host_of = np.concatenate((self._host_of, np.zeros(row, np.int32)))
             self._open[row] = url not in self._closed
+            self._host_of[row] = self._hosts.setdefault(host(url), len(self._hosts))
         return row
 
     def close(self, url: str) -> None:
         """Take a URL out for good."""
         self._closed.add(url)
+        self._late.pop(url, None)
         row = self._rows.get(url)
         if row is not None:
             self._open[row] = False
@@ -141,19 +129,20 @@ class Board:
         scores = self._scores[: len(self._urls)][self._open[: len(self._urls)]]
         return float(scores.max()) if len(scores) else None
 
-    def take(self) -> str | None:
-        """Close the best URL that is open and return it; None when there is none."""
-        url = self._best()
+    def take(self, ready: Ready = anywhere) -> str | None:
+        """Close the best URL that is open and on a ready host and return it; None when there is none."""
+        url = self._best(ready)
         if url is not None:
             self.close(url)
         return url
 
-    def _best(self) -> str | None:
+    def _best(self, ready: Ready) -> str | None:
         size = len(self._urls)
         if size:
-            row = int(np.where(self._open[:size], self._scores[:size], -np.inf).argmax())
-            if self._open[row]:
+            open_ = self._open[:size]
+            if ready is not anywhere:
+                open_ = open_ & np.array([ready(name) for name in self._hosts])[self._host_of[:size]]
+            row = int(np.where(open_, self._scores[:size], -np.inf).argmax())
+            if open_[row]:
                 return self._urls[row]
-        while self._next_late in self._closed:
-            self._next_late = next(self._late, None)
-        return self._next_late
+        return next((url for url in self._late if ready(host(url))), None)

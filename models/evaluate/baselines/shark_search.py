@@ -2,7 +2,7 @@
 
 from models.evaluate.baselines.queues import Heap
 from models.evaluate.baselines.texts import Query, Texts
-from models.evaluate.crawler import Choice, Task
+from models.evaluate.crawler import Choice, Ready, Task, anywhere
 from models.page import Page
 
 #: What is left of a score from a page to its child (delta), the part of the anchor beside its context (beta),
@@ -54,7 +54,7 @@ class SharkSearch:
         """Take a URL that brought no page out for good."""
         self._heap.close(url)
 
-    def next(self) -> Choice | None:
+    def next(self, ready: Ready = anywhere) -> Choice | None:
         """Return the candidate of the highest potential score."""
-        url = self._heap.take()
+        url = self._heap.take(ready)
         return None if url is None else Choice(url)

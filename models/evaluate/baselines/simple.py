@@ -3,11 +3,12 @@
 from collections.abc import Callable, Collection
 
 from models.evaluate.baselines.queues import Heap
-from models.evaluate.crawler import Choice, Task
+from models.evaluate.crawler import Choice, Ready, Task, anywhere
 from models.ordering.estimate import Crawled
 from models.ordering.graph import DAMPING
 from models.ordering.rank import EVERY, Rank
 from models.page import Page
+from models.url import host
 
 
 class Ranked:
@@ -34,9 +35,9 @@ class Ranked:
         """Take a URL that brought no page out for good."""
         self._heap.close(url)
 
-    def next(self) -> Choice | None:
+    def next(self, ready: Ready = anywhere) -> Choice | None:
         """Return the best candidate."""
-        url = self._heap.take()
+        url = self._heap.take(ready)
         return None if url is None else Choice(url)
 
 
@@ -75,9 +76,9 @@ class BreadthFirst:
         """Take a URL that brought no page out for good."""
         self._heap.close(url)
 
-    def next(self) -> Choice | None:
+    def next(self, ready: Ready = anywhere) -> Choice | None:
         """Return the candidate that was found first."""
-        url = self._heap.take()
+        url = self._heap.take(ready)
         return None if url is None else Choice(url)
 
 
@@ -122,11 +123,16 @@ class Chance:
             self._open[place] = last
             self._places[last] = place
 
-    def next(self) -> Choice | None:
+    def next(self, ready: Ready = anywhere) -> Choice | None:
         """Return a candidate drawn by chance."""
         if not self._open:
             return None
         url = self._random.choice(self._open)
+        if not ready(host(url)):
+            may = [url for url in self._open if ready(host(url))]
+            if not may:
+                return None
+            url = self._random.choice(may)
         self._close(url)
         return Choice(url, explored=True)
 
@@ -157,9 +163,9 @@ class Backlink:
         """Take a URL that brought no page out for good."""
         self._heap.close(url)
 
-    def next(self) -> Choice | None:
+    def next(self, ready: Ready = anywhere) -> Choice | None:
         """Return the candidate with the most known in-links."""
-        url = self._heap.take()
+        url = self._heap.take(ready)
         return None if url is None else Choice(url)
 
 
@@ -192,9 +198,9 @@ class PageRank:
         """Take a URL that brought no page out for good."""
         self._heap.close(url)
 
-    def next(self) -> Choice | None:
+    def next(self, ready: Ready = anywhere) -> Choice | None:
         """Return the candidate of the highest rank."""
-        url = self._heap.take()
+        url = self._heap.take(ready)
         return None if url is None else Choice(url)
 
     def _put(self, url: str) -> None:

@@ -2,13 +2,15 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 
-from models.evaluate.crawler import Choice, Task
+from models.evaluate.crawler import Choice, Ready, Task, anywhere
 from models.page import Page
+from models.url import host
 
 #: Similarity from which on a path belongs to an arm, as in the paper; the weight of the exploration.
 LIKE = 0.75
@@ -62,22 +64,23 @@ class TagPaths:
         """Take a URL that brought no page out for good."""
         self._reward(url, False)
 
-    def next(self) -> Choice | None:
+    def next(self, ready: Ready = anywhere) -> Choice | None:
         """Return a candidate of the best arm, drawn by chance."""
-        awake = [self._seeds] if self._seeds.open else [arm for arm in self._arms if arm.open]
+        of_seeds = self._seeds.places(ready)
+        arms = [self._seeds] if of_seeds else self._arms
+        awake = [(arm, places) for arm in arms if (places := arm.places(ready))]
         if not awake:
-            return self._next_of_log()
-        best = max(awake, key=lambda arm: arm.bound(self._choices, self._exploration))
-        url = best.draw(self._random.randrange(len(best.open)))
+            return self._next_of_log(ready)
+        best, places = max(awake, key=lambda found: found[0].bound(self._choices, self._exploration))
+        url = best.draw(self._random.choice(places))
         self._choices += 1
         self._flying[url] = best
         return Choice(url)
 
-    def _next_of_log(self) -> Choice | None:
-        while self._logged:
-            url = next(iter(self._logged))
-            del self._logged[url]
-            if url not in self._known:
+    def _next_of_log(self, ready: Ready) -> Choice | None:
+        for url in self._logged:
+            if url not in self._known and ready(host(url)):
+                del self._logged[url]
                 return Choice(url)
         return None
 
@@ -103,6 +106,12 @@ class _Arm:
         if not self.choices:
             return math.inf
         return self.rewards / self.choices + exploration * math.sqrt(math.log(choices) / self.choices)
+
+    def places(self, ready: Ready) -> Sequence[int]:
+        """Return the places of the URLs on ready hosts."""
+        if ready is anywhere:
+            return range(len(self.open))
+        return [place for place, url in enumerate(self.open) if ready(host(url))]
 
     def draw(self, place: int) -> str:
         """Take the URL in a place; the last one takes that."""
