@@ -1,7 +1,7 @@
 """``python -m bench.packages``: an archive of sites that nothing was tuned on, of what Debian packages.
 
-Each package is a site, with a host of its own. Its pages are those that links lead to from its front page,
-breadth first, so many of a site at most: links beyond are dead.
+Each package is a site, with a host of its own. Its pages are those that links lead to from its front page, all
+of them: a site cut off breadth first would have dead links that only breadth-first never meets.
 """
 
 import argparse
@@ -59,7 +59,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.packages")
     parser.add_argument("--of", choices=tuple(SITES), required=True, help="sites to take")
     parser.add_argument("--out", type=Path, required=True, help="directory for the files")
-    parser.add_argument("--most", type=int, default=300, help="pages of a site at most")
     given = parser.parse_args()
     sites = SITES[given.of]
     given.out.mkdir(parents=True, exist_ok=True)
@@ -69,7 +68,7 @@ def main() -> None:
         _run(work, "apt-get", "download", "--quiet", *sites)
         for package, front in sites.items():
             _run(work, "dpkg-deb", "--extract", str(next(work.glob(f"{package}_*.deb"))), package)
-            site = list(pages(work / package / front, f"http://{package}.held.test/", given.most))
+            site = list(pages(work / package / front, f"http://{package}.held.test/"))
             seeds.append(site[0][0])
             for url, body in site:
                 file.write(record(url, Answer(200, (("Content-Type", "text/html"),), body)))
@@ -77,18 +76,16 @@ def main() -> None:
     (given.out / "seeds.txt").write_text("".join(f"{url}\n" for url in seeds), encoding="utf-8")
 
 
-def pages(front: Path, base: str, most: int) -> Iterator[tuple[str, bytes]]:
-    """Yield the URLs and the bytes of a site's pages, at most so many, breadth first.
+def pages(front: Path, base: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the URLs and the bytes of a site's pages, breadth first.
 
     ``base`` is the URL of the directory that the front page lies in, and the site with it.
     """
     root, first = front.parent, base + front.name
     waiting = {first: None}
-    for number, url in enumerate(_growing(waiting)):
+    for url in _growing(waiting):
         body = (root / unquote(url.removeprefix(base))).read_bytes()
         yield url, body
-        if number + 1 == most:
-            return
         for anchor in html.fromstring(body).iter("a"):
             found = canonical(anchor.get("href", ""), url)
             if found is None or not found.startswith(base):

@@ -61,6 +61,14 @@ def evaluate(
     budget: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Pages to fetch in each crawl; 1000 by default.")
     ] = None,
+    clock: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            metavar="SECONDS",
+            help="Let time pass: each crawl goes on for so long, in place of a budget.",
+        ),
+    ] = None,
     starts: Annotated[
         int | None, typer.Option(min=1, metavar="K", help="Sets of seed pages; 5 by default.")
     ] = None,
@@ -93,6 +101,10 @@ def evaluate(
     archive is a request that brings none, as a dead link is. DIR gets the order of every crawl, tables, lift
     curves, and report.html, which shows them all.
 
+    With --clock, answers are as late as the web's, requests to a host are fetch.delay_seconds apart, pages take
+    time to be read, and hits are counted by the second: which policy brings in most in a minute? No time is
+    spent waiting.
+
     With --webs, all that is done for each web of a file, and tables have the means over them. The options
     given here win over the file's.
 
@@ -107,7 +119,7 @@ def evaluate(
 
     given: dict[str, Any] = {
         "policies": tuple(name.strip() for text in policies or () for name in text.split(",")) or None,
-        "budget": budget, "starts": starts, "seeds": seeds, "seed_file": seed_file,
+        "budget": budget, "clock": clock, "starts": starts, "seeds": seeds, "seed_file": seed_file,
     }  # fmt: skip
     given = {key: value for key, value in given.items() if value is not None}
     given["processes"] = jobs or os.cpu_count() or 1
@@ -172,9 +184,11 @@ def _evaluate_webs(webs: Mapping[str, tuple["Settings", "Options"]], out: Path, 
 def _print(figures: "Mapping[str, Figures]") -> None:
     """Print each policy's figures, the best first."""
     points = next((list(found.harvest) for found in figures.values()), [])
-    columns = ["policy", *(f"@{point}" for point in points), "AUC", "/oracle", "AUC/request", "requests/page"]
+    times = next((list(found.hits) for found in figures.values()), [])
+    clock = [*(f"{time} s" for time in times), "slots"] if times else []
+    columns = ["policy", *(f"@{point}" for point in points), *clock, "AUC", "/oracle", "AUC/request"]
     print_table(
-        [*columns, "sites", "Brier", "ECE"],
+        [*columns, "requests/page", "sites", "Brier", "ECE"],
         (
             (policy, *_cells(figures[policy]))
             for policy in sorted(figures, key=lambda policy: -figures[policy].auc)
@@ -184,10 +198,11 @@ def _print(figures: "Mapping[str, Figures]") -> None:
 
 def _cells(figures: "Figures") -> list[str]:
     harvest = [f"{rate:.3f}" for rate in figures.harvest.values()]
+    clock = [*(f"{hits:.1f}" for hits in figures.hits.values()), _cell(figures.slots)] if figures.hits else []
     areas = (figures.auc, figures.auc_of_oracle, figures.auc_by_request, figures.requests)
     sites = f"{list(figures.sites.values())[-1]:.1f}"
     told = (figures.brier, figures.selected)
-    return [*harvest, *map(_cell, areas), sites, *map(_cell, told)]
+    return [*harvest, *clock, *map(_cell, areas), sites, *map(_cell, told)]
 
 
 def _cell(value: float | None) -> str:

@@ -2,7 +2,7 @@
 
 Each crawler runs alone on each web, from its front pages, and is told to end as by Ctrl-C. The record is the
 server's: what a crawler still had to read then counts. Times are since its process started, and "of
-asking" since its first request.
+asking" since its first request. Beside what was measured stands what a virtual crawl says of it.
 """
 
 import argparse
@@ -16,10 +16,12 @@ from pathlib import Path
 
 from agents.offline.process import ServerProcess
 from agents.signals import end_as_by_ctrl_c
+from bench.clock.simulated import simulated
 from bench.clock.table import TIMES, Crawl, ratios, read, table
 from bench.clock.webs import NAMES, Pages, Web, judged, web
 from bench.crawl.crawlers import Crawler, Scentline, Scrapy
 from bench.crawl.measure import started
+from models.evaluate.clock import Clock, Latency
 
 #: Least seconds between two requests to a host.
 DELAY = 1.0
@@ -42,9 +44,9 @@ def main() -> None:
         raise SystemExit(f"bench: --seconds has to be {TIMES[0]} at least")
     end_as_by_ctrl_c()  # so that what was started is ended
     for of in _webs(given):
-        pages = judged(of, given.webs)
+        found, pages = judged(of)
         hits = ", ".join(f"{len(urls)} {name}" for name, urls in pages.hits.items())
-        print(f"\n{of.name}: {len(pages.hosts)} hosts, {len(pages.pages)} pages, {hits}", flush=True)
+        print(f"\n{of.name}: {len(pages.hosts)} hosts, {len(pages.links)} pages, {hits}", flush=True)
         crawls: dict[str, Crawl] = {}
         with tempfile.TemporaryDirectory(prefix="scentline-clock-") as directory:
             for crawler in _crawlers(given, of):
@@ -52,6 +54,12 @@ def main() -> None:
                 crawls[crawler.name] = _crawled(crawler, of, pages, place, given)
                 # What else the machine had to do is part of what a crawl came to.
                 print(f"{crawler.name}: load {os.getloadavg()[0]:.1f}", flush=True)
+        seeds = of.seeds.read_text().split()
+        latency = _at_once if given.no_latency else Latency(given.seed, pages.hosts)
+        clock = Clock(given.seconds, latency, DELAY)
+        for policy in given.policies:
+            name = f"{policy}, simulated"
+            crawls[name] = simulated(policy, found, pages, of.sought(), seeds, clock)
         print(table(crawls, DELAY))
         for other in list(crawls)[1:]:
             print(ratios(crawls, next(iter(crawls)), other))
@@ -118,7 +126,12 @@ def _crawled(crawler: Crawler, of: Web, pages: Pages, place: Path, given: argpar
             process.terminate()  # all take it as Ctrl-C, which may be ignored where a shell started this
             with suppress(subprocess.TimeoutExpired):  # Scrapy waits for hosts that hang
                 process.wait(_END_SECONDS)
-        return Crawl(read(log, began), pages, seconds)
+        return read(log, began, pages, of.seeds.read_text().split(), seconds)
+
+
+def _at_once(url: str) -> float:
+    """Say that the answer at a URL does not wait."""
+    return 0.0
 
 
 if __name__ == "__main__":

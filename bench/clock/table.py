@@ -1,36 +1,31 @@
 """What a crawl came to by the clock, read from the server's record of it, and the tables."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from bench.clock.webs import Pages
-from models.url import canonical
+from models.evaluate.clock import Asked, slots_used
+from models.url import canonical, host
 
 #: Seconds after which pages and hits are counted.
 TIMES = (10, 20, 30, 60, 75, 300)
 
 
-class Asked(NamedTuple):
-    """A request that was answered: when it came and went, in seconds since the crawler's start."""
-
-    came: float
-    answered: float
-    url: str
-    ok: bool
-
-
 @dataclass(frozen=True)
 class Crawl:
-    """The record of a crawl: its requests in the order of their answers, on what web, for how long."""
+    """The record of a crawl: its requests in the order of their answers, on what web, for how long.
+
+    Times are in seconds since the crawler's start. ``served`` are the URLs that brought a page.
+    """
 
     asked: Sequence[Asked]
+    served: Set[str]
     web: Pages
+    seeds: Sequence[str]
     seconds: float
 
     @property
@@ -42,7 +37,7 @@ class Crawl:
         """Return of each page that was served when it was, and how many predicates it satisfies."""
         found: dict[str, tuple[float, int]] = {}
         for request in self.asked:
-            if request.ok and request.url in self.web.pages and request.url not in found:
+            if request.url in self.served and request.url in self.web.links and request.url not in found:
                 hits = sum(request.url in urls for urls in self.web.hits.values())
                 found[request.url] = (request.answered, hits)
         return list(found.values())
@@ -63,8 +58,10 @@ class Crawl:
         return sum(len([None for one in each if one.answered <= end]) for each in self._by_host().values())
 
     def slots(self, seconds: float, delay: float) -> float:
-        """Return the share of hosts' turns that were used, as if each host always held a candidate."""
-        return self.requests(seconds) * delay / (len(self.web.hosts) * seconds)
+        """Return the share of the web's hosts' seconds that were used, within so many of the first request."""
+        first = self.first_request
+        asked = [Asked(one.came - first, one.answered - first, one.url) for one in self.asked]
+        return slots_used(asked, self.web.links, self.seeds, self.web.hosts, delay, seconds)
 
     def gaps(self) -> tuple[float, float]:
         """Return the median seconds between two requests to a host, and from an answer to the next request."""
@@ -79,8 +76,8 @@ class Crawl:
         found: dict[str, list[Asked]] = defaultdict(list)
         hosts = self.web.hosts
         for request in self.asked:
-            if (host := urlsplit(request.url).netloc) in hosts:
-                found[host].append(request)
+            if (name := host(request.url)) in hosts:
+                found[name].append(request)
         return found
 
     def hosts(self) -> int:
@@ -88,15 +85,16 @@ class Crawl:
         return len(self._by_host())
 
 
-def read(log: Path, started: float) -> list[Asked]:
+def read(log: Path, started: float, web: Pages, seeds: Sequence[str], seconds: float) -> Crawl:
     """Read a record in Squid's format; ``started`` is the crawler's start in seconds since the epoch."""
-    found = []
+    asked, served = [], set()
     for line in log.read_text(encoding="ascii").splitlines():
         time, elapsed, _, status, _, _, url, *_ = line.split()
         answered = float(time) - started
-        ok = status.endswith("/200")
-        found.append(Asked(answered - float(elapsed) / 1000, answered, canonical(url) or url, ok))
-    return found
+        asked.append(Asked(answered - float(elapsed) / 1000, answered, canonical(url) or url))
+        if status.endswith("/200"):
+            served.add(asked[-1].url)
+    return Crawl(asked, served, web, seeds, seconds)
 
 
 def table(crawls: Mapping[str, Crawl], delay: float) -> str:

@@ -50,6 +50,10 @@ SIGNIFICANCE, VISITS, FADE = "learned+significance", "learned+visits", "learned+
 PRINTED = "-printed"
 
 
+#: What the names of the policies of which the crawl's window says how many pages are in flight begin with.
+LEARNING = ("learned", *get_args(PaperPolicy))
+
+
 class Measures(NamedTuple):
     """What the policies are held to, as the settings of the same names hold the crawl's."""
 

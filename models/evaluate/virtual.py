@@ -1,22 +1,28 @@
 """A crawl without a network: pages and verdicts are known, and a policy says in which order to ask for them."""
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from heapq import heappop, heappush
+from itertools import chain, count
 from typing import NamedTuple
 
 from models.domain import owner
 from models.duplicates import BAND_PAGES, Sketch, bands, likeness
-from models.evaluate.crawler import Choice, Crawler
-from models.frontier.window import window
+from models.evaluate.clock import Clock
+from models.evaluate.crawler import Choice, Crawler, Ready, anywhere
+from models.frontier.politeness import HostClocks, HostState
+from models.frontier.queue import UNLIMITED
+from models.frontier.window import Pace, window
 from models.page import Page
-from models.url import host
+from models.url import host, origin
 
 
 class Request(NamedTuple):
     """One request of a crawl, and what the policy said when it chose it (`models.evaluate.crawler.Choice`).
 
-    ``page`` says whether a page came, ``hit`` whether that satisfies the predicate.
+    ``page`` says whether a page came, ``hit`` whether that satisfies the predicate. Where time passes it was
+    made and answered ``came`` and ``answered`` seconds after the start.
     """
 
     url: str
@@ -24,15 +30,18 @@ class Request(NamedTuple):
     hit: bool
     probability: float | None = None
     explored: bool = False
+    came: float = 0.0
+    answered: float = 0.0
 
 
 class Terms(NamedTuple):
     """What a crawl is held to, as the settings of the same names hold the real one; 0 is no limit.
 
-    It ends after ``budget`` pages, or as many ``requests``. Of a host at most ``host_budget`` pages come.
-    ``window_share`` of the pages so far, 1 to ``window_max``, are in flight (`models.frontier.window`). Seeds
-    are asked first, in their order, as in Aggarwal 2004, Figure 1, or, as in a real crawl, where the policy
-    chooses them.
+    It ends after ``budget`` pages, or as many ``requests``, or when the time of ``clock`` is over. Of a host at
+    most ``host_budget`` pages come. ``window_share`` of the pages so far, 1 to ``window_max``, are in flight
+    (`models.frontier.window`). Seeds are asked first, in their order, as in Aggarwal 2004, Figure 1, or, as in
+    a real crawl, where the policy chooses them. With a ``clock`` the policy does, and who may be asked and how
+    many pages are in flight is as that has it.
     """
 
     budget: int
@@ -41,6 +50,7 @@ class Terms(NamedTuple):
     window_share: float = 0.0
     window_max: int = 1
     seeds_first: bool = True
+    clock: Clock | None = None
 
 
 class Texts(NamedTuple):
@@ -66,9 +76,9 @@ def virtual_crawl(
 
     ``hits`` are the URLs of the pages that satisfy the predicate. A URL without a page is a request that fails,
     as a dead link does, and so does a near-duplicate of a page of the same owner that came before, as
-    ``texts`` tell. URLs that are ``barred``, or of a host whose budget is spent, cost nothing. Answers come in
-    the order of the requests; what is in flight was chosen without them. Membership in ``hits`` is asked once a
-    page, so a set serves best.
+    ``texts`` tell. URLs that are ``barred``, or of a host whose budget is spent, cost nothing. Where no time
+    passes answers come in the order of the requests; what is in flight was chosen without them. Membership in
+    ``hits`` is asked once a page, so a set serves best.
 
     Raises ValueError when the policy chooses a URL twice: it would never end.
 
@@ -83,7 +93,10 @@ def virtual_crawl(
     >>> [(request.url, request.page, request.hit) for request in found]
     [('a', True, False), ('b', True, False), ('gone', False, False), ('c', True, True)]
     """
-    return _VirtualCrawl(pages, hits, crawler, terms, barred, texts).run(seeds)
+    given = pages, hits, crawler, terms, barred, texts
+    if terms.clock is not None:
+        return _TimedCrawl(*given, terms.clock).run(seeds)
+    return _VirtualCrawl(*given).run(seeds)
 
 
 class _VirtualCrawl:
@@ -109,46 +122,52 @@ class _VirtualCrawl:
         self._seeds: deque[str] = deque()
         self._chosen: set[str] = set()
         self._asked: set[str] = set()
-        self._flying: deque[Choice] = deque()
+        #: What is in flight, in the order of the requests.
+        self._flying: dict[str, Choice] = {}
+        self._ready: Ready = anywhere
         self._answered: list[Request] = []
         self._judged = 0
         self._of_host: Counter[str] = Counter()
 
     def run(self, seeds: Sequence[str]) -> list[Request]:
+        self._begin(seeds, first=self._terms.seeds_first)
+        while True:
+            while (choice := self._next()) is not None:
+                self._flying[choice.url] = choice
+            if not self._flying:
+                return self._answered
+            self._answer(next(iter(self._flying)))
+
+    def _begin(self, seeds: Sequence[str], *, first: bool) -> None:
         distinct = dict.fromkeys(seeds)
         for url in distinct:
             self._crawler.add_seed(url)
-        if self._terms.seeds_first:
+        if first:
             self._seeds.extend(distinct)
-        while True:
-            while self._has_room() and (choice := self._next()) is not None:
-                self._asked.add(choice.url)
-                self._flying.append(choice)
-            if not self._flying:
-                return self._answered
-            self._answer(self._flying.popleft())
 
     def _has_room(self) -> bool:
         terms, flying = self._terms, len(self._flying)
-        if terms.requests and len(self._answered) + flying >= terms.requests:
-            return False
-        room = min(
-            window(self._judged, terms.window_share, terms.window_max),
-            terms.budget - self._judged,
-        )
-        return flying < room
+        spent = terms.requests and len(self._answered) + flying >= terms.requests
+        return not spent and flying < min(self._window(), terms.budget - self._judged)
+
+    def _window(self) -> int:
+        return window(self._judged, self._terms.window_share, self._terms.window_max)
 
     def _next(self) -> Choice | None:
-        """Return what to ask for next: a seed first, then what the policy chooses."""
+        """Return what to ask for now: a seed first, then what the policy chooses; None without room."""
+        if not self._has_room():
+            return None
         while self._seeds:
             seed = self._seeds.popleft()
             if self._may_ask(seed):
+                self._asked.add(seed)
                 return Choice(seed)
-        while (choice := self._crawler.next()) is not None:
+        while (choice := self._crawler.next(self._ready)) is not None:
             if choice.url in self._chosen:
                 raise ValueError(f"virtual crawl: the policy chose {choice.url} again, expected another URL")
             self._chosen.add(choice.url)
             if self._may_ask(choice.url):
+                self._asked.add(choice.url)
                 return choice
         return None
 
@@ -159,22 +178,24 @@ class _VirtualCrawl:
         if not limit:
             return True
         name = host(url)
-        flying = sum(host(choice.url) == name for choice in self._flying)
+        flying = sum(host(each) == name for each in self._flying)
         return self._of_host[name] + flying < limit
 
-    def _answer(self, choice: Choice) -> None:
+    def _answer(self, url: str, came: float = 0.0, answered: float = 0.0) -> None:
         """Tell the policy what came of a request."""
-        page = self._pages.get(choice.url)
-        if page is not None and self._repeats(choice.url):
+        choice = self._flying.pop(url)
+        page = self._pages.get(url)
+        if page is not None and self._repeats(url):
             page = None
-        hit = page is not None and choice.url in self._hits
-        self._answered.append(Request(choice.url, page is not None, hit, choice.probability, choice.explored))
+        hit = page is not None and url in self._hits
+        told = choice.probability, choice.explored
+        self._answered.append(Request(url, page is not None, hit, *told, came, answered))
         if page is None:
-            self._crawler.failed(choice.url)
+            self._crawler.failed(url)
             return
         self._judged += 1
         if self._terms.host_budget:
-            self._of_host[host(choice.url)] += 1
+            self._of_host[host(url)] += 1
         self._crawler.judged(page, hit)
 
     def _repeats(self, url: str) -> bool:
@@ -194,3 +215,93 @@ class _VirtualCrawl:
         for pages in found:
             pages.append(url)
         return False
+
+
+class _TimedCrawl(_VirtualCrawl):
+    """A crawl in which time passes from one event to the next: answers, verdicts, ends of delays.
+
+    Who may be asked when, and how many pages may be in flight, the frontier's own parts say.
+    """
+
+    def __init__(
+        self,
+        pages: Mapping[str, Page],
+        hits: Collection[str],
+        crawler: Crawler,
+        terms: Terms,
+        barred: Collection[str],
+        texts: Texts,
+        clock: Clock,
+    ) -> None:
+        super().__init__(pages, hits, crawler, terms, barred, texts)
+        self._clock = clock
+        self._now = 0.0
+        #: What is to happen, the earliest first.
+        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._events = count()
+        self._clocks = HostClocks(clock.delay, UNLIMITED, dict[str, HostState]().get, clock.factor)
+        self._ready = lambda name: self._clocks.ready(name, self._now)
+        #: The hosts whose robots.txt was asked for: a page comes a delay after it.
+        self._known: set[str] = set()
+        #: When this machine is done with what came.
+        self._reads_until = 0.0
+        self._pace = Pace(clock.connections)
+
+    def run(self, seeds: Sequence[str]) -> list[Request]:
+        self._begin(seeds, first=False)
+        while True:
+            while (choice := self._next()) is not None:
+                self._ask(choice)
+            if not self._due or self._due[0][0] > self._clock.seconds:
+                return self._answered
+            self._now, _, happen = heappop(self._due)
+            happen()
+
+    def _window(self) -> int:
+        return self._pace.window if self._clock.paced else self._clock.connections
+
+    def _after(self, seconds: float, happen: Callable[[], None]) -> None:
+        heappush(self._due, (self._now + seconds, next(self._events), happen))
+
+    def _ask(self, choice: Choice) -> None:
+        self._flying[choice.url] = choice
+        name, clock, began = host(choice.url), self._clock, self._now
+        if name not in self._known:
+            began += max(clock.delay, min(clock.latency(f"{origin(choice.url)}/robots.txt"), clock.patience))
+        self._known.add(name)
+        self._clocks.started(name, began)
+        waits = clock.latency(choice.url)
+        came = partial(self._came, choice.url, began, waits <= clock.patience)
+        self._after(began - self._now + min(waits, clock.patience), came)
+
+    def _came(self, url: str, began: float, answered: bool) -> None:
+        """Take in an answer, or that there is none; a page is judged when all before it are."""
+        name, now = host(url), self._now
+
+        def take(state: HostState) -> None:
+            state.answered(began, now - began)
+            if answered:
+                state.succeeded(now)
+            else:
+                state.failed(now)
+
+        self._clocks.finished(name, now)
+        self._clocks.told(name, take)
+        self._clocks.answered(name)
+        self._after(self._clocks.wait(name, now).until - now, _nothing)
+        if answered and url in self._pages:
+            self._reads_until = max(self._reads_until, now) + self._clock.reading
+            self._after(self._reads_until - now, partial(self._judge, url, began, now))
+        elif answered:
+            self._answer(url, began, now)
+        else:  # for now: that says nothing of the page
+            choice = self._flying.pop(url)
+            self._answered.append(Request(url, False, False, choice.probability, choice.explored, began, now))
+
+    def _judge(self, url: str, began: float, answered: float) -> None:
+        self._answer(url, began, answered)
+        self._pace.judged(self._now, self._now - answered)
+
+
+def _nothing() -> None:
+    """Do nothing: a host may be asked again, which the next choice sees."""

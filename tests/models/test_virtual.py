@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from models.crowd.trace import Step, Trace
 from models.duplicates import sketch
 from models.evaluate.baselines.simple import BreadthFirst, Chance
-from models.evaluate.crawler import Choice, Task
+from models.evaluate.crawler import Choice, Ready, Task, anywhere
 from models.evaluate.virtual import Request, Terms, Texts, virtual_crawl
 from models.page import Link, Page
 
@@ -32,7 +32,7 @@ class Scripted:
     def failed(self, url: str) -> None:
         self.told.append(f"failed {url}")
 
-    def next(self) -> Choice | None:
+    def next(self, ready: Ready = anywhere) -> Choice | None:
         return self.choices.pop(0) if self.choices else None
 
 

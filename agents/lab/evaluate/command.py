@@ -27,6 +27,7 @@ from agents.lab.progress import Progress, progress
 from agents.observe.logfile import LogFile
 from agents.semantic.tables import table_of
 from models.evaluate.policies import Maker, named, policies, reusable
+from models.evaluate.virtual import Terms
 from models.predicate import Predicate, parse
 from streams.configuration import ConfigurationError
 from streams.settings import Settings
@@ -49,7 +50,7 @@ def run(settings: Settings, options: Options, out: Path) -> Results | None:
         with progress(sys.stderr) as bars:
             heirs = reusable(measures_of(settings), table)
             evaluation = prepare(settings, options, predicates, makers, heirs, bars)
-            results = crawl(evaluation, output, options.processes, bars)
+            results = crawl(evaluation, output, options, bars)
             _write(output, evaluation, results, predicates, bars)
     except KeyboardInterrupt:
         finished = sum(1 for _ in output.orders.iterdir())
@@ -172,6 +173,13 @@ def _write(
     write_report(output, results, facts, compared)
 
 
+def _end(terms: Terms) -> tuple[str, str]:
+    clock = terms.clock
+    if clock is None:
+        return "pages a crawl", f"{terms.budget:,}"
+    return "seconds a crawl", f"{clock.seconds:,g}, {clock.delay:g} between requests to a host"
+
+
 def _facts(evaluation: Evaluation, results: Results) -> list[tuple[str, str]]:
     trace = evaluation.trace
     return [
@@ -182,6 +190,6 @@ def _facts(evaluation: Evaluation, results: Results) -> list[tuple[str, str]]:
         ("predicates", str(len(results.predicates))),
         ("starts", str(evaluation.starts)),
         ("seeds a start", str(evaluation.seeds)),
-        ("pages a crawl", f"{evaluation.terms.budget:,}"),
+        _end(evaluation.terms),
         ("random seed", str(evaluation.random_seed)),
     ]

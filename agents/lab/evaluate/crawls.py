@@ -9,10 +9,12 @@ from typing import NamedTuple
 from agents.lab.reading import Web
 from models.crowd.trace import Trace
 from models.evaluate.baselines.informed import Hindsight
+from models.evaluate.clock import Asked, slots_used
 from models.evaluate.crawler import Crawler, Task
-from models.evaluate.policies import PRINTED, Heir, Maker, Reusable, Truth
+from models.evaluate.policies import LEARNING, PRINTED, Heir, Maker, Reusable, Truth
 from models.evaluate.virtual import Request, Terms, virtual_crawl
 from models.predicate import Predicate
+from models.url import host
 
 #: What an earlier crawl's seeds and chance are drawn with.
 FIRST = ":first"
@@ -30,12 +32,17 @@ class Job(NamedTuple):
 
 
 class Crawl(NamedTuple):
-    """One crawl as it went; ``policy`` is the policy's name, with what was made different about it."""
+    """One crawl as it went; ``policy`` is the policy's name, with what was made different about it.
+
+    ``slots`` is the share of hosts' seconds that were used (`models.evaluate.clock.slots_used`), None where no
+    time passes.
+    """
 
     predicate: str
     policy: str
     start: int
     order: list[Request]
+    slots: float | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,23 @@ class Evaluation:
         orders = {job.policy: self._crawl(job, maker(self._task(job, trace), truth))}
         if self.first is not None and job.policy in self.heirs:
             orders |= self._reused(job, self.first)
-        return job, [Crawl(job.predicate, policy, job.start, order) for policy, order in orders.items()]
+        return job, [
+            Crawl(job.predicate, policy, job.start, order, self._slots(job, order))
+            for policy, order in orders.items()
+        ]
+
+    def _slots(self, job: Job, order: Sequence[Request]) -> float | None:
+        clock = self.terms.clock
+        if clock is None:
+            return None
+        came = {found.url for found in order if found.page}
+        links = {url: [link.url for link in self.web.pages[url].links] for url in came}
+        asked = [Asked(request.came, request.answered, request.url) for request in order]
+        return slots_used(asked, links, self.seeds_of(job.start), self._hosts, clock.delay, clock.seconds)
+
+    @cached_property
+    def _hosts(self) -> frozenset[str]:
+        return frozenset(map(host, self.web.pages))
 
     def _reused(self, job: Job, first: Trace) -> dict[str, list[Request]]:
         """Return the orders of crawls after an earlier one, with its state and, to compare with, without.
@@ -107,7 +130,10 @@ class Evaluation:
         self, job: Job, crawler: Crawler, barred: Collection[str] = (), *, kind: str = ""
     ) -> list[Request]:
         hits, seeds = self.web.hits[job.predicate], self.seeds_of(job.start, kind)
-        return virtual_crawl(self.web.pages, hits, seeds, crawler, self.terms, barred, self.web.texts)
+        terms, clock = self.terms, self.terms.clock
+        if clock is not None:
+            terms = terms._replace(clock=clock._replace(paced=job.policy.startswith(LEARNING)))
+        return virtual_crawl(self.web.pages, hits, seeds, crawler, terms, barred, self.web.texts)
 
     @cached_property
     def _hindsight(self) -> Hindsight:

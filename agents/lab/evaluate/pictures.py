@@ -205,6 +205,7 @@ class _Column:
     name: str
     value: Callable[[Figures], float | None]
     percent: bool = False
+    count: bool = False
     least: bool = False
     beside: Callable[[Figures], float | None] | None = None
 
@@ -218,7 +219,8 @@ class _Column:
         value = self.value(found)
         if value is None:
             return "<td></td>"
-        text = _strong(f"{value:.0%}" if self.percent else f"{value:.3f}", value == best)
+        text = f"{value:.0%}" if self.percent else f"{value:.1f}" if self.count else f"{value:.3f}"
+        text = _strong(text, value == best)
         if self.beside is not None and (other := self.beside(found)) is not None:
             text += f" <small>({other:.3f})</small>"
         return f"<td>{text}</td>"
@@ -230,6 +232,7 @@ _AREAS = (
     _Column("AUC by request", lambda found: found.auc_by_request),
     _Column("requests a page", lambda found: found.requests, least=True),
 )
+_SLOTS = (_Column("slots used", lambda found: found.slots, percent=True),)
 _CALIBRATION = (
     _Column("Brier", lambda found: found.brier, least=True, beside=lambda found: found.base_brier),
     _Column("ECE sel.", lambda found: found.selected, least=True),
@@ -242,7 +245,8 @@ def figures_table(results: Results, predicate: str | None) -> str:
     figures = {policy: results.figures(policy, predicate) for policy in results.policies}
     told = any(found.brier is not None for found in figures.values())
     rates = [_Column(f"{point:,}", _harvest(point)) for point in results.points]
-    columns = [*rates, *_AREAS, *(_CALIBRATION if told else ())]
+    clock = [_Column(f"{time:,} s", _hits(time), count=True) for time in results.times]
+    columns = [*rates, *clock, *(_SLOTS if clock else ()), *_AREAS, *(_CALIBRATION if told else ())]
     contest = [found for policy, found in figures.items() if policy not in LIMITS]
     best = [column.best(contest) for column in columns]
     rows = (
@@ -250,7 +254,10 @@ def figures_table(results: Results, predicate: str | None) -> str:
         + "".join(column.cell(figures[policy], top) for column, top in zip(columns, best, strict=True))
         for policy in sorted(figures, key=lambda policy: -figures[policy].auc)
     )
-    above = f'<tr><td></td><th class="over" scope="colgroup" colspan="{len(rates)}">harvest rate at</th></tr>'
+    above = f'<tr><td></td><th class="over" scope="colgroup" colspan="{len(rates)}">harvest rate at</th>'
+    if clock:
+        above += f'<th class="over" scope="colgroup" colspan="{len(clock)}">hits within</th>'
+    above += "</tr>"
     title = f"Figures of {predicate or 'all predicates'}"
     return _table(title, [column.name for column in columns], ["policy"], rows, above)
 
@@ -273,6 +280,10 @@ def policy_cell(policy: str) -> str:
 
 def _harvest(point: int) -> Callable[[Figures], float | None]:
     return lambda found: found.harvest[point]
+
+
+def _hits(time: int) -> Callable[[Figures], float | None]:
+    return lambda found: found.hits[time]
 
 
 def _versus(found: Versus) -> str:

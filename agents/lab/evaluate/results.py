@@ -1,5 +1,6 @@
 """The figures of an evaluation: of each crawl, and of each policy on the mean."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from models.url import host
 #: Pages, or requests, at which the harvest rate is told; the area is that under the curve's first 1,000.
 POINTS = (12, 30, 100, 250, 500, 1000)
 AREA = 1000
+#: Seconds after which hits are counted, where time passes.
+TIMES = (10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 #: Pages after which what an earlier crawl learned has shown its worth.
 EARLY = 100
 
@@ -30,7 +33,8 @@ class Figures(NamedTuple):
     of the oracle's (mean) in the same crawls. ``requests`` were made for each page that came, None where none
     came. Of policies that give probabilities there are the Brier score, that of a crawl's own rate
     (``base_brier``), and the expected calibration error over the pages ``selected``, and over those
-    ``explored`` by chance, of all crawls together.
+    ``explored`` by chance, of all crawls together. Where time passes there are the ``hits`` that came within so
+    many seconds, and the share of hosts' seconds that were used, ``slots``.
     """
 
     harvest: Mapping[int, float]
@@ -44,6 +48,8 @@ class Figures(NamedTuple):
     base_brier: float | None
     selected: float | None
     explored: float | None
+    hits: Mapping[int, float]
+    slots: float | None
 
     def at(self, points: Sequence[int]) -> "Figures":
         """Return the figures with rates at these points alone."""
@@ -80,6 +86,8 @@ def mean_figures(found: Sequence[Figures]) -> Figures:
         mean(lambda each: each.base_brier),
         mean(lambda each: each.selected),
         mean(lambda each: each.explored),
+        {time: fmean(each.hits[time] for each in found) for time in found[0].hits},
+        mean(lambda each: each.slots),
     )
 
 
@@ -87,6 +95,7 @@ class Result(NamedTuple):
     """One crawl: the harvest rate after 1, 2, .. pages, or requests; what its probabilities came to.
 
     ``sites`` are the hosts of which a hit was found after as many pages; ``pages`` came for ``requests``.
+    ``came`` is when each hit did, ``slots`` the share of hosts' seconds that were used.
     """
 
     predicate: str
@@ -99,6 +108,8 @@ class Result(NamedTuple):
     requests: int
     selected: Sequence[Outcome]
     explored: Sequence[Outcome]
+    came: Sequence[float] = ()
+    slots: float | None = None
 
     @property
     def auc(self) -> float:
@@ -120,16 +131,18 @@ class Result(NamedTuple):
 class Results:
     """All results of an evaluation, in the order of predicates, policies and starts.
 
-    Every predicate and policy has the same starts.
+    Every predicate and policy has the same starts. ``seconds`` is how long each crawl was, 0 where no time
+    passed.
     """
 
     all: Sequence[Result]
     budget: int
+    seconds: float = 0.0
 
     @classmethod
-    def of(cls, crawls: Iterable[Crawl], budget: int) -> "Results":
+    def of(cls, crawls: Iterable[Crawl], budget: int, seconds: float = 0.0) -> "Results":
         """Work out the results of crawls."""
-        return cls([_result(crawl, budget) for crawl in crawls], budget)
+        return cls([_result(crawl, budget) for crawl in crawls], budget, seconds)
 
     @cached_property
     def predicates(self) -> list[str]:
@@ -145,6 +158,11 @@ class Results:
     def points(self) -> tuple[int, ...]:
         """The numbers of pages at which the harvest rate is told; where the budget is small, the budget."""
         return tuple(point for point in POINTS if point <= self.budget) or (self.budget,)
+
+    @cached_property
+    def times(self) -> tuple[int, ...]:
+        """The seconds after which hits are counted; none where no time passed."""
+        return tuple(time for time in TIMES if time <= self.seconds)
 
     @property
     def early(self) -> int:
@@ -183,6 +201,7 @@ class Results:
         area = fmean(result.auc for result in found)
         pages = sum(result.pages for result in found)
         best = [self._oracle[key] for result in found if (key := _run(result)) in self._oracle]
+        slots = [result.slots for result in found if result.slots is not None]
         # Without the pages of an earlier crawl the oracle, which had them, is no measure.
         comparable = best and not found[0].policy.endswith(NEW_ONLY)
         return Figures(
@@ -197,6 +216,8 @@ class Results:
             base_brier=fmean(each.base_brier for each in calibrations) if calibrations else None,
             selected=None if selected is None else selected.error,
             explored=None if explored is None else explored.error,
+            hits={time: fmean(bisect_right(result.came, time) for result in found) for time in self.times},
+            slots=fmean(slots) if slots else None,
         )
 
     def _at(self, figure: Callable[[Result, int], float], found: Sequence[Result]) -> dict[int, float]:
@@ -248,4 +269,6 @@ def _result(crawl: Crawl, budget: int) -> Result:
         len(crawl.order),
         outcomes(told, explored=False),
         outcomes(told, explored=True),
+        sorted(request.answered for request in pages if request.hit),
+        crawl.slots,
     )

@@ -15,11 +15,13 @@ from agents.lab.progress import Progress
 from agents.lab.reading import LogReader, Web, load_web
 from agents.lab.spread import spread
 from models.crowd.trace import Step, Trace
+from models.evaluate.clock import Clock, Latency
 from models.evaluate.paper import UNBOUNDED
 from models.evaluate.policies import PRINTED, Heir, Maker, Measures
 from models.evaluate.virtual import Terms
+from models.frontier.queue import UNLIMITED
 from models.predicate import Predicate
-from models.url import canonical
+from models.url import canonical, host
 from streams.configuration import ConfigurationError
 from streams.settings import ObserveSettings, Settings
 
@@ -73,7 +75,8 @@ class Options:
 
     With ``reuse`` one log is cut in two at the middle of its time, or two are the first crawl's and the
     second's; otherwise all logs make one trace. ``processes`` changes the time it takes and nothing else.
-    ``seed_file`` has the URLs that seeds are drawn from.
+    ``seed_file`` has the URLs that seeds are drawn from. ``clock`` is for how many seconds each crawl goes on,
+    however many pages that brings; 0 has it end after ``budget`` pages.
     """
 
     archives: tuple[Path, ...]
@@ -85,6 +88,7 @@ class Options:
     reuse: bool = False
     processes: int = 1
     seed_file: Path | None = None
+    clock: float = 0.0
 
 
 def prepare(
@@ -105,7 +109,6 @@ def prepare(
     seeds = tuple(web.pages) if options.seed_file is None else read_seeds(options.seed_file)
     _check(web, predicates, seeds, options)
     first, trace, whole = _traces(settings, options, progress)
-    frontier = settings.frontier
     return Evaluation(
         web=web,
         trace=trace,
@@ -113,7 +116,7 @@ def prepare(
         whole=whole,
         predicates=predicates,
         policies=options.policies,
-        terms=Terms(options.budget, 0, frontier.host_budget, frontier.window_share, frontier.window_max),
+        terms=_terms(settings, options, web),
         starts=options.starts,
         seeds=options.seeds,
         sources=seeds,
@@ -121,6 +124,22 @@ def prepare(
         makers=makers,
         heirs=heirs,
     )
+
+
+def _terms(settings: Settings, options: Options, web: Web) -> Terms:
+    frontier, fetch = settings.frontier, settings.fetch
+    terms = Terms(options.budget, 0, frontier.host_budget, frontier.window_share, frontier.window_max)
+    if not options.clock:
+        return terms
+    clock = Clock(
+        options.clock,
+        Latency(settings.random_seed, map(host, web.pages)),
+        fetch.delay_seconds,
+        fetch.delay_factor,
+        fetch.first_byte_seconds,
+        min(frontier.window_max or fetch.connections, fetch.connections),
+    )
+    return terms._replace(budget=UNLIMITED, clock=clock)
 
 
 def measures_of(settings: Settings) -> Measures:
@@ -131,7 +150,7 @@ def measures_of(settings: Settings) -> Measures:
     )
 
 
-def crawl(evaluation: Evaluation, output: Output, processes: int, progress: Progress) -> Results:
+def crawl(evaluation: Evaluation, output: Output, options: Options, progress: Progress) -> Results:
     """Run all crawls and return their results, in the order of the jobs whatever was done first."""
     jobs = evaluation.jobs()
     progress.phase("crawl", len(jobs))
@@ -140,12 +159,12 @@ def crawl(evaluation: Evaluation, output: Output, processes: int, progress: Prog
         {start: evaluation.seeds_of(start) for start in range(1, evaluation.starts + 1)},
     )
     done: dict[Job, list[Crawl]] = {}
-    for job, crawls in spread(evaluation.run, jobs, processes):
+    for job, crawls in spread(evaluation.run, jobs, options.processes):
         for found in crawls:
             write_order(output.order(found.predicate, found.policy, found.start), found.order)
         done[job] = crawls
         progress.advance()
-    return Results.of((found for job in jobs for found in done[job]), evaluation.terms.budget)
+    return Results.of((found for job in jobs for found in done[job]), options.budget, options.clock)
 
 
 def read_seeds(path: Path) -> tuple[str, ...]:

@@ -131,10 +131,15 @@ _AT_POINTS = {"harvest": "harvest", "harvest_by_request": "harvest_by_request", 
 def write_order(path: Path, order: Sequence[Request]) -> None:
     """Write the requests of one crawl in the order of their answers, and which brought a page."""
     rows = (
-        (number, asked.url, int(asked.page), int(asked.hit), rounded(asked.probability), int(asked.explored))
+        (
+            number, asked.url, int(asked.page), int(asked.hit), rounded(asked.probability), int(asked.explored),
+            rounded(asked.came), rounded(asked.answered),
+        )
         for number, asked in enumerate(order, start=1)
-    )
-    write_table(path, ("n", "url", "page", "hit", "probability", "explored"), rows)
+    )  # fmt: skip
+    columns = ("n", "url", "page", "hit", "probability", "explored", "came", "answered")
+    timed = any(asked.answered for asked in order)
+    write_table(path, columns if timed else columns[:-2], (row if timed else row[:-2] for row in rows))
 
 
 def write_seeds(path: Path, seeds: Mapping[int, Sequence[str]]) -> None:
@@ -144,7 +149,7 @@ def write_seeds(path: Path, seeds: Mapping[int, Sequence[str]]) -> None:
 
 def write_results(path: Path, results: Results) -> None:
     """Write the figures of each crawl."""
-    columns = ("predicate", "policy", "start", *_columns(results.points))
+    columns = ("predicate", "policy", "start", *_columns(results.points, results.times))
     rows = (
         (found.predicate, found.policy, found.start, *_cells(results.figures_of([found])))
         for found in results.all
@@ -167,7 +172,7 @@ def write_means(path: Path, results: Results, random_seed: int) -> None:
         for predicate in (None, *results.predicates)
         for policy in results.policies
     )
-    write_table(path, ("predicate", "policy", *_columns(results.points), *_BOUNDS), rows)
+    write_table(path, ("predicate", "policy", *_columns(results.points, results.times), *_BOUNDS), rows)
 
 
 def _interval(results: Results, policy: str, predicate: str | None, random_seed: int) -> Sequence[float | None]:
@@ -196,7 +201,8 @@ def write_webs(path: Path, webs: Mapping[str, Results], random_seed: int) -> Non
     ]
     points = list(rows[0][2].harvest)
     table = ((name, policy, *_cells(figures.at(points)), *bounds) for name, policy, figures, bounds in rows)
-    write_table(path, ("web", "policy", *_columns(points), *_BOUNDS), table)
+    times = next(iter(webs.values())).times
+    write_table(path, ("web", "policy", *_columns(points, times), *_BOUNDS), table)
 
 
 def figures_of_webs(webs: Sequence[Results]) -> dict[str, Figures]:
@@ -266,13 +272,19 @@ def _object(figures: Figures, names: Sequence[str]) -> dict[str, Any]:
         column: {str(point): rounded(value) for point, value in getattr(figures, name).items()}
         for column, name in _AT_POINTS.items()
     }
-    return {**points, **{column: rounded(getattr(figures, _SINGLE[column])) for column in names}}
+    clock: dict[str, Any] = {}
+    if figures.hits:
+        clock["hits"] = {str(time): rounded(hits) for time, hits in figures.hits.items()}
+        clock["slots"] = rounded(figures.slots)
+    return {**points, **clock, **{column: rounded(getattr(figures, _SINGLE[column])) for column in names}}
 
 
-def _columns(points: Iterable[int]) -> tuple[str, ...]:
-    return (*(f"{column}_{point}" for column in _AT_POINTS for point in points), *_SINGLE)
+def _columns(points: Iterable[int], times: Sequence[int]) -> tuple[str, ...]:
+    clock = (*(f"hits_{time}s" for time in times), "slots") if times else ()
+    return (*(f"{column}_{point}" for column in _AT_POINTS for point in points), *clock, *_SINGLE)
 
 
 def _cells(figures: Figures) -> tuple[float | None, ...]:
     points = (value for name in _AT_POINTS.values() for value in getattr(figures, name).values())
-    return tuple(map(rounded, (*points, *(getattr(figures, name) for name in _SINGLE.values()))))
+    clock = (*figures.hits.values(), figures.slots) if figures.hits else ()
+    return tuple(map(rounded, (*points, *clock, *(getattr(figures, name) for name in _SINGLE.values()))))
