@@ -139,6 +139,23 @@ def test_the_figures_are_those_of_the_orders(out: tuple[Path, Any]) -> None:
         assert run["sites"]["100"] == len(sites)
 
 
+def test_by_the_clock_hits_are_those_of_the_orders_until_then(files: Path) -> None:
+    text = printed(files, *command("--policy", "breadth-first,oracle", "--clock", "25", "--out", "t", "--json"))
+    assert "10 s" in text
+    found = last_line(text)
+    means = {row["policy"]: row for row in rows(files / "t" / "table.csv") if row["predicate"] == "*"}
+    for run in found["results"]:
+        crawl = order(files / "t", run["predicate"], run["policy"], run["start"])
+        assert all(0 < float(row["answered"]) <= 25 for row in crawl)
+        hits = [float(row["answered"]) for row in crawl if row["hit"] == "1"]
+        assert run["hits"] == {str(time): sum(hit <= time for hit in hits) for time in (10, 20)}
+        assert 0 < run["slots"] <= 1
+    for policy, mean in found["mean"].items():
+        assert float(means[policy]["hits_20s"]) == pytest.approx(mean["hits"]["20"], abs=1e-4)
+    assert found["mean"]["oracle"]["hits"]["20"] > found["mean"]["breadth-first"]["hits"]["20"]
+    assert "hits within" in (files / "t" / "report.html").read_text()
+
+
 def test_dead_links_of_the_web_cost_requests(out: tuple[Path, Any]) -> None:
     _, found = out
     assert all(run["requests_a_page"] > 1 for run in found["results"] if run["policy"] == "breadth-first")

@@ -1,5 +1,6 @@
 """The virtual crawl: what is fetched, what counts, and what ends it."""
 
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -8,8 +9,11 @@ from hypothesis import strategies as st
 
 from models.crowd.trace import Step, Trace
 from models.duplicates import sketch
+from models.evaluate.baselines.informed import Hindsight
 from models.evaluate.baselines.simple import BreadthFirst, Chance
+from models.evaluate.clock import Asked, Clock, slots_used
 from models.evaluate.crawler import Choice, Ready, Task, anywhere
+from models.evaluate.policies import Truth, policies
 from models.evaluate.virtual import Request, Terms, Texts, virtual_crawl
 from models.page import Link, Page
 
@@ -157,3 +161,70 @@ def test_a_near_duplicate_of_a_page_that_came_is_a_request_without_a_page() -> N
     assert [(request.page, request.hit) for request in found] == [
         (True, True), (False, False), (True, True), (True, True),
     ]  # fmt: skip
+
+
+def hosts_of(links: dict[int, list[int]]) -> dict[str, Page]:
+    """Return pages by number, three to a host."""
+
+    def url(number: int) -> str:
+        return f"http://{number % 4}.test/{number}"
+
+    def page(number: int, targets: list[int]) -> Page:
+        links = tuple(Link(url(to), position=place) for place, to in enumerate(targets))
+        return Page(url(number), links=links, paths=("body p a",) * len(links))
+
+    return {url(number): page(number, targets) for number, targets in links.items()}
+
+
+LATE = st.sampled_from([0.0, 0.2, 0.9, 1.5, 60.0])
+#: Those of every kind of queue, and the limits.
+TIMED = ["random", "breadth-first", "opic", "tag-paths", "link-classifier", "combined", "learned", "oracle"]
+
+
+@EXACT
+@given(
+    st.dictionaries(st.integers(0, 11), st.lists(st.integers(0, 13), max_size=6), min_size=1),
+    st.sets(st.integers(0, 11)),
+    st.lists(LATE, min_size=4, max_size=4),
+    st.sampled_from(TIMED),
+)
+def test_where_time_passes_each_policy_keeps_to_the_delay_and_leaves_out_no_host_that_may_be_asked(
+    links: dict[int, list[int]], satisfying: set[int], late: list[float], policy: str
+) -> None:
+    pages = hosts_of(links)
+    hits = {url for url in pages if int(url.rpartition("/")[2]) in satisfying}
+    task = Task((), Trace([Step("u", "http://1.test/1", 1.0)]), Random(1))
+    clock = Clock(40.0, lambda url: late[int(url[7])], delay=1.0, patience=10.0, reading=0.01)
+    seeds = [url for url in pages if int(url.rpartition("/")[2]) < 4]
+    crawler = policies()[policy](task, Truth(hits, Hindsight(pages)))
+    asked = virtual_crawl(pages, hits, seeds, crawler, Terms(10**6, clock=clock))
+    assert len({request.url for request in asked}) == len(asked)
+    for name in "0123":
+        own = sorted((request for request in asked if request.url[7] == name), key=lambda one: one.came)
+        assert all(request.page == (request.url in pages and late[int(name)] <= 10) for request in own)
+        for before, after in pairwise(own):
+            assert after.came >= max(before.answered, before.came + 1.0)
+    # Within 40 s each host is asked for all there is, but one that backs off.
+    known = {*seeds, *(link.url for request in asked if request.page for link in pages[request.url].links)}
+    left = known - {request.url for request in asked}
+    assert all(late[int(url[7])] > 10 for url in left)
+
+
+def test_hits_in_time_are_those_that_were_answered_in_time() -> None:
+    pages = hosts_of({0: [4, 1], 1: [], 4: [8], 8: []})
+    clock = Clock(3.3, lambda url: 0.1, delay=1.0, factor=0.0, reading=0.5)
+    crawler = BreadthFirst(Task((), Trace([]), Random(1)))
+    asked = virtual_crawl(pages, set(pages), ["http://0.test/0"], crawler, Terms(9, clock=clock))
+    # robots.txt at 0, the page a second later; its links are known half a second after it came.
+    assert [request.url[7:] for request in asked] == ["0.test/0", "0.test/4", "1.test/1"]
+    times = [time for request in asked for time in (request.came, request.answered)]
+    assert times == pytest.approx([1.0, 1.1, 2.0, 2.1, 2.6, 2.7])
+
+
+def test_slots_are_of_hosts_with_something_to_ask_for() -> None:
+    links = {"http://a/": ["http://b/", "http://c/", "http://away/"]}
+    asked = [Asked(0.0, 1.0, "http://a/"), Asked(2.0, 5.0, "http://b/"), Asked(3.0, 3.5, "http://log/")]
+    # Of a 1 s of 1, of b 3 of the 4 from 1 to 5, of c none of 9, of log 1 of 1.
+    hosts = {"a", "b", "c", "log"}
+    assert slots_used(asked, links, ["http://a/"], hosts, delay=1.0, end=10.0) == pytest.approx(5 / 15)
+    assert slots_used([], {}, [], hosts, delay=1.0, end=10.0) == 0.0

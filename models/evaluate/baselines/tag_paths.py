@@ -81,6 +81,7 @@ class TagPaths:
         for url in self._logged:
             if url not in self._known and ready(host(url)):
                 del self._logged[url]
+                self._known.add(url)
                 return Choice(url)
         return None
 
