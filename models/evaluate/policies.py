@@ -37,7 +37,8 @@ ORACLE = "oracle"
 INFORMED = "informed"
 #: Those that know what no crawl knows; they are out of contest.
 LIMITS = frozenset({INFORMED, ORACLE})
-#: The learned policy without word meanings.
+#: The crawl's default, and the same without word meanings.
+LEARNED = "learned"
 PLAIN = "learned-plain"
 #: The learned policy with PageRank for an input.
 IMPORTANCE = "learned+importance"
@@ -51,7 +52,7 @@ PRINTED = "-printed"
 
 
 #: What the names of the policies of which the crawl's window says how many pages are in flight begin with.
-LEARNING = ("learned", *get_args(PaperPolicy))
+LEARNING = (LEARNED, *get_args(PaperPolicy))
 
 
 class Measures(NamedTuple):
@@ -93,7 +94,7 @@ def policies(measures: Measures = USUAL, table: SemanticTable | None = None) -> 
         "link-classifier": lambda task, truth: LinkClassifier(task),
     }
     heirs = reusable(measures, table)
-    for name in (*get_args(PaperPolicy), "learned"):
+    for name in (*get_args(PaperPolicy), LEARNED):
         found[name] = _anew(heirs[name])
     found[INFORMED] = lambda task, truth: Informed(truth.hindsight.expected(truth.hits))
     found[ORACLE] = lambda task, truth: Oracle(truth.hits)
@@ -117,7 +118,7 @@ def named(measures: Measures = USUAL, table: SemanticTable | None = None) -> dic
 def reusable(measures: Measures = USUAL, table: SemanticTable | None = None) -> dict[str, Heir]:
     """Return the policies that can start with what an earlier crawl has learned, or with None."""
     found: dict[str, Heir] = {name: _paper(name, measures) for name in get_args(PaperPolicy)}
-    found["learned"] = lambda task, state: _learned(task, measures, table=table, state=state)
+    found[LEARNED] = lambda task, state: _learned(task, measures, table=table, state=state)
     return found
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from lxml import html
 
-from agents.lab.evaluate.crawls import FIRST, NEW_ONLY, REUSE, Evaluation
+from agents.lab.evaluate.crawls import FIRST, NEW_ONLY, NO_LOG, NO_USERS, REUSE, Evaluation
 from agents.lab.evaluate.results import Result, Results
-from agents.lab.evaluate.run import Options, halves, measures_of, prepare, read_seeds, read_steps
+from agents.lab.evaluate.run import Options, Output, halves, measures_of, prepare, read_seeds, read_steps
 from agents.lab.evaluate.tables import headline
 from agents.lab.evaluate.webs import read_webs
 from agents.lab.progress import Lines
@@ -88,7 +88,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def order(directory: Path, predicate: str, policy: str, start: int) -> list[dict[str, str]]:
-    return rows(directory / "orders" / f"{predicate}.{policy}.{start}.csv")
+    return rows(Output(directory).order(predicate, policy, start))
 
 
 def test_every_file_is_the_same_whatever_the_number_of_processes(files: Path, out: tuple[Path, Any]) -> None:
@@ -107,14 +107,16 @@ def test_the_json_has_every_crawl_and_the_mean_of_every_policy(out: tuple[Path, 
     assert set(found) == {"results", "mean"}
     runs = [(run["predicate"], run["policy"], run["start"]) for run in found["results"]]
     asked = sorted(POLICY.split(","), key=list(policies()).index)
-    assert runs == [(name, policy, start) for name in PREDICATES for policy in asked for start in (1, 2)]
+    asked += [f"learned{NO_LOG}", f"learned{NO_USERS}"]
+    expected = [(name, policy, start) for name in PREDICATES for policy in asked for start in (1, 2)]
+    assert sorted(runs) == sorted(expected)
     for run in found["results"]:
         assert set(run) == {
             "predicate", "policy", "start", "harvest", "harvest_by_request", "sites", "auc", "auc_of_oracle",
             "auc_by_request", "requests_a_page", "brier",
         }  # fmt: skip
         assert set(run["harvest"]) == set(run["sites"]) == {"12", "30", "100"}
-        assert (run["brier"] is None) == (run["policy"] != "learned")
+        assert (run["brier"] is None) == (not run["policy"].startswith("learned"))
     for policy, mean in found["mean"].items():
         own = [run for run in found["results"] if run["policy"] == policy]
         assert mean["auc"] == pytest.approx(fmean(run["auc"] for run in own), abs=1e-5)
@@ -164,7 +166,7 @@ def test_dead_links_of_the_web_cost_requests(out: tuple[Path, Any]) -> None:
 def test_the_tables_say_what_the_json_says(out: tuple[Path, Any]) -> None:
     directory, found = out
     table = {(row["predicate"], row["policy"]): row for row in rows(directory / "table.csv")}
-    assert len(table) == 3 * 4
+    assert len(table) == 3 * 6
     for policy, mean in found["mean"].items():
         assert float(table["*", policy]["auc"]) == mean["auc"]
         assert float(table["*", policy]["harvest_100"]) == mean["harvest"]["100"]
@@ -196,6 +198,23 @@ def test_the_learned_policy_is_compared_with_every_other_one(out: tuple[Path, An
         assert float(row["difference"]) == pytest.approx(areas[0] - areas[1], abs=1e-5)
         assert float(row["low"]) <= float(row["difference"]) <= float(row["high"])
         assert (row["predicates"], row["runs"]) == ("2", "4")
+
+
+def test_the_learned_policy_is_compared_with_itself_without_the_log_and_without_its_users(
+    files: Path, out: tuple[Path, Any]
+) -> None:
+    directory, _ = out
+    compared = {(row["policy"], row["other"]): row for row in rows(directory / "comparisons.csv")}
+    for less in (NO_LOG, NO_USERS):
+        assert compared["learned", f"learned{less}"]["runs"] == "4"
+    assert "without log or users" in (directory / "report.html").read_text()
+    # Where there is no log, both would be the policy itself.
+    alone = [word for word in command("--policy", "learned") if word not in ("--log", "access.log.gz")]
+    found = last_line(printed(files, *alone, "--out", "no-log", "--json"))
+    assert list(found["mean"]) == ["learned"]
+    for start in (1, 2):
+        without = order(files / "no-log", "hockey", "learned", start)
+        assert order(directory, "hockey", f"learned{NO_LOG}", start) == without
 
 
 def test_the_headline_sets_each_collaborative_run_against_the_best_of_the_others() -> None:
@@ -383,6 +402,7 @@ def test_reuse_hands_the_state_of_a_first_crawl_to_a_second_one() -> None:
         trace=Trace([]),
         first=Trace([Step("u", urls[0], 1.0)]),
         whole=None,
+        less={},
         predicates={"odd": parse('"odd"')},
         policies=("remembering",),
         terms=Terms(15),
@@ -552,7 +572,7 @@ def test_the_learned_policy_runs_with_what_it_was_tried_with_where_that_is_named
         "--policy", "learned,learned+river,learned+significance,learned+visits", "--json", "--out", "tried"
     )
     found = last_line(printed(files, *given))["mean"]
-    assert len({figures["auc"] for figures in found.values()}) == len(found) == 4
+    assert len({figures["auc"] for figures in found.values()}) == len(found) == 4 + len((NO_LOG, NO_USERS))
 
 
 def test_reuse_without_a_policy_that_can_is_refused(files: Path) -> None:

@@ -16,6 +16,7 @@ from agents.lab.evaluate.tables import (
     against_best,
     headline,
     learned_against,
+    log_worth,
     reuse,
     write_comparisons,
     write_curves,
@@ -143,6 +144,7 @@ def _write(
     compared = Compared(
         against_best([results], seed),
         learned_against([results], seed),
+        log_worth([results], seed),
         reuse(results, seed),
         headline(results, seed),
     )
@@ -153,6 +155,7 @@ def _write(
     compared_by = [
         ("auc", compared.best),
         ("auc", compared.learned),
+        ("auc", compared.log),
         (early, compared.reuse),
         ("auc, the other's best start", compared.headline),
     ]

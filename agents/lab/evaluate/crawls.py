@@ -11,7 +11,7 @@ from models.crowd.trace import Trace
 from models.evaluate.baselines.informed import Hindsight
 from models.evaluate.clock import Asked, slots_used
 from models.evaluate.crawler import Crawler, Task
-from models.evaluate.policies import LEARNING, PRINTED, Heir, Maker, Reusable, Truth
+from models.evaluate.policies import LEARNED, LEARNING, PRINTED, Heir, Maker, Reusable, Truth
 from models.evaluate.virtual import Request, Terms, virtual_crawl
 from models.predicate import Predicate
 from models.url import host
@@ -21,6 +21,9 @@ FIRST = ":first"
 #: What is put behind a policy's name: with the state of an earlier crawl; without the earlier crawl's pages.
 REUSE = "+reuse"
 NEW_ONLY = ", new pages only"
+#: The same where the learned policy has no log, and where each page of the log has one user and one neighbour.
+NO_LOG = ", no log"
+NO_USERS = ", no users"
 
 
 class Job(NamedTuple):
@@ -49,8 +52,9 @@ class Crawl(NamedTuple):
 class Evaluation:
     """What all crawls of an evaluation have in common.
 
-    ``trace`` is the log, ``terms`` what each crawl is held to. ``whole`` is the log without bounds,
-    for policies that have none. ``first`` is the log of an earlier crawl, whose
+    ``trace`` is the log, ``terms`` what each crawl is held to. ``whole`` is the log without bounds, for
+    policies that have none. ``less`` are traces that tell less, with which the learned policy runs too: each by
+    what is put behind the policy's name then. ``first`` is the log of an earlier crawl, whose
     state a later one takes up (Aggarwal 2004, section 4.1), None where nothing is reused. Each start has
     ``seeds`` pages, drawn from ``sources``; every policy and predicate has the same. ``makers`` and ``heirs``
     make the crawlers of a policy, anew and with an earlier one's state.
@@ -60,6 +64,7 @@ class Evaluation:
     trace: Trace
     first: Trace | None
     whole: Trace | None
+    less: Mapping[str, Trace]
     predicates: Mapping[str, Predicate]
     policies: Sequence[str]
     terms: Terms
@@ -89,6 +94,8 @@ class Evaluation:
         maker, truth = self.makers[job.policy], self._truth(job)
         trace = self.whole if self.whole is not None and job.policy.endswith(PRINTED) else self.trace
         orders = {job.policy: self._crawl(job, maker(self._task(job, trace), truth))}
+        for name, less in self.less.items() if job.policy == LEARNED else ():
+            orders[job.policy + name] = self._crawl(job, maker(self._task(job, less), truth))
         if self.first is not None and job.policy in self.heirs:
             orders |= self._reused(job, self.first)
         return job, [

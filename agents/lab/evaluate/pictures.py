@@ -9,7 +9,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from agents.lab.evaluate.crawls import NEW_ONLY, REUSE
+from agents.lab.evaluate.crawls import NEW_ONLY, NO_LOG, NO_USERS, REUSE
 from agents.lab.evaluate.results import Result, Results
 from agents.lab.picture import INK, SOFT, Look, canvas, frame
 from models.evaluate.calibration import Bin, Outcome, calibration, wilson
@@ -60,16 +60,18 @@ _COLUMNS = 3
 
 
 def look(policy: str) -> Look:
-    """Return a policy's look; with the state of an earlier crawl it is its own, in dashes.
+    """Return a policy's look: its own, in dashes with the state of an earlier crawl, thin without the log.
 
     >>> look("learned").colour == look("learned+reuse").colour
     True
     """
-    name = policy.removesuffix(NEW_ONLY)
+    name = policy.removesuffix(NEW_ONLY).removesuffix(NO_LOG).removesuffix(NO_USERS)
     found = _LOOKS.get(name.removesuffix(REUSE), _OTHER)
     if name.endswith(REUSE):
         found = found._replace(dashes="--")
-    if policy.endswith(NEW_ONLY):
+    if policy.endswith(NO_USERS):
+        found = found._replace(dashes=":")
+    if policy.endswith((NEW_ONLY, NO_LOG)):
         found = found._replace(width=found.width / 2)
     return found
 

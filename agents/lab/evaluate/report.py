@@ -77,10 +77,13 @@ class Facts:
 
 @dataclass(frozen=True)
 class Compared:
-    """Policies against each other: by area the best, the learned and the headline, by early harvest reuse."""
+    """Policies against each other: by area the best, the learned, the log's worth and the headline, by early
+    harvest reuse.
+    """
 
     best: Sequence[Versus]
     learned: Sequence[Versus]
+    log: Sequence[Versus]
     reuse: Sequence[Versus]
     headline: Sequence[Versus]
 
@@ -142,6 +145,7 @@ def _comparisons(results: Results, compared: Compared) -> str:
     tables = [
         _versus("Each policy against the best, by AUC", compared.best),
         _versus("The learned policy against each other one, by AUC", compared.learned),
+        _versus("The learned policy against itself without log or users, by AUC", compared.log),
         _versus(f"With an earlier crawl's state, against without, by the harvest at {early:,}", compared.reuse),
         _versus("One collaborative run against the best of all by links, by AUC", compared.headline),
     ]  # fmt: skip

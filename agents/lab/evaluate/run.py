@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from agents.judge.labels import load as load_labels
-from agents.lab.evaluate.crawls import Crawl, Evaluation, Job
+from agents.lab.evaluate.crawls import NO_LOG, NO_USERS, Crawl, Evaluation, Job
 from agents.lab.evaluate.results import Results
 from agents.lab.evaluate.tables import write_order, write_seeds
 from agents.lab.output import OutputDirectory
@@ -17,7 +17,7 @@ from agents.lab.spread import spread
 from models.crowd.trace import Step, Trace
 from models.evaluate.clock import Clock, Latency
 from models.evaluate.paper import UNBOUNDED
-from models.evaluate.policies import PRINTED, Heir, Maker, Measures
+from models.evaluate.policies import LEARNED, PRINTED, Heir, Maker, Measures
 from models.evaluate.virtual import Terms
 from models.frontier.queue import UNLIMITED
 from models.predicate import Predicate
@@ -108,12 +108,13 @@ def prepare(
     web = load_web(options.archives, predicates, labels, settings, options.processes, progress)
     seeds = tuple(web.pages) if options.seed_file is None else read_seeds(options.seed_file)
     _check(web, predicates, seeds, options)
-    first, trace, whole = _traces(settings, options, progress)
+    first, trace, whole, less = _traces(settings, options, progress)
     return Evaluation(
         web=web,
         trace=trace,
         first=first,
         whole=whole,
+        less=less,
         predicates=predicates,
         policies=options.policies,
         terms=_terms(settings, options, web),
@@ -200,10 +201,10 @@ def _check(web: Web, predicates: Mapping[str, Predicate], sources: Sequence[str]
 
 def _traces(
     settings: Settings, options: Options, progress: Progress
-) -> tuple[Trace | None, Trace, Trace | None]:
-    """Return the trace of the earlier crawl, None where there is none, the trace, and it without bounds.
+) -> tuple[Trace | None, Trace, Trace | None, Mapping[str, Trace]]:
+    """Return the trace of the earlier crawl, None where there is none, the trace, it without bounds, and less.
 
-    The latter is None where no policy asks for it.
+    That without bounds is None where no policy asks for it, and nothing tells less than no log.
     """
     reach, window = settings.browse.reach, settings.browse.window
     users, others = settings.frontier.visitors, settings.frontier.together
@@ -221,7 +222,10 @@ def _traces(
     whole = None
     if any(name.endswith(PRINTED) for name in options.policies):
         whole = Trace(steps, reach=reach, users=UNBOUNDED, others=UNBOUNDED, window=UNBOUNDED)
-    return first, trace, whole
+    less = {}
+    if steps and LEARNED in options.policies:
+        less = {NO_LOG: Trace(()), NO_USERS: Trace(steps, reach=reach, users=1, others=1, window=window)}
+    return first, trace, whole, less
 
 
 def read_steps(sources: Sequence[str], settings: ObserveSettings, progress: Progress) -> list[Step]:

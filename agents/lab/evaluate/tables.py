@@ -9,15 +9,13 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
-from agents.lab.evaluate.crawls import NEW_ONLY, REUSE
+from agents.lab.evaluate.crawls import NEW_ONLY, NO_LOG, NO_USERS, REUSE
 from agents.lab.evaluate.results import Figures, Result, Results, mean_figures
 from agents.lab.output import rounded, write_table
 from models.evaluate.metrics import relative
-from models.evaluate.policies import LIMITS, PRINTED
+from models.evaluate.policies import LEARNED, LIMITS, PRINTED
 from models.evaluate.significance import Comparison, Groups, interval, macro, paired_bootstrap
 from models.evaluate.virtual import Request
-
-LEARNED = "learned"
 
 #: What is compared of a crawl.
 Figure: TypeAlias = Callable[[Result], float]
@@ -72,6 +70,18 @@ def reuse(results: Results, random_seed: int) -> list[Versus]:
     ]
 
 
+def log_worth(webs: Sequence[Results], random_seed: int, figure: Figure = area) -> list[Versus]:
+    """Return the learned policy with the log against itself without, and against itself with its pages alone.
+
+    Nothing where it did not run, or a web has no log.
+    """
+    return [
+        versus(webs, LEARNED, LEARNED + less, random_seed, figure)
+        for less in (NO_LOG, NO_USERS)
+        if all(LEARNED + less in results.policies for results in webs)
+    ]
+
+
 def headline(results: Results, random_seed: int) -> list[Versus]:
     """Return each single run of the collaborative policy against the best of the linkage policy's, by area.
 
@@ -105,7 +115,8 @@ def plain(webs: Sequence[Results]) -> list[str]:
     return [
         policy
         for policy in webs[0].policies
-        if not policy.endswith((REUSE, NEW_ONLY)) and all(policy in results.policies for results in webs)
+        if not policy.endswith((REUSE, NEW_ONLY, NO_LOG, NO_USERS))
+        and all(policy in results.policies for results in webs)
     ]
 
 

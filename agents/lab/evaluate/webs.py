@@ -14,6 +14,7 @@ from agents.lab.evaluate.tables import (
     area,
     area_by_request,
     learned_against,
+    log_worth,
     write_comparisons,
     write_webs,
 )
@@ -118,6 +119,6 @@ def write_tables(output: WebsOutput, webs: Mapping[str, Results], random_seed: i
     compared = [
         (name, compare(results, random_seed, figure))
         for name, figure in (("auc", area), ("auc_by_request", area_by_request))
-        for compare in (against_best, learned_against)
+        for compare in (against_best, learned_against, log_worth)
     ]
     write_comparisons(output.table("comparisons"), compared)
