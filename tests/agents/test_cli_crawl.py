@@ -26,6 +26,7 @@ from agents.operate.inspect.linking import Counting
 from agents.operate.inspect.record import entries, outcomes
 from agents.operate.inspect.teaching import Taught, frontier_shard
 from models.learner.inputs import MOST
+from models.learner.plain import PLAIN
 from models.verdict import FAILED
 from streams.records import Decoder, Interests, Outcome
 from streams.settings import Settings
@@ -217,7 +218,7 @@ def test_explain_says_why_a_page_was_fetched(crawl: Crawl) -> None:
     assert f"fetched for {page.predicate} by policy learned" in text
     assert "\na page comes with probability 0." in text
     assert f"\n{page.predicate}: a hit with probability 0." in text
-    known: dict[str, Any] = json.loads(crawl.read("explain", page.url, "--json"))
+    known: dict[str, Any] = json.loads(crawl.read("explain", page.url, "--json", "--features", "99"))
     assert (known["url"], known["state"], known["verdict"]) == (page.url, "judged", page.verdict)
     assert known["choice"]["predicate"] == page.predicate
     parts = known["choice"]["parts"]
@@ -236,6 +237,9 @@ def test_explain_says_why_a_page_was_fetched(crawl: Crawl) -> None:
     assert ("; put forward by" in text) == bool(named)
     effects = [abs(part["value"] * part["weight"]) for part in known["inputs"]["sports"]]
     assert effects == sorted(effects, reverse=True)
+    of_log = [part["adds"] for part in known["inputs"]["sports"] if PLAIN[part["name"]].source == "users"]
+    whole = sum(part["adds"] for part in known["inputs"]["sports"])
+    assert (f"\nwhat the log adds: sports {sum(of_log):+.2f} of {whole:+.2f}" in text) == (known["visits"] > 0)
     assert known["linking"]
     assert f"\n{known['linking'][0]['url']}\t" in text
     [word, *_] = known["words"]["sports"]

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 from agents.frontier.rows import INSTANT, HubRow, PageRow
 from agents.operate.inspect.explain import Again, Explanation
-from models.verdict import Verdict
+from models.learner.plain import PLAIN
+from models.verdict import FAILED, Verdict
 from streams.records import Exclusion
 
 
@@ -25,12 +26,24 @@ def describe(found: Explanation, threshold: float) -> list[str]:
     if found.priorities:
         now = (f"{name} {value:+.2f}" for name, value in found.priorities.items())
         lines.append(f"current priority: {', '.join(now)}")
+    if found.inputs and row.visits:
+        lines.append(_worth_of_log(found))
     if found.belief < 1:
         lines.append(
             "those who link to it kept fewer promises than others do: "
             f"{found.belief:.0%} of the probability is believed"
         )
     return lines
+
+
+def _worth_of_log(found: Explanation) -> str:
+    """Return what the log adds to the logit of a hit, of all that its inputs come to."""
+    parts = []
+    for predicate, inputs in found.inputs.items():
+        if predicate != FAILED:
+            of_log = sum(part.adds for part in inputs if PLAIN[part.name].source == "users")
+            parts.append(f"{predicate} {of_log:+.2f} of {sum(part.adds for part in inputs):+.2f}")
+    return f"what the log adds: {', '.join(parts)}"
 
 
 def verdict_in_words(verdict: Verdict) -> str:
