@@ -4,7 +4,8 @@ Every input is clipped to +-4, and what is missing is 0. The weights before the 
 was learned in 200 pages by 24 crawls of Wikispeedia for twelve categories, and their deviations say how far
 these differed (`docs/learning.md`). Links there stand under one heading, if any: so the weights of headings are
 small and uncertain. How often a page is read speaks for it on one web and against it on another, so that this
-says nothing before a crawl's own verdicts do.
+says nothing before a crawl's own verdicts do. Users, and that no link is known, were weighed anew where webs
+disagree: where links say nothing, users are all the evidence.
 """
 
 import math
@@ -42,14 +43,14 @@ INPUTS = (
     # of the URL and the crowd
     Input("URL words as URL words", 0.49, 0.24),
     Input("URL words as page words", 0.34, 0.22),
-    Input("users", 0.52, 0.24),
+    Input("users", 1.0, 0.5),
     Input("co-visits", 0.22, 0.18),
     Input("temporal locality", 0.09, 0.19),
     Input("positive in-links", 0.25, 0.24),
     Input("URL prefix", 0.17, 0.17),
     Input("in-links", 0.18, 0.19),
     Input("accesses", 0.0, 0.33),
-    Input("no in-link", -0.57, 0.17),
+    Input("no in-link", -1.0, 0.5),
     Input("not in the log", -0.04, 0.10),
     # of its place: they tell whether a page comes (`models.learner.requests`), and little of what is in it
     Input("depth", 0.0, 0.1),
