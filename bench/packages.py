@@ -1,13 +1,15 @@
 """``python -m bench.packages``: an archive of sites that nothing was tuned on, of what Debian packages.
 
 Each package is a site, with a host of its own. Its pages are those that links lead to from its front page, all
-of them: a site cut off breadth first would have dead links that only breadth-first never meets.
+of them or, with ``--most``, the first of them breadth first: links beyond are dead then, and only breadth-first
+never meets them.
 """
 
 import argparse
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -59,6 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.packages")
     parser.add_argument("--of", choices=tuple(SITES), required=True, help="sites to take")
     parser.add_argument("--out", type=Path, required=True, help="directory for the files")
+    parser.add_argument("--most", type=int, help="pages of a site at most; all of them")
     given = parser.parse_args()
     sites = SITES[given.of]
     given.out.mkdir(parents=True, exist_ok=True)
@@ -68,7 +71,8 @@ def main() -> None:
         _run(work, "apt-get", "download", "--quiet", *sites)
         for package, front in sites.items():
             _run(work, "dpkg-deb", "--extract", str(next(work.glob(f"{package}_*.deb"))), package)
-            site = list(pages(work / package / front, f"http://{package}.held.test/"))
+            found = pages(work / package / front, f"http://{package}.held.test/")
+            site = list(islice(found, given.most))
             seeds.append(site[0][0])
             for url, body in site:
                 file.write(record(url, Answer(200, (("Content-Type", "text/html"),), body)))
