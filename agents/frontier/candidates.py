@@ -163,9 +163,13 @@ class Candidates:
         return start is None or row.discovered >= start.discovered or self.sweep.has_room(row.url)
 
     def _wait_for(self, row: PageRow, now: float) -> None:
-        """Take note of a page that is leased."""
-        if row.state == "leased" and row.choice is not None and row.url not in self.flights:
+        """Take note of a page that is leased, or was put off."""
+        if row.url in self.flights or row.choice is None:
+            return
+        if row.state == "leased":
             self.flights.fly(row.url, Flight.of(row.choice, row.lease, now))
+        elif row.state == "candidate" and row.postponed and row.lease > now:
+            self.flights.put_off[row.url] = row.lease
 
     @property
     def unknown(self) -> bool:
@@ -208,7 +212,7 @@ class Candidates:
         """Forget a shard that another worker has now."""
         self.shards.pop(shard.partition, None)
         self.opening.discard(shard)
-        for url in self._of(shard, self.flights):
+        for url in self._of(shard, [*self.flights, *self.flights.put_off]):
             self.flights.land(url, 0.0)
         for queue in self._queues():
             for url in self._of(shard, queue):
@@ -414,5 +418,6 @@ class Candidates:
         """Take a URL out of the queues, and note it among the leased: its fetch is ordered."""
         self.withdraw(row.url)
         self.flights.fly(row.url, Flight.of(choice, row.lease, now))
-        shard.put(LEASED_KEY, LeasedRow([identifier(url) for url in self._of(shard, self.flights)]))
+        kept = self._of(shard, [*self.flights, *self.flights.put_off])
+        shard.put(LEASED_KEY, LeasedRow([identifier(url) for url in kept]))
         self.fairness.shares.fetched(host(row.url), now)

@@ -13,7 +13,7 @@ from models.frontier.turns import Turns
 from models.frontier.window import Pace
 from models.url import host
 from streams.logging import EventLog
-from streams.records import Failed, FetchOrder, Judged, Revisited
+from streams.records import Failed, FetchOrder, Judged, Postponed, Revisited
 from streams.runtime import Runtime
 from streams.stateful import Stateful
 
@@ -139,7 +139,8 @@ class Landing:
 
     def land(self, sighting: Ended, now: float) -> None:
         """Take in how one fetch ended."""
-        flight = self._candidates.flights.land(sighting.url, now)
+        put_off = isinstance(sighting, Postponed)
+        flight = self._candidates.flights.land(sighting.url, now, put_off=put_off)
         tell_clocks(self._candidates.clocks, sighting)
         self._candidates.robots.landed(sighting)
         self._candidates.fairness.shares.serves(sighting.server, host(sighting.url))

@@ -92,11 +92,17 @@ class Flight:
 
 
 class Flights(Mapping[str, Flight]):
-    """The fetches in flight, by URL; the clocks of their hosts know of each."""
+    """The fetches in flight, by URL; the clocks of their hosts know of each.
+
+    One that was ``put_off`` keeps its place in the budget until its lease ends: where its order came again, as
+    after a worker's death, the page that it brought may be in the log.
+    """
 
     def __init__(self, clocks: HostClocks) -> None:
         self._clocks = clocks
         self._flights: dict[str, Flight] = {}
+        #: Of those that were put off: until when they keep their places.
+        self.put_off: dict[str, float] = {}
 
     def __getitem__(self, url: str) -> Flight:
         return self._flights[url]
@@ -112,16 +118,21 @@ class Flights(Mapping[str, Flight]):
         if url not in self._flights:
             self._clocks.started(host(url), flight.since)
         self._flights[url] = flight
+        self.put_off.pop(url, None)
 
-    def land(self, url: str, now: float) -> Flight | None:
-        """Note that a fetch ended; return what it was, None where it was not waited for."""
+    def land(self, url: str, now: float, *, put_off: bool = False) -> Flight | None:
+        """Note that a fetch ended, or was ``put_off``; return what it was, None where it was not waited for."""
         flight = self._flights.pop(url, None)
+        self.put_off.pop(url, None)
         if flight is not None:
             self._clocks.finished(host(url), now)
+            if put_off:
+                self.put_off[url] = flight.lease
         return flight
 
     def overdue(self, now: float) -> list[str]:
-        """Return the URLs whose leases ran out."""
+        """Return the URLs whose leases ran out; those that were put off lose their places."""
+        self.put_off = {url: lease for url, lease in self.put_off.items() if lease > now}
         return [url for url, flight in self._flights.items() if flight.lease <= now]
 
     def prompt(self, now: float) -> int:
@@ -131,4 +142,4 @@ class Flights(Mapping[str, Flight]):
     @property
     def pages(self) -> int:
         """How many may bring a page to judge."""
-        return sum(not flight.revisit for flight in self._flights.values())
+        return len(self.put_off) + sum(not flight.revisit for flight in self._flights.values())

@@ -259,7 +259,7 @@ class BesideRow(msgspec.Struct, array_like=True, tag="beside"):
 
 
 class LeasedRow(msgspec.Struct, array_like=True, tag="leased"):
-    """The leased pages of the partition, by their identifiers: who opens it knows at once what is in flight.
+    """The pages of the partition that are leased or were put off: who opens it knows these at once.
 
     Written with each lease. Some may have landed since: their rows tell.
     """

@@ -12,6 +12,7 @@ from agents.frontier.revisits import Revisits
 from agents.frontier.rows import INSTANT, Choice, FrontierShard, HubRow
 from models.frontier.turns import Prospects, Turns
 from models.frontier.window import Pace, window
+from models.url import host
 from streams.records import Limit
 from streams.settings import FetchSettings
 
@@ -24,8 +25,8 @@ PRICED = 20
 class Budget:
     """Counts the pages judged and the requests answered, of other workers too as far as the learner has told.
 
-    One worker that holds every partition passes neither budget: it has no more in flight than is left, and each
-    that is in flight is one request and at most one page. Of several each knows what the others have had
+    One worker that holds every partition passes neither budget: it has no more in flight, or put off, than is
+    left, and each of these is one request and at most one page. Of several each knows what the others have had
     answered as far as the learner has told, and nothing of what they have in flight. So each takes of what is
     left the share that its partitions are of all, and one at least: the last one would wait for ever. Where the
     workers' answers come alike, a budget is passed by less than one for each of them, and by what the learner
@@ -212,6 +213,7 @@ class Selection:
         self._share_out(now, scarce=scarce)
         room = self.window - self._candidates.flights.prompt(now)
         room -= self._at_once(now, room, changed, spare=False)
+        room -= self._put_off(now, room, changed)
         room -= self._again(now, room, changed, spare=False)
         room -= self._by_turns(now, room, changed)
         room -= self._at_once(now, room, changed, spare=True)
@@ -275,6 +277,24 @@ class Selection:
         if self._revisits is not None:
             self._revisits.earn(choice.promised)
         return shard
+
+    def _put_off(self, now: float, room: int, changed: dict[int, FrontierShard]) -> int:
+        """Order anew what was put off, where nothing else is left of the budget; return how many fetches."""
+        if self._budget.left or self._budget.spent:
+            return 0
+        candidates, ordered = self._candidates, 0
+        for url in list(candidates.flights.put_off):
+            found = candidates.choosable(url)
+            if found is None:
+                del candidates.flights.put_off[url]
+                continue
+            shard, row = found
+            ready = row.not_before <= now and candidates.clocks.ready(host(url), now)
+            if ordered < room and ready and row.choice is not None:
+                self._leases.order(shard, row, row.choice, now)
+                changed[shard.partition] = shard
+                ordered += 1
+        return ordered
 
     def _again(self, now: float, room: int, changed: dict[int, FrontierShard], *, spare: bool) -> int:
         """Order visits to judged pages; return how many. ``spare`` says that there is nothing else to fetch."""

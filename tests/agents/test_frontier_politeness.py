@@ -17,6 +17,7 @@ from streams.records import (
     FetchOrder,
     Inherited,
     Judged,
+    Limit,
     Listed,
     Postponed,
     PredicateDefinition,
@@ -114,6 +115,19 @@ def test_an_order_that_came_too_early_waits_and_is_no_attempt(front: Front) -> N
     assert front.ordered() == {"a.org"}
     front.sight(Failed("http://a.org/", 10, "retry", "timeout", front.now))
     assert front.row("http://a.org/").state == "candidate", "the first attempt"
+
+
+def test_a_page_that_was_put_off_keeps_its_place_in_the_budget(front: Front) -> None:
+    front.agent.steer(Limit(name="pages", most=1, time=NOW))
+    front.sight(Seeded("http://a.org/"))
+    assert front.ordered() == {"a.org"}
+    front.sight(Seeded("http://b.org/"), Postponed("http://a.org/", 1, front.now, 7.0, server=SERVER))
+    assert front.ordered(after=6.0) == set(), "the page may be in the log: its order came again"
+    assert front.ordered(after=1.0) == {"a.org"}
+    front.sight(Postponed("http://a.org/", 2, front.now, 7.0, server=SERVER))
+    front.sight(Judged("http://a.org/", {"p": True}, front.now))
+    assert front.ordered(after=60.0) == set()
+    assert front.agent.spent
 
 
 def test_an_order_that_was_postponed_tells_the_server_and_the_crawl_delay(front: Front) -> None:

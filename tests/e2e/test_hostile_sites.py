@@ -36,11 +36,18 @@ def fetched(tmp_path: Path, kinds: tuple[str, ...]) -> tuple[int, Counter[str]]:
     return outcome.harvest, outcome.fetches
 
 
+def pages(tmp_path: Path) -> list[PageRow]:
+    """Return all pages that a crawl knows."""
+    found = rows_of(tmp_path / "crawl" / "scentline-data", "frontier", PAGE_PREFIX)
+    rows = [msgspec.msgpack.decode(raw, type=FrontierRow) for _, raw in found]
+    return [row for row in rows if isinstance(row, PageRow)]
+
+
 @pytest.mark.parametrize("kinds", [("farm",), KINDS], ids=["farm", "all"])
 def test_the_honest_harvest_stays_what_it_was(tmp_path: Path, kinds: tuple[str, ...]) -> None:
     harvest, fetches = fetched(tmp_path, kinds)
     assert harvest >= LEAST, fetches
-    assert fetches.total() > fetches["honest"], "the hostile sites were found"
+    assert any(host(row.url).startswith("127.20.") for row in pages(tmp_path)), "the hostile sites are known"
 
 
 def test_counts_are_exact_where_an_owner_may_not_teach_and_explain_says_that_it_stands_back(
@@ -59,10 +66,8 @@ def test_counts_are_exact_where_an_owner_may_not_teach_and_explain_says_that_it_
     # What the crawl was free to do, one with the usual share would not.
     owned = [
         row.url
-        for _, raw in rows_of(tmp_path / "crawl" / "scentline-data", "frontier", PAGE_PREFIX)
-        if isinstance(row := msgspec.msgpack.decode(raw, type=FrontierRow), PageRow)
-        and row.state == "candidate"
-        and owner(host(row.url)) == "127.20.3.0/24"
+        for row in pages(tmp_path)
+        if row.state == "candidate" and owner(host(row.url)) == "127.20.3.0/24"
     ]
     said = printed(tmp_path / "crawl", "explain", owned[0])
     assert "127.20.3.0/24 had" in said, said

@@ -117,7 +117,7 @@ def test_by_the_papers_letter_a_crawl_asks_for_the_pages_that_the_policy_as_prin
                 }
             )
             crawl(settings, seeds, [str(files["log"])])
-            outcomes = sorted(judged_pages(settings), key=lambda outcome: outcome.time)
+            outcomes = sorted(judged_pages(settings), key=lambda outcome: outcome.requests)
             crawler = named()[policy + PRINTED](Task((), trace, Random(1), predicate.topic), truth)
             order = virtual_crawl(pages, hits, seeds, crawler, Terms(10_000), texts=web.texts)
             asked[policy] = {moved.get(request.url, request.url) for request in order if request.page}

@@ -32,9 +32,12 @@ def arguments(directory: Path, proxy: str) -> list[str]:
         options += ["--seed", seed]
     for topic in sorted(web.facts().pages)[:2]:
         options += ["--predicate", f'{topic}=category("{topic}")']
-    for value in (f"fetch.proxy={proxy}", "fetch.delay_seconds=0", f"streams.partitions={PARTITIONS}"):
-        options += ["--set", value]
-    return [*options, "--set", "observe.user_key=the same on both"]
+    settings = [
+        f"fetch.proxy={proxy}", "fetch.delay_seconds=0", f"streams.partitions={PARTITIONS}",
+        "observe.user_key=the same on both",
+        "frontier.evidence_share=1",  # which pages do not teach goes by the order in which they come
+    ]  # fmt: skip
+    return [*options, *(word for value in settings for word in ("--set", value))]
 
 
 def counts(directory: Path, *command: str, first: str = "", seconds: float = 120) -> dict[str, object]:
