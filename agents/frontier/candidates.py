@@ -166,10 +166,11 @@ class Candidates:
         """Take note of a page that is leased, or was put off."""
         if row.url in self.flights or row.choice is None:
             return
+        flight = Flight.of(row.choice, row.lease, now)
         if row.state == "leased":
-            self.flights.fly(row.url, Flight.of(row.choice, row.lease, now))
+            self.flights.fly(row.url, flight)
         elif row.state == "candidate" and row.postponed and row.lease > now:
-            self.flights.put_off[row.url] = row.lease
+            self.flights.put_off[row.url] = flight
 
     @property
     def unknown(self) -> bool:

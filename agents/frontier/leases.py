@@ -79,6 +79,8 @@ class Leases:
         if found is None or found[1].state != "candidate" or order.lease < now:
             return
         shard, row = found
+        if row.attempts >= order.order:
+            return  # it was put off since
         row.attempts = order.order
         row.lease = order.lease
         self._lease(shard, row, choice_of(order, now), now)

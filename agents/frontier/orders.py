@@ -101,8 +101,7 @@ class Flights(Mapping[str, Flight]):
     def __init__(self, clocks: HostClocks) -> None:
         self._clocks = clocks
         self._flights: dict[str, Flight] = {}
-        #: Of those that were put off: until when they keep their places.
-        self.put_off: dict[str, float] = {}
+        self.put_off: dict[str, Flight] = {}
 
     def __getitem__(self, url: str) -> Flight:
         return self._flights[url]
@@ -127,12 +126,12 @@ class Flights(Mapping[str, Flight]):
         if flight is not None:
             self._clocks.finished(host(url), now)
             if put_off:
-                self.put_off[url] = flight.lease
+                self.put_off[url] = flight
         return flight
 
     def overdue(self, now: float) -> list[str]:
         """Return the URLs whose leases ran out; those that were put off lose their places."""
-        self.put_off = {url: lease for url, lease in self.put_off.items() if lease > now}
+        self.put_off = {url: flight for url, flight in self.put_off.items() if flight.lease > now}
         return [url for url, flight in self._flights.items() if flight.lease <= now]
 
     def prompt(self, now: float) -> int:

@@ -8,6 +8,7 @@ from agents.frontier.candidates import Candidates
 from agents.frontier.fairness import NEAR_SECONDS
 from agents.frontier.instant import Instant
 from agents.frontier.leases import Leases
+from agents.frontier.orders import SLOW_SECONDS
 from agents.frontier.revisits import Revisits
 from agents.frontier.rows import INSTANT, Choice, FrontierShard, HubRow
 from models.frontier.turns import Prospects, Turns
@@ -283,14 +284,14 @@ class Selection:
         if self._budget.left or self._budget.spent:
             return 0
         candidates, ordered = self._candidates, 0
-        for url in list(candidates.flights.put_off):
+        for url, flight in list(candidates.flights.put_off.items()):
             found = candidates.choosable(url)
-            if found is None:
-                del candidates.flights.put_off[url]
+            if found is None and now >= flight.since + SLOW_SECONDS:
+                del candidates.flights.put_off[url]  # nobody waits for what may not be fetched any more
+            if found is None or ordered >= room:
                 continue
             shard, row = found
-            ready = row.not_before <= now and candidates.clocks.ready(host(url), now)
-            if ordered < room and ready and row.choice is not None:
+            if row.not_before <= now and candidates.clocks.ready(host(url), now) and row.choice is not None:
                 self._leases.order(shard, row, row.choice, now)
                 changed[shard.partition] = shard
                 ordered += 1

@@ -121,7 +121,10 @@ def test_a_page_that_was_put_off_keeps_its_place_in_the_budget(front: Front) -> 
     front.agent.steer(Limit(name="pages", most=1, time=NOW))
     front.sight(Seeded("http://a.org/"))
     assert front.ordered() == {"a.org"}
+    [order] = [decode_order(value or b"") for topic, _, _, value in write(front.shard) if topic == FETCHES.name]
     front.sight(Seeded("http://b.org/"), Postponed("http://a.org/", 1, front.now, 7.0, server=SERVER))
+    front.agent.expect(order)
+    assert not front.agent.candidates.flights, "it was put off since"
     assert front.ordered(after=6.0) == set(), "the page may be in the log: its order came again"
     assert front.ordered(after=1.0) == {"a.org"}
     front.sight(Postponed("http://a.org/", 2, front.now, 7.0, server=SERVER))
