@@ -218,12 +218,19 @@ def _repaired(match: re.Match[str]) -> str:
 def _without_dot_segments(path: str) -> str:
     """Return a path whose characters are in order, without the dot segments that the parser may have left.
 
-    It leaves them behind a segment that begins with a dot, where it had a character to escape as well:
-    /.a/../b^ stays as it is. A server would not.
+    It leaves them in paths with a segment that begins with a dot: /.a/../b stays as it is. A server, or who
+    asks it, would not (WHATWG URL standard, 4.4, path state).
     """
-    origin = "http://a"
-    written: str = can_ada.parse(origin + path).href
-    return written[len(origin) :]
+    segments = path.split("/")[1:]
+    kept: list[str] = []
+    for segment in segments:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1] in (".", ".."):
+        kept.append("")
+    return "/" + "/".join(kept)
 
 
 def _join(base: str, url: str) -> str:

@@ -89,6 +89,8 @@ class Pool:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
                     # With the host: of itself httpx would decode it.
                     request = httpx.Request("GET", url, headers={"Host": host(url), **(headers or {})})
+                    if wire(request) != url:
+                        raise FetchError("refused", "url")  # robots.txt, scope and people saw another
                     response = await self._transport.handle_async_request(request)
                     limit.reschedule(end)
                     try:
@@ -144,6 +146,12 @@ class _Body(httpx.AsyncByteStream):
     async def aclose(self) -> None:
         """Give the connection back, or close it where something is left to read."""
         await self._response.__aexit__(None, None, None)
+
+
+def wire(request: httpx.Request) -> str:
+    """Return the URL that a request asks for, as it goes out."""
+    url = _spelled(str(request.url))
+    return f"{url.scheme}://{url.raw_authority}{url.raw_path_qs}"
 
 
 def _spelled(url: str) -> URL:

@@ -6,8 +6,11 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import httpx
+
 from agents.fetch.listings import MAX_URLS, feed_of
 from agents.fetch.listings import read as read_listing
+from agents.fetch.pool import wire
 from agents.fetch.robots import MAX_BYTES
 from agents.fetch.rules import rules
 from agents.judge.parse import parse as parse_page
@@ -94,12 +97,12 @@ def log(data: bytes) -> None:
 
 
 def url(data: bytes) -> None:
-    """Make a URL canonical, alone and relative to another; what is canonical stays as it is."""
+    """Make a URL canonical, alone and relative to another; what is canonical stays so, and goes out so."""
     text = data.decode("utf-8", "surrogateescape")
     for found in (canonical(text), canonical(text, URL)):
         if found is not None:
             assert canonical(found) == found
-            assert found.isascii()
+            assert wire(httpx.Request("GET", found)) == found
             assert len(found) <= MAX_LENGTH
 
 

@@ -6,6 +6,8 @@ import tracemalloc
 import zlib
 from collections.abc import Callable
 from email.utils import formatdate
+from itertools import product
+from random import Random
 
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -18,6 +20,7 @@ from agents.fetch.client import Client
 from agents.fetch.result import Early, Failure, Fetched, Moved, Result
 from agents.fetch.servers import Servers
 from agents.fetch.wire import FRAMING_BYTES
+from models.url import canonical
 from streams.settings import FetchSettings
 from tests.agents.clocks import WaitingClock
 from tests.agents.loopback import (
@@ -104,6 +107,55 @@ def test_requests_name_the_crawler_and_carry_no_cookies() -> None:
         assert request.headers["accept-encoding"] == "gzip, deflate"
         assert request.headers["accept"].startswith("text/html")
         assert "cookie" not in request.headers
+
+
+SEGMENTS = [
+    "a",
+    ".",
+    "..",
+    ".x",
+    "%2e",
+    "%2E.",
+    "..a",
+    "",
+    "b^",
+    ";jsessionid=0A1B2C3D4E5F",
+    "a%2f..",
+    "é",
+    "\\",
+    "'(",
+]
+QUERIES = ["", "?", "?q=../x", "?sid=0123456789abcdef0123456789abcdef"]
+
+
+def test_what_goes_out_for_any_link_is_what_robots_txt_and_exclusions_saw() -> None:
+    """They see the canonical URL: the server has to be asked for it, to the letter."""
+
+    async def run() -> None:
+        async with serving(fixed(b"x")) as server, Client(settings(), clock) as client:
+            for segments in product(SEGMENTS, repeat=3):
+                found = canonical("/".join(segments) + choice.choice(QUERIES), f"{server.origin}/s/")
+                if found is None or found in seen or not found.startswith(server.origin):
+                    continue
+                seen.add(found)
+                assert isinstance(await client.fetch(found), Fetched), found
+                assert server.origin + server.requests[-1].target == found
+                assert {".", ".."}.isdisjoint(found.partition("?")[0].split("/"))
+
+    seen, choice = set[str](), Random(1)
+    asyncio.run(run())
+    assert len(seen) > 1000
+
+
+def test_a_url_that_would_go_out_as_another_is_refused() -> None:
+    async def run() -> None:
+        async with serving(fixed(b"x")) as server, Client(settings(), clock) as client:
+            assert untimed(await client.fetch(f"{server.origin}/b/.x/../../private")) == Failure(
+                "refused", "url"
+            )
+            assert server.requests == []
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("path", ["/a%28b%29", "/%27?q=a+b%2B%20c", "/%7Ca'b(c)", "//a//?b=%5B", "/%E2%82%AC"])

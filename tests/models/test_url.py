@@ -10,7 +10,7 @@ proven = settings(derandomize=True, deadline=None)
 
 SPELLINGS = """
     http https : // / \\ .. . %2e %2F % %7e %c3%a9 %zz ? # @ [ ] ::1 :80 :443 example.org EXAMPLE é ß | " ' <
-    a b=1 & ; xn-- 0x7f.1 javascript: - _ ~
+    a b=1 & ; xn-- 0x7f.1 javascript: - _ ~ /../ /.a/ /..a/
 """
 PIECES = st.sampled_from(SPELLINGS.split()) | st.sampled_from("\u2028\t\n \0\ud800")
 URLISH = st.one_of(st.text(), st.lists(PIECES, max_size=20).map("".join))
@@ -31,6 +31,9 @@ LIKELY = URLISH.map(lambda rest: "http://example.org/" + rest)
         ("http://example.org/%2e%2E/a", "http://example.org/a"),
         ("http://example.org/.a/../b^", "http://example.org/b%5E"),
         ("http://example.org/.a/%2e%2e/b^", "http://example.org/b%5E"),
+        ("http://example.org/b/.x/../../private/one", "http://example.org/private/one"),
+        ("http://example.org/a/.b/../", "http://example.org/a/"),
+        ("http://example.org/..a/.././..", "http://example.org/"),
         ("http://example.org/a?", "http://example.org/a"),
         ("http://example.org/a?#b", "http://example.org/a"),
         ("http://example.org/a#b?c", "http://example.org/a"),
