@@ -2,7 +2,8 @@
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from errno import EINVAL
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -27,17 +28,24 @@ def read_stored(path: Path, most: int, unpack: Callable[[bytes], T], error: type
 
 
 def write_stored(path: Path, data: bytes) -> None:
-    """Write a file, its owner's alone, in the place of an earlier one: the whole file, or none.
+    """Write a file, its owner's alone, in the place of an earlier one: the whole file, or none."""
+    with whole(path, 0o600) as file:
+        file.write(data)
 
-    It is on the disk when this returns: a failure of power leaves neither an empty file nor a part of one. What
-    stands in the way, such as a symbolic link, is not followed. Raises `OSError`.
+
+@contextmanager
+def whole(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """Open what takes the place of a file once it is whole, with this ``mode`` as far as the umask lets it.
+
+    It is on the disk then: a failure of power leaves neither an empty file nor a part of one. What stands in
+    the way, such as a symbolic link, is not followed. Raises `OSError`.
     """
     partial = path.with_name(f"{path.name}.partial")
     partial.unlink(missing_ok=True)
     try:
-        number = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        number = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
         with os.fdopen(number, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)

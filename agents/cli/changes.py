@@ -1,5 +1,6 @@
 """``scentline changes``: what appeared among the matches, changed, left and moved."""
 
+import os
 import stat
 import time
 from collections import deque
@@ -23,6 +24,7 @@ from agents.cli.options import (
     load_settings,
 )
 from agents.cli.output import csv_line, json_line, lasting, print_table
+from agents.stored import whole
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -212,15 +214,15 @@ def _write(text: bytes, out: Path | None) -> None:
 
 @contextmanager
 def _whole(path: Path) -> "Iterator[BinaryIO]":
-    """Open what takes the place of a file once it is whole; who may read the file stays as it is."""
-    partial = path.parent / f"{path.name}.partial"
+    """Open what takes the place of a file once it is whole; who may read the file stays as it is.
+
+    What is no plain file, such as a pipe, is written to as it stands.
+    """
     try:
-        with partial.open("wb") as file:
+        known = path.stat().st_mode if path.exists() else None
+        with whole(path) if known is None or stat.S_ISREG(known) else path.open("wb") as file:
             yield file
-        if path.exists():
-            partial.chmod(stat.S_IMODE(path.stat().st_mode))
-        partial.replace(path)
+            if known is not None and stat.S_ISREG(known):
+                os.fchmod(file.fileno(), stat.S_IMODE(known))
     except OSError as error:
         raise CommandError(f"--out {path}: can't be written: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)

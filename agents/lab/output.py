@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from agents.cli.output import csv_line
+from agents.stored import whole
 from models.errors import ScentlineError
 
 
@@ -80,13 +81,8 @@ class OutputDirectory:
 
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Iterable[object]], end: str = "\n") -> None:
     """Write a CSV file, as `csv_line` has its lines, with ``end`` behind each: the whole file, or none."""
-    partial = path.with_suffix(".partial")
-    try:
-        with partial.open("w", encoding="utf-8", newline="") as file:
-            file.writelines(f"{csv_line(cells)}{end}" for cells in chain((columns,), rows))
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole(path) as file:
+        file.writelines(f"{csv_line(cells)}{end}".encode() for cells in chain((columns,), rows))
 
 
 def rounded(value: float | None, digits: int = 6) -> float | None:

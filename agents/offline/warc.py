@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from warcio.archiveiterator import ArchiveIterator
-from warcio.bufferedreaders import BufferedReader, ChunkedDataException
+from warcio.bufferedreaders import BufferedReader, ChunkedDataException, DecompressingBufferedReader
 from warcio.exceptions import ArchiveLoadFailed
 from warcio.limitreader import LimitReader
 from warcio.recordloader import ArcWarcRecord
@@ -16,6 +16,8 @@ from agents.offline.answer import Answer, end_to_end
 from models.errors import ScentlineError
 
 MAX_BODY = 64 * 1024 * 1024
+#: Bytes of a record's headers, HTTP's included: warcio's time grows with the square of a line.
+MAX_HEAD = 1024 * 1024
 _BLOCK = 65536
 _GZIP = b"\x1f\x8b"
 _UNREADABLE = (ArchiveLoadFailed, ChunkedDataException, EOFError, OSError, ValueError, zlib.error)
@@ -42,8 +44,10 @@ def records(path: Path, file: BinaryIO) -> Iterator[tuple[int, ArcWarcRecord]]:
     """
     offset = 0
     found = ArchiveIterator(file, no_record_parse=True)
+    found.reader = lines = _Lines(file)
     try:
         for record in found:
+            lines.left = MAX_HEAD
             found.read_to_end()
             _check(record)
             yield offset, record
@@ -55,7 +59,8 @@ def records(path: Path, file: BinaryIO) -> Iterator[tuple[int, ArcWarcRecord]]:
             raise ValueError(f"found {rest} bytes that hold none")
     except _UNREADABLE as error:
         text = f"archive {path}, byte {offset}: expected a WARC record: {_first_line(error)}"
-        kind = CutShortError if offset and _ends_inside(path, offset) else ArchiveError
+        cut = offset and lines.left >= 0 and _ends_inside(path, offset)
+        kind = CutShortError if cut else ArchiveError
         raise kind(text) from error
     if not offset:
         raise ArchiveError(f"archive {path}, byte 0: expected a WARC record: the file is empty")
@@ -69,7 +74,9 @@ def read(path: Path, file: BinaryIO, offset: int) -> tuple[str, Answer]:
     """
     file.seek(offset)
     try:
-        record = next(iter(ArchiveIterator(file)), None)
+        found = ArchiveIterator(file)
+        found.reader = _Lines(file)
+        record = next(iter(found), None)
         if record is None or record.http_headers is None:
             raise ValueError("found no HTTP response")
         return target_url(record), _answer(record)
@@ -77,6 +84,20 @@ def read(path: Path, file: BinaryIO, offset: int) -> tuple[str, Answer]:
         raise ArchiveError(
             f"archive {path}, byte {offset}: expected a response record: {_first_line(error)}"
         ) from error
+
+
+class _Lines(DecompressingBufferedReader):
+    """Reads heads of so many bytes that are ``left``; ValueError for one that goes on."""
+
+    left = MAX_HEAD
+
+    def readline(self, length: int | None = None) -> bytes:
+        """Return the next line, or its first ``length`` bytes."""
+        line: bytes = super().readline(self.left + 1 if length is None else min(length, self.left + 1))
+        self.left -= len(line)
+        if self.left < 0:
+            raise ValueError(f"its headers have more than {MAX_HEAD} bytes")
+        return line
 
 
 def _check(record: ArcWarcRecord) -> None:

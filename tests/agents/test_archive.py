@@ -166,6 +166,16 @@ def test_what_is_no_warc_file_is_an_error_that_names_it(tmp_path: Path) -> None:
             Archive([path])
 
 
+@pytest.mark.parametrize("head", [b"a" * 2_000_000, b"a: b\r\n" * 400_000, b"a: b\r\n c" * 400_000])
+def test_headers_that_go_on_and_on_are_an_error_that_names_the_byte(tmp_path: Path, head: bytes) -> None:
+    path = write(tmp_path / "a.warc", *pages(2), gz=False)
+    start = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(b"WARC/1.0\r\n" + head)
+    with pytest.raises(ArchiveError, match=rf"byte {start}: .*: its headers have more than 1048576 bytes"):
+        Archive([path])
+
+
 @pytest.mark.parametrize("gz", [True, False])
 def test_damage_in_the_middle_is_an_error_that_names_the_byte(tmp_path: Path, gz: bool) -> None:
     path = write(tmp_path / "a.warc", *pages(5), gz=gz)

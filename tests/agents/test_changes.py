@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import stat
 from datetime import UTC, datetime
@@ -219,7 +220,7 @@ def test_a_feed_is_whole_whatever_pages_say_and_readers_see_only_text(
         read = _Text(item["description"])
         assert read.tags <= {"p"}
         if change.excerpt == HOSTILE:
-            assert read.shown[0] == re.sub("[\x00\x1b\ufffe]", "\ufffd", HOSTILE)
+            assert read.shown[0] == re.sub("[\x00\x1b\ufffe\u202e]", "", HOSTILE)
 
 
 def test_a_title_is_told_as_text_and_the_url_where_there_is_none() -> None:
@@ -254,6 +255,23 @@ def test_a_feed_takes_the_place_of_the_one_before_and_who_may_read_it_stays(cwd:
     assert len(items(place.read_bytes())) == 1
     assert stat.S_IMODE(place.stat().st_mode) == 0o644
     assert [path.name for path in cwd.iterdir() if "feed" in path.name] == ["feed.xml"]
+
+
+def test_a_pipe_is_written_to_and_what_is_planted_beside_a_feed_is_not(cwd: Path) -> None:
+    tell(cwd / "scentline-data", a_change(1))
+    pipe, planted, place = cwd / "pipe", cwd / "planted", cwd / "feed.xml"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    printed(cwd, "changes", "--format", "rss", "--out", "pipe")
+    assert len(items(os.read(reader, 1_000_000))) == 1
+    os.close(reader)
+    assert pipe.is_fifo()
+
+    planted.write_text("mine")
+    (cwd / "feed.xml.partial").symlink_to(planted)
+    printed(cwd, "changes", "--format", "rss", "--out", "feed.xml")
+    assert (planted.read_text(), len(items(place.read_bytes()))) == ("mine", 1)
+    assert not place.is_symlink()
 
 
 @pytest.mark.parametrize("program", [COMMAND, IN_BACKGROUND], ids=["terminal", "background"])

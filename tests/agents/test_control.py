@@ -265,8 +265,16 @@ def test_a_predicate_that_asks_for_a_category_which_nobody_tells_is_refused(runt
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"{}", b"\xff\xfe", b"[1]", b'{"type":"add","name":"a b","expression":"x"}', b"x" * (MOST_BYTES + 1)],
-    ids=["empty", "untagged", "not UTF-8", "an array", "a bad name", "huge"],
+    [
+        b"",
+        b"{}",
+        b"\xff\xfe",
+        b"[1]",
+        b'{"type":"add","name":"a b","expression":"x"}',
+        b"x" * (MOST_BYTES + 1),
+        b'{"a":' + b"[" * 20_000,
+    ],
+    ids=["empty", "untagged", "not UTF-8", "an array", "a bad name", "huge", "deep"],
 )
 def test_a_file_that_is_no_request_is_refused_and_the_rest_goes_on(runtime: Runtime, data: bytes) -> None:
     spool = Spool(runtime.settings.data)

@@ -16,6 +16,7 @@ import msgspec
 
 from agents.operate.control.requests import MOST_BYTES, RefusedError, Request
 from agents.stored import open_plain, write_stored
+from streams.records import UNREADABLE
 
 DIRECTORY = "requests"
 #: The name of the request by which somebody looks at the crawl: the newest takes the place of the one before.
@@ -62,7 +63,7 @@ class Spool:
             if len(data) > MOST_BYTES:
                 raise RefusedError(f"the request has more than {MOST_BYTES} bytes")
             return _decoder.decode(data)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except (OSError, *UNREADABLE) as error:
             raise RefusedError(f"the request can't be read: {error}") from error
 
     def done(self, name: str) -> None:

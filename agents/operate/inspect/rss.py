@@ -1,7 +1,7 @@
 """Changes as a feed that reader programs subscribe to (RSS 2.0, https://www.rssboard.org/rss-specification).
 
-Titles are plain text, descriptions HTML: what pages say is escaped in both, and what XML 1.0 can't hold
-(section 2.2, Characters) is replaced.
+Titles are plain text, descriptions HTML: what pages say is escaped in both. It loses what XML 1.0 can't hold
+(section 2.2, Characters), control characters, and those that turn the direction of text (Unicode UAX 9).
 """
 
 import html
@@ -19,7 +19,10 @@ ITEMS = 200
 #: Characters of a title, and of an excerpt or a reason.
 TITLE, TEXT = 200, 1_000
 
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UNSHOWN = re.compile(
+    "[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+    "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def feed(title: str, newest: Iterable[Change]) -> bytes:
@@ -72,4 +75,4 @@ def _date(time: float) -> str:
 
 
 def _say(parent: Element, name: str, text: str) -> None:
-    SubElement(parent, name).text = _NO_XML.sub("\ufffd", text)
+    SubElement(parent, name).text = _UNSHOWN.sub("", text)
