@@ -85,7 +85,9 @@ def by_seal(data: bytes, random: Random) -> bytes:
         document = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(data, max_output_size=_MOST))
         document["body"] = by_tree(document["body"], random)
         document["checksum"] = digest(document["body"])
-    except (zstandard.ZstdError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
+    except (zstandard.ZstdError, msgspec.MsgspecError, ValueError, RecursionError, LookupError, TypeError):
+        return by_bytes(data, random)
+    except AttributeError:  # its body is no text of bytes
         return by_bytes(data, random)
     whole = msgspec.msgpack.encode(document)
     return zstandard.ZstdCompressor().compress(whole if random.random() < 0.8 else by_tree(whole, random))

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from models.page import Page
+from tests.patience import PATIENCE
 
 WHERE = Path(__file__).parents[2]
 
@@ -34,6 +35,14 @@ def judge(page: Page) -> list[str]:
             held = []
             while True:
                 held.append(bytes(10_000_000))
+        case "fork" | "leave":
+            child = os.fork()
+            if child == 0:
+                if page.title == "leave":
+                    os.setsid()
+                time.sleep(PATIENCE)
+                os._exit(0)
+            Path(os.environ["FORKED"]).write_text(str(child))
         case "print":
             os.write(1, b"print")
             os.write(2, b"print")

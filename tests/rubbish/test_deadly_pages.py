@@ -91,6 +91,35 @@ def test_a_page_that_ends_its_process_is_refused_and_the_next_one_judged(
     use(work)
 
 
+@pytest.mark.parametrize("title", ["fork", "leave"])
+def test_what_a_judge_leaves_behind_holds_up_nobody(
+    use: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, title: str
+) -> None:
+    forked = tmp_path / "forked"
+    monkeypatch.setenv("FORKED", str(forked))
+
+    async def work(examiner: ExaminerProcess) -> None:
+        await told(examiner, title)
+        await fine(examiner)
+        async with asyncio.timeout(PATIENCE / 2):  # it is there for longer
+            await examiner.close()
+
+    use(work)
+    child = int(forked.read_text())
+    if title == "leave":
+        os.kill(child, signal.SIGKILL)  # it left the session: nobody knows of it
+    else:
+        wait_for("the end of what was forked", lambda: not running(child))
+
+
+def running(process: int) -> bool:
+    """Return whether a process is there that is not only waiting to be reaped."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 def test_a_judge_that_waits_for_ever_is_cut_off(use: Callable[..., None]) -> None:
     async def work(examiner: ExaminerProcess) -> None:
         with pytest.raises(PageError, match=r"over 1 seconds \(judge.seconds\)"):

@@ -7,7 +7,6 @@ may be, and dies with the one that started it, however that ends.
 import asyncio
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from contextlib import suppress
 
 import msgspec
 
@@ -25,13 +24,15 @@ from agents.judge.apart.messages import (
     framed,
 )
 from agents.judge.question import Examined, PageError, Question, Work
-from agents.signals import command, environment
+from agents.signals import command, environment, kill_group
 from models.errors import ScentlineError
 from streams.configuration import PREFIX, ConfigurationError
 from streams.records import RecordError
 
 #: Seconds until the judges must be loaded: a large table of labels takes a minute.
 READY_SECONDS = 600.0
+#: Seconds that a process has to end in once it is killed.
+END_SECONDS = 5.0
 # Bytes of an answer that are read ahead.
 _AHEAD = 1 << 20
 _MODULE = "agents.judge.apart"
@@ -51,6 +52,8 @@ class ExaminerProcess:
     def __init__(self, work: Work) -> None:
         self._work = work
         self._child: Process | None = None
+        #: Those that were killed, and may not have ended.
+        self._killed: list[Process] = []
         self._lock = asyncio.Lock()
 
     async def start(self) -> None:
@@ -76,9 +79,9 @@ class ExaminerProcess:
 
     async def close(self) -> None:
         """End the process."""
-        child = self._kill()
-        if child is not None:
-            await child.wait()
+        self._kill()
+        while self._killed:
+            await _end(self._killed.pop())
 
     async def _examined(self, question: Question) -> Examined:
         work = self._work
@@ -117,8 +120,8 @@ class ExaminerProcess:
             raise await self._ended(child) from error
 
     async def _ended(self, child: Process) -> Exception:
-        status = await child.wait()
         self._child = None
+        status = await _end(child)
         if status == -signal.SIGXCPU:
             return PageError(f"over {self._work.cpu_seconds} seconds of CPU (judge.cpu_seconds)")
         if status < 0:
@@ -147,10 +150,24 @@ class ExaminerProcess:
         reason = answer.reason if isinstance(answer, NotReady) else "it answered what was not asked"
         raise ConfigurationError(reason)
 
-    def _kill(self) -> Process | None:
-        """Have the process end, if there is one, and return it."""
+    def _kill(self) -> None:
+        """Have the process end, if there is one."""
         child, self._child = self._child, None
-        if child is not None and child.returncode is None:
-            with suppress(ProcessLookupError):
-                child.kill()
-        return child
+        if child is not None:
+            kill_group(child.pid)
+            self._killed = [*(each for each in self._killed if each.returncode is None), child]
+
+
+async def _end(child: Process) -> int:
+    """End a process, and return the status that it ended by itself with, if it did.
+
+    Who left its session holds its pipes: asyncio waits for their end, and this not for long.
+    """
+    kill_group(child.pid)
+    try:
+        async with asyncio.timeout(END_SECONDS):
+            await child.wait()
+    except TimeoutError:
+        transport: asyncio.SubprocessTransport = child._transport  # type: ignore[attr-defined]
+        transport.close()
+    return -signal.SIGKILL if child.returncode is None else child.returncode

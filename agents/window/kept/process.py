@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from agents.judge.apart.messages import HEAD, framed
-from agents.signals import command, environment
+from agents.signals import command, environment, kill_group
 from agents.window.kept.text import Text, Unreadable, Wanted
 from streams.configuration import PREFIX
 
@@ -68,7 +68,7 @@ class CopyReader:
         child, self._child = self._child, None
         if child is not None:
             with child:
-                child.kill()
+                kill_group(child.pid)
 
     def _go_on(self) -> None:
         """Take what has been answered, and ask for the next."""
