@@ -143,10 +143,14 @@ def _check_key(given: Given, known: Mapping[str, FieldInfo]) -> None:
 
 
 def _nearest(key: str, known: Mapping[str, FieldInfo]) -> str:
-    """Return the known key most like ``key``, whose last part may stand alone ("budget")."""
+    """Return the known key most like ``key``: its last part may stand alone ("budget") or begun ("delay")."""
+    section, _, name = key.rpartition(".")
 
     def likeness(candidate: str) -> tuple[float, float]:
-        last = difflib.SequenceMatcher(None, key.rpartition(".")[2], candidate.rpartition(".")[2]).ratio()
+        its_section, _, its_name = candidate.rpartition(".")
+        if its_name.startswith(f"{name}_"):
+            return 0.95, its_section == section
+        last = difflib.SequenceMatcher(None, name, its_name).ratio()
         whole = difflib.SequenceMatcher(None, key, candidate).ratio()
         return max(last, whole), whole
 

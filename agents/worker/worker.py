@@ -21,9 +21,11 @@ from agents.judge.question import Work
 from agents.observe.observer import Observer
 from agents.worker.roles import MAKERS, Hear, Part, Tools
 from agents.worker.room import room
+from models.predicate import parse
 from streams.app import watch
 from streams.attempts import ATTEMPTS_FILE, Attempts, Place
 from streams.broadcast import Broadcast
+from streams.configuration import ConfigurationError
 from streams.logging import EventLog
 from streams.memory import collected_seldom, give_back_large_blocks
 from streams.metrics.reading import broadcast_lag
@@ -187,19 +189,25 @@ class Worker:
             hear(told)
 
     async def _announce_predicates(self) -> None:
-        """Define the predicates of the settings; share and state that a known one was given stay."""
+        """Define the predicates of the settings; share and state that a known one was given stay.
+
+        Raises `ConfigurationError` where a name stands for another expression: what is counted is of that.
+        """
         for name, expression in self.settings.predicates.items():
             known = self.predicates.definitions.get(name)
-            definition = known or PredicateDefinition(name=name, expression=expression)
-            if definition.state == REMOVED:
-                log.warning("a predicate of the settings was removed here, and stays removed", predicate=name)
-                continue
-            definition = msgspec.structs.replace(definition, expression=expression)
-            if definition != known:
+            if known is None:
+                definition = PredicateDefinition(name=name, expression=expression)
                 message = (PREDICATES.name, 0, name.encode(), msgspec.json.encode(definition))
                 await self.log.publisher.send_all([message])
                 while self.predicates.definitions.get(name) != definition:
                     await asyncio.sleep(HEARD_SECONDS)
+            elif known.state == REMOVED:
+                log.warning("a predicate of the settings was removed here, and stays removed", predicate=name)
+            elif parse(known.expression) != parse(expression):
+                raise ConfigurationError(
+                    f"predicate {name} is {known.expression} in this crawl, and was given as {expression}: "
+                    f"choose another name for that, or leave {name} out to go on with it as it is"
+                )
 
     def _check_judges(self) -> None:
         """Raise where a predicate, of this run or one before, asks for categories that nobody tells."""

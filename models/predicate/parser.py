@@ -45,6 +45,8 @@ _NOT_IN_A_HOST = re.compile(r"[\s#]")
 
 def keyword(text: str) -> Keyword:
     """Read a keyword: its words are cut and folded as a page's are."""
+    if "*" in text:
+        raise ValueError('expected words without "*", which stands for letters in title("...") alone')
     found = words(text)
     if not found:
         raise ValueError(_NO_WORD)

@@ -54,6 +54,7 @@ def test_message_holds_expression_column_expectation_and_caret() -> None:
         ('title("e-c*")', 7, "nothing but letters"),
         ('title("...")', 7, "expected a word"),
         ('"!!"', 1, "expected a word"),
+        ('"allocator*"', 1, 'words without "*"'),
         ('url.suffix("")', 12, "expected a part of a URL"),
         ('url.prefix("http://é")', 12, "expected ASCII"),
         ('"aa" @ "bb"', 6, 'expected "and", "or" or the end'),

@@ -123,6 +123,7 @@ def test_a_wrong_variable_is_answered_with_the_nearest_variable(tmp_path: Path) 
 
 def test_a_key_without_its_section_is_recognised(tmp_path: Path) -> None:
     assert complaint(tmp_path, overrides={"budget": "1"}).endswith("did you mean frontier.budget?")
+    assert complaint(tmp_path, overrides={"fetch.delay": "1"}).endswith("did you mean fetch.delay_seconds?")
 
 
 def test_a_value_in_the_place_of_a_section_is_an_error(tmp_path: Path) -> None:
