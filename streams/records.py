@@ -927,6 +927,15 @@ class Standing(msgspec.Struct, kw_only=True):
     held_by: str = ""
     held: Natural = 0
 
+    @property
+    def spent(self) -> str:
+        """What ended the crawl, where a budget or its time did."""
+        if self.budget and self.judged >= self.budget:
+            return f"the budget of {self.budget:,} pages is spent"
+        if self.requests_budget:
+            return f"the budget of {self.requests_budget:,} requests is spent"
+        return "the budget is spent" if self.budget else "the time is over"
+
 
 class Pausing(msgspec.Struct, frozen=True, kw_only=True, tag_field="what", tag="paused"):
     """Whether the crawl is paused (JSON): it orders nothing then. ``time`` is when that was asked for."""

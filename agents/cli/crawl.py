@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agents.cli.app import INTERRUPTED, app, examples
+from agents.cli.app import app, examples
 from agents.cli.options import (
     Assignments,
     BrokerAddress,
@@ -73,7 +73,7 @@ def crawl(
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
-    """Crawl until the budget or the time is spent. After Ctrl-C, the same command continues.
+    """Crawl until the budget or the time is spent. After Ctrl-C, the same command continues; it needs no seeds.
 
     With a budget pages are scarce, and each has to be worth one. Else time is, and no host waits in vain.
 
@@ -91,11 +91,11 @@ def crawl(
     if archives and not any(text.startswith("fetch.delay_seconds") for text in assignments or ()):
         options["fetch.delay_seconds"] = 0.0
     settings = load_settings(config, assignments, options).settings
-    interrupted = run(
+    status = run(
         of_site(settings, site, logs or ()),
         CrawlOptions(
             tuple(seeds or ()), tuple(logs or ()), tuple(archives or ()), as_json, follow, keep_up, window
         ),
     )
-    if interrupted:
-        raise typer.Exit(INTERRUPTED)
+    if status:
+        raise typer.Exit(status)

@@ -11,8 +11,9 @@ from pathlib import Path
 from secrets import token_bytes
 from typing import TYPE_CHECKING
 
+from agents.cli.app import INTERRUPTED
 from agents.crawl.directory import make_directory
-from agents.crawl.fixed import keep_fixed, with_table
+from agents.crawl.fixed import keep_fixed, kept_policy, with_table
 from agents.crawl.seeds import seeds_of_log
 from agents.fetch.contact import check_contact
 from agents.judge.apart.process import ExaminerProcess
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from agents.crawl.run import Status
 
 
+#: The exit status of a crawl that got no page at all.
+FRUITLESS = 1
 #: Share of the requests that visit judged pages again, with --keep-up, where frontier.revisit says none.
 KEEP_UP_SHARE = 0.5
 
@@ -52,8 +55,8 @@ class CrawlOptions:
     window: bool = False
 
 
-def run(settings: Settings, options: CrawlOptions) -> bool:
-    """Run a crawl and print its summary; return whether it was interrupted.
+def run(settings: Settings, options: CrawlOptions) -> int:
+    """Run a crawl and print its summary; return its exit status: `INTERRUPTED`, or `FRUITLESS` without a page.
 
     Raises what is wrong with the options before anything is started.
     """
@@ -85,7 +88,7 @@ def run(settings: Settings, options: CrawlOptions) -> bool:
         status, interrupted = asyncio.run(_crawl(settings, observer, seeds, options))
     if options.as_json:
         print(json.dumps(summary(status, settings.frontier.rule)))
-    return interrupted
+    return INTERRUPTED if interrupted else 0 if status.fetched else FRUITLESS
 
 
 def _keeping_up(settings: Settings) -> Settings:
@@ -152,6 +155,8 @@ def _check_table(settings: Settings) -> None:
 def _seeds(settings: Settings, options: CrawlOptions) -> list[str]:
     hubs = settings.news.hubs_given if settings.frontier.mode == "instant" else ()
     if not options.seeds and not options.logs and not hubs:
+        if kept_policy(settings.data) is not None:
+            return []  # it goes on with what it knows
         raise ConfigurationError("a crawl needs somewhere to start: --seed URL, --log FILE or both")
     if not options.seeds:
         return [*hubs, *(seeds_of_log(options.logs[0], settings) if options.logs else ())]
@@ -168,6 +173,7 @@ def summary(status: "Status", policy: str) -> dict[str, object]:
     ``news`` is in it in the mode "instant", ``revisits`` and ``changes`` where judged pages are visited again.
     """
     return {
+        "ended": status.ended,
         "fetched": status.fetched,
         "requests": status.requests,
         "failed": status.failed,

@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -54,6 +54,9 @@ class Status:
 
     ``log_read`` is the part of the log that was read, None while no log is being fed or its size is not known.
     ``news`` is None but in the mode "instant". ``kept_up`` is None but where judged pages are visited again.
+
+    ``budget`` are the pages to judge, 0 for any number. So many ``seconds_left`` there are by the time or the
+    rate of pages, None where neither is known. In the last status ``ended`` says why the crawl ended.
     """
 
     fetched: int
@@ -70,6 +73,9 @@ class Status:
     kept_up: KeptUp | None = None
     slots: Slots | None = None
     paused: bool = False
+    budget: int = 0
+    seconds_left: float | None = None
+    ended: str = ""
 
     @property
     def pages_per_second(self) -> float:
@@ -93,10 +99,11 @@ class Meter:
         seconds = time.monotonic() - self._started
         harvest = {name: engine.harvest.whole(name) for name in engine.predicates.active}
         before, then = self._a_minute_ago(seconds, {name: state.hits for name, state in harvest.items()})
+        run_fetched = totals.judged - self._before
         closed = totals.judged + totals.failed + totals.refused + totals.moved + totals.trapped
         return Status(
             fetched=totals.judged,
-            run_fetched=totals.judged - self._before,
+            run_fetched=run_fetched,
             requests=totals.requests,
             failed=totals.failed,
             refused=totals.refused,
@@ -118,7 +125,15 @@ class Meter:
             else None,
             slots=engine.frontier.slots(),
             paused=engine.frontier.paused,
+            budget=engine.frontier.budget.pages,
+            seconds_left=self._seconds_left(seconds, run_fetched),
         )
+
+    def _seconds_left(self, seconds: float, run_fetched: int) -> float | None:
+        settings, budget = self._engine.settings.frontier, self._engine.frontier.budget
+        by_time = [settings.time - seconds] if settings.time else []
+        by_rate = [(budget.remaining or 0) * seconds / run_fetched] if budget.pages and run_fetched else []
+        return max(0.0, min(by_time + by_rate)) if by_time or by_rate else None
 
     def _a_minute_ago(self, seconds: float, hits: dict[str, int]) -> tuple[float, dict[str, int]]:
         """Note predicates' hits; return those of a minute ago, or of the run's start, and when that was."""
@@ -172,11 +187,21 @@ async def run_crawl(
             await _crawl(engine, meter, seeds, logs, report, follow)
             if not told.is_set() and engine.failure is None:
                 await engine.settle()
-            status = meter.status()
+            status = replace(meter.status(), ended=_why(engine, told=told.is_set()))
             report(engine, status)
     if engine.failure is not None:
         raise engine.failure
     return status, told.is_set()
+
+
+def _why(engine: Engine, *, told: bool) -> str:
+    """Return why a crawl ended."""
+    standing = engine.frontier.standing.take(final=True)
+    if standing.state == "spent":
+        return standing.spent
+    if told:
+        return "it was stopped, and the same command goes on with it"
+    return "nothing is left to fetch" if standing.judged else "no page could be fetched"
 
 
 def _stop(engine: Engine, told: asyncio.Event) -> None:

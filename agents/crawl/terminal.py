@@ -11,7 +11,7 @@ from rich.text import Text
 
 from agents.crawl.engine import Engine
 from agents.crawl.run import Report, Status
-from agents.crawl.view import further
+from agents.crawl.view import clock, ending, further, progress
 from agents.frontier.metrics import Kept
 from streams.logging import printable
 
@@ -28,13 +28,12 @@ def shown_on(out: TextIO) -> Iterator[Report]:
 
 def _view(engine: Engine, status: Status) -> Group:
     """Return a head line, the predicates, the newest matches."""
-    head = Text(
-        f"{status.fetched} pages  {status.pages_per_second:.1f}/s  {status.requests} requests  "
-        f"{status.failed} failed  "
-        f"{status.refused} refused  {status.candidates} candidates{further(status)}  "
-        f"{status.in_flight} in flight  {f'{status.slots}  ' if status.slots else ''}{status.seconds:.0f} s",
-        style="bold",
-    )
+    parts = [
+        clock(status.seconds), progress(status), f"{status.requests:,} requests", f"{status.failed:,} failed",
+        f"{status.refused:,} refused", f"{status.candidates:,} candidates", *further(status),
+        f"{status.in_flight} in flight", *([str(status.slots)] if status.slots else []),
+    ]  # fmt: skip
+    head = Text(ending(status)[0] if status.ended else "  ".join(parts), style="bold")
     columns = ["predicate", "hits", "judged", "harvest rate", "a request", "a minute", "lately", "lift"]
     current = engine.frontier.revisits.figures()
     table = Table(*columns, *(["current"] if current else []), box=None)

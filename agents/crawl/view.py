@@ -8,8 +8,8 @@ from typing import TextIO
 from agents.crawl.engine import Engine
 from agents.crawl.run import Report, Status
 
-#: Seconds between two plain lines.
-LINE_SECONDS = 5.0
+#: Seconds between two plain lines, and how long these are at most.
+LINE_SECONDS, COLUMNS = 5.0, 100
 
 
 @contextmanager
@@ -44,49 +44,76 @@ class Lines:
             self.finish()
 
     def finish(self) -> None:
-        """Write the newest status unless it has been written."""
-        if self._unwritten is not None:
-            self._out.write(line(self._unwritten) + "\n")
+        """Write the newest status unless it has been written; the last one with what each predicate had."""
+        status, self._unwritten = self._unwritten, None
+        if status is not None:
+            lines = ending(status) if status.ended else [line(status)]
+            self._out.write("\n".join(lines) + "\n")
             self._out.flush()
-            self._unwritten = None
 
 
 def line(status: Status) -> str:
-    """Return where the crawl stands, in one line."""
-    rates = ", ".join(
-        f"{name} {predicate.hits}/{predicate.judged} ({predicate.harvest_rate:.0%}, "
-        f"{predicate.hits_per_request:.0%} of requests, {predicate.hits_per_minute:.0f} a minute)"
-        for name, predicate in status.predicates.items()
-    )
-    return (
-        f"{status.seconds:6.1f} s  {status.fetched} pages ({status.pages_per_second:.1f}/s) of "
-        f"{status.requests} requests, {status.failed} failed, {status.refused} refused, "
-        f"{status.candidates} candidates{_slots(status)}{further(status)}; {rates}"
-    )
+    """Return where the crawl stands, in one line: of what there is to say, what has room."""
+    predicates = status.predicates.values()
+    text = f"{clock(status.seconds)}  {progress(status)}"
+    for part in (
+        f"{sum(each.hits for each in predicates):,} hits, "
+        f"{sum(each.hits_per_minute for each in predicates):,.0f} a minute",
+        *further(status),
+        "" if status.slots is None else str(status.slots),
+        f"{status.failed:,} failed, {status.refused:,} refused",
+        f"{status.candidates:,} candidates",
+    ):
+        if part and len(text) + len(part) + 2 <= COLUMNS:
+            text += f"; {part}"
+    return text
 
 
-def _slots(status: Status) -> str:
-    return "" if status.slots is None else f", {status.slots}"
+def progress(status: Status) -> str:
+    """Return how many pages of how many there are, how fast they come, and how long that will take."""
+    of = f" of {status.budget:,}" if status.budget else ""
+    left = "" if status.seconds_left is None or status.ended else f", {clock(status.seconds_left)} left"
+    return f"{status.fetched:,}{of} pages, {status.pages_per_second:.1f}/s{left}"
 
 
-def further(status: Status) -> str:
+def clock(seconds: float) -> str:
+    """Return a time as a clock shows it.
+
+    >>> clock(65.2), clock(3600)
+    ('1:05', '1:00:00')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def ending(status: Status) -> list[str]:
+    """Return the lines that a crawl ends with: why, after how long, and what each predicate had of it."""
+    head = ("predicate", "hits", "judged", "harvest rate", "a request", "a minute")
+    rows = [
+        (
+            name, f"{each.hits:,}", f"{each.judged:,}", f"{each.harvest_rate:.1%}",
+            f"{each.hits_per_request:.1%}", f"{each.hits_per_minute:,.0f}",
+        )
+        for name, each in status.predicates.items()
+    ]  # fmt: skip
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return [
+        f"The crawl ended after {clock(status.seconds)}: {status.ended}. "
+        f"{status.fetched:,} pages of {status.requests:,} requests, {status.failed:,} failed, "
+        f"{status.refused:,} refused.",
+        *("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in (head, *rows)),
+    ]
+
+
+def further(status: Status) -> list[str]:
     """Return what some crawls do besides: waiting, reading a log, fetching news, visiting pages again."""
-    paused = ", paused" if status.paused else ""
-    return f"{paused}{_log_read(status)}{_news_fetched(status)}{_kept_up(status)}"
-
-
-def _news_fetched(status: Status) -> str:
-    news = status.news
-    if news is None:
-        return ""
-    delay = f" after {news.delay:.1f} s on average" if news.pages else ""
-    return f", {news.hubs} hubs, {news.pages} news{delay}"
-
-
-def _kept_up(status: Status) -> str:
-    keeping = status.kept_up
-    return "" if keeping is None else f", {keeping.revisits} revisits, {keeping.changes} changes"
-
-
-def _log_read(status: Status) -> str:
-    return "" if status.log_read is None else f", {status.log_read:.0%} of the log read"
+    news, keeping = status.news, status.kept_up
+    found = ["paused"] if status.paused else []
+    found += [] if status.log_read is None else [f"{status.log_read:.0%} of the log read"]
+    if news is not None:
+        delay = f" after {news.delay:.1f} s on average" if news.pages else ""
+        found.append(f"{news.hubs} hubs, {news.pages} news{delay}")
+    if keeping is not None:
+        found.append(f"{keeping.revisits:,} revisits, {keeping.changes:,} changes")
+    return found

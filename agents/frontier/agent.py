@@ -93,7 +93,7 @@ class FrontierAgent(Handler[FrontierRow]):
         self.leases = Leases(
             runtime, self.candidates, self.inbox, self._metrics, self.instant, told, self.schedule
         )
-        self._budget = budget = Budget(self.candidates)
+        self.budget = budget = Budget(self.candidates)
         self.selection = Selection(
             self.candidates, self.turns, budget, self.leases, self.instant, self.schedule, fetch
         )
@@ -191,7 +191,7 @@ class FrontierAgent(Handler[FrontierRow]):
             if self.schedule is not None and not told.on:
                 self.schedule.renew()
         elif isinstance(told, Limit):
-            limit = self._budget.limit(told)
+            limit = self.budget.limit(told)
             self._to_tell += [limit] if limit != told else []
         else:
             self.candidates.clocks.steer(told.name, told.seconds)
@@ -427,7 +427,7 @@ class FrontierAgent(Handler[FrontierRow]):
     @property
     def spent(self) -> bool:
         """Whether the budget of pages, or of requests, is spent."""
-        return self._budget.spent
+        return self.budget.spent
 
     @property
     def state(self) -> str:
@@ -450,7 +450,7 @@ class FrontierAgent(Handler[FrontierRow]):
         if self.patterns is not None and self.patterns.busy:
             return False
         hubs = self.instant is not None and self.instant.hubs > 0
-        again = self.schedule is not None and not self._budget.limited
+        again = self.schedule is not None and not self.budget.limited
         left = bool(self.candidates.retries) or self.candidates.sweep.filling or hubs or again
         return self.spent or (self._dry and not left)
 

@@ -160,8 +160,8 @@ class Landing:
             self._instant.ended(sighting)
 
     def _tell_of_seeds(self, failed: Failed) -> None:
-        """Say so where a seed came to nothing: a crawl without its seeds would end without a word."""
+        """Say so where a seed came to nothing, or its host has no address: people may have mistyped it."""
         found = self._candidates.shards.find(failed.url)
-        if found is not None and found[1].seed and found[1].state not in OPEN:
+        if found is not None and found[1].seed and (found[1].state not in OPEN or failed.reason == "dns"):
             advice = "name it in fetch.allow" if failed.reason.startswith("address") else "look at it"
             log.warning("a seed could not be fetched", url=failed.url, reason=failed.reason, advice=advice)

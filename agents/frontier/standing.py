@@ -148,12 +148,13 @@ class StandingTeller:
                 yield None
         else:
             best, predicate = [], ""
-        standing = self._standing(final=final)
+        standing = self.take(final=final)
         standing.best, standing.best_of = tuple(best), predicate
         key = f"{standing.worker} {predicate}".encode()
         yield STANDING.name, 0, key, msgspec.json.encode(standing)
 
-    def _standing(self, *, final: bool) -> Standing:
+    def take(self, *, final: bool) -> Standing:
+        """Return how things stand; ``final`` says that this is the end."""
         now, candidates = self._runtime.clock(), self._candidates
         shards, flights = candidates.shards, candidates.flights
         totals, retries, state = shards.totals(), candidates.retries, self._state()

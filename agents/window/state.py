@@ -68,7 +68,7 @@ def _at_rest(facts: Facts) -> Said:
             return Said("waits", "The crawl has just ended: how is being read.")
         return Said("bad", f"{since}: it ended without a word, as by a kill. The same command goes on with it.")
     if standing.state == "spent":
-        return Said("rest", f"{since}: {_spent(standing)}. A larger budget goes on with it.")
+        return Said("rest", f"{since}: {standing.spent}. A larger budget goes on with it.")
     if standing.state == "done":
         return Said("rest", f"{since}: nothing was left to fetch.")
     was = "paused, and stopped" if standing.state == "paused" else "stopped"
@@ -85,14 +85,6 @@ def _at_rest_for(facts: Facts) -> str:
 def _last(facts: Facts) -> float:
     """Return when the crawl was last heard of, 0 where that is not known."""
     return max(facts.newest, facts.standing.time if facts.standing is not None else 0.0)
-
-
-def _spent(standing: Standing) -> str:
-    if standing.budget and standing.judged >= standing.budget:
-        return f"the budget of {standing.budget:,} pages is spent"
-    if standing.requests_budget:
-        return f"the budget of {standing.requests_budget:,} requests is spent"
-    return "the budget is spent" if standing.budget else "the time is over"
 
 
 # a crawl that runs
@@ -120,7 +112,7 @@ def _running(facts: Facts) -> Said:
     if standing.state == "starting":
         return Said("waits", f"Starting: candidates are read, {100 * standing.taken_up:.0f} % so far.")
     if standing.state == "spent":
-        return Said("rest", f"{_spent(standing).capitalize()}{_still(standing)}.")
+        return Said("rest", f"{standing.spent.capitalize()}{_still(standing)}.")
     if facts.paused and not facts.predicates:
         return Said("rest", f"Every predicate is paused{_still(standing)}.")
     if standing.in_flight:

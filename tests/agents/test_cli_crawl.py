@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 import signal
 from collections.abc import Iterator
@@ -43,6 +44,7 @@ from tests.agents.commands import (
     scentline,
     wait_until,
 )
+from tests.agents.loopback import USER_AGENT
 from tests.agents.shards import put, rows_of, table
 from tests.patience import PATIENCE
 
@@ -128,8 +130,8 @@ def test_a_crawl_ends_with_its_figures_as_json(crawl: Crawl) -> None:
     assert crawl.out.count("\n") == 1
     summary = last_line(crawl.out)
     assert list(summary) == [
-        "fetched", "requests", "failed", "refused", "seconds", "pages_per_second", "policy", "candidates",
-        "predicates",
+        "ended", "fetched", "requests", "failed", "refused", "seconds", "pages_per_second", "policy",
+        "candidates", "predicates",
     ]  # fmt: skip
     assert summary["fetched"] == len(crawl.outcomes()) >= BUDGET
     assert summary["requests"] == sum(row.requests for row in crawl.pages()) >= summary["fetched"]
@@ -151,8 +153,16 @@ def test_a_crawl_ends_with_its_figures_as_json(crawl: Crawl) -> None:
 
 
 def test_a_crawl_in_a_pipe_says_where_it_stands_in_plain_lines(crawl: Crawl) -> None:
-    lines = crawl.err.splitlines()
-    assert f"  {last_line(crawl.out)['fetched']} pages (" in lines[-1]
+    *_, end, head, one, other = crawl.err.splitlines()
+    summary = last_line(crawl.out)
+    assert re.match(r"The crawl ended after \d+:\d\d: the budget of \d+ pages is spent\. ", end), end
+    assert f" {summary['fetched']} pages of {summary['requests']} requests, " in end
+    assert summary["ended"] in end
+    assert head.split()[:3] == ["predicate", "hits", "judged"]
+    for line, (name, figures) in zip((one, other), summary["predicates"].items(), strict=True):
+        assert line.split()[:3] == [name, str(figures["hits"]), str(figures["judged"])]
+    running = [line for line in crawl.err.splitlines() if re.match(r"\d+:\d\d  ", line)]
+    assert running and all(len(line) <= 100 for line in running)
     assert "\x1b" not in crawl.err
 
 
@@ -175,6 +185,26 @@ def test_another_policy_asks_for_data_of_its_own(crawl: Crawl, tmp_path: Path) -
     line = complaint(tmp_path, *crawl.command, "--policy", "breadth-first", **crawl.variables)
     assert "data holds a crawl with the policy learned" in line
     assert "its own --data" in line
+
+
+def test_a_name_stands_for_one_expression(crawl: Crawl, tmp_path: Path) -> None:
+    shutil.copytree(crawl.cwd, tmp_path, dirs_exist_ok=True)
+    given = ["crawl", "--data", "data", "--labels", "labels.tsv", "--set", "learn.semantic="]
+    spaced = (*given, "--predicate", "sports = category('Sports')", "--budget", str(BUDGET))
+    went_on = scentline(tmp_path, *spaced, **crawl.variables)  # it needs no seeds: candidates wait
+    assert went_on.returncode == 0, went_on.stderr
+    assert f"the budget of {BUDGET} pages is spent" in went_on.stderr
+    said = complaint(tmp_path, *given, "--predicate", 'sports="puck"', **crawl.variables)
+    assert 'predicate sports is category("Sports") in this crawl, and was given as "puck"' in said
+
+
+def test_a_crawl_that_gets_no_page_says_so_and_names_the_seed(tmp_path: Path) -> None:
+    given = ("--seed", "http://nowhere.invalid/", "--predicate", 'a="word"', "--time", "3s", "--json")
+    run = scentline(tmp_path, "crawl", *given, "--set", f"fetch.user_agent={USER_AGENT}")
+    assert run.returncode == 1
+    assert "a seed could not be fetched" in run.stderr
+    assert "url=http://nowhere.invalid/ reason=dns" in run.stderr
+    assert last_line(run.stdout)["fetched"] == 0
 
 
 def test_harvest_prints_the_newest_point_of_each_predicate(crawl: Crawl) -> None:

@@ -278,7 +278,7 @@ def test_a_budget_holds_while_the_settings_have_the_one_that_it_took_the_place_o
 ) -> None:
     front.hear(Limit(name="pages", most=0, setting=setting, time=NOW))
     front.hear(Limit(name="requests", most=0 if setting == 20 else 1, setting=None, time=NOW))
-    assert front.agent._budget.limited
+    assert front.agent.budget.limited
     front.sight(Seeded("http://a.org/"), Seeded("http://b.org/"))
     assert len(front.urls() | front.urls(after=SLOW_SECONDS)) == (2 if setting == 20 else 1)
     told = [(limit.name, limit.setting) for limit in front.agent._to_tell]

@@ -66,18 +66,20 @@ def _known_by(row: PageRow) -> str:
 
 
 def _why_fetched(row: PageRow) -> str:
-    """Return why a page was chosen; empty if it was not."""
+    """Return why a page was chosen, if it was: one that robots.txt forbids was chosen and not fetched."""
     choice = row.choice
     if choice is None:
         return ""
     if choice.policy == INSTANT:
         return f"fetched at once (frontier.mode): {instantly(row)}, attempt {row.attempts}"
-    by = "chance" if choice.explored else f"policy {choice.policy}"
+    by = (
+        f"chance, one choice in {1 / choice.probability:,.0f}" if choice.explored else f"policy {choice.policy}"
+    )
     parts = sorted(choice.parts.items(), key=lambda entry: -entry[1])
     worth = f"; worth for {', '.join(f'{name} {part:.0%}' for name, part in parts)}" if parts else ""
+    was = "fetched" if row.requests else "chosen"
     return (
-        f"fetched for {choice.predicate} by {by}, priority {choice.priority:.2f}, "
-        f"probability {choice.probability:.3g}, attempt {row.attempts}{worth}"
+        f"{was} for {choice.predicate} by {by}, priority {choice.priority:.2f}, attempt {row.attempts}{worth}"
     )
 
 
