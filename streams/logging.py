@@ -79,13 +79,16 @@ class EventLog:
 def configure(settings: "LogSettings") -> None:
     """Send every event, other libraries' warnings and Python's own to standard error; again is harmless.
 
-    Faust, its mode services and every other library are heard from warnings up only.
+    Faust, its mode services and every other library are heard from warnings up only, and the clients of Kafka
+    at level debug alone.
     """
     root = logging.getLogger()
     for handler in [handler for handler in root.handlers if isinstance(handler, _StandardError)]:
         root.removeHandler(handler)
     handler = _StandardError()
     handler.setFormatter(JsonFormatter() if settings.json_lines else TextFormatter())
+    if settings.level != "debug":
+        handler.addFilter(_of_no_client)
     root.addHandler(handler)
     level = _LEVELS[settings.level]
     root.setLevel(max(level, logging.WARNING))
@@ -96,6 +99,11 @@ def configure(settings: "LogSettings") -> None:
     # On a busy machine it warns of each late timer; a loop that is stuck is told of by the health check.
     logging.getLogger("mode.timers").setLevel(logging.ERROR)
     logging.captureWarnings(True)
+
+
+def _of_no_client(record: logging.LogRecord) -> bool:
+    """Leave out what Kafka's clients say of each attempt: a loss is said once, errors that stay are raised."""
+    return record.name.partition(".")[0] not in ("aiokafka", "kafka")
 
 
 class TextFormatter(logging.Formatter):

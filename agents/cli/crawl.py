@@ -69,6 +69,9 @@ def crawl(
     ] = False,
     data: DataDirectory = None,
     broker: BrokerAddress = None,
+    join: Annotated[
+        bool, typer.Option("--join", help="Take part in the crawl at the broker of the settings.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
     config: ConfigFile = None,
     assignments: Assignments = None,
@@ -94,7 +97,14 @@ def crawl(
     status = run(
         of_site(settings, site, logs or ()),
         CrawlOptions(
-            tuple(seeds or ()), tuple(logs or ()), tuple(archives or ()), as_json, follow, keep_up, window
+            tuple(seeds or ()),
+            tuple(logs or ()),
+            tuple(archives or ()),
+            as_json,
+            follow,
+            keep_up,
+            window,
+            join or broker is not None,
         ),
     )
     if status:

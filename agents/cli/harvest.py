@@ -10,6 +10,7 @@ from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, l
 from agents.cli.output import csv_line, lasting, print_json, print_table
 
 if TYPE_CHECKING:
+    from models.harvest import Lift
     from streams.records import HarvestPoint
 
 
@@ -62,15 +63,22 @@ async def _all(data: Path, follow: bool, form: str) -> None:
     with Journal.open(data / "journal", read_only=True) as journal:
         async for point in follow_points(journal, follow):
             if form == "jsonl":
-                print_json(msgspec.to_builtins(point))
+                print_json(msgspec.to_builtins(point) | {"lift": _lift(point)})
             elif form == "csv":
-                typer.echo(csv_line(getattr(point, name) for name in FIELDS))
+                lift = _lift(point)
+                named = {
+                    "lift": lift and lift.lift,
+                    "lift_least": lift and lift.least,
+                    "lift_most": lift and lift.most,
+                }
+                typer.echo(csv_line(named[name] if name in named else getattr(point, name) for name in FIELDS))
             else:
                 typer.echo("\t".join(_cells(point)))
 
 
 FIELDS = (
-    "time", "predicate", "pages", "hits", "harvest_rate", "rate_by_pages", "rate_by_time", "lift", "requests",
+    "time", "predicate", "pages", "hits", "harvest_rate", "rate_by_pages", "rate_by_time", "lift", "lift_least",
+    "lift_most", "requests",
     "hits_per_request", "matches", "freshness", "age", "revisits", "revisit_share",
 )  # fmt: skip
 COLUMNS = (
@@ -79,13 +87,19 @@ COLUMNS = (
     "hits",
     "harvest rate",
     "lately",
-    "lift",
+    "lift (95 %)",
     "requests",
     "a request",
     "current",
     "age",
     "revisits",
 )
+
+
+def _lift(point: "HarvestPoint") -> "Lift | None":
+    from models.harvest import RANDOM, lift_if_sure
+
+    return lift_if_sure(point.pages, point.hits, *point.policies.get(RANDOM, (0, 0)))
 
 
 def _cells(point: "HarvestPoint") -> tuple[str, ...]:
@@ -95,7 +109,7 @@ def _cells(point: "HarvestPoint") -> tuple[str, ...]:
         str(point.hits),
         f"{point.harvest_rate:.3f}",
         f"{point.rate_by_pages:.3f}",
-        "-" if point.lift is None else f"{point.lift:.2f}",
+        str(_lift(point) or "-"),
         str(point.requests),
         f"{point.hits_per_request:.3f}",
         "-" if point.freshness is None else f"{point.freshness:.0%} of {point.matches}",

@@ -7,7 +7,7 @@ import typer
 
 from agents.cli.app import app, examples
 from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import print_json, print_table
+from agents.cli.output import NOT_YET, print_json, print_table
 
 if TYPE_CHECKING:
     from agents.operate.control.requests import AddPredicate, ChangePredicate, State
@@ -60,7 +60,7 @@ def add(
     known = known_predicates(settings).get(name)
     if known is not None and not (kept and known.expression == expression):
         raise RefusedError(f"there is or was a predicate {name} already: choose another name")
-    _submit(settings, AddPredicate(name, expression, share, kept), f"{name} is added")
+    _submit(settings, AddPredicate(name, expression, share, kept))
 
 
 @predicate.command(
@@ -99,7 +99,7 @@ def pause(
     assignments: Assignments = None,
 ) -> None:
     """Fetch nothing more for a predicate. It still judges pages fetched for others, and learns from them."""
-    _state(name, "paused", f"{name} is paused", _settings(data, broker, config, assignments))
+    _state(name, "paused", _settings(data, broker, config, assignments))
 
 
 @predicate.command("resume", epilog=examples("predicate resume", "scentline predicate resume science"))
@@ -111,7 +111,7 @@ def resume(
     assignments: Assignments = None,
 ) -> None:
     """Fetch for a paused predicate again."""
-    _state(name, "active", f"{name} is resumed", _settings(data, broker, config, assignments))
+    _state(name, "active", _settings(data, broker, config, assignments))
 
 
 @predicate.command("remove", epilog=examples("predicate remove", "scentline predicate remove science"))
@@ -123,7 +123,7 @@ def remove(
     assignments: Assignments = None,
 ) -> None:
     """Stop judging pages by a predicate, for good. Its results stay; its name can't be used again."""
-    _state(name, "removed", f"{name} is removed", _settings(data, broker, config, assignments))
+    _state(name, "removed", _settings(data, broker, config, assignments))
 
 
 @predicate.command("share", epilog=examples("predicate share", "scentline predicate share science 3"))
@@ -141,7 +141,7 @@ def share(
     from agents.operate.control.requests import ChangePredicate
 
     settings = _settings(data, broker, config, assignments)
-    _submit(settings, ChangePredicate(name, share=value), f"{name} has the share {value:g}")
+    _submit(settings, ChangePredicate(name, share=value))
 
 
 def _settings(
@@ -150,15 +150,14 @@ def _settings(
     return load_settings(config, assignments, {"data": data, "broker": broker}).settings
 
 
-def _state(name: str, state: "State", done: str, settings: "Settings") -> None:
+def _state(name: str, state: "State", settings: "Settings") -> None:
     from agents.operate.control.requests import ChangePredicate
 
-    _submit(settings, ChangePredicate(name, state=state), done)
+    _submit(settings, ChangePredicate(name, state=state))
 
 
-def _submit(settings: "Settings", request: "AddPredicate | ChangePredicate", done: str) -> None:
+def _submit(settings: "Settings", request: "AddPredicate | ChangePredicate") -> None:
     from agents.operate.control.command import submit
     from agents.operate.control.requests import checked
 
-    waits = submit(settings, checked(request)) == "waits"
-    typer.echo("requested: the crawl has not applied it yet" if waits else done)
+    typer.echo(submit(settings, checked(request)) or NOT_YET)

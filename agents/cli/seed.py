@@ -6,6 +6,7 @@ import typer
 
 from agents.cli.app import CommandError, app, examples
 from agents.cli.options import Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
+from agents.cli.output import NOT_YET
 
 
 @app.command(
@@ -35,6 +36,4 @@ def seed(
         if known_as is None:
             raise CommandError(f"{url!r} can't be crawled; expected an http or https URL")
     seeds = tuple(dict.fromkeys(known_as for known_as in found.values() if known_as is not None))
-    waits = submit(settings, Seeds(seeds)) == "waits"
-    number = f"{len(seeds)} seed" + ("s" if len(seeds) > 1 else "")
-    typer.echo(f"{number} requested: the crawl has not added them yet" if waits else f"{number} added")
+    typer.echo(submit(settings, Seeds(seeds)) or NOT_YET)

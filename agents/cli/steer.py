@@ -9,7 +9,7 @@ import typer
 
 from agents.cli.app import CommandError, app, examples
 from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import print_json, print_table
+from agents.cli.output import NOT_YET, print_json, print_table
 
 if TYPE_CHECKING:
     from agents.operate.control.requests import Exclude, Steer
@@ -35,7 +35,7 @@ def pause(
     """Order no more fetches, and wait. What is in flight is taken in; the crawl does not end."""
     from agents.operate.control.requests import Pause
 
-    _submit(_settings(data, broker, config, assignments), Pause(), "the crawl is paused")
+    _submit(_settings(data, broker, config, assignments), Pause())
 
 
 @steer.command("resume", epilog=examples("steer resume", "scentline steer resume"))
@@ -48,7 +48,7 @@ def resume(
     """Go on with a paused crawl."""
     from agents.operate.control.requests import Resume
 
-    _submit(_settings(data, broker, config, assignments), Resume(), "the crawl goes on")
+    _submit(_settings(data, broker, config, assignments), Resume())
 
 
 @steer.command(
@@ -86,7 +86,7 @@ def exclude(
     if preview:
         _preview(settings, request)
     else:
-        _submit(settings, request, f"{prefix or expression} is excluded")
+        _submit(settings, request)
 
 
 def _preview(settings: "Settings", request: "Exclude") -> None:
@@ -129,7 +129,7 @@ def include(
     """Fetch again what an exclusion left out."""
     from agents.operate.control.requests import Include
 
-    _submit(_settings(data, broker, config, assignments), Include(name), f"{name} is included")
+    _submit(_settings(data, broker, config, assignments), Include(name))
 
 
 @steer.command("budget", epilog=examples("steer budget", "scentline steer budget --pages 5000"))
@@ -151,7 +151,7 @@ def budget(
 
     if pages is None and requests is None:
         raise CommandError("expected --pages N, --requests N or both")
-    _submit(_settings(data, broker, config, assignments), Budget(pages, requests), "the budget is another")
+    _submit(_settings(data, broker, config, assignments), Budget(pages, requests))
 
 
 @steer.command("delay", epilog=examples("steer delay", "scentline steer delay example.org 10"))
@@ -169,8 +169,7 @@ def delay(
     """Ask a host more seldom than is polite; what its robots.txt and fetch.delay_seconds say is the least."""
     from agents.operate.control.requests import Delay
 
-    settings = _settings(data, broker, config, assignments)
-    _submit(settings, Delay(host, seconds), f"{host} has a delay of {seconds:g} s, or more")
+    _submit(_settings(data, broker, config, assignments), Delay(host, seconds))
 
 
 @steer.command("list", epilog=examples("steer list", "scentline steer list"))
@@ -211,9 +210,8 @@ def _settings(
     return load_settings(config, assignments, {"data": data, "broker": broker}).settings
 
 
-def _submit(settings: "Settings", request: "Steer", done: str) -> None:
+def _submit(settings: "Settings", request: "Steer") -> None:
     from agents.operate.control.command import submit
     from agents.operate.control.requests import checked
 
-    waits = submit(settings, checked(request)) == "waits"
-    typer.echo("requested: the crawl has not applied it yet" if waits else done)
+    typer.echo(submit(settings, checked(request)) or NOT_YET)

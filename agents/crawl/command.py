@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from agents.crawl.run import Status
 
 
-#: The exit status of a crawl that got no page at all.
+#: The exit status of a crawl that has no page, or was refused a seed.
 FRUITLESS = 1
 #: Share of the requests that visit judged pages again, with --keep-up, where frontier.revisit says none.
 KEEP_UP_SHARE = 0.5
@@ -53,10 +53,11 @@ class CrawlOptions:
     follow: bool = False
     keep_up: bool = False
     window: bool = False
+    join: bool = False
 
 
 def run(settings: Settings, options: CrawlOptions) -> int:
-    """Run a crawl and print its summary; return its exit status: `INTERRUPTED`, or `FRUITLESS` without a page.
+    """Run a crawl and print its summary; return its exit status: `INTERRUPTED`, or `FRUITLESS`.
 
     Raises what is wrong with the options before anything is started.
     """
@@ -64,6 +65,11 @@ def run(settings: Settings, options: CrawlOptions) -> int:
     if not settings.predicates:
         raise ConfigurationError(
             "a crawl needs at least one predicate, such as --predicate 'news=title(\"news\")', or an --ordering"
+        )
+    if settings.on_kafka and not options.join:
+        raise ConfigurationError(
+            f"broker is {settings.broker}: this would be a worker of the crawl there, and its predicates and "
+            "seeds that crawl's; give --join for that, or leave the setting out for a crawl of its own"
         )
     predicates = {name: parse(expression) for name, expression in settings.predicates.items()}
     check_judges(predicates, settings.judge)
@@ -88,7 +94,9 @@ def run(settings: Settings, options: CrawlOptions) -> int:
         status, interrupted = asyncio.run(_crawl(settings, observer, seeds, options))
     if options.as_json:
         print(json.dumps(summary(status, settings.frontier.rule)))
-    return INTERRUPTED if interrupted else 0 if status.fetched else FRUITLESS
+    # Seeds of a log are nobody's wish.
+    refused = options.seeds and not status.refused_seeds.isdisjoint(seeds)
+    return INTERRUPTED if interrupted else FRUITLESS if refused or not status.fetched else 0
 
 
 def _keeping_up(settings: Settings) -> Settings:
@@ -178,6 +186,7 @@ def summary(status: "Status", policy: str) -> dict[str, object]:
         "requests": status.requests,
         "failed": status.failed,
         "refused": status.refused,
+        "refused_seeds": sorted(status.refused_seeds),
         "seconds": round(status.seconds, 3),
         "pages_per_second": round(status.pages_per_second, 2),
         "policy": policy,
@@ -189,7 +198,7 @@ def summary(status: "Status", policy: str) -> dict[str, object]:
                 "harvest_rate": round(predicate.harvest_rate, 4),
                 "hits_per_request": round(predicate.hits_per_request, 4),
                 "hits_per_minute": round(predicate.hits_per_minute, 1),
-                "lift": None if predicate.lift is None else round(predicate.lift, 3),
+                "lift": None if predicate.lift is None else [round(each, 2) for each in predicate.lift],
             }
             for name, predicate in status.predicates.items()
         },

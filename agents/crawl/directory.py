@@ -6,11 +6,13 @@ from contextlib import suppress
 from os import geteuid
 from pathlib import Path
 
+from agents.observe.pseudonym import KEY_FILE
 from streams.configuration import ConfigurationError
 
 #: What this program puts into a data directory.
 _OURS = frozenset({
-    "journal", "v1", "kept", "requests", "policy", "semantic", "depth", "extras", "user-key", "forgetting",
+    "journal", "v1", "kept", "requests", "policy", "semantic", "depth", "extras", "judge", "forgetting",
+    KEY_FILE,
 })  # fmt: skip
 
 
@@ -43,7 +45,9 @@ def _close_to_others(data: Path) -> None:
 def _open_to_others(data: Path) -> Iterator[Path]:
     held = list(data.iterdir())
     ours = [path for path in held if path.name in _OURS]
-    for path in ours + ([data] if ours and len(ours) == len(held) else []):
+    # Of the key it is said where it is used: whoever could read it can undo the pseudonyms.
+    closed = [path for path in ours if path.name != KEY_FILE]
+    for path in closed + ([data] if ours and len(ours) == len(held) else []):
         status = path.lstat()
         if path.is_symlink() or status.st_uid != geteuid() or not status.st_mode & 0o077:
             continue

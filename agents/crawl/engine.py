@@ -91,8 +91,16 @@ class Engine:
         """Take up what one process alone can know, and listen to what other processes ask of it."""
         for order in _unanswered_orders(log):
             self.frontier.expect(order)
-        service = ControlService(self.runtime, self.predicates, self.frontier.steered, log.journal.sync)
+        steered = self.frontier.steered
+        service = ControlService(self.runtime, self.predicates, steered, log.journal.sync, self._stand)
         self.runtime.spawn(service.run())
+
+    def _stand(self) -> dict[str, int]:
+        totals, budget = self.frontier.totals(), self.frontier.budget
+        return {
+            "judged": totals.judged, "answered": totals.requests, "pages": budget.pages,
+            "requests": budget.requests,
+        }  # fmt: skip
 
     @property
     def failure(self) -> BaseException | None:

@@ -3,16 +3,17 @@
 Going on with another one would mix what was learned, counted and reached under the two.
 """
 
+from hashlib import file_digest
 from os import fsdecode, fsencode
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from agents.stored import write_stored
 from streams.configuration import ConfigurationError
-from streams.settings import AUTO, Settings
+from streams.settings import AUTO, JudgeSettings, Settings
 
 #: The files that hold them. Where there is no policy there is no crawl; the others may be missing.
-POLICY, TABLE, DEPTH, EXTRAS = "policy", "semantic", "depth", "extras"
+POLICY, TABLE, DEPTH, EXTRAS, JUDGE = "policy", "semantic", "depth", "extras", "judge"
 #: The extras: of the first two a combiner has a weight each; for the others something is counted from the
 #: first page on, as what is needed to visit a page again.
 LEARN, FRONTIER = ("importance", "patterns"), ("visited_patterns_only", "revisit")
@@ -42,6 +43,7 @@ def keep_fixed(settings: Settings) -> None:
     """
     data, given = settings.data, _given(settings)
     held = _held(data)
+    _keep_judges(settings)
     if held == given:
         return
     difference = None if held is None else _difference(held, given)
@@ -52,6 +54,46 @@ def keep_fixed(settings: Settings) -> None:
     _note(data / EXTRAS, "\n".join(sorted(given.extras)).encode())
     _note(data / TABLE, fsencode(given.table or ""))
     _note(data / POLICY, given.policy.encode())
+
+
+def _keep_judges(settings: Settings) -> None:
+    """Note what tells the categories, by its content: under another one the same predicate is another.
+
+    A crawl that had none may be given one, and one without a predicate of categories need not be told again.
+    """
+    given, path = _judges(settings.judge), settings.data / JUDGE
+    held = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    if held and given and held != given:
+        was, is_ = (", ".join(sorted(lines)) for lines in (set(held) - set(given), set(given) - set(held)))
+        raise ConfigurationError(
+            f"{settings.data} holds a crawl with categories by {was or 'fewer judges'}, and now by "
+            f"{is_ or 'fewer judges'}: what is counted is of those; give this one its own --data"
+        )
+    if given and not held:
+        _note(path, "\n".join(given).encode())
+
+
+def _judges(settings: JudgeSettings) -> list[str]:
+    """Return a line for each judge of categories: of which kind it is, and its content's hash or version."""
+    found = []
+    for kind, path in (("labels", settings.labels), ("classifier", settings.classifier)):
+        if path is None:
+            continue
+        try:
+            with Path(path).open("rb") as file:
+                found.append(f"judge.{kind} of SHA-256 {file_digest(file, 'sha256').hexdigest()[:16]}")
+        except OSError:
+            continue  # the judge says what is wrong with it
+    if settings.python is not None:
+        # Imported where there is such a judge, as in agents.judge.categories.
+        from importlib.metadata import entry_points
+
+        from agents.judge.categories import GROUP
+
+        for point in entry_points(group=GROUP, name=settings.python):
+            version = f" {point.dist.name} {point.dist.version}" if point.dist else ""
+            found.append(f"judge.python {point.name} = {point.value}{version}")
+    return found
 
 
 def kept_policy(data: Path) -> str | None:

@@ -15,13 +15,13 @@ from agents.judge.apart.process import ExaminerProcess
 from agents.observe.observer import Observer
 from agents.signals import told_to_end
 from models.frontier.slots import Slots
-from models.harvest import Harvest
+from models.harvest import Harvest, Lift
 from streams.settings import Settings
 
 
 @dataclass(frozen=True)
 class PredicateStatus:
-    """A predicate's figures: ``lift`` is None until a page was explored by chance.
+    """A predicate's figures: ``lift`` is None while chance might find as much.
 
     ``hits_per_request`` are those of the pages that it judged, over all requests of the crawl;
     ``hits_per_minute`` those of the last minute of this run, or of all of it while it is shorter.
@@ -33,7 +33,7 @@ class PredicateStatus:
     hits_per_request: float
     hits_per_minute: float
     recent_rate: float
-    lift: float | None
+    lift: Lift | None
 
 
 class KeptUp(NamedTuple):
@@ -56,7 +56,8 @@ class Status:
     ``news`` is None but in the mode "instant". ``kept_up`` is None but where judged pages are visited again.
 
     ``budget`` are the pages to judge, 0 for any number. So many ``seconds_left`` there are by the time or the
-    rate of pages, None where neither is known. In the last status ``ended`` says why the crawl ended.
+    rate of pages, None where neither is known. The ``refused_seeds`` are those of this run. In the last status
+    ``ended`` says why the crawl ended.
     """
 
     fetched: int
@@ -75,6 +76,7 @@ class Status:
     paused: bool = False
     budget: int = 0
     seconds_left: float | None = None
+    refused_seeds: frozenset[str] = frozenset()
     ended: str = ""
 
     @property
@@ -127,6 +129,7 @@ class Meter:
             paused=engine.frontier.paused,
             budget=engine.frontier.budget.pages,
             seconds_left=self._seconds_left(seconds, run_fetched),
+            refused_seeds=engine.frontier.refused_seeds,
         )
 
     def _seconds_left(self, seconds: float, run_fetched: int) -> float | None:
@@ -152,7 +155,7 @@ def predicate_status(state: Harvest, requests: int, hits_per_minute: float) -> P
         hits_per_request=state.hits / requests if requests else 0.0,
         hits_per_minute=hits_per_minute,
         recent_rate=state.rate_by_pages,
-        lift=state.lift,
+        lift=state.lift_if_sure,
     )
 
 

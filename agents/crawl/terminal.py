@@ -34,11 +34,10 @@ def _view(engine: Engine, status: Status) -> Group:
         f"{status.in_flight} in flight", *([str(status.slots)] if status.slots else []),
     ]  # fmt: skip
     head = Text(ending(status)[0] if status.ended else "  ".join(parts), style="bold")
-    columns = ["predicate", "hits", "judged", "harvest rate", "a request", "a minute", "lately", "lift"]
+    columns = ["predicate", "hits", "judged", "harvest rate", "a request", "a minute", "lately", "lift (95 %)"]
     current = engine.frontier.revisits.figures()
     table = Table(*columns, *(["current"] if current else []), box=None)
     for name, predicate in status.predicates.items():
-        lift = "-" if predicate.lift is None else f"{predicate.lift:.1f}"
         table.add_row(
             name,
             str(predicate.hits),
@@ -47,7 +46,7 @@ def _view(engine: Engine, status: Status) -> Group:
             f"{predicate.hits_per_request:.1%}",
             f"{predicate.hits_per_minute:.0f}",
             f"{predicate.recent_rate:.1%}",
-            lift,
+            str(predicate.lift or "-"),
             *([_share(current.get(name))] if current else []),
         )
     matches = Text("\n", overflow="ellipsis", no_wrap=True).join(

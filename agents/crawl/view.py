@@ -97,11 +97,12 @@ def ending(status: Status) -> list[str]:
         )
         for name, each in status.predicates.items()
     ]  # fmt: skip
+    seeds = f", {len(status.refused_seeds):,} of them seeds" if status.refused_seeds else ""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     return [
         f"The crawl ended after {clock(status.seconds)}: {status.ended}. "
         f"{status.fetched:,} pages of {status.requests:,} requests, {status.failed:,} failed, "
-        f"{status.refused:,} refused.",
+        f"{status.refused:,} refused{seeds}.",
         *("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in (head, *rows)),
     ]
 

@@ -87,8 +87,7 @@ class Pool:
             try:
                 async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
-                    # With the host: of itself httpx would decode it.
-                    request = httpx.Request("GET", url, headers={"Host": host(url), **(headers or {})})
+                    request = request_of(url, headers)
                     if wire(request) != url:
                         raise FetchError("refused", "url")  # robots.txt, scope and people saw another
                     response = await self._transport.handle_async_request(request)
@@ -146,6 +145,12 @@ class _Body(httpx.AsyncByteStream):
     async def aclose(self) -> None:
         """Give the connection back, or close it where something is left to read."""
         await self._response.__aexit__(None, None, None)
+
+
+def request_of(url: str, headers: Mapping[str, str] | None = None) -> httpx.Request:
+    """Return the request for a URL; raises `httpx.InvalidURL`."""
+    # With the host: of itself httpx would decode it.
+    return httpx.Request("GET", url, headers={"Host": host(url), **(headers or {})})
 
 
 def wire(request: httpx.Request) -> str:

@@ -425,6 +425,11 @@ class FrontierAgent(Handler[FrontierRow]):
         return self.standing.slots()
 
     @property
+    def refused_seeds(self) -> frozenset[str]:
+        """The seeds that this run found to be no business of the crawl."""
+        return frozenset(self._landing.refused_seeds)
+
+    @property
     def spent(self) -> bool:
         """Whether the budget of pages, or of requests, is spent."""
         return self.budget.spent

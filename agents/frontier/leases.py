@@ -138,6 +138,8 @@ class Landing:
         self._pace = pace
         self._instant = instant
         self._revisits = revisits
+        #: Seeds that this run found to be no business of the crawl.
+        self.refused_seeds: set[str] = set()
 
     def land(self, sighting: Ended, now: float) -> None:
         """Take in how one fetch ended."""
@@ -164,4 +166,6 @@ class Landing:
         found = self._candidates.shards.find(failed.url)
         if found is not None and found[1].seed and (found[1].state not in OPEN or failed.reason == "dns"):
             advice = "name it in fetch.allow" if failed.reason.startswith("address") else "look at it"
+            if found[1].state == "refused":
+                self.refused_seeds.add(failed.url)
             log.warning("a seed could not be fetched", url=failed.url, reason=failed.reason, advice=advice)

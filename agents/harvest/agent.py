@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 
 from agents.harvest.stream import HarvestStream, whole
-from models.harvest import RANDOM, Harvest, explored_rate
+from models.harvest import RANDOM, Harvest, lift_if_sure
 from models.url import Url, identifier
 from models.verdict import Verdict
 from streams.absorber import Handler
@@ -88,9 +88,9 @@ class HarvestMetrics:
     ) -> None:
         rate = hits / pages if pages else 0.0
         reading.add(HARVEST_RATE, rate, label)
-        by_chance = explored_rate(chosen, found)
-        if by_chance is not None:
-            reading.add(HARVEST_LIFT, rate / by_chance, label)
+        lift = lift_if_sure(pages, hits, chosen, found)
+        if lift is not None:
+            reading.add(HARVEST_LIFT, lift.lift, label)
 
 
 def _numbers(state: Harvest) -> tuple[int, ...]:

@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 
-from models.evaluate.calibration import ratio_factor, wilson
-from models.harvest import RANDOM
+from models.evaluate.calibration import wilson
+from models.harvest import RANDOM, SURE, lift_if_sure
 from streams.records import HarvestPoint
 
 #: Points of a curve that are shown.
 SHOWN = 120
 #: Pages that chance has to choose before its rate says anything.
 LEAST = 10
-#: Standard errors within which a rate lies in 95 of 100 cases.
-SURE = 1.96
 
 
 def curve(points: Sequence[HarvestPoint]) -> dict[str, list[float | None]]:
@@ -48,9 +46,6 @@ def chance(point: HarvestPoint) -> dict[str, float] | None:
 
 
 def lift(point: HarvestPoint) -> list[float] | None:
-    """Return lower bound, lift and upper bound; None while few pages were explored."""
-    pages, hits = point.policies.get(RANDOM, (0, 0))
-    if point.lift is None or pages < LEAST:
-        return None
-    factor = ratio_factor(point.hits, point.pages, hits, pages, SURE)
-    return [round(point.lift / factor, 2), round(point.lift, 2), round(point.lift * factor, 2)]
+    """Return lower bound, lift and upper bound; None while chance might find as much."""
+    found = lift_if_sure(point.pages, point.hits, *point.policies.get(RANDOM, (0, 0)))
+    return None if found is None else [round(each, 2) for each in found]

@@ -248,7 +248,7 @@ class Window:
     async def _steer(self, request: Request) -> Response:
         try:
             asked = _steering.decode(await request.body())
-            outcome = await self._in_turn(submit, self._reading.settings, checked(asked))
+            said = await self._in_turn(submit, self._reading.settings, checked(asked))
         except ClientDisconnect:
             return PlainTextResponse(
                 f"A request has {MOST_BODY} bytes at most.\n", HTTPStatus.REQUEST_ENTITY_TOO_LARGE
@@ -257,8 +257,8 @@ class Window:
             return PlainTextResponse(f"That is no request: {reason_of(error)}\n", HTTPStatus.BAD_REQUEST)
         except ScentlineError as error:
             return _refused(error)
-        log.info("a request was made", request=type(asked).__name__, outcome=outcome)
-        return Response(_encode({"outcome": outcome}), media_type=_JSON)
+        log.info("a request was made", request=type(asked).__name__, done=said is not None)
+        return Response(_encode({"said": said}), media_type=_JSON)
 
 
 class _UnknownError(ScentlineError):

@@ -90,6 +90,7 @@ class Worker:
 
     async def _start(self) -> None:
         self.metrics.ends = self.log.reader.ends
+        self.metrics.need_log(self.log.lost_seconds)
         self.tools = await self._make_tools()
         attempts = Attempts(self.settings.data / ATTEMPTS_FILE)
         self._resources.callback(attempts.close)

@@ -6,11 +6,9 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import httpx
-
 from agents.fetch.listings import MAX_URLS, feed_of
 from agents.fetch.listings import read as read_listing
-from agents.fetch.pool import wire
+from agents.fetch.pool import request_of, wire
 from agents.fetch.robots import MAX_BYTES
 from agents.fetch.rules import rules
 from agents.judge.parse import parse as parse_page
@@ -102,7 +100,7 @@ def url(data: bytes) -> None:
     for found in (canonical(text), canonical(text, URL)):
         if found is not None:
             assert canonical(found) == found
-            assert wire(httpx.Request("GET", found)) == found
+            assert wire(request_of(found)) == found
             assert len(found) <= MAX_LENGTH
 
 

@@ -167,18 +167,6 @@ def wilson(rate: float, count: int, deviations: float = 1.0) -> tuple[float, flo
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def ratio_factor(hits: int, count: int, other_hits: int, other_count: int, deviations: float = 1.0) -> float:
-    """Return by what factor the ratio of two counted rates may be off, up or down, at so many standard errors.
-
-    The logarithm of the ratio is about normal (Katz et al. 1978), with half a hit more on each side.
-
-    >>> round(ratio_factor(450, 1500, 10, 150), 2), round(ratio_factor(450, 1500, 1, 15), 2)
-    (1.35, 2.18)
-    """
-    variance = 1 / (hits + 0.5) - 1 / (count + 1) + 1 / (other_hits + 0.5) - 1 / (other_count + 1)
-    return math.exp(deviations * math.sqrt(max(0.0, variance)))
-
-
 def equal_width(sample: Sequence[Outcome], bins: int = BINS) -> tuple[Bin, ...]:
     """Return the reliability diagram in bins of equal width, the upper edge outside but for 1; none empty."""
     said, came = _columns(sample)

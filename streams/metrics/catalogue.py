@@ -50,6 +50,7 @@ BEAT_AGE = _gauge("event_loop_beat_age_seconds", "since the event loop last turn
 LATE = _histogram(
     "event_loop_late_seconds", SECONDS, "by how much a beat of the event loop, one a second, came too late"
 )
+BROKERS_LOST = _gauge("brokers_lost_seconds", "for how long the brokers have not answered; 0 where they do")
 READY = _gauge("ready", "1 where tables are recovered and partitions assigned, else 0", "role")
 RECOVERY = _gauge("recovery_seconds", "from the last rebalance's begin until its tables were recovered", "role")
 REBALANCES = _counter("rebalances", "times that partitions began to change hands", "role")
@@ -151,7 +152,7 @@ CHANCE_HITS = _gauge("harvest_chance_hits", "of these, the pages that satisfy th
 HARVEST_RATE = _gauge("harvest_rate", "hits over pages, of the whole crawl", "predicate")
 HARVEST_LIFT = _gauge(
     "harvest_lift",
-    "the harvest rate over that of chance, of the whole crawl; absent until chance chose a page",
+    "the harvest rate over that of chance, of the whole crawl; absent while its 95 % interval holds 1",
     "predicate",
 )
 

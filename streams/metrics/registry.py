@@ -22,7 +22,7 @@ from prometheus_client import (
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
-from streams.metrics.catalogue import BEAT_AGE, BUILD, READY, REBALANCES, RECOVERY, Metric
+from streams.metrics.catalogue import BEAT_AGE, BROKERS_LOST, BUILD, READY, REBALANCES, RECOVERY, Metric
 from streams.metrics.reading import Ends, Reading
 from streams.topics import APP_ID
 
@@ -195,6 +195,17 @@ class Metrics:
             self.health.need(assignment.missing)
             self.watch(assignment.read)
         return assignment
+
+    def need_log(self, lost_seconds: Callable[[], float]) -> None:
+        """Be ready only while the log answers, and tell for how many seconds it has not."""
+
+        def missing() -> list[str]:
+            seconds = lost_seconds()
+            return [f"broker: has not answered for {seconds:.0f} s"] if seconds else []
+
+        self.health.need(missing)
+        gauge = Gauge(BROKERS_LOST.name, BROKERS_LOST.meaning, registry=self.registry)
+        gauge.set_function(lost_seconds)
 
     def attach(self, loop: asyncio.AbstractEventLoop | None) -> None:
         """Say in which event loop the sources are asked; without one there are no gauges."""

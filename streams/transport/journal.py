@@ -134,8 +134,9 @@ class Journal:
                 self._db.put(b"v", FORMAT)
         elif found != FORMAT:
             raise JournalFormatError(
-                f"data {self.path.parent}: another version of scentline wrote it, in a format that this one "
-                "does not read; begin anew in another directory (--data). What was learned can be taken along: "
+                f"data {self.path.parent}: another version of scentline wrote it, in format "
+                f"{(found or b'0').decode(errors='replace')}, and this one reads format {FORMAT.decode()}; "
+                "begin anew in another directory (--data). What was learned can be taken along: "
                 "'scentline state export' with the version that wrote it, then 'scentline state import'"
             )
 

@@ -108,3 +108,6 @@ class Log(Protocol):
 
     def app(self, role: str) -> faust.App:
         """Return the Faust app that a role runs in; several roles may share one."""
+
+    def lost_seconds(self) -> float:
+        """Return for how long it has not answered, 0 where it does; from any thread."""

@@ -130,8 +130,8 @@ def test_a_crawl_ends_with_its_figures_as_json(crawl: Crawl) -> None:
     assert crawl.out.count("\n") == 1
     summary = last_line(crawl.out)
     assert list(summary) == [
-        "ended", "fetched", "requests", "failed", "refused", "seconds", "pages_per_second", "policy",
-        "candidates", "predicates",
+        "ended", "fetched", "requests", "failed", "refused", "refused_seeds", "seconds", "pages_per_second",
+        "policy", "candidates", "predicates",
     ]  # fmt: skip
     assert summary["fetched"] == len(crawl.outcomes()) >= BUDGET
     assert summary["requests"] == sum(row.requests for row in crawl.pages()) >= summary["fetched"]
@@ -207,9 +207,28 @@ def test_a_crawl_that_gets_no_page_says_so_and_names_the_seed(tmp_path: Path) ->
     assert last_line(run.stdout)["fetched"] == 0
 
 
+def test_a_crawl_that_was_refused_a_seed_says_so_in_its_status(
+    web: SyntheticWeb, variables: dict[str, str], tmp_path: Path
+) -> None:
+    [seed], denied = web.seeds(1), "http://denied.test/"
+    given = ("--seed", seed, "--seed", denied, "--set", "fetch.deny=denied.test", "--budget", "10", "--json")
+    run = scentline(tmp_path, "crawl", *given, "--predicate", 'a="word"', **variables)
+    assert run.returncode == 1
+    summary = last_line(run.stdout)
+    assert (summary["fetched"], summary["refused_seeds"]) == (10, [denied])
+    assert " refused, 1 of them seeds.\n" in run.stderr
+
+
+def test_a_broker_of_the_settings_is_joined_by_name_only(tmp_path: Path) -> None:
+    (tmp_path / "scentline.toml").write_text('broker = "kafka://127.0.0.1:9"\n')
+    said = complaint(tmp_path, "crawl", "--seed", "http://a.org/", "--predicate", 'a="word"')
+    assert "broker is kafka://127.0.0.1:9: this would be a worker of the crawl there" in said
+    assert "give --join" in said
+
+
 def test_harvest_prints_the_newest_point_of_each_predicate(crawl: Crawl) -> None:
     lines = [line.split("\t") for line in crawl.read("harvest").splitlines()]
-    head = ["predicate", "pages", "hits", "harvest rate", "lately", "lift", "requests", "a request"]
+    head = ["predicate", "pages", "hits", "harvest rate", "lately", "lift (95 %)", "requests", "a request"]
     head += ["current", "age", "revisits"]
     assert lines[0] == head
     made = last_line(crawl.out)["requests"]
@@ -384,7 +403,8 @@ def test_the_audit_tells_of_messages_that_wait_until_the_crawl_goes_on(crawl: Cr
     assert run.returncode == 1
     report = last_line(run.stdout)
     assert report["behind"] > 0
-    assert f"{report['behind']} messages are not absorbed yet: continue the crawl first" in run.stderr
+    assert run.stderr.startswith(f"nothing was compared: {report['behind']:,} messages are not absorbed yet; ")
+    assert run.stderr.count("\n") == 1
     printed(tmp_path, *crawl.command, **crawl.variables)
     report = last_line(printed(tmp_path, "audit", "--data", "data", "--json"))
     assert [report[name] for name in ("behind", "judged_twice", "lost", "differences")] == [0, 0, 0, 0]

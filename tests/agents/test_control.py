@@ -79,7 +79,7 @@ def states(found: Settings) -> dict[str, tuple[str, float, str]]:
 
 def test_predicates_are_added_changed_and_removed_where_no_crawl_runs(crawled: Settings) -> None:
     for request in (TEA, AddPredicate("ski", '"ski"'), ChangePredicate("tea", share=5.0)):
-        assert submit(crawled, request) == "done"
+        assert submit(crawled, request)
     assert states(crawled) == {"tea": ('"tea"', 5.0, "active"), "ski": ('"ski"', 1.0, "active")}
     for state in ("paused", "active", "removed"):
         submit(crawled, ChangePredicate("tea", state=state))
@@ -196,7 +196,7 @@ def looked(runtime: Runtime) -> Predicates:
 
         broadcast = Broadcast(journal, PREDICATES.name, hear, runtime.fail)
         await broadcast.start()
-        await ControlService(runtime, found, Steered(), journal.sync).look()
+        await ControlService(runtime, found, Steered(), journal.sync, dict).look()
         await broadcast.stop()
 
     asyncio.run(look())
@@ -220,7 +220,11 @@ def test_a_request_is_removed_when_the_disk_has_what_came_of_it(synced: Options,
     removals: list[int] = []
 
     def seen(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "os.remove" and str(arguments[0]).startswith(directory):
+        if (
+            event == "os.remove"
+            and str(arguments[0]).startswith(directory)
+            and str(arguments[0]).endswith(".json")
+        ):
             found = re.search(r"rocksdb.wal.synced COUNT : (\d+)", synced.get_statistics() or "")
             assert found is not None
             removals.append(int(found[1]))
@@ -297,7 +301,7 @@ def test_a_request_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_who_waits_for_a_crawl_that_takes_nothing_up_is_told_so(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
-    assert spool.wait(spool.put(TEA), 0.1) is False
+    assert spool.wait(spool.put(TEA), 0.1) is None
 
 
 # definitions on the topic

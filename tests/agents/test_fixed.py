@@ -8,8 +8,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
+
 from agents.crawl.fixed import keep_fixed, kept_policy, of_crawl
 from agents.stored import write_stored
+from streams.configuration import ConfigurationError
 from streams.settings import Settings
 
 FULL: Mapping[str, Any] = {
@@ -72,6 +75,23 @@ def test_a_crawl_that_is_killed_as_it_begins_is_none_or_whole(tmp_path: Path) ->
             assert noted(data) == whole
             keep_fixed(settings_of(data, FULL))
     assert states == {None, "learned"}
+
+
+def test_categories_come_from_the_same_labels_as_before(tmp_path: Path) -> None:
+    data, labels = tmp_path / "data", tmp_path / "labels.tsv"
+    data.mkdir()
+    labels.write_text("http://a.org/\tSports\n")
+    judged = settings_of(data, {**PLAIN, "judge": {"labels": str(labels)}})
+    keep_fixed(settings_of(data, PLAIN))  # no predicate of categories yet
+    keep_fixed(judged)
+    labels.rename(tmp_path / "moved.tsv")
+    keep_fixed(settings_of(data, {**PLAIN, "judge": {"labels": str(tmp_path / "moved.tsv")}}))
+    keep_fixed(settings_of(data, PLAIN))
+    labels.write_text("http://a.org/\tMusic\n")
+    with pytest.raises(ConfigurationError, match=r"categories by judge\.labels of SHA-256 \w{16}, and now by"):
+        keep_fixed(judged)
+    with pytest.raises(ConfigurationError, match=r"and now by judge\.classifier of SHA-256"):
+        keep_fixed(settings_of(data, {**PLAIN, "judge": {"classifier": str(labels)}}))
 
 
 def test_a_crawl_that_goes_on_leaves_what_is_noted_as_it_is(tmp_path: Path) -> None:

@@ -198,13 +198,17 @@ def a_harvest(pages: int, hits: int) -> Harvest:
 
 
 def test_the_figures_of_partitions_add_up_before_their_rate_is_taken(runtime: Runtime) -> None:
-    states = [("p", a_harvest(30, 20)), ("p", a_harvest(10, 0)), ("q", a_harvest(0, 0))]
+    explored = Harvest(10, 60.0)
+    for number in range(80):
+        explored.add(number < 40, NOW, "linkage", explored=number >= 40)
+    states = [("p", a_harvest(30, 20)), ("p", a_harvest(10, 0)), ("q", a_harvest(0, 0)), ("r", explored)]
     reading = Reading()
     HarvestMetrics(runtime, lambda: states).measure(reading)
     found = told(reading)
+    assert found[HARVEST_LIFT.name, ("r",)] == pytest.approx(0.5 / (0.5 / 41))
+    assert (HARVEST_LIFT.name, ("p",)) not in found  # two explored pages say nothing yet
     assert found[HARVEST_PAGES.name, ("p",)] == 40
     assert found[HARVEST_RATE.name, ("p",)] == 0.5
-    assert found[HARVEST_LIFT.name, ("p",)] == pytest.approx(0.5 / (1.5 / 3))
     assert found[HARVEST_RATE.name, ("q",)] == 0.0
     assert (HARVEST_LIFT.name, ("q",)) not in found
 

@@ -163,7 +163,7 @@ def test_what_is_no_request_neither_stops_nor_ends_a_crawl(tmp_path: Path) -> No
     hostile(tmp_path)
     with a_runtime(settings) as runtime:
         predicates = Predicates()
-        service = ControlService(runtime, predicates, Steered(), unsynced)
+        service = ControlService(runtime, predicates, Steered(), unsynced, dict)
         spool = Spool(tmp_path)
         spool.tidy()
         name = spool.put(TEA)
@@ -208,7 +208,7 @@ def test_a_request_that_can_not_be_removed_is_carried_out_once(
         raise PermissionError(13, "Permission denied")
 
     with a_runtime(Settings(data=tmp_path)) as runtime:
-        service = ControlService(runtime, Predicates(), Steered(), unsynced)
+        service = ControlService(runtime, Predicates(), Steered(), unsynced, dict)
         monkeypatch.setattr(Spool, "read", read)
         monkeypatch.setattr(Spool, "done", done)
         Spool(tmp_path).put(TEA, "1")

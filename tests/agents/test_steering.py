@@ -158,13 +158,17 @@ def test_a_crawl_at_rest_is_steered(tmp_path: Path) -> None:
     found = Settings(data=tmp_path)
     with a_runtime(found):
         pass
-    for request in (Pause(), Exclude(SHOP), Delay("A.org", 5.0), Budget(pages=7), Resume()):
-        assert submit(found, request) == "done"
+    wanted = (Pause(), Pause(), Exclude(SHOP), Delay("A.org", 5.0), Budget(pages=7), Budget(7_000), Resume())
+    assert [submit(found, request) for request in wanted] == [
+        "paused at 0 pages", "paused already at 0 pages", f"excluded: {SHOP} (9afffc7f2f)",
+        "delay of a.org: 5 s (was 1 s), and more where its robots.txt asks for more",
+        "budget: 7 pages (0 so far)", "budget: 7,000 pages (was 7, 0 so far)", "going on at 0 pages",
+    ]  # fmt: skip
     told = [msgspec.structs.replace(each, time=0.0) for each in known_steering(found).in_force]
     assert told == [
         Exclusion(name=told[0].name, prefix=SHOP, time=0.0),
         Slowing(name="a.org", seconds=5.0, time=0.0),
-        Limit(name="pages", most=7, time=0.0),
+        Limit(name="pages", most=7_000, time=0.0),
     ]
     submit(found, Include(told[0].name))
     submit(found, Delay("a.org", 0.0))

@@ -114,10 +114,13 @@ def test_every_alert_is_shown_to_fire_and_to_be_silent() -> None:
     assert {case["alertname"] for case in cases if not case["exp_alerts"]} == names
 
 
-def test_every_alert_says_how_grave_it_is_and_what_is_wrong() -> None:
+def test_every_alert_says_how_grave_it_is_what_is_wrong_and_where_its_runbook_is() -> None:
     for rule in rules():
         assert rule["labels"]["severity"] in {"critical", "warning"}
         assert rule["annotations"]["summary"]
+        page, _, heading = rule["annotations"]["runbook_url"].partition("#")
+        assert page.endswith("/operations.html")
+        assert heading == rule["alert"].lower()
 
 
 def check(*arguments: str | Path) -> None:

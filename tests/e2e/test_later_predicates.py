@@ -136,8 +136,8 @@ def test_a_running_crawl_takes_up_what_it_is_asked_on_the_command_line(
 
     with running(tmp_path, *command, **variables) as process:
         wait_until(lambda: of("sports") > 3, process)
-        assert printed(tmp_path, "predicate", "add", "music", MUSIC, "--kept") == "music is added\n"
-        assert printed(tmp_path, "predicate", "share", "music", "4") == "music has the share 4\n"
+        assert printed(tmp_path, "predicate", "add", "music", MUSIC, "--kept") == "music is active\n"
+        assert printed(tmp_path, "predicate", "share", "music", "4") == "music is active, with the share 4\n"
         assert printed(tmp_path, "predicate", "pause", "sports") == "sports is paused\n"
         wait_until(lambda: of("music") == of("sports") > 8, process)
         assert _listed(tmp_path) == {"music": ("active", 4.0), "sports": ("paused", 1.0)}

@@ -1,7 +1,6 @@
 """On four partitions with two workers there is one line a predicate, whatever happens to the workers."""
 
 import json
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.error import URLError
@@ -12,10 +11,18 @@ from kafka import KafkaProducer
 
 from agents.operate.snapshot import take
 from bench.faults.workers import WorkerProcess
+from deploy.kafka.broker import Broker
 from deploy.ports import free_port
 from models.harvest import Harvest, merged
 from streams.configuration import load
-from streams.metrics.catalogue import HARVEST_HITS, HARVEST_PAGES, HARVEST_RATE, WINDOW_HITS, WINDOW_PAGES
+from streams.metrics.catalogue import (
+    BROKERS_LOST,
+    HARVEST_HITS,
+    HARVEST_PAGES,
+    HARVEST_RATE,
+    WINDOW_HITS,
+    WINDOW_PAGES,
+)
 from streams.records import HarvestPoint, Outcome
 from streams.settings import Settings
 from streams.topics import HARVEST, OUTCOMES, partition_of
@@ -29,6 +36,8 @@ WINDOW = 50
 #: Each partition is that of one predicate's name.
 PREDICATES = ("a", "b", "d", "g")
 ROUND = 60
+#: For how long a broker is away, at least: long enough for whatever else gives up.
+LOST_SECONDS = 12.0
 
 
 def an_outcome(number: int) -> Outcome:
@@ -69,7 +78,7 @@ class Crawl:
             {"data": str(directory / "snapshot")}, config_file=config, environ={}
         ).settings
         self.written: list[list[Outcome]] = [[] for _ in range(PARTITIONS)]
-        self._producer = KafkaProducer(bootstrap_servers=broker.removeprefix("kafka://"))
+        self._broker = broker.removeprefix("kafka://")
         self._numbers = iter(range(100_000))
         self.ports: list[int] = []
 
@@ -80,16 +89,14 @@ class Crawl:
 
     def write(self) -> None:
         """Write a round of outcomes, every third one a second time."""
+        producer = KafkaProducer(bootstrap_servers=self._broker)
         for _ in range(ROUND):
             outcome = an_outcome(next(self._numbers))
             partition = partition_of(outcome.url, PARTITIONS)
             for _ in range(1 + (outcome.time % 3 == 0)):
-                self._producer.send(OUTCOMES.name, msgspec.json.encode(outcome), partition=partition)
+                producer.send(OUTCOMES.name, msgspec.json.encode(outcome), partition=partition)
                 self.written[partition].append(outcome)
-        self._producer.flush()
-
-    def close(self) -> None:
-        self._producer.close()
+        producer.close()
 
     def points(self) -> list[HarvestPoint]:
         """Return every point, those of a predicate in their order."""
@@ -121,11 +128,10 @@ class Crawl:
 
 
 @pytest.fixture
-def crawl(tmp_path: Path, empty_kafka: str) -> Iterator[Crawl]:
+def crawl(tmp_path: Path, empty_kafka: str) -> Crawl:
     crawl = Crawl(tmp_path, empty_kafka)
     printed(tmp_path, "topics", "create", "--partitions", str(PARTITIONS), *crawl.options)
-    yield crawl
-    crawl.close()
+    return crawl
 
 
 def test_there_is_one_line_a_predicate_whatever_happens_to_the_workers(crawl: Crawl) -> None:
@@ -167,6 +173,32 @@ def test_there_is_one_line_a_predicate_whatever_happens_to_the_workers(crawl: Cr
     assert [line.split("\t")[:3] for line in told] == [
         [name, str(5 * ROUND), str(crawl.whole(name).hits)] for name in PREDICATES
     ]
+
+
+def test_a_lost_broker_is_said_once_and_the_worker_is_not_ready(crawl: Crawl, broker: Broker) -> None:
+    worker = crawl.worker("one")
+    [is_ready], [metrics] = urls(crawl, "readyz"), urls(crawl, "metrics")
+    with ExitStack() as resources:
+        resources.callback(worker.kill)
+        worker.start()
+        crawl.write()
+        wait_for("the first points", crawl.counted)
+        before = worker.said()
+        broker.kill()
+        try:
+            wait_for("the loss to be known", lambda: "broker: has not answered" in asked(is_ready)[1])
+            wait_for("more to be tried", lambda: read(asked(metrics)[1]).of(BROKERS_LOST) > LOST_SECONDS)
+        finally:
+            broker.start()
+        wait_for("the worker to be ready again", lambda: ready(is_ready))
+        crawl.write()
+        wait_for("the points after it", crawl.counted)
+    said = worker.said().removeprefix(before).splitlines()
+    brokers = [line.partition(" kafka: ")[2].partition(" what=")[0].partition(" seconds=")[0] for line in said]
+    assert [line for line in brokers if "brokers" in line] == [
+        "the brokers do not answer: trying again", "the brokers answer again",
+    ]  # fmt: skip
+    assert len(said) < 6 and " error " not in "\n".join(said)
 
 
 def in_all(crawl: Crawl) -> dict[str, list[float]]:

@@ -121,7 +121,7 @@ def test_a_later_predicate_counts_every_page_once_whatever_happens_to_a_judge(cr
         submit(crawl.settings, Seeds(tuple(SyntheticWeb(*WEB).seeds(3))))
         wait("the first pages", lambda: crawl.told() > 30, one, two)
         two.freeze()  # it judges without the predicate what it holds, if anybody listens to it yet
-        assert crawl.command("predicate", "add", "later", LATER.expression, "--kept") == "later is added\n"
+        assert crawl.command("predicate", "add", "later", LATER.expression, "--kept") == "later is active\n"
         wait("kept pages to be judged", lambda: one.said().count("kept pages were judged") == PARTITIONS, one)
         two.thaw()
         submit(crawl.settings, LATER)

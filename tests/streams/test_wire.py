@@ -1,6 +1,7 @@
 """The bytes of every record and row are pinned; an older release reads what a newer one appends to them."""
 
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_args
 
@@ -29,6 +30,7 @@ from streams.records import (
     encode,
 )
 from streams.topics import HARVEST, PREDICATES, PROXY_LOG, TABLES, TOPICS
+from streams.transport.layout import FORMAT
 from tests.streams.wire.forms import CODECS, FORMS, RECORD, Form
 from tests.streams.wire.newer import newer
 from tests.streams.wire.pins import pinned, shown
@@ -75,6 +77,16 @@ def test_every_record_and_row_has_the_bytes_that_are_pinned(form: Form) -> None:
     pins = pinned(form.file).get(form.name)
     assert pins is not None, changed(form, "has no pin")
     assert form.encode(form.example) == pins[-1], changed(form, "is written in other bytes than those pinned")
+
+
+def test_rows_that_changed_are_a_format_of_their_own() -> None:
+    """Older directories are refused by the format: what their rows lack can't be told from what is 0 there."""
+    pins = sorted(file for file in FILES if file.parent.name == "tables" or file.stem == "journal")
+    digest = sha256(b"".join(file.read_bytes() for file in pins)).hexdigest()[:16]
+    assert (FORMAT, digest) == (b"5", "44a720b9b6214359"), (
+        "the rows, or the journal's records, are not those of this format: raise FORMAT in "
+        f"streams/transport/layout.py, and put it here with {digest}"
+    )
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

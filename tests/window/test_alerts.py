@@ -160,9 +160,9 @@ def test_a_curve_ends_with_its_newest_point_and_its_bounds_hold_its_rates(
     for point in points:
         drawn, _ = point.policies.get(RANDOM, (0, 0))
         found, better = chance(point), lift(point)
-        if found is None or better is None:
-            assert (found, better) == (None, None)
-            assert drawn < LEAST
-        else:
+        assert (found is None) == (drawn < LEAST)
+        if found is not None:
             assert 0 <= found["low"] <= found["rate"] <= found["high"] <= 1
+        if better is not None:
             assert better == sorted(better)
+            assert not better[0] < 1 < better[2]

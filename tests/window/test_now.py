@@ -17,6 +17,7 @@ import pytest
 from rich.console import Console
 
 from agents.frontier.rows import TotalsRow
+from agents.operate.inspect.record import totals
 from agents.window.reading import Reading
 from agents.window.screens import now
 from agents.window.screens.now import Query
@@ -91,26 +92,26 @@ def test_a_crawl_is_seen_as_it_runs_is_stopped_is_killed_and_ends(directory: Pat
         crawl.wait(PATIENCE)
     found = screen.wait_for("the end", lambda view: view["state"]["mood"] == "rest")
     assert re.match(r"No crawl has run .*: it was stopped\. The same command goes on", found["state"]["text"])
-    totals = now._totals(screen.reading)
-    assert isinstance(totals, TotalsRow)
+    kept = totals(screen.reading.journal)
+    assert isinstance(kept, TotalsRow)
     figures = found["figures"]
-    assert (figures["judged"], figures["requests"]) == (totals.judged, totals.requests)
-    assert {each["pages"] for each in found["predicates"]} == {totals.judged}
+    assert (figures["judged"], figures["requests"]) == (kept.judged, kept.requests)
+    assert {each["pages"] for each in found["predicates"]} == {kept.judged}
     assert found["alerts"] == []
     for name in PREDICATES:
         [last] = screen.reading.best(name)
-        assert (last.state, last.final, last.judged) == ("ended", True, totals.judged)
+        assert (last.state, last.final, last.judged) == ("ended", True, kept.judged)
         assert [each.url for each in last.best]
 
     with running(directory, *a_crawl(directory, 200)) as crawl:
-        screen.wait_for("more", lambda view: view["running"] and view["figures"]["judged"] > totals.judged)
+        screen.wait_for("more", lambda view: view["running"] and view["figures"]["judged"] > kept.judged)
         crawl.kill()
         crawl.wait(PATIENCE)
     found = screen.wait_for("the kill", lambda view: view["state"]["mood"] == "bad")
     assert not found["running"]
     assert "ended without a word" in found["state"]["text"]
     judged = found["figures"]["judged"]
-    assert judged > totals.judged
+    assert judged > kept.judged
 
     printed(directory, *a_crawl(directory, judged + 3))
     found = screen.view()

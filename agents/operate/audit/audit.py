@@ -60,7 +60,7 @@ from streams.transport.journal import Journal
 
 
 def audit(settings: Settings) -> AuditReport:
-    """Recount the crawl in ``settings.data`` and compare.
+    """Recount the crawl in ``settings.data`` and compare, unless messages wait: it would differ by these.
 
     ``settings`` must bound in-links, windows, visitors and neighbours as the crawl's did; the policy is the one
     that the directory keeps, else that of ``settings``. Raises `JournalMissingError` or `TableMissingError`
@@ -71,6 +71,8 @@ def audit(settings: Settings) -> AuditReport:
         report = AuditReport()
         tables = {name: journal.table(name) for name in TABLES}
         report.behind = sum(_behind(journal, TABLES[name].name, parts) for name, parts in tables.items())
+        if report.behind:
+            return report
         report.quarantined = sum(
             _mark(part).quarantined for parts in tables.values() for part in parts.values()
         )

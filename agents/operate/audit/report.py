@@ -21,8 +21,8 @@ class AuditReport:
     ``judged`` pages have an outcome; ``judged_twice`` is by how many pages the counts exceed them; ``lost``
     are pages, candidates and users that the state should know of and does not. ``rows`` were compared and
     ``differences`` of them differ from the recount: ``examples`` names the first few. ``forgotten`` features
-    left the bounded store and can't be compared. ``behind`` messages wait to be absorbed: a crawl that is not
-    at rest differs by them. ``quarantined`` messages and facts could not be taken in;
+    left the bounded store and can't be compared. ``behind`` messages wait to be absorbed: where any do, nothing
+    was compared. ``quarantined`` messages and facts could not be taken in;
     ``uncounted`` of these the recount can't leave out: what they would have changed shows as differences.
     """
 
@@ -55,8 +55,8 @@ class AuditReport:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found."""
-        return not (self.judged_twice or self.lost or self.differences)
+        """Whether all was compared and nothing was found."""
+        return not (self.judged_twice or self.lost or self.differences or self.behind)
 
     def as_dict(self) -> dict[str, int]:
         """Return the figures for JSON."""

@@ -7,15 +7,15 @@ import asyncio
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Literal
 
 from agents.crawl.connect import connect
+from agents.frontier.rows import TotalsRow
 from agents.frontier.steered import Steered
 from agents.operate.control.requests import Known, RefusedError, Request, carry_out
 from agents.operate.control.spool import Spool
-from agents.operate.inspect.record import all_definitions, definitions_of, entries
+from agents.operate.inspect.record import all_definitions, definitions_of, entries, totals
 from streams.outbox import Message
-from streams.records import PredicateDefinition
+from streams.records import Limit, PredicateDefinition
 from streams.settings import Settings
 from streams.topics import PREDICATES, SIGHTINGS, STEERING
 from streams.transport.database import JournalInUseError
@@ -25,27 +25,24 @@ from streams.transport.layout import Entry
 #: How often it is looked at whether a crawl is running, and how many seconds it is given each time.
 LOOKS, LOOK_SECONDS = 10, 1.0
 
-#: What became of a request: it is done, or it waits for a crawl to take it up.
-Outcome = Literal["done", "waits"]
 
+def submit(settings: Settings, request: Request) -> str | None:
+    """Have a request carried out on the crawl in the data directory of ``settings``; return what now holds.
 
-def submit(settings: Settings, request: Request) -> Outcome:
-    """Have a request carried out on the crawl in the data directory of ``settings``.
-
-    Raises `RefusedError` where it can't be, and `JournalMissingError` where there is no crawl.
+    None says that it waits for the crawl to take it up. Raises `RefusedError` where it can't be, and
+    `JournalMissingError` where there is no crawl.
     """
     if settings.on_kafka:
-        _carry_out_on_kafka(settings, request)
-        return "done"
+        return _carry_out_on_kafka(settings, request)
     Journal.open(settings.data / "journal", read_only=True).close()
     spool = Spool(settings.data)
     name = spool.put(request)
     for _ in range(LOOKS):
         with suppress(JournalInUseError), Journal.open(settings.data / "journal") as journal:
-            _carry_out_all(journal, spool)
-        if spool.wait(name, LOOK_SECONDS):
-            return "done"
-    return "waits"
+            _carry_out_all(settings, journal, spool)
+        if (said := spool.wait(name, LOOK_SECONDS)) is not None:
+            return said
+    return None
 
 
 def known_predicates(settings: Settings) -> dict[str, PredicateDefinition]:
@@ -68,33 +65,42 @@ def _known(journal: Journal) -> dict[str, PredicateDefinition]:
     return {definition.name: definition for definition in all_definitions(journal)}
 
 
-def _carry_out_all(journal: Journal, spool: Spool) -> None:
+def _carry_out_all(settings: Settings, journal: Journal, spool: Spool) -> None:
     """Carry out what waits, in its order: what others asked before is not overtaken."""
     for name in spool.names():
         try:
-            _carry_out(journal, spool, name)
+            _carry_out(settings, journal, spool, name)
         except RefusedError as error:
             spool.refuse(name, str(error))
 
 
-def _carry_out(journal: Journal, spool: Spool, name: str) -> None:
+def _carry_out(settings: Settings, journal: Journal, spool: Spool, name: str) -> None:
     request, now = spool.read(name), time.time()
-    known = Known(_known(journal), _steered(entries(journal, STEERING.name, 0)))
+    steered = _steered(entries(journal, STEERING.name, 0))
+    known = Known(_known(journal), steered, settings.fetch.delay_seconds, _stand(steered, totals(journal)))
     carried = carry_out(request, known, journal.partitions, None, now)
     journal.append_all(carried.messages, now)
     journal.sync()
-    spool.done(name)
+    spool.done(name, carried.said)
 
 
-def _carry_out_on_kafka(settings: Settings, request: Request) -> None:
-    """Carry out a request; what it comes to is in the log when this returns.
+def _stand(steered: Steered, found: TotalsRow | None = None) -> dict[str, int]:
+    """Return a crawl's figures, as `Known` has them: of budgets those that were set."""
+    judged = {} if found is None else {"judged": found.judged, "answered": found.requests}
+    return judged | {each.name: each.most for each in steered.in_force if isinstance(each, Limit)}
+
+
+def _carry_out_on_kafka(settings: Settings, request: Request) -> str:
+    """Carry out a request and return what then holds; it is in the log when this returns.
 
     Raises `RefusedError` where it can't be, and `streams.transport.kafka.connection.KafkaError`.
     """
     counts = _partitions(settings)
-    known = Known(_known_on_kafka(settings), _steered_on_kafka(settings))
+    steered = _steered_on_kafka(settings)
+    known = Known(_known_on_kafka(settings), steered, settings.fetch.delay_seconds, _stand(steered))
     carried = carry_out(request, known, counts.__getitem__, settings.judge, time.time())
     asyncio.run(_send(settings, carried.messages))
+    return carried.said
 
 
 def _known_on_kafka(settings: Settings) -> dict[str, PredicateDefinition]:

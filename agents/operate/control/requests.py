@@ -5,6 +5,7 @@ Its messages for the log are the same by a crawl that runs as by a command that 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -16,6 +17,7 @@ from models.frontier.exclusions import Exclusions
 from models.predicate import PredicateError, parse
 from models.url import canonical, host
 from streams.configuration import ConfigurationError
+from streams.logging import printable
 from streams.outbox import Message
 from streams.records import (
     MOST_EXCLUDING,
@@ -156,19 +158,26 @@ def checked(request: Request) -> Request:
 
 
 class Known(NamedTuple):
-    """What a crawl was asked before: its predicates by name, and how it is steered."""
+    """What a crawl was asked before: its predicates by name, and how it is steered.
+
+    ``delay`` seconds pass between two requests to any host. ``stand`` has its figures of now: pages "judged",
+    requests "answered", and the budgets in force, of "pages" and "requests"; what is not known is left out.
+    """
 
     predicates: Mapping[str, PredicateDefinition]
     steered: Steered
+    delay: float = 0.0
+    stand: Mapping[str, int] = MappingProxyType({})
 
 
 class Carried(NamedTuple):
     """What a request comes to: messages, and the predicate that they define or the steering they tell.
 
-    What is not ``lasting`` need not survive a failure of power.
+    ``said`` says what then holds. What is not ``lasting`` need not survive a failure of power.
     """
 
     messages: list[Message]
+    said: str
     defines: PredicateDefinition | None = None
     steers: tuple[Steering, ...] = ()
     lasting: bool = True
@@ -186,17 +195,27 @@ def carry_out(
     ``judges`` are those of the crawl, None where it will say itself which it has. Raises `RefusedError`.
     """
     if isinstance(request, Seeds):
-        return Carried(_seeds(request, partitions(SIGHTINGS.name)))
+        added = f"{len(request.urls):,} seed{'s' * (len(request.urls) != 1)} added"
+        return Carried(_seeds(request, partitions(SIGHTINGS.name)), added)
     if isinstance(request, Watch):
-        return Carried([(WATCHING.name, 0, WATCHING.key.encode(), msgspec.json.encode(request))], lasting=False)
+        watching = (WATCHING.name, 0, WATCHING.key.encode(), msgspec.json.encode(request))
+        return Carried([watching], "", lasting=False)
     if isinstance(request, Steer):
+        if isinstance(request, Delay) and 0 < request.seconds <= known.delay:
+            raise RefusedError(
+                f"a delay of {request.seconds:g} s has no effect: fetch.delay_seconds is {known.delay:g} for "
+                "every host; expected more, or 0 to undo one"
+            )
         told = tuple(steering(request, known.steered, now))
-        return Carried([_steering_message(each) for each in told], steers=told)
+        said = printable("; ".join(_in_words(each, known) for each in told))
+        return Carried([_steering_message(each) for each in told], said, steers=told)
     definition = defined(request, known.predicates.get(request.name))
     if isinstance(request, AddPredicate):
         _check(request, judges)
     message = (PREDICATES.name, 0, definition.name.encode(), msgspec.json.encode(definition))
-    return Carried([message], definition)
+    shares = request.share is not None and request.share != 1.0
+    said = f"{definition.name} is {definition.state}" + f", with the share {definition.share:g}" * shares
+    return Carried([message], said, definition)
 
 
 def steering(request: Steer, steered: Steered, now: float) -> list[Steering]:
@@ -220,6 +239,27 @@ def steering(request: Steer, steered: Steered, now: float) -> list[Steering]:
         limits = (("pages", request.pages), ("requests", request.requests))
         return [Limit(name=name, most=most, time=now) for name, most in limits if most is not None]
     return [_slowing(request, steered, now)]
+
+
+def _in_words(told: Steering, known: Known) -> str:
+    """Return what holds with ``told``, and what held before."""
+    stand = known.stand
+    if isinstance(told, Pausing):
+        at = f" at {stand['judged']:,} pages" if "judged" in stand else ""
+        already = " already" if known.steered.paused == told.on else ""
+        return f"paused{already}{at}" if told.on else f"going on{already}{at}"
+    if isinstance(told, Exclusion):
+        what = f"{told.prefix or told.expression} ({told.name})"
+        return f"excluded: {what}" if told.on else f"included again: {what}"
+    if isinstance(told, Limit):
+        was, done = stand.get(told.name), stand.get("judged" if told.name == "pages" else "answered")
+        before = [] if was is None else [f"was {was:,}" if was else "had no limit"]
+        before += [] if done is None else [f"{done:,} so far"]
+        budget = f"{told.most:,} {told.name}" if told.most else f"any number of {told.name}"
+        return f"budget: {budget}" + (f" ({', '.join(before)})" if before else "")
+    delay = f"{told.seconds:g} s" if told.seconds else f"{known.delay:g} s, as for every host"
+    was_delay = next((each.seconds for each in known.steered.delays if each.name == told.name), known.delay)
+    return f"delay of {told.name}: {delay} (was {was_delay:g} s), and more where its robots.txt asks for more"
 
 
 def _exclusion(request: Exclude, steered: Steered, now: float) -> Exclusion:

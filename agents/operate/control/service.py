@@ -4,7 +4,7 @@ Reads the spool in the data directory; keeps nothing; writes `predicates`, `stee
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from agents.frontier.steered import Steered
 from agents.judge.predicates import Predicates
@@ -22,14 +22,23 @@ log = EventLog("control")
 
 
 class ControlService:
-    """Takes up requests in their order; ``sync`` returns when the disk has what was sent."""
+    """Takes up requests in their order; ``sync`` returns when the disk has what was sent.
+
+    ``stand`` returns the crawl's figures, as `Known` has them.
+    """
 
     def __init__(
-        self, runtime: Runtime, predicates: Predicates, steered: Steered, sync: Callable[[], None]
+        self,
+        runtime: Runtime,
+        predicates: Predicates,
+        steered: Steered,
+        sync: Callable[[], None],
+        stand: Callable[[], Mapping[str, int]],
     ) -> None:
         self._runtime = runtime
-        self._known = Known(predicates.definitions, steered)
+        self._known = Known(predicates.definitions, steered, runtime.settings.fetch.delay_seconds)
         self._sync = sync
+        self._stand = stand
         self._spool = Spool(runtime.settings.data)
         self._stuck: set[str] = set()
 
@@ -63,13 +72,14 @@ class ControlService:
         judges = self._runtime.settings.judge
         publisher = self._runtime.publisher
         request = self._spool.read(name)
-        carried = carry_out(request, self._known, publisher.partitions, judges, self._runtime.clock())
+        known = self._known._replace(stand=self._stand())
+        carried = carry_out(request, known, publisher.partitions, judges, self._runtime.clock())
         await publisher.send_all(carried.messages)
         while not self._heard(carried):  # the next request may be about the same
             await asyncio.sleep(HEARD_SECONDS)
         if carried.lasting:
             self._sync()
-        self._spool.done(name)
+        self._spool.done(name, carried.said)
 
     def _heard(self, carried: Carried) -> bool:
         """Return whether this process has heard of what a request comes to."""

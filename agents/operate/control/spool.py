@@ -21,7 +21,7 @@ from streams.records import UNREADABLE
 DIRECTORY = "requests"
 #: The name of the request by which somebody looks at the crawl: the newest takes the place of the one before.
 WATCHING = "watching"
-_REQUEST, _REFUSED = ".json", ".refused"
+_REQUEST, _REFUSED, _DONE = ".json", ".refused", ".done"
 #: How files end that were not written whole, by this and by earlier versions.
 _UNFINISHED = (".partial", ".part")
 #: Seconds between two looks at whether a request was taken up.
@@ -66,8 +66,10 @@ class Spool:
         except (OSError, *UNREADABLE) as error:
             raise RefusedError(f"the request can't be read: {error}") from error
 
-    def done(self, name: str) -> None:
-        """Remove a request."""
+    def done(self, name: str, said: str = "") -> None:
+        """Remove a request, and say what it came to, to whoever waits for it."""
+        if said:
+            self._write(name, _DONE, said.encode())
         (self._directory / (name + _REQUEST)).unlink(missing_ok=True)
 
     def refuse(self, name: str, reason: str) -> None:
@@ -75,8 +77,8 @@ class Spool:
         self._write(name, _REFUSED, reason.encode())
         self.done(name)
 
-    def wait(self, name: str, seconds: float) -> bool:
-        """Return whether a request was carried out within ``seconds``.
+    def wait(self, name: str, seconds: float) -> str | None:
+        """Return what a request came to, None where it was not carried out within ``seconds``.
 
         Raises `RefusedError` where it was refused.
         """
@@ -84,19 +86,26 @@ class Spool:
         path = self._directory / (name + _REQUEST)
         while path.exists():
             if time.monotonic() > end:
-                return False
+                return None
             time.sleep(LOOK_SECONDS)
-        refused = self._directory / (name + _REFUSED)
-        if refused.is_file():
-            reason = refused.read_text(encoding="utf-8")
-            refused.unlink()
-            raise RefusedError(reason)
-        return True
+        refused = self._said(name, _REFUSED)
+        if refused is not None:
+            raise RefusedError(refused)
+        return self._said(name, _DONE) or ""
+
+    def _said(self, name: str, suffix: str) -> str | None:
+        """Return what is said to whoever waits for a request, once; None where nothing is."""
+        path = self._directory / (name + suffix)
+        if not path.is_file():
+            return None
+        text = path.read_text(encoding="utf-8")
+        path.unlink()
+        return text
 
     def tidy(self) -> None:
-        """Remove refusals that nobody waited for, and files that were never finished."""
+        """Remove answers that nobody waited for, and files that were never finished."""
         for name in list(self._files()):
-            if name.endswith((_REFUSED, *_UNFINISHED)):
+            if name.endswith((_REFUSED, _DONE, *_UNFINISHED)):
                 with suppress(OSError):
                     (self._directory / name).unlink()
 

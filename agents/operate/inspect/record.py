@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from agents.browse.agent import UserRow, within
+from agents.frontier.keys import TOTALS_KEY
+from agents.frontier.rows import FrontierRow, TotalsRow
 from agents.harvest.agent import Counted, Told, read_outcome
 from agents.judge.predicates import read_definition
 from agents.learn.rows import (
@@ -22,6 +24,7 @@ from agents.learn.store import ledger_of
 from models.crowd.trace import Visit, insert
 from models.ledger import Ledger
 from models.patterns.counts import Ways
+from streams.inbox import Codec
 from streams.logging import EventLog
 from streams.records import (
     POINT_VERSION,
@@ -40,7 +43,7 @@ from streams.records import (
     Standing,
 )
 from streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
-from streams.transport.database import TablePartition
+from streams.transport.database import TableMissingError, TablePartition
 from streams.transport.journal import Journal
 from streams.transport.layout import Entry
 
@@ -50,8 +53,23 @@ READ_AT_ONCE = 1_000
 read_point = JsonDecoder[HarvestPoint](HarvestPoint, (POINT_VERSION, VERSION))
 read_change = JsonDecoder[Change](Change)
 read_standing = JsonDecoder[Standing](Standing)
+_frontier_row = Codec[FrontierRow](FrontierRow).decode
 
 log = EventLog("inspect")
+
+
+def totals(journal: Journal) -> TotalsRow | None:
+    """Return how many pages a crawl has judged, and the like, by its tables; None where there are none yet."""
+    try:
+        table = journal.table("frontier")
+    except TableMissingError:
+        return None
+    found = TotalsRow()
+    for part in table.values():
+        raw = part.get(TOTALS_KEY)
+        if raw is not None and isinstance(row := _frontier_row(raw), TotalsRow):
+            found.add(row)
+    return found
 
 
 def entries(journal: Journal, topic: str, partition: int, start: int | None = None) -> Iterator[Entry]:

@@ -5,17 +5,14 @@ from typing import Annotated, Any
 
 import msgspec
 
-from agents.frontier.keys import TOTALS_KEY
-from agents.frontier.rows import FrontierRow, TotalsRow
+from agents.operate.inspect.record import totals
 from agents.window.alerts import firing, seen
 from agents.window.curves import chance, curve, lift
 from agents.window.reading import Reading
 from agents.window.standings import together
 from agents.window.state import MOODS, Facts, queued, said
-from streams.inbox import Codec
 from streams.logging import printable
 from streams.records import ACTIVE, PAUSED, HarvestPoint, PredicateDefinition, Standing
-from streams.transport.database import TableMissingError
 
 #: Predicates with their curves in one view.
 PREDICATES = 6
@@ -23,8 +20,6 @@ PREDICATES = 6
 _SHOWN = 300
 #: Seconds after which what was told of pages a second is old.
 _OLD_SECONDS = 10.0
-
-_decode = Codec[FrontierRow](FrontierRow).decode
 
 
 class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,9 +84,9 @@ def _figures(
     reading: Reading, standing: Standing | None, points: dict[str, list[HarvestPoint]], *, running: bool
 ) -> dict[str, Any]:
     """Return counts: as frontiers told them or, of a crawl at rest, as its tables have them."""
-    totals = _totals(reading) if standing is None or not running else None
+    kept = totals(reading.journal) if standing is None or not running else None
     told = standing or Standing(worker="", time=0.0, state="", partitions=0, of=0)
-    judged, requests = (told.judged, told.requests) if totals is None else (totals.judged, totals.requests)
+    judged, requests = (told.judged, told.requests) if kept is None else (kept.judged, kept.requests)
     fresh = running and reading.now - told.time < _OLD_SECONDS
     return {
         "pages_a_second": told.pages_a_second if fresh else None,
@@ -99,12 +94,12 @@ def _figures(
         "judged": judged,
         "requests": requests,
         "nothing": max(0, requests - judged),
-        "discovered": told.discovered if totals is None else totals.discovered,
-        "failed": told.failed if totals is None else totals.gone + totals.given_up,
-        "refused": told.refused if totals is None else totals.refused,
-        "moved": told.moved if totals is None else totals.moved,
-        "trapped": told.trapped if totals is None else totals.trapped,
-        "revisits": told.revisits if totals is None else totals.revisits,
+        "discovered": told.discovered if kept is None else kept.discovered,
+        "failed": told.failed if kept is None else kept.gone + kept.given_up,
+        "refused": told.refused if kept is None else kept.refused,
+        "moved": told.moved if kept is None else kept.moved,
+        "trapped": told.trapped if kept is None else kept.trapped,
+        "revisits": told.revisits if kept is None else kept.revisits,
         "queued": queued(told) if standing else None,
         "hosts": told.ready + sum(told.waiting.values()) if standing else None,
         "ready": told.ready,
@@ -121,20 +116,6 @@ def _figures(
         "held": told.held,
         "time": told.time,
     }
-
-
-def _totals(reading: Reading) -> TotalsRow | None:
-    """Return the totals as they are in the tables; None where there are none."""
-    try:
-        table = reading.journal.table("frontier")
-    except TableMissingError:
-        return None
-    found = TotalsRow()
-    for part in table.values():
-        row = part.get(TOTALS_KEY)
-        if row is not None and isinstance(totals := _decode(row), TotalsRow):
-            found.add(totals)
-    return found
 
 
 def _on_average(told: Standing, judged: int, points: dict[str, list[HarvestPoint]]) -> float | None:

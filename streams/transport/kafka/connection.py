@@ -1,6 +1,7 @@
 """Connecting to brokers: what the settings tell aiokafka, Faust and kafka-python, and asking until one answers.
 
-A broker that is down, or a partition that changes its leader, passes: what is asked of them is asked again.
+A broker that is down, or a partition that changes its leader, passes: what is asked of them is asked again. All
+that waits for brokers in a process waits here, so that their loss is known once, and said once.
 """
 
 import asyncio
@@ -33,9 +34,9 @@ T = TypeVar("T")
 #: Seconds before the first repetition, and before any.
 FIRST_SECONDS = 0.05
 MOST_SECONDS = 1.0
-#: Seconds until something is said about it, and between two words.
+#: Seconds without an answer until the brokers count as lost, and between two words about it.
 QUIET_SECONDS = 2.0
-TELL_SECONDS = 10.0
+TELL_SECONDS = 60.0
 _PASSING = (
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,
@@ -143,26 +144,73 @@ def _unreadable(key: str, path: Path, error: Exception) -> KafkaError:
     return KafkaError(f"kafka.{key} {path}: can't be used: {reason}")
 
 
+class Outage:
+    """What this process asks of its brokers without an answer, and since when. ``clock`` never goes back.
+
+    >>> times = iter([0.0, 2.0, 2.5, 9.0])
+    >>> outage = Outage(lambda: next(times))
+    >>> outage.failed(1, "reading", TimeoutError()), outage.failed(1, "reading", TimeoutError())
+    (None, None)
+    >>> outage.seconds(), outage.ended(1, answered=True), outage.seconds()
+    (2.5, None, 0.0)
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._failing: dict[object, float] = {}
+        self._since: float | None = None
+        self._tell = 0.0
+
+    def failed(self, asked: object, what: str, error: Exception) -> None:
+        """Take note that ``asked`` was not answered; ``what`` it is, and the reason, are said once a minute."""
+        now = self._clock()
+        first = self._failing.setdefault(asked, now)
+        if now - first < QUIET_SECONDS:
+            return
+        if self._since is None:
+            self._since, self._tell = first, now
+        if now >= self._tell:
+            self._tell = now + TELL_SECONDS
+            told = {"what": what, "reason": type(error).__name__, "seconds": round(now - self._since, 1)}
+            log.warning("the brokers do not answer: trying again", **told)
+
+    def ended(self, asked: object, *, answered: bool) -> None:
+        """Take note that ``asked`` was answered, or is not asked any more."""
+        if self._failing.pop(asked, None) is None or self._since is None or self._failing:
+            return
+        since, self._since = self._since, None
+        if answered:
+            log.info("the brokers answer again", seconds=round(self._clock() - since, 1))
+
+    def seconds(self) -> float:
+        """Return for how long the brokers have been lost, 0 where they are not; from any thread."""
+        since = self._since
+        return 0.0 if since is None else self._clock() - since
+
+
+#: A process talks to one set of brokers.
+OUTAGE = Outage()
+
+
 async def persist(client: AIOKafkaClient, what: str, attempt: Callable[[], Awaitable[T]]) -> T:
     """Return what ``attempt`` returns, however often it must be made; raise an error that won't go away."""
-    since = time.monotonic()
-    pause, tell = FIRST_SECONDS, since + QUIET_SECONDS
-    while True:
-        try:
-            found = await attempt()
-        except (ClientError, OSError) as error:
-            if not passing(error):
-                raise
-            if time.monotonic() >= tell:
-                tell = time.monotonic() + TELL_SECONDS
-                log.warning("a broker failed; trying again", what=what, reason=type(error).__name__)
+    asked, pause = object(), FIRST_SECONDS
+    try:
+        while True:
+            try:
+                found = await attempt()
+            except (ClientError, OSError) as error:
+                if not passing(error):
+                    raise
+                OUTAGE.failed(asked, what, error)
+            else:
+                OUTAGE.ended(asked, answered=True)
+                return found
             await client.force_metadata_update()
             await asyncio.sleep(pause)
             pause = min(2 * pause, MOST_SECONDS)
-        else:
-            if tell > since + QUIET_SECONDS:
-                log.info("the broker works again", what=what, seconds=round(time.monotonic() - since, 1))
-            return found
+    finally:
+        OUTAGE.ended(asked, answered=False)
 
 
 def passing(error: Exception) -> bool:

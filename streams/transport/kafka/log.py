@@ -22,7 +22,7 @@ from streams.app import create_app
 from streams.logging import EventLog
 from streams.settings import Settings
 from streams.topics import APP_ID, TABLES, TOPICS, changelog_of
-from streams.transport.kafka.connection import KafkaError, addresses, aiokafka_arguments
+from streams.transport.kafka.connection import OUTAGE, KafkaError, addresses, aiokafka_arguments
 from streams.transport.kafka.fetcher import Fetcher
 from streams.transport.kafka.publisher import KafkaPublisher
 from streams.transport.kafka.reader import KafkaReader
@@ -156,6 +156,10 @@ class KafkaLog:
             transport: Any = found.transport
             transport.fetcher = self._fetcher
         return found
+
+    def lost_seconds(self) -> float:
+        """Return for how long the brokers have not answered, 0 where they do; from any thread."""
+        return OUTAGE.seconds()
 
 
 @asynccontextmanager

@@ -201,6 +201,8 @@ function compared(told) {
   if (!told.pages) return "";
   if (!told.chance) return "Chance has chosen too few pages yet to compare with.";
   const { rate, low, high, pages } = told.chance;
+  const chance = `By chance ${percent(rate)} of ${count(pages)} (${percent(low)} to ${percent(high)})`;
+  if (!told.lift) return `${chance}: too few yet to compare with.`;
   const [least, lift, most] = told.lift.map((each) => decimal(each, each < 10 ? 1 : 0));
-  return `By chance ${percent(rate)} of ${count(pages)} (${percent(low)} to ${percent(high)}): the crawl finds ${lift} times as much (${least} to ${most}).`;
+  return `${chance}: the crawl finds ${lift} times as much (${least} to ${most}).`;
 }

@@ -52,8 +52,8 @@ function asking(context, label, request, ...fields) {
 async function ask(context, said, wanted) {
   say(said, "Asking …");
   try {
-    const { outcome } = await context.steer(wanted);
-    say(said, outcome === "done" ? "Done." : "Asked: the crawl has not done it yet.");
+    const answer = await context.steer(wanted);
+    say(said, answer.said ?? "Asked: the crawl has not done it yet.");
     return true;
   } catch (error) {
     say(said, error.message);
