@@ -160,7 +160,7 @@ def test_a_crawl_at_rest_is_steered(tmp_path: Path) -> None:
         pass
     wanted = (Pause(), Pause(), Exclude(SHOP), Delay("A.org", 5.0), Budget(pages=7), Budget(7_000), Resume())
     assert [submit(found, request) for request in wanted] == [
-        "paused at 0 pages", "paused already at 0 pages", f"excluded: {SHOP} (9afffc7f2f)",
+        "paused at 0 pages", "paused already at 0 pages", f"excluded: {SHOP} (68d20cebc3)",
         "delay of a.org: 5 s (was 1 s), and more where its robots.txt asks for more",
         "budget: 7 pages (0 so far)", "budget: 7,000 pages (was 7, 0 so far)", "going on at 0 pages",
     ]  # fmt: skip
