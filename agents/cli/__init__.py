@@ -9,40 +9,17 @@ from collections.abc import Mapping, Sequence
 
 from streams.memory import collect_seldom, import_sparingly, uncollected
 
-#: The modules that hold the commands, in the order of the help; importing one registers its commands.
-COMMANDS = (
-    "demo",
-    "crawl",
-    "evaluate",
-    "synthetic",
-    "order",
-    "patterns",
-    "depth",
-    "news",
-    "revisits",
-    "feed",
-    "seed",
-    "predicate",
-    "steer",
-    "classifier",
-    "state",
-    "window",
-    "top",
-    "harvest",
-    "matches",
-    "changes",
-    "explain",
-    "audit",
-    "serve_archive",
-    "dead_letters",
-    "forget_user",
-    "topics",
-    "lag",
-    "worker",
-    "snapshot",
-    "semantic",
-    "config",
-)
+#: The modules that hold the commands, by the groups of the help; importing one registers its commands.
+GROUPS = {
+    "Crawl": ("demo", "crawl", "feed", "seed", "predicate", "steer"),
+    "Look": ("window", "top", "harvest", "matches", "refused", "changes", "explain", "audit", "dead_letters"),
+    "Crawl on Kafka": ("worker", "topics", "lag", "snapshot"),
+    "Settings, judges and what was learned": ("config", "classifier", "semantic", "state", "forget_user"),
+    "Research": (
+        "evaluate", "synthetic", "serve_archive", "order", "patterns", "depth", "news", "revisits",
+    ),
+}  # fmt: skip
+COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -77,10 +54,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def load_commands(names: Sequence[str] = COMMANDS) -> Mapping[str, tuple[str, ...]]:
     """Register commands; return the examples of each one's help by its full name ("config show")."""
-    from agents.cli.app import EXAMPLES
+    from agents.cli.app import EXAMPLES, app
 
     for name in names:
         importlib.import_module(f"agents.cli.{name}")
+    panels = {name.replace("_", "-"): panel for panel, modules in GROUPS.items() for name in modules}
+    for command in app.registered_commands:
+        name = command.name or str(getattr(command.callback, "__name__", ""))
+        command.rich_help_panel = panels[name.replace("_", "-")]
+    for group in app.registered_groups:
+        group.rich_help_panel = panels[group.name or ""]
     return EXAMPLES
 
 

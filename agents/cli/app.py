@@ -9,7 +9,6 @@ from models.errors import ScentlineError
 app = typer.Typer(
     help="A focused web crawler that learns, while it crawls, from links and from the pages people visited.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,  # its tracebacks show local variables, secrets among them
     rich_markup_mode="rich",
 )

@@ -72,6 +72,9 @@ def crawl(
     join: Annotated[
         bool, typer.Option("--join", help="Take part in the crawl at the broker of the settings.")
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print no progress, and no figures at the end.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
     config: ConfigFile = None,
     assignments: Assignments = None,
@@ -105,6 +108,7 @@ def crawl(
             keep_up,
             window,
             join or broker is not None,
+            quiet,
         ),
     )
     if status:

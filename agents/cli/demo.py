@@ -99,6 +99,7 @@ def _print_next(comparison: "Comparison", data: str) -> None:
     called = _called()
     for what, command in (
         ("the pages found", f"{called} matches sports --data {data}"),
+        ("the crawl in a browser", f"{called} window --data {data}"),
         ("why a page was fetched", f"{called} explain {comparison.found()} --data {data}"),
         ("recount every statistic", f"{called} audit --data {data}"),
         (

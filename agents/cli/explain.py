@@ -45,9 +45,11 @@ def explain(
 
     settings = of_crawl(load_settings(config, assignments, {"data": data}).settings)
     known_as = canonical(url)
+    if known_as is None:
+        raise CommandError(f"{url!r} is no http or https URL; expected one such as https://example.org/page")
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         teach = partial(Taught, journal, settings)
-        found = run(journal, settings, known_as, teach) if known_as is not None else None
+        found = run(journal, settings, known_as, teach)
     if found is None:
         raise CommandError(f"{url}: the crawl in {settings.data} does not know this URL")
     if as_json:

@@ -31,7 +31,7 @@ def snapshot(
     from agents.operate.snapshot import follow, take
 
     def progress(name: str) -> None:
-        typer.echo(f"copying {name}", err=True)
+        typer.echo(name, err=True)
 
     settings = kafka_settings(config, assignments, {"broker": broker, "data": data})
     if not following:

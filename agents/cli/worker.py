@@ -58,8 +58,9 @@ def worker(
     """
     from agents.worker.command import played, run
 
+    wanted = played(roles)
     options = crawl_settings(
         predicates, labels, policy, ordering, budget, requests, time, random_seed, data=data, broker=broker
     )
     settings = kafka_settings(config, assignments, options)
-    run(settings, played(roles))
+    run(settings, wanted)

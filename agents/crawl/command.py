@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from math import isfinite
@@ -54,6 +54,7 @@ class CrawlOptions:
     keep_up: bool = False
     window: bool = False
     join: bool = False
+    quiet: bool = False
 
 
 def run(settings: Settings, options: CrawlOptions) -> int:
@@ -122,10 +123,14 @@ async def _crawl(
         from agents.crawl.run import run_crawl
         from agents.crawl.view import reporter
 
-        with reporter(sys.stderr) as report:
+        with nullcontext(_unreported) if options.quiet else reporter(sys.stderr) as report:
             return await run_crawl(settings, observer, seeds, options.logs, report, options.follow, examiner)
     finally:
         await examiner.close()
+
+
+def _unreported(_engine: object, _status: "Status") -> None:
+    """Print nothing."""
 
 
 def _import(settings: Settings) -> None:

@@ -1,14 +1,14 @@
 """Taking a snapshot: topics become a journal, changelogs become tables.
 
-Records keep their offsets, so that the marks in the tables say of the journal what they said of Kafka. A copy
-that follows what comes is a mirror: a moment behind, and each table for itself.
+Records keep their offsets, so that the marks in the tables say of the journal what they said of Kafka: a crawl
+can go on from the copy, on the embedded log. A copy that follows what comes is a mirror: a moment behind, and
+each table for itself.
 """
 
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import islice
 
 from rocksdict import WriteBatch
 
@@ -21,28 +21,30 @@ from streams.forgetting import check_not_forgetting
 from streams.settings import Settings
 from streams.topics import APP_ID, FETCHES, OUTCOMES, PAGES, PROXY_LOG, TABLES, TOPICS, changelog_of
 from streams.transport.journal import Journal
-from streams.transport.kafka.admin import Admin, arriving, kept
+from streams.transport.kafka.admin import Admin, Found, all_kept, arriving
 from streams.transport.kafka.publisher import CLAIM
 from streams.transport.layout import Entry
 from streams.transport.waiting import Place
 
 #: Topics of which only the ends are kept: pages, what led to them, and lines that name users.
 LEFT_OUT = frozenset({PAGES.name, FETCHES.name, PROXY_LOG.name})
-#: Records written at once.
-CHUNK = 1_000
+#: Outcomes of a partition, the newest, that are looked at for the crawl's policy.
+NEWEST = 1_000
+#: Seconds between two words about how far a copy is.
+TELL_SECONDS = 5.0
 #: Seconds between two times that a mirror drops what its topics do not keep any more.
 TIDY_SECONDS = 60.0
 
-#: Is told what is copied next.
+#: Is told how far a copy is.
 Progress = Callable[[str], None]
 
 
 def take(settings: Settings, progress: Progress) -> int:
     """Copy what the crawl at the broker of ``settings`` knows to their data directory; return the records.
 
-    Changelogs are copied first: messages that come meanwhile then count as not absorbed yet. Raises
-    `ConfigurationError` where something is in the directory or a user is just being forgotten, `AdminError`
-    where the broker can't be read.
+    All changelogs are cut at one moment, and topics after it: messages that come meanwhile then count as not
+    absorbed yet, as after a crash. Raises `ConfigurationError` where something is in the directory or a user is
+    just being forgotten, `AdminError` where the broker can't be read.
     """
     with closing(follow(settings, progress)) as copied:
         return next(copied)
@@ -87,27 +89,55 @@ class _Copying:
         missing = sorted(set(names) - found.keys())
         if missing:
             raise ConfigurationError(f"no topic {missing[0]} at the broker; expected those of a crawl")
-        records = 0
+        # All tables are cut at once, and the topics after them: no table is ahead of what it took in.
+        tables = self._ends(self._changelogs, found)
         for name, table in self._changelogs.items():
-            self._progress(name)
-            self._copied |= self._admin.ends([(name, number) for number in range(found[name].partitions)])
             self._journal.create_table(table, found[name].partitions)
-            records += sum(self._table(name, table, n) for n in range(found[name].partitions))
+        records = self._copy("tables", tables)
+        for table in TABLES:
+            for part in self._journal.table(table).values():
+                check_not_forgetting(part, "snapshot")
         for topic in TOPICS:
-            self._progress(topic.name)
-            count = found[topic.name].partitions
             self._journal.create_topic(
-                topic.name, count, retention=topic.retention, compacted=topic.compacted, most=topic.most
-            )
-            records += self._topic(topic.name, count)
+                topic.name, found[topic.name].partitions, retention=topic.retention,
+                compacted=topic.compacted, most=topic.most,
+            )  # fmt: skip
+        topics = self._ends([topic.name for topic in TOPICS], found)
+        records += self._copy(
+            "topics", {place: end for place, end in topics.items() if place[0] not in LEFT_OUT}
+        )
+        for (name, partition), end in topics.items():
+            self._journal.go_on_at(name, partition, end)
+        self._copied = tables | {place: end for place, end in topics.items() if place[0] not in LEFT_OUT}
         self._check_policy(found[OUTCOMES.name].partitions)
         return records
+
+    def _ends(self, names: Iterable[str], found: Mapping[str, Found]) -> dict[Place, int]:
+        return self._admin.ends((name, number) for name in names for number in range(found[name].partitions))
+
+    def _copy(self, what: str, ends: Mapping[Place, int]) -> int:
+        """Copy records up to where each partition is cut, and say how far; return how many they were."""
+        records, told = 0, time.monotonic()
+        self._progress(f"copying {what}: {len(ends)} partitions")
+        for (name, partition), arrived in all_kept(self._settings, ends):
+            self._take_in(name, partition, arrived)
+            records += len(arrived)
+            if time.monotonic() >= told + TELL_SECONDS:
+                told = time.monotonic()
+                self._progress(f"copying {what}: {records:,} records")
+        return records
+
+    def _take_in(self, name: str, partition: int, arrived: Sequence[Entry]) -> None:
+        if name in self._changelogs:
+            self._stage(self._changelogs[name], partition, arrived)
+        else:
+            self._journal.place(name, partition, arrived)
 
     def _check_policy(self, partitions: int) -> None:
         """Raise `ConfigurationError` where the newest page that a policy chose was chosen by another one."""
         rule = self._settings.frontier.rule
         for partition in range(partitions):
-            newest = max(0, self._journal.end(OUTCOMES.name, partition) - CHUNK)
+            newest = max(0, self._journal.end(OUTCOMES.name, partition) - NEWEST)
             found = outcomes_of(entries(self._journal, OUTCOMES.name, partition, newest), read_counted)
             first = (page for page in found if not (page.again or page.later))
             chosen = [page.policy for page in first if page.policy != INSTANT]
@@ -121,10 +151,8 @@ class _Copying:
         """Copy what comes; yield how many records that were."""
         for found in arriving(self._settings, self._copied):
             for (name, partition), arrived in found.items():
-                if name in self._changelogs:
-                    self._stage(self._changelogs[name], partition, arrived)
-                else:
-                    self._journal.place(name, partition, arrived)
+                self._take_in(name, partition, arrived)
+                if name not in self._changelogs:
                     self._journal.go_on_at(name, partition, arrived[-1].offset + 1)
             self._tidy()
             yield sum(map(len, found.values()))
@@ -134,45 +162,12 @@ class _Copying:
         if time.monotonic() >= self._tidied + TIDY_SECONDS:
             self._tidied = time.monotonic()
             self._journal.drop_expired(time.time())
-            for name in LEFT_OUT:
-                self._go_on(name, self._journal.partitions(name))
-
-    def _table(self, changelog: str, table: str, partition: int) -> int:
-        records = 0
-        for chunk in _chunks(kept(self._settings, changelog, partition)):
-            self._stage(table, partition, chunk)
-            records += len(chunk)
-        check_not_forgetting(self._journal.table(table)[partition], "snapshot")
-        return records
+            left_out = [(name, number) for name in LEFT_OUT for number in range(self._journal.partitions(name))]
+            for (name, partition), end in self._admin.ends(left_out).items():
+                self._journal.go_on_at(name, partition, end)
 
     def _stage(self, table: str, partition: int, chunk: Iterable[Entry]) -> None:
         store = self._journal.table(table)[partition]
         batch = WriteBatch(raw_mode=True)
         store.stage(batch, {entry.key: entry.value for entry in chunk if entry.key and entry.key != CLAIM})
         store.write(batch)
-
-    def _topic(self, name: str, partitions: int) -> int:
-        records = 0
-        if name in LEFT_OUT:
-            self._go_on(name, partitions)
-            return 0
-        for (_, partition), end in self._ends(name, partitions).items():
-            for chunk in _chunks(kept(self._settings, name, partition)):
-                self._journal.place(name, partition, [entry for entry in chunk if entry.offset < end])
-                records += len(chunk)
-            self._journal.go_on_at(name, partition, end)
-            self._copied[name, partition] = end
-        return records
-
-    def _go_on(self, name: str, partitions: int) -> None:
-        """Note the ends of a topic of which nothing else is kept."""
-        for (_, partition), end in self._ends(name, partitions).items():
-            self._journal.go_on_at(name, partition, end)
-
-    def _ends(self, name: str, partitions: int) -> dict[Place, int]:
-        return self._admin.ends([(name, partition) for partition in range(partitions)])
-
-
-def _chunks(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
-    while chunk := list(islice(entries, CHUNK)):
-        yield chunk

@@ -19,8 +19,8 @@ def runtime_lock(lock: str, project: str) -> str:
 
 
 def build_lock(lock: str, project: str) -> str:
-    """Return what building the program's wheel needs."""
-    return part(lock, tomllib.loads(project)["build-system"]["requires"])
+    """Return what building the program's wheel needs, and installing it in place as `make setup` does."""
+    return part(lock, [*tomllib.loads(project)["build-system"]["requires"], "editables"])
 
 
 def part(lock: str, asked: Iterable[str]) -> str:

@@ -44,6 +44,8 @@ _CAUSES: Final = {
     "quarantined": "quarantined",
     "error": "error of the fetcher",
 }
+#: All that `cause_of` returns, but for HTTP's statuses.
+KNOWN: Final = frozenset({REST, *_CAUSES.values()})
 _LONGEST_FIRST: Final = sorted(_CAUSES, key=len, reverse=True)
 
 

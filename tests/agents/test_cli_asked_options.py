@@ -87,6 +87,6 @@ def test_a_worker_takes_what_a_crawl_takes_but_for_its_beginning_and_its_end(tmp
     crawl, worker = (
         set(OPTION.findall(printed(tmp_path, command, "--help"))) for command in ("crawl", "worker")
     )
-    beside = {"--follow", "--keep-up", "--window", "--join", "--json"}
+    beside = {"--follow", "--keep-up", "--window", "--join", "--quiet", "--json"}
     assert crawl - worker == {"--seed", "--log", "--site", "--archive", *beside}
     assert worker <= crawl

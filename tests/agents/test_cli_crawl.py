@@ -260,6 +260,22 @@ def test_matches_of_an_unknown_predicate_names_the_known(crawl: Crawl) -> None:
     assert said == "no predicate 'hokey'; expected one of hockey, sports"
 
 
+def test_refused_names_what_brought_no_page_and_why(crawl: Crawl) -> None:
+    rows = [row for row in crawl.pages() if row.state in ("refused", "gone", "given up")]
+    assert rows
+    counts = dict(line.split("\t") for line in crawl.read("refused").splitlines()[1:])
+    assert sum(map(int, counts.values())) == len(rows)
+    found = [json.loads(line) for line in crawl.read("refused", "--format", "jsonl").splitlines()]
+    assert {(each["url"], each["state"], each["reason"]) for each in found} == {
+        (row.url, row.state, row.reason) for row in rows
+    }
+    cause = found[0]["cause"]
+    lines = crawl.read("refused", "--reason", cause.upper(), "--format", "csv").splitlines()
+    assert [lines[0], len(lines) - 1] == ["url,state,cause,reason", int(counts[cause])]
+    said = complaint(crawl.cwd, "refused", "--reason", "no such", "--data", "data")
+    assert f"of this crawl there are: {', '.join(sorted(counts))}" in said
+
+
 def test_explain_says_why_a_page_was_fetched(crawl: Crawl) -> None:
     page = next(row for row in reversed(crawl.outcomes()) if row.depth > 0 and not row.explored)
     text = crawl.read("explain", page.url)
@@ -368,6 +384,7 @@ def test_explain_says_why_a_candidate_was_not_fetched(crawl: Crawl) -> None:
 def test_explain_of_a_url_that_was_never_met_is_an_error(crawl: Crawl) -> None:
     said = complaint(crawl.cwd, "explain", "http://nowhere.test/", "--data", "data")
     assert said == "http://nowhere.test/: the crawl in data does not know this URL"
+    assert "'foo' is no http or https URL" in complaint(crawl.cwd, "explain", "foo", "--data", "data")
 
 
 def test_the_audit_of_a_finished_crawl_is_clean(crawl: Crawl) -> None:

@@ -13,7 +13,7 @@ BROKER = ("--broker", "kafka://127.0.0.1:9")
     ("arguments", "said"),
     [
         (("judge",), "expected kafka://HOST:PORT from --broker or the setting broker"),
-        (("judges", *BROKER), "no role 'judges'; expected some of observe, browse, fetch, judge"),
+        (("judges",), "no role 'judges'; expected some of observe, browse, fetch, judge"),
         (("fetch", *BROKER), "names no contact, so nothing may be fetched"),
         (("judge", *BROKER, "--set", 'predicates.a=category("b")'), "predicate a needs a judge of categories"),
     ],

@@ -91,9 +91,15 @@ def test_what_is_printed_names_every_file_and_predicate(demo: tuple[Path, str]) 
 def test_the_commands_to_try_next_work(demo: tuple[Path, str]) -> None:
     cwd, out = demo
     commands = [line.strip() for line in out.splitlines() if line.startswith("  scentline ")]
-    assert [command.split()[1] for command in commands] == ["matches", "explain", "audit", "crawl"]
-    for command in commands[:-1]:
-        assert printed(cwd, *shlex.split(command)[1:])
+    assert [command.split()[1] for command in commands] == [
+        "matches", "window", "explain", "audit", "crawl",
+    ]  # fmt: skip
+    matches, window, *others, _ = (shlex.split(command)[1:] for command in commands)
+    for command in (matches, *others):
+        assert printed(cwd, *command)
+    with running(cwd, *window) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("The window: http://127.0.0.1:")
 
 
 @TOLD_TO_END

@@ -1,5 +1,6 @@
 """A crawl on Kafka comes to the same counts as one on the embedded log."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,7 +8,10 @@ import pytest
 
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
-from tests.agents.commands import last_line, printed, scentline
+from streams.settings import Settings
+from streams.topics import OUTCOMES
+from streams.transport.kafka.admin import Admin
+from tests.agents.commands import last_line, printed, running, scentline
 from tests.patience import wait_for
 from tests.rubbish.measured import run
 from tests.window.windows import entered
@@ -73,3 +77,32 @@ def test_a_crawl_of_a_whole_web_counts_the_same_on_both_logs(
     assert refused.returncode == 2
     assert "the crawl has the policy learned, the settings have linkage" in refused.stderr.splitlines()[-1]
     assert not (tmp_path / "other").exists()
+
+
+def test_a_crawl_goes_on_from_a_snapshot_of_the_one_that_runs(
+    tmp_path: Path, proxy: str, empty_kafka: str
+) -> None:
+    options = arguments(tmp_path, proxy)
+    del options[:2]  # the log: what was fed after the cut would have to be fed again
+    slow = (*options, "--set", "fetch.delay_seconds=0.5", "--set", "frontier.lease_seconds=10")
+    printed(tmp_path, "topics", "create", "--partitions", str(PARTITIONS), "--broker", empty_kafka)
+    broker = Settings.model_validate({"broker": empty_kafka})
+    places = [(OUTCOMES.name, number) for number in range(PARTITIONS)]
+    with running(tmp_path, "crawl", *slow, "--data", "kafka", "--broker", empty_kafka) as crawl:
+        with Admin(broker) as admin:
+            wait_for("pages", lambda: sum(admin.ends(places).values()) >= 10)
+        printed(tmp_path, "snapshot", "--broker", empty_kafka, "--data", "today")
+        assert crawl.poll() is None
+        crawl.kill()
+    said = scentline(tmp_path, "audit", "--data", "today").stderr
+    assert said == "" or re.match(r"nothing was compared: \d+ messages are not absorbed yet", said), said
+    ended = last_line(printed(tmp_path, "crawl", *slow, "--data", "today"))
+    whole = last_line(printed(tmp_path, "crawl", *options, "--data", "embedded"))
+    assert (ended["fetched"], ended["candidates"]) == (whole["fetched"], 0)
+    found = last_line(printed(tmp_path, "audit", "--data", "today", "--json"))
+    assert [found[name] for name in ("judged", "judged_twice", "lost", "differences")] == [
+        whole["fetched"],
+        0,
+        0,
+        0,
+    ]

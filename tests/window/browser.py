@@ -67,6 +67,8 @@ class Browser:
         self.driver.set_page_load_timeout(PATIENCE)
         self.driver.set_script_timeout(PATIENCE)
         self._tell("Page.addScriptToEvaluateOnNewDocument", source=_LISTENER)
+        # Else keys are lost where another window, of another test, has the focus.
+        self._tell("Emulation.setFocusEmulationEnabled", enabled=True)
         self._errors: list[str] = []
         self._asked: list[str] = []
 

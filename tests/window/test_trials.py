@@ -175,7 +175,10 @@ def test_the_command_counts_what_an_exclusion_would_leave_out_and_asks_for_nothi
         assert found.stdout == f"it would leave out {expected} of {len(urls)} candidates\n"
         assert "100 of 100" in found.stderr
     assert printed(data.parent, "steer", "list", "--data", "data", "--json").strip() == "[]"
-    for wrong, why in ((("--prefix", "shop"), "begins no URL"), (("--expression", "("), "none of RE2")):
+    for wrong, why in (
+        (("--prefix", "shop"), "begins no URL"),
+        (("--expression", "("), "no regular expression as RE2"),
+    ):
         assert why in scentline(data.parent, *command, *wrong).stderr
     on_kafka = ("--expression", "x", "--broker", "kafka://localhost:9092")
     assert "scentline snapshot" in scentline(data.parent, *command, *on_kafka).stderr

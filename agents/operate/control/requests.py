@@ -277,7 +277,9 @@ def _exclusion(request: Exclude, steered: Steered, now: float) -> Exclusion:
     try:
         Exclusions().put(name, prefix, expression)
     except ValueError as error:
-        raise RefusedError(f"the expression is none of RE2: {error}") from error
+        raise RefusedError(
+            f"{expression[:200]!r} is no regular expression as RE2 reads them: {error}"
+        ) from error
     return Exclusion(name=name, prefix=prefix, expression=expression, time=now)
 
 

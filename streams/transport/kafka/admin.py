@@ -28,6 +28,8 @@ _CONNECT_MS = 10_000
 _PATIENCE_SECONDS = 15.0
 _PAUSE_SECONDS = 0.1
 _POLL_MS = 1000
+#: Records that a poll brings at most, and milliseconds that a broker waits for the first of them.
+_POLL_RECORDS, _FETCH_MS = 10_000, 100
 #: Polls in a row that bring nothing, though records are there, before that is said.
 _SILENT_POLLS = 30
 
@@ -210,13 +212,22 @@ def kept(settings: Settings, topic: str, partition: int) -> Iterator[Entry]:
     It joins no group and commits nothing. Raises `AdminError` for a broker that can't be asked,
     lacks the topic or falls silent.
     """
-    with connecting(settings) as options:
-        consumer = KafkaConsumer(**options, enable_auto_commit=False, allow_auto_create_topics=False)
+    for _, found in all_kept(settings, {(topic, partition): None}):
+        yield from found
+
+
+def all_kept(settings: Settings, ends: Mapping[Place, int | None]) -> Iterator[tuple[Place, list[Entry]]]:
+    """Yield the records of partitions, those of each in their order, up to before an end; None is that of now.
+
+    One connection reads them all, as they come. Raises `AdminError` as `kept` does.
+    """
+    consumer = _consumer(settings)
     broker = ",".join(addresses(settings.broker))
     try:
-        yield from _read(consumer, TopicPartition(topic, partition), broker)
+        yield from _read(consumer, {TopicPartition(*place): end for place, end in ends.items()}, broker)
     except ClientError as error:
-        raise AdminError(f"{broker}: {topic}: {error}") from error
+        topics = ", ".join(sorted({topic for topic, _ in ends}))
+        raise AdminError(f"{broker}: {topics}: {error}") from error
     finally:
         consumer.close()
 
@@ -226,8 +237,7 @@ def arriving(settings: Settings, offsets: Mapping[Place, int]) -> Iterator[dict[
 
     Raises `AdminError` as `kept` does, but for silence.
     """
-    with connecting(settings) as options:
-        consumer = KafkaConsumer(**options, enable_auto_commit=False, allow_auto_create_topics=False)
+    consumer = _consumer(settings)
     try:
         consumer.assign([TopicPartition(*place) for place in offsets])
         for place, offset in offsets.items():
@@ -243,23 +253,40 @@ def arriving(settings: Settings, offsets: Mapping[Place, int]) -> Iterator[dict[
         consumer.close()
 
 
+def _consumer(settings: Settings) -> KafkaConsumer:
+    with connecting(settings) as options:
+        # Brokers check the sums of what they take; checked again in Python, they take more time than all else.
+        return KafkaConsumer(
+            **options, enable_auto_commit=False, allow_auto_create_topics=False, check_crcs=False,
+            max_poll_records=_POLL_RECORDS, fetch_max_wait_ms=_FETCH_MS,
+        )  # fmt: skip
+
+
 def _entry(record: Any) -> Entry:
     return Entry(record.offset, record.timestamp / 1000, record.key, record.value)
 
 
-def _read(consumer: KafkaConsumer, place: TopicPartition, broker: str) -> Iterator[Entry]:
-    if place.topic not in consumer.topics():
-        raise AdminError(f"{broker}: has no topic {place.topic}: make it with scentline topics create")
-    consumer.assign([place])
-    consumer.seek_to_beginning(place)
-    end = consumer.end_offsets([place])[place]
+def _read(
+    consumer: KafkaConsumer, ends: Mapping[TopicPartition, int | None], broker: str
+) -> Iterator[tuple[Place, list[Entry]]]:
+    missing = sorted({place.topic for place in ends} - consumer.topics())
+    if missing:
+        raise AdminError(f"{broker}: has no topic {missing[0]}: make it with scentline topics create")
+    consumer.assign(list(ends))
+    consumer.seek_to_beginning(*ends)
+    present = consumer.end_offsets([place for place, end in ends.items() if end is None])
+    left = {place: present[place] if end is None else end for place, end in ends.items()}
     silent = 0
-    # The position passes over what compaction removed, at the end of the log too.
-    while consumer.position(place) < end:
-        records = consumer.poll(_POLL_MS).get(place, [])
-        silent = 0 if records else silent + 1
+    while left:
+        # The position passes over what compaction removed, at the end of the log too.
+        done = [place for place, end in left.items() if consumer.position(place) >= end]
+        for place in done:
+            del left[place]
+        consumer.pause(*done)
+        polled = consumer.poll(_POLL_MS) if left else {}
+        silent = 0 if polled or done else silent + 1
         if silent == _SILENT_POLLS:
-            raise AdminError(f"{broker}: {place.topic}: nothing came for {_SILENT_POLLS * _POLL_MS // 1000} s")
-        for record in records:
-            if record.offset < end:
-                yield _entry(record)
+            topic = next(iter(left)).topic
+            raise AdminError(f"{broker}: {topic}: nothing came for {_SILENT_POLLS * _POLL_MS // 1000} s")
+        for place, records in polled.items():
+            yield tuple(place), [_entry(record) for record in records if record.offset < left[place]]
