@@ -150,7 +150,7 @@ def test_help_imports_nothing_slow(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True,
         check=True, timeout=PATIENCE,
     )  # fmt: skip
-    assert "Commands" in run.stdout
+    assert "Research" in run.stdout
     assert run.stdout.endswith("slow: set()\n")
 
 
