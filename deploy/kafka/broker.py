@@ -129,7 +129,7 @@ class Broker:
     def _format(self, tool: list[str], data: Path) -> None:
         identity = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         run = subprocess.run(  # noqa: S603 - no shell reads it
-            [*tool, "format", "-t", identity, "-c", str(self._file)],
+            [*tool, "format", f"--cluster-id={identity}", "-c", str(self._file)],  # it may begin with a dash
             capture_output=True,
             text=True,
             check=False,

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import psutil
@@ -64,8 +65,10 @@ def test_a_port_that_is_taken_is_named(broker: Broker, tmp_path: Path) -> None:
 
 
 def test_a_broker_takes_further_listeners_and_says_why_it_does_not_start(
-    broker: Broker, tmp_path: Path
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    dashed = uuid.UUID(int=0xFB << 120)  # an identity that begins with a dash
+    monkeypatch.setattr("deploy.kafka.broker.uuid.uuid4", lambda: dashed)
     port = free_port()
     given = {"listeners": f"SECOND://{HOST}:{port}", "listener.security.protocol.map": "SECOND:PLAINTEXT"}
     second = Broker(tmp_path / "second", free_port(), given, QUICK)

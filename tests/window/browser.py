@@ -112,6 +112,11 @@ class Browser:
         """Wait until a JavaScript expression holds in the page."""
         wait_for(expression, lambda: bool(self.run(expression)), 0.1)
 
+    def click_corner(self) -> None:
+        """Click on the page where nothing is: it has the keyboard then."""
+        for kind in ("mousePressed", "mouseReleased"):
+            self._tell("Input.dispatchMouseEvent", type=kind, x=1, y=1, button="left", clickCount=1)
+
     def press(self, *keys: str) -> None:
         """Press keys one after another, as a keyboard does: whatever has the focus gets them."""
         ActionChains(self.driver).send_keys(*keys).perform()

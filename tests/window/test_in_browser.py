@@ -61,7 +61,11 @@ def said(page: Browser, text: str) -> None:
 
 def reach(page: Browser, which: str) -> None:
     """Press Tab until an element has the focus of which an expression of ``it`` holds; each shows its focus."""
-    for _ in range(300):
+    trail = []
+    for number in range(300):
+        if number % 60 == 59:
+            page.click_corner()  # on a busy machine the first keys may reach nobody
+        trail.append(page.run("document.activeElement.outerHTML.slice(0, 60)"))
         if page.run(f"((it) => {which})(document.activeElement)"):
             return
         page.press(Keys.TAB)
@@ -69,7 +73,7 @@ def reach(page: Browser, which: str) -> None:
         assert page.run(f"document.activeElement === document.body || {outlined}"), (
             "what has the focus is not seen"
         )
-    raise AssertionError(f"no key leads to {which}")
+    raise AssertionError(f"no key leads to {which}: {trail[:30]}")
 
 
 def press(page: Browser, button: str) -> None:
