@@ -97,7 +97,7 @@ demo: setup ## crawl a synthetic web for about a minute and show what came of it
 $(CRAWLERS)/installed.stamp: bench/crawl/requirements.txt $(CREATED)
 	@echo "make: installing Scrapy and Crawlee into $(CRAWLERS)"
 	$(BIN)/python -m venv --clear $(CRAWLERS)
-	$(CRAWLERS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	$(CRAWLERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	touch $@
 
 # Debian's package, unpacked: nothing is installed, and no server starts by itself.
@@ -133,7 +133,7 @@ stages: develop ## where the CPU time of a page goes, stage by stage; STAGES='--
 	$(BIN)/python -m bench.stages $(STAGES)
 
 $(PYSPY)/installed.stamp: bench/stages/requirements.txt $(INSTALLED)
-	@$(PIP) --upgrade --target $(PYSPY) -r $<
+	@$(PIP) --upgrade --require-hashes --target $(PYSPY) -r $<
 	touch $@
 
 flame: develop $(PYSPY)/installed.stamp ## the same as a flame graph, in flame.svg or FLAME=FILE; sampled by py-spy
@@ -155,7 +155,7 @@ live: develop ## seconds from a visitor's request through Squid to a candidate, 
 	@$(BIN)/python -m bench.live
 
 $(ATHERIS)/installed.stamp: bench/fuzz/requirements.txt $(INSTALLED)
-	@$(PIP) --upgrade --target $(ATHERIS) -r $<
+	@$(PIP) --upgrade --require-hashes --target $(ATHERIS) -r $<
 	touch $@
 
 fuzz: develop $(ATHERIS)/installed.stamp ## fuzz every reader and whole crawls, a minute each, or SECONDS=...; write 100,000 messages to crawls
@@ -176,9 +176,13 @@ screenshots: develop ## take the pictures of the window's screens anew, in Chrom
 manifests: develop ## write anew what follows from the code under deploy/
 	@$(BIN)/python -m deploy.manifests
 
-lock: $(CREATED) ## resolve requirements.lock anew from pyproject.toml
+lock: $(CREATED) ## resolve requirements.lock anew from pyproject.toml, and the hashes of what bench/ pins
 	@$(BIN)/python -m venv $(VENV)/lock
-	$(VENV)/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(VENV)/lock/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.13,<0.14'
+	for pinned in bench/crawl bench/fuzz bench/stages; do
+	  $(VENV)/lock/bin/uv pip compile --quiet --no-deps --no-annotate --generate-hashes --python-version 3.11 \
+	    --custom-compile-command "make lock" $$pinned/requirements.txt --output-file $$pinned/requirements.txt
+	done
 	$(VENV)/lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --extra dev --extra semantic --custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
 

@@ -8,7 +8,7 @@ from faust.sensors import Monitor
 from faust.tables import TableManager
 
 from streams.settings import Settings
-from streams.topics import APP_ID
+from streams.topics import APP_ID, group_of
 from streams.transport.embedded import SCHEME, Assignor, Leader, register
 
 __all__ = ["APP_ID", "create_app", "watch"]
@@ -50,7 +50,7 @@ def create_app(settings: Settings, role: str | None = None) -> faust.App:
     kafka = settings.on_kafka
     register()
     app = faust.App(
-        f"{APP_ID}-{role}" if kafka and role is not None else APP_ID,
+        settings.named(group_of(role)) if kafka and role is not None else APP_ID,
         store="rocksdb://" if kafka else f"{SCHEME}://",
         TableManager=Tables,
         datadir=str(settings.data.resolve()),

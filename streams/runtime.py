@@ -65,7 +65,7 @@ class Runtime:
         for why in WHY_ANY:  # there at 0, so that the first one shows
             self.metrics.counter(DEAD_LETTERS).labels(topic.name, why)
         return self.app.topic(
-            topic.name,
+            self.settings.named(topic.name),
             key_type=bytes,
             value_type=bytes,
             key_serializer="raw",

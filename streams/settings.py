@@ -527,6 +527,9 @@ class KafkaSettings(Section):
     )
     heartbeat_seconds: Positive = Field(3.0, description="Seconds between two heartbeats of a worker.")
     replication: Count = Field(1, description="Brokers that keep each message.")
+    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,64}$")] = Field(
+        "", description="What the names of topics and groups begin with: crawls of one Kafka have one each."
+    )
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -668,6 +671,15 @@ class Settings(BaseModel):
     def on_kafka(self) -> bool:
         """Whether the crawl is on Kafka, not on the embedded log."""
         return self.broker.startswith("kafka:")
+
+    def named(self, name: str) -> str:
+        """Return what the broker calls a topic or a consumer group: on Kafka ``kafka.prefix`` is before it.
+
+        >>> crawl = Settings(broker="kafka://localhost", kafka=KafkaSettings(prefix="two-"))
+        >>> crawl.named("pages"), Settings(kafka=crawl.kafka).named("pages")
+        ('two-pages', 'pages')
+        """
+        return self.kafka.prefix + name if self.on_kafka else name
 
     @property
     def semantic(self) -> str | None:

@@ -106,7 +106,8 @@ class Stateful(Generic[Row]):
         app = self.runtime.app
         self._drop_shards()
         generation = app.consumer_generation_id
-        owned = [tp.partition for tp in app.assignor.assigned_actives() if tp.topic == self.topic.name]
+        name = self.runtime.settings.named(self.topic.name)
+        owned = [tp.partition for tp in app.assignor.assigned_actives() if tp.topic == name]
         try:
             stores = await asyncio.gather(*map(self._committer.claim, owned))
         except FencedError:

@@ -78,7 +78,7 @@ class FetchMetrics:
         self._seconds = metrics.histogram(FETCH_SECONDS)
         self._taken = metrics.counter(TAKEN).labels(FETCHES.name)
         runtime.watch(self.measure)
-        runtime.watch_lag(FETCHES, unacknowledged(runtime.app, FETCHES.name))
+        runtime.watch_lag(FETCHES, unacknowledged(runtime.app, runtime.settings.named(FETCHES.name)))
 
     def begun(self) -> None:
         """Count an order that is being carried out."""

@@ -39,7 +39,7 @@ class Relay:
         self._timer: asyncio.TimerHandle | None = None
         self._lock = asyncio.Lock()
         self._taken = runtime.metrics.counter(TAKEN).labels(topic.name)
-        runtime.watch_lag(topic, unacknowledged(runtime.app, topic.name))
+        runtime.watch_lag(topic, unacknowledged(runtime.app, runtime.settings.named(topic.name)))
         runtime.read(topic, name, self._run)
 
     async def _run(self, stream: Any) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic.fields import FieldInfo
@@ -38,10 +38,10 @@ _HEAD = """\
 """
 
 
-def configuration() -> str:
+def configuration(prefix: str = "") -> str:
     """Return the text of scentline.toml; raises `ValueError` where a value is given for no setting."""
-    known = keys()
-    if unknown := GIVEN.keys() - known.keys():
+    known, given = keys(), GIVEN | ({"kafka.prefix": prefix} if prefix else {})
+    if unknown := given.keys() - known.keys():
         raise ValueError(f"writing scentline.toml: no such settings: {', '.join(sorted(unknown))}")
     lines = [_HEAD]
     section = ""
@@ -50,14 +50,14 @@ def configuration() -> str:
         if dot and here != section:
             section = here
             lines.append(f"\n[{section}]")
-        lines += _entry(key, name, field)
+        lines += _entry(key, name, field, given)
     return "\n".join(lines) + "\n"
 
 
-def _entry(key: str, name: str, field: FieldInfo) -> Iterator[str]:
+def _entry(key: str, name: str, field: FieldInfo, given: Mapping[str, Any]) -> Iterator[str]:
     yield from textwrap.wrap(field.description or "", 108, initial_indent="# ", subsequent_indent="# ")
-    if key in GIVEN:
-        yield f"{name} = {json.dumps(GIVEN[key])}"
+    if key in given:
+        yield f"{name} = {json.dumps(given[key])}"
     elif "SecretStr" in str(field.annotation):
         yield f"# {name}: from the environment, {PREFIX}{key.upper().replace('.', '__')}"
     elif field.default is None:

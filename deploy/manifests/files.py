@@ -17,16 +17,16 @@ DEPLOY = Path(__file__).parents[1]
 ROOT = DEPLOY.parent
 
 
-def files() -> dict[str, str]:
-    """Return the text of each generated file under its path in deploy/."""
+def files(prefix: str = "") -> dict[str, str]:
+    """Return the text of each generated file under its path in deploy/, of a crawl with a ``kafka.prefix``."""
     rules = _read("prometheus/rules.yaml")
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     return {
-        "k8s/base/kafka/topics.yaml": _manifest("streams/topics.py", topics()),
-        "k8s/base/kafka/users.yaml": _manifest("streams/topics.py", users()),
+        "k8s/base/kafka/topics.yaml": _manifest("streams/topics.py", topics(prefix)),
+        "k8s/base/kafka/users.yaml": _manifest("streams/topics.py", users(prefix)),
         "k8s/base/monitoring/rules.yaml": _manifest("deploy/prometheus/rules.yaml", [_alerts(rules)]),
-        "k8s/base/scentline.toml": configuration(),
+        "k8s/base/scentline.toml": configuration(prefix),
         "grafana/crawl.json": _json(dashboard(_read("grafana/crawl.yaml"))),
         "grafana/operator.json": _json(dashboard(_read("grafana/operator.yaml"))),
         "requirements.lock": runtime_lock(lock, project),

@@ -15,17 +15,17 @@ SHARDS = "scentline/shards"
 _WHOLE = {topic.name for topic in TOPICS if not topic.shards}
 
 
-def topics() -> list[dict[str, Any]]:
-    """Return a ``KafkaTopic`` for every topic and changelog."""
-    return [_topic(topic) for topic in declared(PARTITIONS, REPLICAS)]
+def topics(prefix: str = "") -> list[dict[str, Any]]:
+    """Return a ``KafkaTopic`` for every topic and changelog; ``prefix`` is the setting ``kafka.prefix``."""
+    return [_topic(prefix, topic) for topic in declared(PARTITIONS, REPLICAS)]
 
 
-def _topic(topic: Declared) -> dict[str, Any]:
+def _topic(prefix: str, topic: Declared) -> dict[str, Any]:
     return {
         "apiVersion": "kafka.strimzi.io/v1",
         "kind": "KafkaTopic",
         "metadata": {
-            "name": topic.name,
+            "name": prefix + topic.name,
             "labels": {"strimzi.io/cluster": CLUSTER, SHARDS: str(topic.name not in _WHOLE).lower()},
         },
         "spec": {"partitions": topic.partitions, "replicas": REPLICAS, "config": topic.configs},

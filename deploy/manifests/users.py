@@ -41,8 +41,11 @@ PARTIES = {
 Acl = dict[str, Any]
 
 
-def users() -> list[dict[str, Any]]:
-    """Return a ``KafkaUser`` for each role, for people and their window, for log shippers and for KEDA."""
+def users(prefix: str = "") -> list[dict[str, Any]]:
+    """Return a ``KafkaUser`` for each role, for people and their window, for log shippers and for KEDA.
+
+    ``prefix`` is the setting ``kafka.prefix``: it is before the users' names too.
+    """
     rights = {
         role: [*_messages(role), *_changelogs(role), *_fences(role), _group(role, "Read")] for role in ROLES
     }
@@ -59,7 +62,7 @@ def users() -> list[dict[str, Any]]:
         for role in STATELESS
         for acl in (_acl("topic", INBOXES[role].name, "Describe"), _group(role, "Describe"))
     ]
-    return [_user(name, acls) for name, acls in rights.items()]
+    return [_user(f"{prefix}{APP_ID}-{name}", prefix, acls) for name, acls in rights.items()]
 
 
 def behind(party: str) -> tuple[str, ...]:
@@ -127,10 +130,12 @@ def _acl(kind: str, name: str, *operations: str, pattern: str = "literal") -> Ac
     }
 
 
-def _user(name: str, acls: list[Acl]) -> dict[str, Any]:
+def _user(name: str, prefix: str, acls: list[Acl]) -> dict[str, Any]:
+    for acl in acls:
+        acl["resource"]["name"] = prefix + acl["resource"]["name"]
     return {
         "apiVersion": "kafka.strimzi.io/v1",
         "kind": "KafkaUser",
-        "metadata": {"name": f"{APP_ID}-{name}", "labels": {"strimzi.io/cluster": CLUSTER}},
+        "metadata": {"name": name, "labels": {"strimzi.io/cluster": CLUSTER}},
         "spec": {"authentication": {"type": "tls"}, "authorization": {"type": "simple", "acls": acls}},
     }

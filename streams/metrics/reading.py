@@ -70,7 +70,10 @@ async def read_lag(reading: Reading, topic: str, positions: Mapping[int, int], e
 
 
 def unacknowledged(app: Any, topic: str) -> Positions:
-    """Return the positions of an agent without state: the first offsets that are not acknowledged."""
+    """Return the positions of an agent without state: the first offsets that are not acknowledged.
+
+    ``topic`` is as the broker names it (`streams.settings.Settings.named`).
+    """
 
     def positions() -> Mapping[int, int]:
         held = [tp for tp in app.consumer.assignment() if tp.topic == topic]

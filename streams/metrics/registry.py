@@ -77,10 +77,10 @@ class Health:
 def role_of(app_id: str) -> str:
     """Return the role that an app's id names.
 
-    >>> role_of("scentline-fetch"), role_of("scentline")
+    >>> role_of("two-scentline-fetch"), role_of("scentline")
     ('fetch', 'all')
     """
-    return app_id.removeprefix(APP_ID).removeprefix("-") or ALL
+    return app_id.rpartition(APP_ID)[2].removeprefix("-") or ALL
 
 
 class Assignment:

@@ -31,11 +31,12 @@ from agents.operate.control.service import ControlService
 from agents.operate.control.spool import DIRECTORY, Spool
 from agents.operate.control.spool import WATCHING as WATCHING_NAME
 from agents.operate.inspect.record import entries
+from streams.attempts import LETTER_BYTES
 from streams.broadcast import Broadcast
-from streams.records import Decoder, PredicateDefinition, Seeded, SightingPack, Watch
+from streams.records import DeadLetter, Decoder, PredicateDefinition, Seeded, SightingPack, Watch
 from streams.runtime import Runtime
 from streams.settings import Settings
-from streams.topics import PREDICATES, SIGHTINGS, WATCHING
+from streams.topics import DEAD_LETTERS, PREDICATES, SIGHTINGS, WATCHING
 from streams.transport import database
 from streams.transport.database import JournalMissingError
 from streams.transport.journal import Journal
@@ -288,6 +289,11 @@ def test_a_file_that_is_no_request_is_refused_and_the_rest_goes_on(runtime: Runt
     assert spool.names() == []
     with pytest.raises(RefusedError):
         spool.wait("00000", 1)
+    assert isinstance(runtime.publisher, JournalPublisher)
+    (entry,) = runtime.publisher._journal.read(DEAD_LETTERS.name, 0, 0, 10)
+    letter = Decoder[DeadLetter](DeadLetter)(entry.value or b"")
+    assert (letter.topic, letter.value, letter.why) == ("requests", data[:LETTER_BYTES], "unreadable")
+    assert letter.reason.startswith("00000: the request can't be read: ")
 
 
 def test_a_request_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:

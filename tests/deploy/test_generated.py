@@ -35,6 +35,19 @@ def test_a_worker_takes_the_settings_file_as_it_stands() -> None:
     assert loaded.settings.streams.partitions == PARTITIONS
 
 
+def test_with_a_prefix_every_name_at_the_broker_has_it() -> None:
+    prefixed = files("two-")
+    topics, users = (
+        list(yaml.safe_load_all(prefixed[f"k8s/base/kafka/{name}.yaml"])) for name in ("topics", "users")
+    )
+    names = [each["metadata"]["name"] for each in (*topics, *users)]
+    acls = [acl["resource"]["name"] for user in users for acl in user["spec"]["authorization"]["acls"]]
+    assert {name.partition("-")[0] for name in (*names, *acls)} == {"two"}
+    plain = {name: text.replace("two-", "") for name, text in prefixed.items() if name.endswith("yaml")}
+    assert plain.items() <= FILES.items()
+    assert 'prefix = "two-"' in prefixed["k8s/base/scentline.toml"]
+
+
 def test_every_overlay_has_the_topics_that_are_declared_for_its_settings(overlay: Rendered) -> None:
     partitions, replicas = streams(overlay)
     found = {

@@ -9,7 +9,7 @@ import pytest
 from agents.offline.process import ServerProcess
 from agents.offline.synthetic.web import SyntheticWeb
 from streams.settings import Settings
-from streams.topics import OUTCOMES
+from streams.topics import INBOXES, OUTCOMES, declared, group_of
 from streams.transport.kafka.admin import Admin
 from tests.agents.commands import last_line, printed, running, scentline
 from tests.patience import wait_for
@@ -79,21 +79,30 @@ def test_a_crawl_of_a_whole_web_counts_the_same_on_both_logs(
     assert not (tmp_path / "other").exists()
 
 
-def test_a_crawl_goes_on_from_a_snapshot_of_the_one_that_runs(
+def test_a_crawl_goes_on_from_a_snapshot_of_the_one_that_runs_and_another_of_that_kafka_hears_nothing(
     tmp_path: Path, proxy: str, empty_kafka: str
 ) -> None:
     options = arguments(tmp_path, proxy)
     del options[:2]  # the log: what was fed after the cut would have to be fed again
+    options += ["--set", "kafka.prefix=two-"]
     slow = (*options, "--set", "fetch.delay_seconds=0.5", "--set", "frontier.lease_seconds=10")
-    printed(tmp_path, "topics", "create", "--partitions", str(PARTITIONS), "--broker", empty_kafka)
-    broker = Settings.model_validate({"broker": empty_kafka})
+    create = ("topics", "create", "--partitions", str(PARTITIONS), "--broker", empty_kafka)
+    printed(tmp_path, *create)
+    printed(tmp_path, *create, "--set", "kafka.prefix=two-")
+    broker, other = (
+        Settings.model_validate({"broker": empty_kafka, "kafka": {"prefix": prefix}}) for prefix in ("two-", "")
+    )
     places = [(OUTCOMES.name, number) for number in range(PARTITIONS)]
     with running(tmp_path, "crawl", *slow, "--data", "kafka", "--broker", empty_kafka) as crawl:
         with Admin(broker) as admin:
             wait_for("pages", lambda: sum(admin.ends(places).values()) >= 10)
-        printed(tmp_path, "snapshot", "--broker", empty_kafka, "--data", "today")
+        printed(tmp_path, "snapshot", "--broker", empty_kafka, "--data", "today", "--set", "kafka.prefix=two-")
         assert crawl.poll() is None
         crawl.kill()
+    everywhere = [(topic.name, number) for topic in declared(PARTITIONS) for number in range(topic.partitions)]
+    with Admin(other) as admin:
+        assert not any(admin.ends(everywhere).values())
+        assert admin.members(map(group_of, INBOXES)) == {}
     said = scentline(tmp_path, "audit", "--data", "today").stderr
     assert said == "" or re.match(r"nothing was compared: \d+ messages are not absorbed yet", said), said
     ended = last_line(printed(tmp_path, "crawl", *slow, "--data", "today"))

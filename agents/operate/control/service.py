@@ -1,6 +1,7 @@
 """Carrying out what people ask of a running crawl: the spool is looked at a few times a second.
 
-Reads the spool in the data directory; keeps nothing; writes `predicates`, `steering`, `sightings`, `watching`.
+Reads the spool in the data directory; keeps nothing; writes `predicates`, `steering`, `sightings`,
+`watching`, `dead-letters`.
 """
 
 import asyncio
@@ -9,8 +10,10 @@ from collections.abc import Callable, Mapping
 from agents.frontier.steered import Steered
 from agents.judge.predicates import Predicates
 from agents.operate.control.requests import Carried, Known, RefusedError, carry_out
-from agents.operate.control.spool import Spool
-from streams.logging import EventLog
+from agents.operate.control.spool import DIRECTORY, Spool, UnreadableError
+from streams.attempts import Place
+from streams.logging import EventLog, printable
+from streams.outbox import Outbox
 from streams.runtime import Runtime
 
 #: Seconds between two looks at the spool.
@@ -65,6 +68,8 @@ class ControlService:
         try:
             await self._take_up(name)
         except RefusedError as error:
+            if isinstance(error, UnreadableError):
+                await self._bury(name, error)
             log.warning("a request is refused", reason=str(error))
             self._spool.refuse(name, str(error))
 
@@ -80,6 +85,12 @@ class ControlService:
         if carried.lasting:
             self._sync()
         self._spool.done(name, carried.said)
+
+    async def _bury(self, name: str, error: UnreadableError) -> None:
+        outbox = Outbox(DIRECTORY)
+        reason = f"{printable(name)}: {error}"
+        self._runtime.bury(outbox, Place(DIRECTORY, 0, 0), error.data, reason, "unreadable")
+        await self._runtime.publisher.send_all(outbox.take())
 
     def _heard(self, carried: Carried) -> bool:
         """Return whether this process has heard of what a request comes to."""

@@ -31,6 +31,14 @@ _encode = msgspec.json.Encoder().encode
 _decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 
 
+class UnreadableError(RefusedError):
+    """A file that holds no request; ``data`` is how it begins, where it could be opened."""
+
+    def __init__(self, reason: object, data: bytes = b"") -> None:
+        super().__init__(f"the request can't be read: {reason}")
+        self.data = data
+
+
 class Spool:
     """The requests that wait in a data directory."""
 
@@ -55,16 +63,16 @@ class Spool:
         return sorted(name.removesuffix(_REQUEST) for name in self._files() if name.endswith(_REQUEST))
 
     def read(self, name: str) -> Request:
-        """Return a request; raises `RefusedError` where the file holds none."""
-        path = self._directory / (name + _REQUEST)
+        """Return a request; raises `UnreadableError` where the file holds none."""
+        path, data = self._directory / (name + _REQUEST), b""
         try:
             with open_plain(path, follow=False) as file:
                 data = file.read(MOST_BYTES + 1)
-            if len(data) > MOST_BYTES:
-                raise RefusedError(f"the request has more than {MOST_BYTES} bytes")
-            return _decoder.decode(data)
+            if len(data) <= MOST_BYTES:
+                return _decoder.decode(data)
         except (OSError, *UNREADABLE) as error:
-            raise RefusedError(f"the request can't be read: {error}") from error
+            raise UnreadableError(error, data) from error
+        raise UnreadableError(f"it has more than {MOST_BYTES} bytes", data)
 
     def done(self, name: str, said: str = "") -> None:
         """Remove a request, and say what it came to, to whoever waits for it."""

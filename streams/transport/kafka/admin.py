@@ -83,14 +83,40 @@ class Found:
     configs: Mapping[str, str | None]
 
 
+class _Names:
+    """What a crawl calls its topics and groups, and what the broker does."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._named = settings.named
+        self._prefix = settings.named("")
+
+    def given(self, names: Iterable[str]) -> list[str]:
+        """Return the broker's names."""
+        return [self._named(name) for name in names]
+
+    def asked(self, place: Place) -> TopicPartition:
+        """Return a partition as the broker is asked for it."""
+        return TopicPartition(self._named(place[0]), place[1])
+
+    def own(self, name: str) -> str:
+        """Return the crawl's own name."""
+        return name.removeprefix(self._prefix)
+
+    def place(self, asked: TopicPartition) -> Place:
+        """Return a partition under the crawl's own name."""
+        return (self.own(asked.topic), asked.partition)
+
+
 class Admin:
     """A connection, made at once, for questions and changes one after the other.
 
-    Every method raises `AdminError`, and making one `streams.transport.kafka.connection.KafkaError` too.
+    Every method raises `AdminError`, and making one `streams.transport.kafka.connection.KafkaError` too. Topics
+    and groups come and go by the crawl's own names (`streams.settings.Settings.named`).
     """
 
     def __init__(self, settings: Settings) -> None:
         self._broker = ",".join(addresses(settings.broker))
+        self._named, self._names = settings.named, _Names(settings)
         with connecting(settings) as options:
             self._client = KafkaAdminClient(**options)
 
@@ -106,15 +132,15 @@ class Admin:
         """Return those of the topics that are there, by name, with every configuration in force."""
         described = [
             topic
-            for topic in self._ask("topics", "describe_topics", list(names))
+            for topic in self._ask("topics", "describe_topics", self._names.given(names))
             if topic["error_code"] != UnknownTopicOrPartitionError.errno
         ]
         resources = [ConfigResource(ConfigResourceType.TOPIC, topic["name"]) for topic in described]
         answers = self._ask("configurations", "describe_configs", resources, config_filter="all")
         configs = answers.get("topic", {})
         return {
-            topic["name"]: Found(
-                topic["name"],
+            (name := self._names.own(topic["name"])): Found(
+                name,
                 len(topic["partitions"]),
                 min((len(partition["replica_nodes"]) for partition in topic["partitions"]), default=0),
                 {key: config["value"] for key, config in configs.get(topic["name"], {}).items()},
@@ -125,7 +151,7 @@ class Admin:
     def create(self, topics: Iterable[Declared], replication: int) -> None:
         """Make topics; one that is made meanwhile by somebody else is left as it is."""
         asked = {
-            topic.name: {
+            self._named(topic.name): {
                 "num_partitions": topic.partitions, "replication_factor": replication, "configs": topic.configs,
             }
             for topic in topics
@@ -141,7 +167,8 @@ class Admin:
     def configure(self, configs: Mapping[str, Mapping[str, str]]) -> None:
         """Set configurations of topics, and wait until they are seen; those that are not named stay."""
         resources = [
-            ConfigResource(ConfigResourceType.TOPIC, name, dict(values)) for name, values in configs.items()
+            ConfigResource(ConfigResourceType.TOPIC, self._named(name), dict(values))
+            for name, values in configs.items()
         ]
         if not resources:
             return
@@ -166,26 +193,27 @@ class Admin:
 
     def committed(self, group: str) -> dict[Place, int]:
         """Return how far a consumer group has read each partition it has committed."""
-        found = self._ask(f"offsets of {group}", "list_group_offsets", [group])[group]
-        return {tuple(place): offset.offset for place, offset in found.items()}
+        name = self._named(group)
+        found = self._ask(f"offsets of {name}", "list_group_offsets", [name])[name]
+        return {self._names.place(place): offset.offset for place, offset in found.items()}
 
     def members(self, groups: Iterable[str]) -> dict[str, int]:
         """Return how many members each of those consumer groups has that there are."""
         known = {group["group_id"] for group in self._ask("groups", "list_groups")}
-        asked = sorted(known.intersection(groups))
+        asked = sorted(known.intersection(self._names.given(groups)))
         described = self._ask("members of groups", "describe_groups", asked) if asked else {}
-        return {group: len(found["members"]) for group, found in described.items()}
+        return {self._names.own(group): len(found["members"]) for group, found in described.items()}
 
     def delete_before(self, offsets: Mapping[Place, int]) -> None:
         """Have the messages of each partition (topic, number) before an offset deleted."""
         if offsets:
-            asked = {TopicPartition(*place): offset for place, offset in offsets.items()}
+            asked = {self._names.asked(place): offset for place, offset in offsets.items()}
             self._ask("deleting messages", "delete_records", asked)
 
     def _offsets(self, places: Iterable[Place], spec: Any) -> dict[Place, int]:
-        asked = {TopicPartition(*place): spec for place in places}
+        asked = {self._names.asked(place): spec for place in places}
         found = self._ask("offsets", "list_partition_offsets", asked)
-        return {tuple(place): offset.offset for place, offset in found.items()}
+        return {self._names.place(place): offset.offset for place, offset in found.items()}
 
     def _ask(self, what: str, method: str, *arguments: Any, **options: Any) -> Any:
         """Return the client's answer; what a broker can't say yet, it is asked again."""
@@ -221,10 +249,11 @@ def all_kept(settings: Settings, ends: Mapping[Place, int | None]) -> Iterator[t
 
     One connection reads them all, as they come. Raises `AdminError` as `kept` does.
     """
-    consumer = _consumer(settings)
+    consumer, names = _consumer(settings), _Names(settings)
     broker = ",".join(addresses(settings.broker))
     try:
-        yield from _read(consumer, {TopicPartition(*place): end for place, end in ends.items()}, broker)
+        for place, found in _read(consumer, {names.asked(place): end for place, end in ends.items()}, broker):
+            yield names.place(place), found
     except ClientError as error:
         topics = ", ".join(sorted({topic for topic, _ in ends}))
         raise AdminError(f"{broker}: {topics}: {error}") from error
@@ -237,15 +266,15 @@ def arriving(settings: Settings, offsets: Mapping[Place, int]) -> Iterator[dict[
 
     Raises `AdminError` as `kept` does, but for silence.
     """
-    consumer = _consumer(settings)
+    consumer, names = _consumer(settings), _Names(settings)
     try:
-        consumer.assign([TopicPartition(*place) for place in offsets])
+        consumer.assign([names.asked(place) for place in offsets])
         for place, offset in offsets.items():
-            known = TopicPartition(*place)
+            known = names.asked(place)
             consumer.seek(known, offset) if offset else consumer.seek_to_beginning(known)
         while True:
             polled = consumer.poll(_POLL_MS)
-            yield {tuple(place): [_entry(record) for record in found] for place, found in polled.items()}
+            yield {names.place(place): [_entry(record) for record in found] for place, found in polled.items()}
     except ClientError as error:
         topics = ", ".join(sorted({topic for topic, _ in offsets}))
         raise AdminError(f"{','.join(addresses(settings.broker))}: {topics}: {error}") from error
@@ -268,7 +297,7 @@ def _entry(record: Any) -> Entry:
 
 def _read(
     consumer: KafkaConsumer, ends: Mapping[TopicPartition, int | None], broker: str
-) -> Iterator[tuple[Place, list[Entry]]]:
+) -> Iterator[tuple[TopicPartition, list[Entry]]]:
     missing = sorted({place.topic for place in ends} - consumer.topics())
     if missing:
         raise AdminError(f"{broker}: has no topic {missing[0]}: make it with scentline topics create")
@@ -289,4 +318,4 @@ def _read(
             topic = next(iter(left)).topic
             raise AdminError(f"{broker}: {topic}: nothing came for {_SILENT_POLLS * _POLL_MS // 1000} s")
         for place, records in polled.items():
-            yield tuple(place), [_entry(record) for record in records if record.offset < left[place]]
+            yield place, [_entry(record) for record in records if record.offset < left[place]]

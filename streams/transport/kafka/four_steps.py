@@ -99,10 +99,15 @@ class FourSteps:
         store.write_at(base + len(rows) - 1, group.rows)
 
 
-def four_steps(publisher: ChangelogWriter, app: faust.App, table: str, partitions: int) -> FourSteps:
-    """Make the Faust table and its changelog, whose name does not hang on the app's."""
+def four_steps(
+    publisher: ChangelogWriter, app: faust.App, table: str, partitions: int, named: Callable[[str], str]
+) -> FourSteps:
+    """Make the Faust table and its changelog, whose name does not hang on the app's.
+
+    ``named`` is `streams.settings.Settings.named`.
+    """
     changelog = app.topic(
-        changelog_of(APP_ID, table),
+        named(changelog_of(APP_ID, table)),
         key_type=bytes,
         value_type=bytes,
         key_serializer="raw",

@@ -52,7 +52,7 @@ async def wait_for_topics(settings: Settings, names: Iterable[str]) -> None:
 
     Raises `KafkaError` where a broker can't be used as the settings say, which waiting would not change.
     """
-    wanted, said, tell = frozenset(names), "", 0.0
+    wanted, said, tell = frozenset(map(settings.named, names)), "", 0.0
     while True:
         try:
             missing = sorted(wanted - await topics(settings))

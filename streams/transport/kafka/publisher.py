@@ -95,7 +95,8 @@ class KafkaPublisher:
     def _lane(self, place: Place) -> Lane:
         lane = self._lanes.get(place)
         if lane is None:
-            lane = self._lanes[place] = Lane(self._wire, *place, self._writer)
+            topic, partition = place
+            lane = self._lanes[place] = Lane(self._wire, self._settings.named(topic), partition, self._writer)
         return lane
 
     # changelogs
@@ -122,7 +123,8 @@ class KafkaPublisher:
         self._claimed[topic, partition] = lane
 
     async def _next_lane(self, topic: str, partition: int) -> Lane:
-        return Lane(self._wire, topic, partition, await self._writer_of(f"{topic}/{partition}"))
+        name = self._settings.named(topic)
+        return Lane(self._wire, name, partition, await self._writer_of(f"{name}/{partition}"))
 
     def release(self, topic: str, partition: int) -> None:
         """Write no more to a partition that was claimed or taken over.
@@ -146,7 +148,7 @@ class KafkaPublisher:
 
     def committer(self, app: faust.App, table: str, topic: str) -> Committer:
         """Return what commits groups in four steps."""
-        return four_steps(self, app, table, self.partitions(topic))
+        return four_steps(self, app, table, self.partitions(topic), self._settings.named)
 
     async def _writer_of(self, transactional_id: str | None) -> Writer:
         """Return an id of this writer's own, or else the one of all claimants, with the next epoch."""

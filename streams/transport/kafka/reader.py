@@ -25,11 +25,13 @@ RECORDS_AT_ONCE = 1_000
 class KafkaReader:
     """Reads the topics that there were when it was started. Use it from one event loop.
 
-    A partition has one reader at a time that fetches its records in their order.
+    A partition has one reader at a time that fetches its records in their order. Topics come and go by the
+    crawl's own names; only feeds and requests have the broker's (`streams.settings.Settings.named`).
     """
 
     def __init__(self, settings: Settings, fetcher: Fetcher) -> None:
         self._arguments = aiokafka_arguments(settings)
+        self._named = settings.named
         self._fetcher = fetcher
         self._reading = fetcher.reading()
         #: What is waited for, and read ahead.
@@ -60,7 +62,7 @@ class KafkaReader:
 
     async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
         """Return records from ``offset`` on, up to ``limit``; empty when none is kept from there to the end."""
-        place = (topic, partition)
+        place = (self._named(topic), partition)
         async with self._locks[place]:
             found = await self._fetch(self._reading, place, offset, limit)
             feed = self._reading.get(place)
@@ -71,7 +73,7 @@ class KafkaReader:
     async def records(self, topic: str, partition: int, start: int, end: int) -> list[Entry]:
         """Return all that is kept of a partition from offset ``start`` to before ``end``."""
         kept: list[Entry] = []
-        place = (topic, partition)
+        place = (self._named(topic), partition)
         with self._fetcher.reading_once() as reading:
             while start < end and (found := await self._fetch(reading, place, start, RECORDS_AT_ONCE)):
                 kept += (entry for entry in found if entry.offset < end)
@@ -97,12 +99,13 @@ class KafkaReader:
     async def wait(self, positions: Mapping[Place, int]) -> Mapping[Place, int]:
         """Return once any of the partitions has come to an end past its position here, with all their ends."""
         reading = self._reading
-        self._followed.update(positions)
+        self._followed.update((self._named(topic), partition) for topic, partition in positions)
         while True:
             ends = {}
-            for place, position in positions.items():
+            for (topic, partition), position in positions.items():
+                place = (self._named(topic), partition)
                 feed = await self._within(reading, reading.get(place) or reading.go(place, position))
-                ends[place] = max(feed.end, feed.position)
+                ends[topic, partition] = max(feed.end, feed.position)
             if any(end > positions[place] for place, end in ends.items()):
                 return ends
             await reading.idle()
@@ -111,16 +114,18 @@ class KafkaReader:
 
     def partitions(self, topic: str) -> int:
         """Return the number of partitions of a topic. Raises `KafkaError`."""
-        count = self._counts.get(topic)
+        name = self._named(topic)
+        count = self._counts.get(name)
         if count is None:
-            raise KafkaError(f"Kafka: there is no topic {topic}; expected those of scentline topics create")
+            raise KafkaError(f"Kafka: there is no topic {name}; expected those of scentline topics create")
         return count
 
     async def ends(self, topic: str) -> Mapping[int, int]:
         """Return the offset that comes next in each partition."""
-        places = [(topic, partition) for partition in range(self.partitions(topic))]
-        found = await self._ask(f"asking for the ends of {topic}", "end_offsets", places)
-        return {partition: found[topic, partition] for topic, partition in places}
+        name = self._named(topic)
+        places = [(name, partition) for partition in range(self.partitions(topic))]
+        found = await self._ask(f"asking for the ends of {name}", "end_offsets", places)
+        return {partition: found[name, partition] for name, partition in places}
 
     async def _ask(self, what: str, question: str, places: Sequence[Place]) -> Mapping[Place, int]:
         named = [TopicPartition(*place) for place in places]
