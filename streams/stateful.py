@@ -89,6 +89,7 @@ class Stateful(Generic[Row]):
         self._committer = runtime.publisher.committer(app, table, topic.name)
         self._meter = GroupMeter(runtime.metrics, table, topic.name)
         self._generation = -1
+        self._resting = False
         runtime.watch(self._measure)
         runtime.watch_lag(topic, self._positions)
         runtime.read(topic, f"{table}-inbox", self._run)
@@ -159,7 +160,7 @@ class Stateful(Generic[Row]):
     async def _take(self, event: Any) -> None:
         message = event.message
         shard = self.shards.get(message.partition)
-        if shard is None or not await self._in_turn(shard, message):
+        if self._resting or shard is None or not await self._in_turn(shard, message):
             return  # it comes again, to whoever owns the partition then
         if self._prepare is not None and shard.fresh(message.offset):
             known = weakref.ref(shard)
@@ -259,8 +260,13 @@ class Stateful(Generic[Row]):
         if self.shards.get(shard.partition) is shard:
             self._handler.committed(shard)
 
+    async def rest(self) -> None:
+        """Absorb nothing more, and commit every shard's group: from now on the rows are as they stay."""
+        self._resting = True
+        await self.flush()
+
     async def flush(self) -> None:
-        """Commit every shard's group: what a graceful stop does last."""
+        """Commit every shard's group."""
         for shard in list(self.shards.values()):
             await self.commit(shard)
 

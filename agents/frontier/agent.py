@@ -337,7 +337,7 @@ class FrontierAgent(Handler[FrontierRow]):
 
     async def report(self) -> None:
         """Tell how it stands at a clean end: by what is committed, what other roles' last words were too."""
-        await self.inbox.flush()
+        await self.inbox.rest()
         await self.standing.finish()
 
     async def _choose(self, now: float) -> float:

@@ -163,6 +163,6 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) ->
     """Wait for a condition that ``process`` brings about."""
     end = time.monotonic() + PATIENCE
     while not condition():
-        assert process.poll() is None, "the process ended before the condition came about"
+        assert process.poll() is None, f"it ended before the condition came about: {process.communicate()}"
         assert time.monotonic() < end, "the condition never came about"
         time.sleep(0.05)

@@ -23,7 +23,7 @@ from agents.window.screens import now
 from agents.window.screens.now import Query
 from agents.window.top import shown, sparkline
 from streams.settings import Settings
-from tests.agents.commands import COMMAND, complaint, environment, printed, running
+from tests.agents.commands import COMMAND, complaint, environment, printed, running, wait_until
 from tests.patience import PATIENCE, wait_for
 
 PREDICATES = ("sports", "music")
@@ -104,7 +104,8 @@ def test_a_crawl_is_seen_as_it_runs_is_stopped_is_killed_and_ends(directory: Pat
         assert [each.url for each in last.best]
 
     with running(directory, *a_crawl(directory, 200)) as crawl:
-        screen.wait_for("more", lambda view: view["running"] and view["figures"]["judged"] > kept.judged)
+        wait_until(lambda: screen.view()["running"], crawl)
+        wait_until(lambda: screen.view()["figures"]["judged"] > kept.judged, crawl)
         crawl.kill()
         crawl.wait(PATIENCE)
     found = screen.wait_for("the kill", lambda view: view["state"]["mood"] == "bad")
