@@ -1,11 +1,8 @@
 """``scentline changes``: what appeared among the matches, changed, left and moved."""
 
-import os
-import stat
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -16,19 +13,19 @@ import typer
 from agents.cli.app import CommandError, app, examples
 from agents.cli.options import (
     UNITS,
+    AsJsonLines,
     Assignments,
     BrokerAddress,
     ConfigFile,
     DataDirectory,
-    duration,
+    Out,
+    Since,
     load_settings,
+    time_since,
 )
-from agents.cli.output import csv_line, json_line, lasting, print_table
-from agents.stored import whole
+from agents.cli.output import Shape, lasting, opened, print_rows
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
-
     from streams.records import Change
     from streams.settings import Settings
 
@@ -57,19 +54,13 @@ def changes(
     predicate: Annotated[
         str | None, typer.Option("--predicate", metavar="NAME", help="Only this predicate's matches.")
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            "--since", metavar="TIME|DURATION", help="Only what came since 2026-05-01, 2026-05-01T12:00, or 1d."
-        ),
-    ] = None,
+    since: Since = None,
     form: Annotated[
         Literal["table", "jsonl", "csv", "rss"],
         typer.Option("--format", help="A table, JSON lines, CSV, or a feed for reader programs."),
     ] = "table",
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="File to write, instead of standard output.")
-    ] = None,
+    as_json: AsJsonLines = False,
+    out: Out = None,
     data: DataDirectory = None,
     broker: BrokerAddress = None,
     config: ConfigFile = None,
@@ -80,45 +71,25 @@ def changes(
     Only crawls that visit pages again tell it. A feed (RSS) holds the newest 200 changes; with --follow and
     --out it is written anew whenever there are others.
     """
+    form = "jsonl" if as_json else form
     if follow and (form == "rss") != (out is not None):
         raise CommandError("--follow prints lines, or writes a feed with --format rss --out FILE")
     settings = load_settings(config, assignments, {"data": data, "broker": broker}).settings
-    asked = _Asked(predicate, None if since is None else _time(since))
+    begin = time_since(since)
+
+    def asked(change: "Change") -> bool:
+        return change.time >= begin and predicate in (None, change.predicate)
+
     _check_known(settings, predicate)
-    found = (filter(asked.matches, batch) for batch in _told(settings, follow))
+    found = (filter(asked, batch) for batch in _told(settings, follow))
     try:
         if form == "rss":
             _feeds(found, predicate, out)
-        elif form == "table" and out is None and not follow:
-            print_table(COLUMNS, map(_cells, chain.from_iterable(found)))
         else:
-            _put(_lines(chain.from_iterable(found), form), out)
+            shape = Shape(COLUMNS, _cells, FIELDS, _fields)
+            print_rows(chain.from_iterable(found), shape, form, out, follow=follow)
     except KeyboardInterrupt:
         return
-
-
-class _Asked:
-    """What is asked for: the changes of a predicate, since a time; None asks for all."""
-
-    def __init__(self, predicate: str | None, since: float | None) -> None:
-        self._predicate = predicate
-        self._since = since
-
-    def matches(self, change: "Change") -> bool:
-        """Return whether a change is asked for."""
-        since = self._since is None or change.time >= self._since
-        return since and self._predicate in (None, change.predicate)
-
-
-def _time(text: str) -> float:
-    """Return the time that ``--since`` names, in seconds since the epoch; without a zone it is a local one."""
-    if (ago := duration(text)) is not None:
-        return time.time() - ago
-    try:
-        return datetime.fromisoformat(text).astimezone().timestamp()
-    except (ValueError, OverflowError) as error:
-        expected = "expected a time, such as 2026-05-01T12:00, or a duration: 90m, 12h, 1d"
-        raise CommandError(f"--since {text!r}: {expected}") from error
 
 
 def _check_known(settings: "Settings", predicate: str | None) -> None:
@@ -148,18 +119,6 @@ def _told(settings: "Settings", follow: bool) -> "Iterator[Iterator[Change]]":
         typer.echo(NONE, err=True)
         yield iter(())
     yield from batches
-
-
-def _lines(found: "Iterable[Change]", form: str) -> Iterator[str]:
-    if form == "csv":
-        yield csv_line(FIELDS)
-    for change in found:
-        if form == "csv":
-            yield csv_line(_fields(change).values())
-        elif form == "jsonl":
-            yield json_line(_fields(change))
-        else:
-            yield "\t".join(_cells(change))
 
 
 def _fields(change: "Change") -> dict[str, object]:
@@ -192,37 +151,6 @@ def _feeds(found: "Iterator[Iterator[Change]]", predicate: str | None, out: Path
         new = deque(batch, maxlen=ITEMS)
         newest += new
         if new or number == 0:
-            _write(feed(title, reversed(newest)), out)
-
-
-def _put(lines: Iterable[str], out: Path | None) -> None:
-    if out is None:
-        for line in lines:
-            typer.echo(line)
-        return
-    with _whole(out) as file:
-        file.writelines(f"{line}\n".encode() for line in lines)
-
-
-def _write(text: bytes, out: Path | None) -> None:
-    if out is None:
-        typer.echo(text, nl=False)
-        return
-    with _whole(out) as file:
-        file.write(text)
-
-
-@contextmanager
-def _whole(path: Path) -> "Iterator[BinaryIO]":
-    """Open what takes the place of a file once it is whole; who may read the file stays as it is.
-
-    What is no plain file, such as a pipe, is written to as it stands.
-    """
-    try:
-        known = path.stat().st_mode if path.exists() else None
-        with whole(path) if known is None or stat.S_ISREG(known) else path.open("wb") as file:
-            yield file
-            if known is not None and stat.S_ISREG(known):
-                os.fchmod(file.fileno(), stat.S_IMODE(known))
-    except OSError as error:
-        raise CommandError(f"--out {path}: can't be written: {error.strerror}") from error
+            with opened(out) as file:
+                file.write(feed(title, reversed(newest)))
+                file.flush()

@@ -5,14 +5,26 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from agents.cli.app import app, examples
-from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import print_json, print_table
+from agents.cli.options import (
+    AsJsonLines,
+    Assignments,
+    BrokerAddress,
+    ConfigFile,
+    DataDirectory,
+    Format,
+    Out,
+    Since,
+    load_settings,
+    time_since,
+)
+from agents.cli.output import Shape, print_rows
 
 if TYPE_CHECKING:
     from streams.records import DeadLetter
     from streams.settings import Settings
     from streams.transport.layout import Entry
 
+FIELDS = ("time", "topic", "partition", "offset", "reason", "value")
 _BATCH = 1000
 _SHOWN = 120  # characters of a letter's content in the table
 
@@ -31,32 +43,20 @@ def dead_letters(
     broker: BrokerAddress = None,
     file: ConfigFile = None,
     assignments: Assignments = None,
-    as_json: AsJson = False,
+    form: Format = "table",
+    as_json: AsJsonLines = False,
+    out: Out = None,
+    since: Since = None,
 ) -> None:
     """Print the messages and log lines that could not be read, each with its place and the reason.
 
-    Only reads; a crawl may be running. With --json, prints one object per line.
+    Only reads; a crawl may be running.
     """
-    from streams.logging import printable
-
     settings = load_settings(file, assignments, {"data": data, "broker": broker}).settings
-    letters = _letters(_entries(settings))
-    if as_json:
-        for letter in letters:
-            print_json(_fields(letter))
-        return
-    print_table(
-        ("time", "place", "reason", "content"),
-        (
-            (
-                datetime.fromtimestamp(letter.time, UTC).isoformat(timespec="seconds"),
-                f"{letter.topic}/{letter.partition}@{letter.offset}",
-                letter.reason,
-                printable(_text(letter.value), _SHOWN),
-            )
-            for letter in letters
-        ),
-    )
+    begin = time_since(since)
+    letters = (letter for letter in _letters(_entries(settings)) if letter.time >= begin)
+    shape = Shape(("time", "place", "reason", "content"), _cells, FIELDS, _fields)
+    print_rows(letters, shape, "jsonl" if as_json else form, out)
 
 
 def _entries(settings: "Settings") -> "Iterator[Entry]":
@@ -101,15 +101,19 @@ def _letters(entries: "Iterable[Entry]") -> "Iterator[DeadLetter]":
             yield letter
 
 
+def _cells(letter: "DeadLetter") -> tuple[str, ...]:
+    from streams.logging import printable
+
+    return (
+        datetime.fromtimestamp(letter.time, UTC).isoformat(timespec="seconds"),
+        f"{letter.topic}/{letter.partition}@{letter.offset}",
+        letter.reason,
+        printable(_text(letter.value), _SHOWN),
+    )
+
+
 def _fields(letter: "DeadLetter") -> dict[str, object]:
-    return {
-        "time": letter.time,
-        "topic": letter.topic,
-        "partition": letter.partition,
-        "offset": letter.offset,
-        "reason": letter.reason,
-        "value": _text(letter.value),
-    }
+    return {name: getattr(letter, name) for name in FIELDS} | {"value": _text(letter.value)}
 
 
 def _text(value: bytes) -> str:

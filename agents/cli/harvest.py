@@ -1,13 +1,24 @@
 """``scentline harvest``: the harvest-rate stream of each predicate."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.cli.app import app, examples
-from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import csv_line, lasting, print_json, print_table
+from agents.cli.app import CommandError, app, examples
+from agents.cli.options import (
+    AsJsonLines,
+    Assignments,
+    ConfigFile,
+    DataDirectory,
+    Format,
+    Out,
+    Since,
+    load_settings,
+    time_since,
+)
+from agents.cli.output import Shape, lasting, print_rows
 
 if TYPE_CHECKING:
     from models.harvest import Lift
@@ -21,59 +32,35 @@ if TYPE_CHECKING:
 )
 def harvest(
     follow: Annotated[bool, typer.Option("--follow", help="Print new points until Ctrl-C.")] = False,
-    as_json: AsJson = False,
-    form: Annotated[
-        Literal["table", "jsonl", "csv"], typer.Option("--format", help="A table, JSON lines, or CSV.")
-    ] = "table",
+    form: Format = "table",
+    as_json: AsJsonLines = False,
+    out: Out = None,
+    since: Since = None,
     data: DataDirectory = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
     """Print each predicate's latest point, or every point with --format jsonl (or --json), csv, or --follow."""
+    if follow and out is not None:
+        raise CommandError("--follow prints lines until Ctrl-C: it does not go with --out")
     settings = load_settings(config, assignments, {"data": data}).settings
-    form = "jsonl" if as_json else form
+    form, begin = "jsonl" if as_json else form, time_since(since)
+    points = (point for point in _points(settings.data, follow) if point.time >= begin)
     if form == "table" and not follow:
-        _newest(settings.data)
-        return
-    import asyncio
-
-    if form == "csv":
-        typer.echo(csv_line(FIELDS))
+        newest = {point.predicate: point for point in points}
+        points = (newest[name] for name in sorted(newest))
     try:
-        asyncio.run(_all(settings.data, follow, form))
+        print_rows(points, Shape(COLUMNS, _cells, FIELDS, _fields, _values), form, out, follow=follow)
     except KeyboardInterrupt:
         return
 
 
-def _newest(data: Path) -> None:
+def _points(data: Path, follow: bool) -> "Iterator[HarvestPoint]":
     from agents.operate.inspect.record import harvest_points
     from streams.transport.journal import Journal
 
     with Journal.open(data / "journal", read_only=True) as journal:
-        newest = {point.predicate: point for point in harvest_points(journal)}
-    print_table(COLUMNS, (_cells(point) for _, point in sorted(newest.items())))
-
-
-async def _all(data: Path, follow: bool, form: str) -> None:
-    import msgspec
-
-    from agents.operate.inspect.record import follow_points
-    from streams.transport.journal import Journal
-
-    with Journal.open(data / "journal", read_only=True) as journal:
-        async for point in follow_points(journal, follow):
-            if form == "jsonl":
-                print_json(msgspec.to_builtins(point) | {"lift": _lift(point)})
-            elif form == "csv":
-                lift = _lift(point)
-                named = {
-                    "lift": lift and lift.lift,
-                    "lift_least": lift and lift.least,
-                    "lift_most": lift and lift.most,
-                }
-                typer.echo(csv_line(named[name] if name in named else getattr(point, name) for name in FIELDS))
-            else:
-                typer.echo("\t".join(_cells(point)))
+        yield from harvest_points(journal, follow)
 
 
 FIELDS = (
@@ -100,6 +87,19 @@ def _lift(point: "HarvestPoint") -> "Lift | None":
     from models.harvest import RANDOM, lift_if_sure
 
     return lift_if_sure(point.pages, point.hits, *point.policies.get(RANDOM, (0, 0)))
+
+
+def _fields(point: "HarvestPoint") -> dict[str, object]:
+    import msgspec
+
+    fields: dict[str, object] = msgspec.to_builtins(point)
+    return fields | {"lift": _lift(point)}
+
+
+def _values(point: "HarvestPoint") -> list[object]:
+    lift = _lift(point)
+    named = {"lift": lift and lift.lift, "lift_least": lift and lift.least, "lift_most": lift and lift.most}
+    return [named[name] if name in named else getattr(point, name) for name in FIELDS]
 
 
 def _cells(point: "HarvestPoint") -> tuple[str, ...]:

@@ -1,10 +1,15 @@
 """``scentline lag``: the messages that wait for each role."""
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from agents.cli.app import app, examples
-from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, kafka_settings
-from agents.cli.output import print_json, print_table
+from agents.cli.options import AsJsonArray, Assignments, BrokerAddress, ConfigFile, Format, Out, kafka_settings
+from agents.cli.output import Shape, print_rows
+
+if TYPE_CHECKING:
+    from agents.operate.topics.lag import Lag
 
 
 @app.command(
@@ -18,13 +23,15 @@ def lag(
     broker: BrokerAddress = None,
     file: ConfigFile = None,
     assignments: Assignments = None,
-    as_json: AsJson = False,
+    form: Format = "table",
+    as_json: AsJsonArray = False,
+    out: Out = None,
 ) -> None:
     """Print how many messages wait for each role's consumer group at a Kafka broker, by partition.
 
     Only reads. A group without a committed offset reads from the start.
     """
-    from agents.operate.topics.lag import lags
+    from agents.operate.topics.lag import Lag, lags
 
     found = list(lags(kafka_settings(file, assignments, {"broker": broker})))
     for each in found:
@@ -34,16 +41,10 @@ def lag(
                 "them: it lagged by more than the topic's retention",
                 err=True,
             )
-    if as_json:
-        print_json([each._asdict() for each in found])
-        return
-    print_table(
-        ("group", "topic", "partition", "end", "committed", "lag"),
-        (
-            (
-                each.group, each.topic, str(each.partition), str(each.end),
-                "none" if each.committed is None else str(each.committed), str(each.lag),
-            )
-            for each in found
-        ),
-    )  # fmt: skip
+    shape = Shape(("group", "topic", "partition", "end", "committed", "lag"), _cells, Lag._fields, Lag._asdict)
+    print_rows(found, shape, "json" if as_json else form, out)
+
+
+def _cells(each: "Lag") -> tuple[str, ...]:
+    committed = "none" if each.committed is None else str(each.committed)
+    return each.group, each.topic, str(each.partition), str(each.end), committed, str(each.lag)

@@ -1,22 +1,30 @@
 """``scentline matches``: the pages that satisfy a predicate."""
 
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from agents.cli.app import CommandError, app, examples
-from agents.cli.options import Assignments, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import csv_line, json_line, print_table
+from agents.cli.options import (
+    AsJsonLines,
+    Assignments,
+    ConfigFile,
+    DataDirectory,
+    Out,
+    Since,
+    load_settings,
+    time_since,
+)
+from agents.cli.output import Shape, opened, print_rows
 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
     from streams.records import Outcome
 
-COLUMNS = ("url", "title", "time", "depth")
+FIELDS = ("url", "title", "time", "depth")
 
 
 @app.command(
@@ -33,9 +41,9 @@ def matches(
         Literal["table", "jsonl", "csv", "warc"],
         typer.Option("--format", help="A table, JSON lines, CSV, or the pages themselves as WARC."),
     ] = "table",
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="File to write, instead of standard output.")
-    ] = None,
+    as_json: AsJsonLines = False,
+    out: Out = None,
+    since: Since = None,
     data: DataDirectory = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
@@ -45,22 +53,17 @@ def matches(
     --format warc has only kept pages: see the settings keep.pages and keep.max_bytes.
     """
     settings = load_settings(config, assignments, {"data": data}).settings
-    rows = _matches(settings.data, name)
-    if form == "table" and out is None:
-        print_table(("url", "title"), ((outcome.url, outcome.title) for outcome in rows))
+    form, begin = "jsonl" if as_json else form, time_since(since)
+    rows = [page for page in _matches(settings.data, name) if page.time >= begin]
+    if form != "warc":
+        print_rows(
+            rows, Shape(("url", "title"), lambda page: (page.url, page.title), FIELDS, _fields), form, out
+        )
         return
-    if form == "warc" and out is None and sys.stdout.isatty():
+    if out is None and sys.stdout.isatty():
         raise CommandError("--format warc is not for a terminal: give --out FILE")
-    with ExitStack() as resources:
-        try:
-            file = resources.enter_context(out.open("wb")) if out is not None else sys.stdout.buffer
-        except OSError as error:
-            raise CommandError(f"--out {out}: can't be written: {error.strerror}") from error
-        if form == "warc":
-            _warc(settings.data, rows, file)
-        else:
-            for line in _lines(rows, form):
-                file.write(f"{line}\n".encode())
+    with opened(out) as file:
+        _warc(settings.data, rows, file)
 
 
 def _matches(data: Path, name: str) -> "list[Outcome]":
@@ -76,14 +79,8 @@ def _matches(data: Path, name: str) -> "list[Outcome]":
     return sorted((page for page in pages if page.verdict.get(name)), key=lambda page: page.time)
 
 
-def _lines(rows: "list[Outcome]", form: str) -> list[str]:
-    if form == "csv":
-        return [csv_line(COLUMNS), *(csv_line(getattr(row, name) for name in COLUMNS) for row in rows)]
-    if form == "jsonl":
-        return [json_line({name: getattr(row, name) for name in COLUMNS}) for row in rows]
-    from streams.logging import printable
-
-    return ["\t".join(printable(cell) for cell in (row.url, row.title)) for row in rows]
+def _fields(page: "Outcome") -> dict[str, object]:
+    return {name: getattr(page, name) for name in FIELDS}
 
 
 def _warc(data: Path, rows: "list[Outcome]", file: "BinaryIO") -> None:

@@ -1,9 +1,11 @@
 """Options that several commands share, and the settings they set."""
 
 import re
+import time as clock
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -71,6 +73,22 @@ RandomSeed = Annotated[
     int | None, typer.Option("--random-seed", metavar="N", help="Seed of every random choice.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+#: Of a command whose rows may be many, or have no end.
+AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON lines, as --format jsonl does.")]
+#: Of a command that lists what is in force.
+AsJsonArray = Annotated[bool, typer.Option("--json", help="Print one JSON array, whatever --format says.")]
+Format = Annotated[
+    Literal["table", "jsonl", "csv"], typer.Option("--format", help="A table, JSON lines, or CSV.")
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="File to write, instead of standard output.")
+]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        "--since", metavar="TIME|DURATION", help="Only what came since 2026-05-01, 2026-05-01T12:00, or 1d."
+    ),
+]
 
 #: Seconds in each unit of a duration.
 UNITS = {"w": 7 * 86_400, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
@@ -85,6 +103,22 @@ def duration(text: str) -> int | None:
     """
     found = _DURATION.fullmatch(text)
     return int(found[1]) * UNITS[found[2]] if found else None
+
+
+def time_since(text: str | None) -> float:
+    """Return the time that ``--since`` names, in seconds since the epoch; without the option all time.
+
+    A time without a zone is a local one. Raises `CommandError` for what is neither a time nor a duration.
+    """
+    if text is None:
+        return float("-inf")
+    if (ago := duration(text)) is not None:
+        return clock.time() - ago
+    try:
+        return datetime.fromisoformat(text).astimezone().timestamp()
+    except (ValueError, OverflowError) as error:
+        expected = "expected a time, such as 2026-05-01T12:00, or a duration: 90m, 12h, 1d"
+        raise CommandError(f"--since {text!r}: {expected}") from error
 
 
 def _run_time(text: str) -> int:

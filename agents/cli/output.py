@@ -3,12 +3,23 @@
 import csv
 import io
 import json
+import os
+import stat
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Generic, TypeVar
 
 import typer
+
+from agents.cli.app import CommandError
+from agents.stored import whole
+
+T = TypeVar("T")
 
 #: What is said of a request that a crawl did not take up within seconds.
 NOT_YET = "requested: the crawl has not applied it yet"
@@ -81,6 +92,75 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in safe:
         table.add_row(*(Text(cell, overflow="fold") for cell in row))
     Console().print(table)
+
+
+@dataclass(frozen=True)
+class Shape(Generic[T]):
+    """How a command's rows look: the cells of a table, and the named fields of JSON and CSV."""
+
+    columns: Sequence[str]
+    cells: Callable[[T], Sequence[str]]
+    names: Sequence[str]
+    fields: Callable[[T], Mapping[str, object]]
+    #: The cells of CSV by ``names``, where they are other than the fields.
+    values: Callable[[T], Iterable[object]] | None = None
+
+    def head(self, form: str) -> list[str]:
+        """Return the lines before the first row."""
+        return [csv_line(self.names)] if form == "csv" else []
+
+    def line(self, row: T, form: str) -> str:
+        """Return the line of one row: of JSON, of CSV, or its cells with tabs between."""
+        from streams.logging import printable
+
+        if form == "jsonl":
+            return json_line(self.fields(row))
+        if form == "csv":
+            return csv_line(self.fields(row).values() if self.values is None else self.values(row))
+        return "\t".join(map(printable, self.cells(row)))
+
+
+def print_rows(
+    rows: Iterable[T], shape: Shape[T], form: str, out: Path | None = None, *, follow: bool = False
+) -> None:
+    """Print rows as a table, jsonl, csv, or one array of json; or write them to a file.
+
+    With ``follow`` rows may come without end, so that no table is drawn around them. Raises `CommandError`
+    where the file can't be written.
+    """
+    if form == "table" and out is None and not follow:
+        print_table(shape.columns, map(shape.cells, rows))
+        return
+    lines: Iterable[str]
+    if form == "json":
+        lines = [json_line([shape.fields(row) for row in rows])]
+    else:
+        lines = (shape.line(row, form) for row in rows)
+    with opened(out) as file:
+        for line in chain(shape.head(form), lines):
+            file.write(f"{line}\n".encode())
+            if out is None:
+                file.flush()
+
+
+@contextmanager
+def opened(out: Path | None) -> Iterator[BinaryIO]:
+    """Open standard output, or what takes the place of a file once it is whole.
+
+    Who may read the file stays as it is. What is no plain file, such as a pipe, is written to as it stands.
+    Raises `CommandError` where it can't be written.
+    """
+    if out is None:
+        yield sys.stdout.buffer
+        return
+    try:
+        known = out.stat().st_mode if out.exists() else None
+        with whole(out) if known is None or stat.S_ISREG(known) else out.open("wb") as file:
+            yield file
+            if known is not None and stat.S_ISREG(known):
+                os.fchmod(file.fileno(), stat.S_IMODE(known))
+    except OSError as error:
+        raise CommandError(f"--out {out}: can't be written: {error.strerror}") from error
 
 
 def lasting(seconds: float) -> str:

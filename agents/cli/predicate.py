@@ -6,11 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.cli.app import app, examples
-from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import NOT_YET, print_json, print_table
+from agents.cli.options import (
+    AsJsonArray,
+    Assignments,
+    BrokerAddress,
+    ConfigFile,
+    DataDirectory,
+    Format,
+    Out,
+    load_settings,
+)
+from agents.cli.output import NOT_YET, Shape, print_rows
 
 if TYPE_CHECKING:
     from agents.operate.control.requests import AddPredicate, ChangePredicate, State
+    from streams.records import PredicateDefinition
     from streams.settings import Settings
 
 predicate = typer.Typer(no_args_is_help=True)
@@ -69,7 +79,9 @@ def add(
 def list_(
     data: DataDirectory = None,
     broker: BrokerAddress = None,
-    as_json: AsJson = False,
+    form: Format = "table",
+    as_json: AsJsonArray = False,
+    out: Out = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
@@ -78,16 +90,14 @@ def list_(
 
     settings = _settings(data, broker, config, assignments)
     known = [found for _, found in sorted(known_predicates(settings).items())]
-    if as_json:
-        print_json([
-            {"name": each.name, "state": each.state, "share": each.share, "expression": each.expression}
-            for each in known
-        ])  # fmt: skip
-        return
-    print_table(
-        ("name", "state", "share", "expression"),
-        ((each.name, each.state, f"{each.share:g}", each.expression) for each in known),
+    names = ("name", "state", "share", "expression")
+    shape: Shape[PredicateDefinition] = Shape(
+        names,
+        lambda each: (each.name, each.state, f"{each.share:g}", each.expression),
+        names,
+        lambda each: {name: getattr(each, name) for name in names},
     )
+    print_rows(known, shape, "json" if as_json else form, out)
 
 
 @predicate.command("pause", epilog=examples("predicate pause", "scentline predicate pause science"))

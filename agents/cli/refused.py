@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
 from agents.cli.app import CommandError, app, examples
-from agents.cli.options import Assignments, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import csv_line, json_line, print_table
+from agents.cli.options import AsJsonLines, Assignments, ConfigFile, DataDirectory, Format, Out, load_settings
+from agents.cli.output import Shape, print_rows, print_table
 
 
 class Refused(NamedTuple):
@@ -33,10 +33,9 @@ def refused(
     reason: Annotated[
         str, typer.Option("--reason", metavar="TEXT", help="Only URLs whose cause has this in it.")
     ] = "",
-    form: Annotated[
-        Literal["table", "jsonl", "csv"],
-        typer.Option("--format", help="A table; or each URL as JSON lines or CSV."),
-    ] = "table",
+    form: Format = "table",
+    as_json: AsJsonLines = False,
+    out: Out = None,
     data: DataDirectory = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
@@ -57,15 +56,13 @@ def refused(
     if not found and not any(reason.casefold() in each.casefold() for each in (*KNOWN, "HTTP")):
         known = ", ".join(sorted(causes)) or "none"
         raise CommandError(f"--reason {reason!r}: there is no such cause; of this crawl there are: {known}")
-    if form == "table" and not reason:
+    form = "jsonl" if as_json else form
+    if form == "table" and not reason and out is None:
         print_table(("cause", "URLs"), ((cause, f"{count:,}") for cause, count in causes.most_common()))
-    elif form == "table":
-        print_table(Refused._fields, found)
-    else:
-        if form == "csv":
-            typer.echo(csv_line(Refused._fields))
-        for each in found:
-            typer.echo(csv_line(each) if form == "csv" else json_line(each._asdict()))
+        return
+    fields = Refused._fields
+    shape: Shape[Refused] = Shape(fields, lambda each: each, fields, lambda each: each._asdict())
+    print_rows(found, shape, form, out)
 
 
 def _refused(data: Path) -> Iterator[Refused]:

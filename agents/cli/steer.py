@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.cli.app import CommandError, app, examples
-from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import NOT_YET, print_json, print_table
+from agents.cli.options import (
+    AsJsonArray,
+    Assignments,
+    BrokerAddress,
+    ConfigFile,
+    DataDirectory,
+    Format,
+    Out,
+    Since,
+    load_settings,
+    time_since,
+)
+from agents.cli.output import NOT_YET, Shape, print_rows
 
 if TYPE_CHECKING:
     from agents.operate.control.requests import Exclude, Steer
@@ -176,19 +187,23 @@ def delay(
 def list_(
     data: DataDirectory = None,
     broker: BrokerAddress = None,
-    as_json: AsJson = False,
+    form: Format = "table",
+    as_json: AsJsonArray = False,
+    out: Out = None,
+    since: Since = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
     """Print what is in force: whether the crawl is paused, exclusions, budgets that were set, delays."""
     from agents.operate.control.command import known_steering
 
+    begin = time_since(since)
     found = known_steering(_settings(data, broker, config, assignments)).in_force
-    columns, rows = ("what", "name", "value", "since"), [_row(each) for each in found]
-    if as_json:
-        print_json([dict(zip(columns, row, strict=True)) for row in rows])
-    else:
-        print_table(columns, rows)
+    columns, rows = ("what", "name", "value", "since"), (_row(each) for each in found if each.time >= begin)
+    shape: Shape[tuple[str, ...]] = Shape(
+        columns, lambda row: row, columns, lambda row: dict(zip(columns, row, strict=True))
+    )
+    print_rows(rows, shape, "json" if as_json else form, out)
 
 
 def _row(told: "Steering") -> tuple[str, str, str, str]:

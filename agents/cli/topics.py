@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.cli.app import app, examples
-from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, kafka_settings, load_settings
-from agents.cli.output import print_json, print_table
+from agents.cli.options import (
+    AsJsonArray,
+    Assignments,
+    BrokerAddress,
+    ConfigFile,
+    Format,
+    Out,
+    kafka_settings,
+    load_settings,
+)
+from agents.cli.output import Shape, print_rows
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -24,7 +33,13 @@ app.add_typer(topics, name="topics", help="List, make and check topics.")
 
 
 @topics.command("list", epilog=examples("topics list", "scentline topics list", "scentline topics list --json"))
-def show(file: ConfigFile = None, assignments: Assignments = None, as_json: AsJson = False) -> None:
+def show(
+    file: ConfigFile = None,
+    assignments: Assignments = None,
+    form: Format = "table",
+    as_json: AsJsonArray = False,
+    out: Out = None,
+) -> None:
     """Print every topic: partitions, key, record, retention, writers and readers."""
     from streams.topics import TOPICS, Topic
 
@@ -42,19 +57,18 @@ def show(file: ConfigFile = None, assignments: Assignments = None, as_json: AsJs
             "readers": topic.readers,
         }
 
-    if as_json:
-        print_json([row(topic) for topic in TOPICS])
-        return
-    print_table(
-        ("name", "partitions", "key", "record", "kept", "written by", "read by"),
-        (
-            (
-                topic.name, str(row(topic)["partitions"]), topic.key, topic.record,
-                _kept(topic.retention), ", ".join(topic.writers), ", ".join(topic.readers),
-            )
-            for topic in TOPICS
-        ),
-    )  # fmt: skip
+    def cells(topic: Topic) -> tuple[str, ...]:
+        return (
+            topic.name, str(row(topic)["partitions"]), topic.key, topic.record,
+            _kept(topic.retention), ", ".join(topic.writers), ", ".join(topic.readers),
+        )  # fmt: skip
+
+    def values(topic: Topic) -> list[object]:
+        return [", ".join(value) if isinstance(value, tuple) else value for value in row(topic).values()]
+
+    columns = ("name", "partitions", "key", "record", "kept", "written by", "read by")
+    shape = Shape(columns, cells, tuple(row(TOPICS[0])), row, values)
+    print_rows(TOPICS, shape, "json" if as_json else form, out)
 
 
 @topics.command(
@@ -70,24 +84,24 @@ def create(
     broker: BrokerAddress = None,
     file: ConfigFile = None,
     assignments: Assignments = None,
-    as_json: AsJson = False,
+    form: Format = "table",
+    as_json: AsJsonArray = False,
+    out: Out = None,
 ) -> None:
     """Make every topic and every table's changelog at a Kafka broker, with its retention and limits.
 
     Existing topics get the declared configuration; running it again is harmless. The number of partitions can't
     change later.
     """
+    from agents.operate.topics.create import Done
     from agents.operate.topics.create import create as run
 
-    settings = _settings(file, assignments, broker, partitions, replication)
-    done = run(settings)
-    if as_json:
-        print_json([each._asdict() for each in done])
-        return
-    print_table(
-        ("name", "partitions", "done"),
-        ((each.topic, str(each.partitions), " ".join((each.done, *each.keys))) for each in done),
-    )
+    def cells(each: Done) -> tuple[str, ...]:
+        return each.topic, str(each.partitions), " ".join((each.done, *each.keys))
+
+    done = run(_settings(file, assignments, broker, partitions, replication))
+    shape = Shape(("name", "partitions", "done"), cells, Done._fields, Done._asdict)
+    print_rows(done, shape, "json" if as_json else form, out)
 
 
 @topics.command(
@@ -103,25 +117,25 @@ def check(
     broker: BrokerAddress = None,
     file: ConfigFile = None,
     assignments: Assignments = None,
-    as_json: AsJson = False,
+    form: Format = "table",
+    as_json: AsJsonArray = False,
+    out: Out = None,
 ) -> None:
     """Compare the topics at a Kafka broker with their declaration; only reads.
 
     Prints what is missing or differs, and exits with status 1 if anything does.
     """
+    from agents.operate.topics.create import Difference
     from agents.operate.topics.create import check as run
 
+    def cells(each: Difference) -> tuple[str, ...]:
+        return each.topic, each.what, each.declared, "missing" if each.found is None else each.found
+
     found = run(_settings(file, assignments, broker, partitions, replication))
-    if as_json:
-        print_json([each._asdict() for each in found])
-    elif found:
-        print_table(
-            ("topic", "what", "declared", "found"),
-            (
-                (each.topic, each.what, each.declared, "missing" if each.found is None else each.found)
-                for each in found
-            ),
-        )
+    form_of_rows = "json" if as_json else form
+    if found or form_of_rows != "table":
+        fields = Difference._fields
+        print_rows(found, Shape(fields, cells, fields, Difference._asdict), form_of_rows, out)
     else:
         typer.echo("every topic is as declared")
     if found:

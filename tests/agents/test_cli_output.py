@@ -4,12 +4,16 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.main import get_command
 from warcio.archiveiterator import ArchiveIterator
 
+from agents.cli import load_commands
+from agents.cli.app import app
 from agents.cli.output import csv_line, json_line
 from tests.agents.commands import printed, scentline
 from tests.agents.test_archive import write
@@ -17,7 +21,9 @@ from tests.agents.test_archive import write
 #: A title that would be a formula in a spreadsheet, and that would clear a terminal.
 HOSTILE = '=HYPERLINK("http://evil.example/","tea") \x1b[2J\x9b2J\u202e, tea'
 PAGES = {
-    "http://a.org/": f'<title>{HOSTILE}</title><a href="/b">b</a> <a href="/c">c</a> tea'.encode(),
+    "http://a.org/": (
+        f'<title>{HOSTILE}</title><a href="/b">b</a> <a href="/c">c</a> <a href="/d">d</a> tea'.encode()
+    ),
     "http://a.org/b": b"<title>Tea, hot</title><p>A pot of it.",
     "http://a.org/c": b"<title>Snow</title><p>White and cold.",
 }
@@ -106,6 +112,61 @@ def test_what_can_t_be_done_is_said_in_one_line(crawl: Path, arguments: tuple[st
     assert run.returncode == 2
     assert why in run.stderr
     assert "Traceback" not in run.stderr
+
+
+#: Commands that print rows of a crawl, and how many there are of this one.
+ROWS = {
+    ("matches", "tea"): 2, ("predicate", "list"): 1, ("refused",): 1,
+    ("dead-letters",): 0, ("steer", "list"): 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [*ROWS, ("harvest",), ("topics", "list")])
+def test_rows_are_the_same_in_every_format_and_in_a_file(
+    crawl: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    rows = [json.loads(line) for line in printed(crawl, *command, "--format", "jsonl").splitlines()]
+    found = printed(crawl, *command, "--json")
+    assert (json.loads(found) if found.startswith("[") else list(map(json.loads, found.splitlines()))) == rows
+    names, *cells = csv.reader(io.StringIO(printed(crawl, *command, "--format", "csv")))
+    assert len(cells) == len(rows) == ROWS.get(command, len(rows))
+    assert {len(names), *map(len, cells)} == {len(names)}
+    assert not rows or rows[0].keys() <= set(names) or command == ("harvest",)
+    for form in ("table", "jsonl", "csv"):
+        told = printed(crawl, *command, "--format", form, "--out", str(tmp_path / form))
+        assert told == ""
+    assert (tmp_path / "csv").read_text(encoding="utf-8") == printed(crawl, *command, "--format", "csv")
+    assert len((tmp_path / "table").read_text(encoding="utf-8").splitlines()) >= min(1, len(rows))
+
+
+def test_every_command_that_has_formats_has_them_alike() -> None:
+    load_commands()
+    found = {name: each for name, each in commands(get_command(app)).items() if "--format" in each}
+    del found["feed"]  # the format is that of the log that it reads
+    assert {words[0] for words in (*ROWS, ("harvest",), ("changes",), ("topics",), ("lag",))} == {
+        name.split()[0] for name in found
+    }
+    for options in found.values():
+        assert {"--json", "--out"} <= options
+
+
+def commands(group: Any, name: str = "") -> dict[str, set[str]]:
+    """Return the options of each command by its name."""
+    if not hasattr(group, "commands"):
+        return {name: {option for each in group.params for option in each.opts}}
+    return {
+        known: options
+        for word, each in group.commands.items()
+        for known, options in commands(each, f"{name} {word}".strip()).items()
+    }
+
+
+def test_rows_are_left_out_that_came_before(crawl: Path) -> None:
+    for command in ("harvest", "matches tea"):
+        assert printed(crawl, *command.split(), "--format", "jsonl", "--since", "1d")
+        assert printed(crawl, *command.split(), "--format", "jsonl", "--since", "2100-01-01") == ""
+    refused = scentline(crawl, "matches", "tea", "--since", "yesterday")
+    assert (refused.returncode, "expected a time" in refused.stderr) == (2, True)
 
 
 def test_the_harvest_is_written_as_csv(crawl: Path) -> None:

@@ -193,6 +193,13 @@ def test_errors_are_told_by_cause_then_host_and_letters_by_what_they_are() -> No
         assert view["kept"] == 3
         assert not any("jane" in text for text in texts(view))
         assert seen(reading, errors, cause="<b>")["hosts"] == []
+        found = seen(reading, errors, reason="TIMED")
+        assert ([cause["cause"] for cause in found["causes"]], found["of"], found["fetches"]) == (
+            ["timed out"],
+            1,
+            2,
+        )
+        assert seen(reading, errors, reason="<b>")["causes"] == []
 
 
 def test_what_strangers_wrote_is_bounded_text() -> None:

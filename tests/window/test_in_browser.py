@@ -137,6 +137,11 @@ def test_hosts_say_how_they_stand_and_what_went_wrong_with_them(page: Browser, b
     page.run("document.querySelector('main .errors tbody a').click()")
     page.wait("document.querySelector('main .errors h3').innerText.startsWith('Hosts with ')")
     page.wait("document.querySelector('main .errors section tbody a') !== null")
+    page.run("document.querySelector('input[name=reason]').focus()")
+    page.press("no such cause")
+    page.wait(
+        "document.querySelector('main .errors .lead').innerText === 'No cause has “no such cause” in it.'"
+    )
     assert page.barriers() == []
 
 

@@ -1,6 +1,7 @@
 """What a crawl left: judged pages and accesses in its journal, each once, and in its tables what it learned."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 from typing import Any
@@ -193,31 +194,24 @@ class _Points:
                     log.warning("left out points of an earlier release: each covers only one partition")
 
 
-def harvest_points(journal: Journal) -> Iterator[HarvestPoint]:
-    """Yield every point of the harvest-rate stream; what can't be read is left out."""
-    points = _Points(journal)
-    for partition in range(journal.partitions(HARVEST.name)):
-        yield from points.of(entries(journal, HARVEST.name, partition))
+def harvest_points(journal: Journal, follow: bool = False) -> Iterator[HarvestPoint]:
+    """Yield every point of the harvest-rate stream, with ``follow`` those that come, without end.
 
-
-async def follow_points(journal: Journal, follow: bool) -> AsyncIterator[HarvestPoint]:
-    """Yield every point of the harvest-rate stream, and with ``follow`` those that come, without end."""
+    What can't be read is left out.
+    """
     points = _Points(journal)
-    offsets = {
-        (HARVEST.name, partition): journal.start(HARVEST.name, partition)
-        for partition in range(journal.partitions(HARVEST.name))
-    }
+    partitions = range(journal.partitions(HARVEST.name))
+    offsets = {(HARVEST.name, partition): journal.start(HARVEST.name, partition) for partition in partitions}
     while True:
         for (topic, partition), start in tuple(offsets.items()):
             offset = start
             while found := journal.read(topic, partition, offset, READ_AT_ONCE):
                 offset = found[-1].offset + 1
-                for point in points.of(found):
-                    yield point
+                yield from points.of(found)
             offsets[topic, partition] = offset
         if not follow:
             return
-        await journal.wait(offsets)
+        asyncio.run(journal.wait(offsets))
 
 
 def accesses(journal: Journal) -> Iterator[Access]:

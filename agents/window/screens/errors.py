@@ -17,9 +17,11 @@ ROWS = 50
 class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where each list begins: so many causes and kinds of dead letters are passed over.
 
-    With a ``cause`` its hosts are listed, those behind the host ``beyond``; ``offset`` stand before them.
+    A ``reason`` leaves the causes that have this text in them. With a ``cause`` its hosts are listed, those
+    behind the host ``beyond``; ``offset`` stand before them.
     """
 
+    reason: Annotated[str, msgspec.Meta(max_length=100)] = ""
     cause: Annotated[str, msgspec.Meta(max_length=100)] = ""
     beyond: Annotated[str, msgspec.Meta(max_length=300)] = ""
     offset: Natural = 0
@@ -34,7 +36,8 @@ def view(reading: Reading, query: Query) -> object:
     index = reading.index
     index.hosts.look()
     rows, progress = HostRows(reading.journal), index.hosts.progress()
-    causes, letters = index.hosts.causes(), index.letters.alike(query.letters, ROWS + 1)
+    causes = [each for each in index.hosts.causes() if query.reason.casefold() in each.cause.casefold()]
+    letters = index.letters.alike(query.letters, ROWS + 1)
     names = index.hosts.hosts_of(query.cause, query.beyond or None, ROWS + 1) if query.cause else []
     return {
         "begun": True,

@@ -24,6 +24,23 @@ export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** Return a field for a part of something's text: `wanted` is given it soon after it is typed. */
+export function part(of, properties, wanted) {
+  const search = h("input", { type: "search", autocomplete: "off", ...properties });
+  let waiting = null;
+  search.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => wanted(search.value.trim()), 250);
+  });
+  return {
+    element: h("form", { class: "line", role: "search", onsubmit: (event) => event.preventDefault() },
+      h("label", {}, `Part of the ${of}`, search)),
+    update(text) {
+      if (document.activeElement !== search) search.value = text ?? "";
+    },
+  };
+}
+
 /** Return a labelled list to choose of: update it with {value: text} and the value; `chosen` is told of another. */
 export function choice(label, chosen) {
   const list = h("select", { onchange: () => chosen(list.value) });

@@ -1,5 +1,5 @@
 // Errors: why fetches brought no page, on which hosts, and what could not be read.
-import { ago, count, fill, h, lasting, say } from "../dom.js";
+import { ago, count, fill, h, lasting, part, say } from "../dom.js";
 import { pager, table } from "../table.js";
 import { example } from "./hosts.js";
 
@@ -13,20 +13,22 @@ export function start(box, context) {
   const causes = section(causeTable(context), (offset) => context.go({ causes: offset || "" }));
   const hosts = hostSection(context);
   const letters = section(letterTable(), (offset) => context.go({ letters: offset || "" }));
+  const reason = part("cause", { name: "reason", maxlength: 100 }, (text) => context.go({ reason: text, causes: "" }));
   const lead = h("p", { class: "lead", role: "status" });
   const note = h("p", { class: "note" });
   const kept = h("p", { class: "note" });
-  const all = h("div", {}, note, h("h2", {}, "Why fetches brought no page"), causes.element, hosts.element,
+  const all = h("div", {}, note, h("h2", {}, "Why fetches brought no page"), reason.element, causes.element, hosts.element,
     h("h2", {}, "Dead letters"), kept, letters.element);
   box.append(lead, all);
   return {
     params(given) {
       params = given;
       hosts.params(given);
+      reason.update(given.reason);
     },
     update(view) {
       all.hidden = !view.begun;
-      say(lead, view.begun ? summary(view) : "No crawl has begun in this directory yet.");
+      say(lead, view.begun ? summary(view, params.reason) : "No crawl has begun in this directory yet.");
       if (!view.begun) return;
       const { causes: first = 0, letters: skipped = 0 } = params;
       say(note, progress(view));
@@ -39,7 +41,8 @@ export function start(box, context) {
   };
 }
 
-function summary(view) {
+function summary(view, reason) {
+  if (reason && !view.of) return `No cause has “${reason}” in it.`;
   if (!view.fetches) return "Every fetch brought a page.";
   return `${count(view.fetches)} fetches brought no page, for ${view.of === 1 ? "one cause" : `${count(view.of)} causes`}.`;
 }
@@ -71,7 +74,7 @@ function causeTable(context) {
     { title: "Last", cell: (row) => ago(row.time) },
     { title: "On", cell: (row) => hostLink(row, context) },
     { title: "Example", wide: true, cell: example },
-  ], { caption: "Causes", key: (row) => row.cause, empty: "Every fetch brought a page." });
+  ], { caption: "Causes", key: (row) => row.cause, empty: "There are none." });
 }
 
 function hostLink(row, context) {

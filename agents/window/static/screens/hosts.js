@@ -1,5 +1,5 @@
 // Hosts: which may be asked, which wait and why, and what came of the requests to each.
-import { ago, count, decimal, fill, h, lasting, percent, say } from "../dom.js";
+import { ago, count, decimal, fill, h, lasting, part, percent, say } from "../dom.js";
 import { pager, table } from "../table.js";
 
 const WAITS = {
@@ -77,15 +77,8 @@ export function start(box, context) {
 
 function hostList(context) {
   let shown = { offset: 0 };
-  const search = h("input", { type: "search", name: "find", maxlength: 300, autocomplete: "off" });
   const begin = { beyond: "", back: "", offset: "" };
-  const form = h("form", { class: "line", role: "search", onsubmit: (event) => event.preventDefault() },
-    h("label", {}, "Part of the name", search));
-  let waiting = null;
-  search.addEventListener("input", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(() => context.go({ ...begin, find: search.value.trim() }), 250);
-  });
+  const search = part("name", { name: "find", maxlength: 300 }, (find) => context.go({ ...begin, find }));
   const told = h("p", { class: "note", role: "status" });
   const hosts = table(columns(context), {
     caption: "Hosts",
@@ -96,10 +89,8 @@ function hostList(context) {
   });
   const pages = pager((offset) => context.go(place(shown, offset)));
   return {
-    element: h("div", {}, form, told, hosts.element, pages.element),
-    params(params) {
-      if (document.activeElement !== search) search.value = params.find ?? "";
-    },
+    element: h("div", {}, search.element, told, hosts.element, pages.element),
+    params: ({ find }) => search.update(find),
     update(view) {
       shown = view;
       say(told, progress(view));
