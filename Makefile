@@ -13,6 +13,7 @@ INSTALLED := $(VENV)/installed.stamp
 DEVELOPED := $(VENV)/developed.stamp
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 CODE := models streams agents bench deploy tests
+TYPED := src/scentline bench deploy tests
 CRAWLERS := $(VENV)/crawlers
 NGINX := $(VENV)/nginx
 ATHERIS := $(VENV)/atheris
@@ -69,7 +70,7 @@ $(DEVELOPED): requirements.lock pyproject.toml $(INSTALLED)
 check: develop ## lint, format and types: ruff and mypy strict
 	@$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
-	$(BIN)/mypy $(CODE)
+	$(BIN)/mypy $(TYPED)
 
 format: develop ## put the code into its format
 	@$(BIN)/ruff check --fix $(CODE)
@@ -168,7 +169,7 @@ fuzz: develop $(ATHERIS)/installed.stamp ## fuzz every reader and whole crawls, 
 	test -z "$$failed"
 
 docs: develop ## write docs/settings.md anew from the settings class
-	@$(BIN)/python -m streams.settings_docs > docs/settings.md
+	@$(BIN)/python -m scentline.streams.settings_docs > docs/settings.md
 
 screenshots: develop ## take the pictures of the window's screens anew, in Chromium, on a crawl of the demo's web
 	@$(BIN)/python -m tests.window.screenshots

@@ -11,16 +11,16 @@ from itertools import chain
 import numpy as np
 
 from bench.timing import seconds
-from models.interest.features import BASE, PAGE_WORD
-from models.learner.batch import inputs_of
-from models.learner.candidate import Candidate, CoVisits, Crowd
-from models.learner.combiner import logits
-from models.learner.inputs import prior_covariance, prior_mean
-from models.learner.knowledge import Knowledge
-from models.learner.lessons import IN_LINKS, LinkWords
-from models.learner.linking import LinkingPage, LinkTable
-from models.learner.words import Vocabulary
-from models.ledger import Ledger
+from scentline.models.interest.features import BASE, PAGE_WORD
+from scentline.models.learner.batch import inputs_of
+from scentline.models.learner.candidate import Candidate, CoVisits, Crowd
+from scentline.models.learner.combiner import logits
+from scentline.models.learner.inputs import prior_covariance, prior_mean
+from scentline.models.learner.knowledge import Knowledge
+from scentline.models.learner.lessons import IN_LINKS, LinkWords
+from scentline.models.learner.linking import LinkingPage, LinkTable
+from scentline.models.learner.words import Vocabulary
+from scentline.models.ledger import Ledger
 
 WORDS = 20_000
 PAGE_WORDS = 200

@@ -24,17 +24,17 @@ from pathlib import Path
 from random import Random
 from statistics import mean, stdev
 
-from agents.judge.labels import load
-from agents.lab.picture import INK, Look, canvas, frame
-from agents.lab.progress import progress
-from agents.lab.reading import load_web
-from agents.offline.archive import Archive
-from agents.offline.process import ServerProcess
-from agents.operate.inspect.record import outcomes
 from bench.command import DATA, children_cpu, kept, summary
-from models.predicate import parse
-from streams.settings import Settings
-from streams.transport.journal import Journal
+from scentline.agents.judge.labels import load
+from scentline.agents.lab.picture import INK, Look, canvas, frame
+from scentline.agents.lab.progress import progress
+from scentline.agents.lab.reading import load_web
+from scentline.agents.offline.archive import Archive
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.operate.inspect.record import outcomes
+from scentline.models.predicate import parse
+from scentline.streams.settings import Settings
+from scentline.streams.transport.journal import Journal
 
 RULES = ("proportional", "yields", "shares")
 SEEDS = 10

@@ -16,24 +16,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.lab.evaluate.crawls import Evaluation
-from agents.lab.evaluate.results import Results
-from agents.lab.evaluate.run import prepare
-from agents.lab.evaluate.tables import area, area_by_request
-from agents.lab.evaluate.webs import read_webs
-from agents.lab.progress import progress
-from models.evaluate.crawler import Task
-from models.evaluate.learned import Experience, LearnedCrawler
-from models.evaluate.policies import Truth
-from models.evaluate.significance import paired_bootstrap
-from models.evaluate.tally import NAME
-from models.learner.combiner import Vector
-from models.learner.inputs import INPUTS, Input
-from models.learner.requests import failing
-from models.predicate import parse
-from models.reuse import Combining, Learned
-from models.verdict import FAILED
-from streams.configuration import load
+from scentline.agents.lab.evaluate.crawls import Evaluation
+from scentline.agents.lab.evaluate.results import Results
+from scentline.agents.lab.evaluate.run import prepare
+from scentline.agents.lab.evaluate.tables import area, area_by_request
+from scentline.agents.lab.evaluate.webs import read_webs
+from scentline.agents.lab.progress import progress
+from scentline.models.evaluate.crawler import Task
+from scentline.models.evaluate.learned import Experience, LearnedCrawler
+from scentline.models.evaluate.policies import Truth
+from scentline.models.evaluate.significance import paired_bootstrap
+from scentline.models.evaluate.tally import NAME
+from scentline.models.learner.combiner import Vector
+from scentline.models.learner.inputs import INPUTS, Input
+from scentline.models.learner.requests import failing
+from scentline.models.predicate import parse
+from scentline.models.reuse import Combining, Learned
+from scentline.models.verdict import FAILED
+from scentline.streams.configuration import load
 
 #: The webs, beside what was tuned on each.
 WEBS = Path(__file__).parents[1] / "docs" / "evaluation.toml"

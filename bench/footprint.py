@@ -14,10 +14,10 @@ from pathlib import Path
 
 import psutil
 
-from agents.offline.process import ServerProcess
 from bench.command import WIKISPEEDIA
 from bench.crawl.crawlers import BOTH, Scentline
 from bench.crawl.web import unpack
+from scentline.agents.offline.process import ServerProcess
 
 _POLL_SECONDS = 0.4
 

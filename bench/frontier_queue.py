@@ -4,7 +4,7 @@ import random
 from time import perf_counter
 
 from bench.timing import seconds
-from models.frontier.queue import CandidateQueue
+from scentline.models.frontier.queue import CandidateQueue
 
 SIZES = (1_000, 10_000, 100_000)
 HOSTS = 30

@@ -18,8 +18,8 @@ from random import Random
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from agents.offline.process import ServerProcess
 from bench.command import COMMAND, children_cpu
+from scentline.agents.offline.process import ServerProcess
 
 #: Words of a page, words that there are, and the exponent of Zipf's law by which they are drawn.
 WORDS, VOCABULARY, EXPONENT = 300, 20_000, 1.1

@@ -12,17 +12,17 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from agents.frontier.learned import LearnedScorer
-from agents.frontier.ledger import FrontierLedger
-from agents.learn.agent import GROUP_SECONDS
-from agents.learn.rows import LearnRow
-from agents.learn.store import FeatureStore
-from agents.learn.telling import Telling
-from models.interest.features import BASE, PAGE_WORD
-from models.ledger import INT32
-from streams.inbox import Codec, Shard
-from streams.records import Count, Decoder, Interests
-from streams.settings import LearnSettings
+from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.frontier.ledger import FrontierLedger
+from scentline.agents.learn.agent import GROUP_SECONDS
+from scentline.agents.learn.rows import LearnRow
+from scentline.agents.learn.store import FeatureStore
+from scentline.agents.learn.telling import Telling
+from scentline.models.interest.features import BASE, PAGE_WORD
+from scentline.models.ledger import INT32
+from scentline.streams.inbox import Codec, Shard
+from scentline.streams.records import Count, Decoder, Interests
+from scentline.streams.settings import LearnSettings
 
 #: Features of a page, words that there are, and Zipf's exponent.
 FEATURES, WORDS, EXPONENT = 300, 2_000_000, 1.15

@@ -13,11 +13,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from agents.signals import end_as_by_ctrl_c
 from bench.command import COMMAND, WIKISPEEDIA, children_cpu
 from bench.faults.cluster import Cluster
 from bench.faults.crawl import Crawl, wikispeedia
 from bench.stages.within import program
+from scentline.agents.signals import end_as_by_ctrl_c
 
 #: Where the stages of each crawl are written to.
 KAFKA, EMBEDDED = "kafka.json", "embedded.json"

@@ -15,9 +15,9 @@ from urllib.parse import unquote
 
 from lxml import html
 
-from agents.offline.answer import Answer
-from agents.offline.synthetic.export import record
-from models.url import canonical
+from scentline.agents.offline.answer import Answer
+from scentline.agents.offline.synthetic.export import record
+from scentline.models.url import canonical
 
 #: Books and handbooks, and the manuals of libraries and tools, by package: the front page.
 SITES = {

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 from rocksdict import AccessType, Options, Rdict
 
-from streams.records import Pack
-from streams.transport.journal import Journal
+from scentline.streams.records import Pack
+from scentline.streams.transport.journal import Journal
 
 
 def appended(data: Path) -> Mapping[str, int]:

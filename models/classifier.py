@@ -16,10 +16,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from models.categories import expand
-from models.errors import ScentlineError
-from models.sealed import Kind, SealedError, seal, unseal
-from models.words import MAX_LENGTH, words
+from scentline.models.categories import expand
+from scentline.models.errors import ScentlineError
+from scentline.models.sealed import Kind, SealedError, seal, unseal
+from scentline.models.words import MAX_LENGTH, words
 
 #: Distinct words of a text that count, from its beginning: as many as are used of a page by default.
 MOST_WORDS = 200

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rensa import RMinHash
 
-from models.page import Page
-from models.traps import space
+from scentline.models.page import Page
+from scentline.models.traps import space
 
 #: Slots of a sketch: the standard error of an estimated likeness of .9 is .027.
 SLOTS = 128

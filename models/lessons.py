@@ -8,13 +8,13 @@ after the verdict, the difference is counted, or taken back.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from models.crowd.collaborative import features_of_crowd
-from models.crowd.evidence import signature
-from models.interest.factors import correction, union
-from models.interest.features import BASE, token, word
-from models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
-from models.url import tokens
-from models.verdict import FAILED, Verdict
+from scentline.models.crowd.collaborative import features_of_crowd
+from scentline.models.crowd.evidence import signature
+from scentline.models.interest.factors import correction, union
+from scentline.models.interest.features import BASE, token, word
+from scentline.models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
+from scentline.models.url import tokens
+from scentline.models.verdict import FAILED, Verdict
 
 NOTHING: frozenset[str] = frozenset()
 

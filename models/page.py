@@ -2,7 +2,7 @@
 
 import msgspec
 
-from models.url import Url
+from scentline.models.url import Url
 
 
 class Link(msgspec.Struct, frozen=True, array_like=True):

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from models.errors import ScentlineError
-from models.interest.features import BASE, LINK, REGION, USER, link, region, split
-from models.learner.calibration import Calibration
-from models.learner.combiner import Vector
-from models.learner.lifts import log_lift
-from models.sealed import Kind, SealedError, seal, unseal
-from models.verdict import FAILED
+from scentline.models.errors import ScentlineError
+from scentline.models.interest.features import BASE, LINK, REGION, USER, link, region, split
+from scentline.models.learner.calibration import Calibration
+from scentline.models.learner.combiner import Vector
+from scentline.models.learner.lifts import log_lift
+from scentline.models.sealed import Kind, SealedError, seal, unseal
+from scentline.models.verdict import FAILED
 
 #: What counts of an earlier crawl are multiplied by, unless told otherwise: old evidence fades.
 WEIGHT = 0.25

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 import zstandard
 
-from models.errors import ScentlineError
+from scentline.models.errors import ScentlineError
 
 T = TypeVar("T")
 

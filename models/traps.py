@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from models.url import identifier
+from scentline.models.url import identifier
 
 #: Longest run of segments whose repetition is looked for.
 RUN = 4

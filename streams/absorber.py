@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from streams.attempts import Place, bury, why
-from streams.inbox import Shard
-from streams.records import Pack, RecordError, UnknownFactsError, encode
-from streams.runtime import Runtime
-from streams.topics import Topic
+from scentline.streams.attempts import Place, bury, why
+from scentline.streams.inbox import Shard
+from scentline.streams.records import Pack, RecordError, UnknownFactsError, encode
+from scentline.streams.runtime import Runtime
+from scentline.streams.topics import Topic
 
 Row = TypeVar("Row")
 

@@ -7,9 +7,9 @@ import faust
 from faust.sensors import Monitor
 from faust.tables import TableManager
 
-from streams.settings import Settings
-from streams.topics import APP_ID, group_of
-from streams.transport.embedded import SCHEME, Assignor, Leader, register
+from scentline.streams.settings import Settings
+from scentline.streams.topics import APP_ID, group_of
+from scentline.streams.transport.embedded import SCHEME, Assignor, Leader, register
 
 __all__ = ["APP_ID", "create_app", "watch"]
 
@@ -72,7 +72,7 @@ def create_app(settings: Settings, role: str | None = None) -> faust.App:
     )
     if kafka:
         # Imported when it is used: the embedded log has no use for a Kafka client.
-        from streams.transport.kafka.consumer import Transport
+        from scentline.streams.transport.kafka.consumer import Transport
 
         app.transport = app.producer_transport = Transport(app.conf.broker_consumer, app)
     return app
@@ -96,7 +96,7 @@ def _embedded(settings: Settings) -> dict[str, Any]:
 
 
 def _kafka(settings: Settings) -> dict[str, Any]:
-    from streams.transport.kafka.connection import REQUEST_SECONDS, addresses, faust_credentials
+    from scentline.streams.transport.kafka.connection import REQUEST_SECONDS, addresses, faust_credentials
 
     kafka = settings.kafka
     return {

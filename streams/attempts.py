@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from zlib import crc32
 
-from streams.outbox import Outbox
-from streams.records import DeadLetter, RecordError, UnknownFactsError, UnknownVersionError, encode
-from streams.topics import DEAD_LETTERS
-from streams.transport.database import StorageError
+from scentline.streams.outbox import Outbox
+from scentline.streams.records import DeadLetter, RecordError, UnknownFactsError, UnknownVersionError, encode
+from scentline.streams.topics import DEAD_LETTERS
+from scentline.streams.transport.database import StorageError
 
 #: The file's name in the data directory.
 ATTEMPTS_FILE = "attempts"
@@ -220,7 +220,7 @@ def quarantinable(error: BaseException) -> bool:
 def cause(error: BaseException) -> str:
     """Return the kind of an error and the line of this program it came from; its text may quote anybody.
 
-    >>> from streams.records import encode
+    >>> from scentline.streams.records import encode
     >>> try:
     ...     encode(object())
     ... except TypeError as error:
@@ -230,6 +230,6 @@ def cause(error: BaseException) -> str:
     kind = type(error).__name__
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)
-        if path.is_relative_to(_ROOT) and "site-packages" not in path.parts:
+        if path.is_relative_to(_ROOT):
             return f"{kind} in {path.relative_to(_ROOT)}, {frame.name}"
     return kind

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
-from streams.attempts import Place
-from streams.transport.publisher import LogReader
+from scentline.streams.attempts import Place
+from scentline.streams.transport.publisher import LogReader
 
 #: Records applied before other tasks get their turn.
 STEP_RECORDS = 500

@@ -16,8 +16,8 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
-from models.errors import ScentlineError
-from streams.settings import Section, Settings
+from scentline.models.errors import ScentlineError
+from scentline.streams.settings import Section, Settings
 
 FILE = "scentline.toml"
 PREFIX = "SCENTLINE_"

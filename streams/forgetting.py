@@ -3,8 +3,8 @@
 The data directory of an embedded log has a file instead (`agents.operate.privacy.plan`).
 """
 
-from streams.configuration import ConfigurationError
-from streams.inbox import Store
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.inbox import Store
 
 #: The key of the mark, in every partition of every changelog.
 FORGETTING = b"\x00forgetting"

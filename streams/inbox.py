@@ -19,9 +19,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from models.errors import ScentlineError
-from streams.outbox import Message, Outbox
-from streams.records import Pack, RecordError
+from scentline.models.errors import ScentlineError
+from scentline.streams.outbox import Message, Outbox
+from scentline.streams.records import Pack, RecordError
 
 Row = TypeVar("Row")
 

@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
-from models.errors import ScentlineError
-from streams.trouble import of_the_machine
+from scentline.models.errors import ScentlineError
+from scentline.streams.trouble import of_the_machine
 
 if TYPE_CHECKING:
-    from streams.settings import LogSettings
+    from scentline.streams.settings import LogSettings
 
 ROOT = "scentline"
 TEXT_LIMIT = 500  # characters of a value
@@ -92,10 +92,9 @@ def configure(settings: "LogSettings") -> None:
     root.addHandler(handler)
     level = _LEVELS[settings.level]
     root.setLevel(max(level, logging.WARNING))
-    for name in (ROOT, "streams", "agents"):
-        logging.getLogger(name).setLevel(level)
+    logging.getLogger(ROOT).setLevel(level)
     # The parts of the transport are Faust services, which tell of their every start and stop.
-    logging.getLogger("streams.transport").setLevel(max(level, logging.WARNING))
+    logging.getLogger("scentline.streams.transport").setLevel(max(level, logging.WARNING))
     # On a busy machine it warns of each late timer; a loop that is stuck is told of by the health check.
     logging.getLogger("mode.timers").setLevel(logging.ERROR)
     logging.captureWarnings(True)

@@ -11,11 +11,11 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeAlias, TypeVa
 
 import msgspec
 
-from models.errors import ScentlineError
-from models.harvest import Harvest
-from models.page import Link
-from models.url import MAX_LENGTH, URL_PATTERN, Url
-from models.verdict import Verdict
+from scentline.models.errors import ScentlineError
+from scentline.models.harvest import Harvest
+from scentline.models.page import Link
+from scentline.models.url import MAX_LENGTH, URL_PATTERN, Url
+from scentline.models.verdict import Verdict
 
 VERSION = 1
 
@@ -1031,7 +1031,7 @@ class Decoder(Generic[T]):
     >>> decoder(b"not a record")
     Traceback (most recent call last):
     ...
-    streams.records.RecordError: not a DeadLetter: Expected `array`, got `int`
+    scentline.streams.records.RecordError: not a DeadLetter: Expected `array`, got `int`
     """
 
     def __init__(self, kind: Any) -> None:
@@ -1072,7 +1072,7 @@ class JsonDecoder(Generic[T]):
     >>> watch(b'{"type": "watch", "until": 5, "version": 2}')
     Traceback (most recent call last):
     ...
-    streams.records.UnknownVersionError: not a Watch: unknown version 2, expected 1
+    scentline.streams.records.UnknownVersionError: not a Watch: unknown version 2, expected 1
     """
 
     def __init__(self, kind: Any, versions: tuple[int, ...] = (VERSION,)) -> None:

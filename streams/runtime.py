@@ -8,15 +8,15 @@ from typing import Any
 
 import faust
 
-from streams.attempts import Attempts, Place, Why, bury, cause, quarantinable
-from streams.logging import EventLog
-from streams.metrics.catalogue import DEAD_LETTERS
-from streams.metrics.reading import Positions, Reading, read_lag
-from streams.metrics.registry import Metrics
-from streams.outbox import Outbox
-from streams.settings import Settings
-from streams.topics import Topic, partition_of
-from streams.transport.publisher import Publisher
+from scentline.streams.attempts import Attempts, Place, Why, bury, cause, quarantinable
+from scentline.streams.logging import EventLog
+from scentline.streams.metrics.catalogue import DEAD_LETTERS
+from scentline.streams.metrics.reading import Positions, Reading, read_lag
+from scentline.streams.metrics.registry import Metrics
+from scentline.streams.outbox import Outbox
+from scentline.streams.settings import Settings
+from scentline.streams.topics import Topic, partition_of
+from scentline.streams.transport.publisher import Publisher
 
 #: Why a message of any topic may be buried.
 WHY_ANY: tuple[Why, ...] = ("unreadable", "version", "quarantine")

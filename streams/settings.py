@@ -17,11 +17,11 @@ from pydantic import (
     model_validator,
 )
 
-from models.accesslog.json_lines import JsonLines
-from models.accesslog.recognise import parsers
-from models.news.prefixes import news_prefix
-from models.patterns.ranking import RANKINGS, VISITS
-from models.url import canonical
+from scentline.models.accesslog.json_lines import JsonLines
+from scentline.models.accesslog.recognise import parsers
+from scentline.models.news.prefixes import news_prefix
+from scentline.models.patterns.ranking import RANKINGS, VISITS
+from scentline.models.url import canonical
 
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -1,12 +1,12 @@
-"""The reference page of the settings, written from the class: ``python -m streams.settings_docs``."""
+"""The reference page of the settings, written from the class: ``python -m scentline.streams.settings_docs``."""
 
 import json
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streams.configuration import OPEN
-from streams.settings import Settings
+from scentline.streams.configuration import OPEN
+from scentline.streams.settings import Settings
 
 HEAD = """\
 # Settings

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Generic
 
-from streams.absorber import Absorber, Handler, Row
-from streams.inbox import Codec, Group, LostShardError, Shard, Store, commit
-from streams.metrics.catalogue import (
+from scentline.streams.absorber import Absorber, Handler, Row
+from scentline.streams.inbox import Codec, Group, LostShardError, Shard, Store, commit
+from scentline.streams.metrics.catalogue import (
     GROUP_MESSAGES,
     GROUP_ROWS,
     GROUP_SECONDS,
@@ -18,12 +18,12 @@ from streams.metrics.catalogue import (
     TABLE_ROWS,
     TAKEN,
 )
-from streams.metrics.reading import Reading
-from streams.metrics.registry import Metrics
-from streams.records import Pack
-from streams.runtime import Runtime
-from streams.topics import Topic
-from streams.transport.publisher import FencedError
+from scentline.streams.metrics.reading import Reading
+from scentline.streams.metrics.registry import Metrics
+from scentline.streams.records import Pack
+from scentline.streams.runtime import Runtime
+from scentline.streams.topics import Topic
+from scentline.streams.transport.publisher import FencedError
 
 
 class GroupMeter:

@@ -11,11 +11,11 @@ import pytest
 import typer
 import typer.core
 
-from agents.cli import load_commands
-from agents.cli.app import app
-from models.predicate import parse
-from streams.configuration import assignment, keys, load
-from streams.topics import TOPICS
+from scentline.agents.cli import load_commands
+from scentline.agents.cli.app import app
+from scentline.models.predicate import parse
+from scentline.streams.configuration import assignment, keys, load
+from scentline.streams.topics import TOPICS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from streams.configuration import keys
-from streams.settings_docs import markdown
+from scentline.streams.configuration import keys
+from scentline.streams.settings_docs import markdown
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from models.accesslog.json_lines import DEFAULTS
-from models.accesslog.recognise import RECOGNISED
-from models.secrets import Secrets
-from streams.configuration import load
-from streams.topics import ACCESSES, DAY, PROXY_LOG, SIGHTINGS
+from scentline.models.accesslog.json_lines import DEFAULTS
+from scentline.models.accesslog.recognise import RECOGNISED
+from scentline.models.secrets import Secrets
+from scentline.streams.configuration import load
+from scentline.streams.topics import ACCESSES, DAY, PROXY_LOG, SIGHTINGS
 
 DOCS = Path(__file__).parents[1] / "docs"
 LOGS = (DOCS / "logs.md").read_text(encoding="utf-8")

@@ -5,14 +5,14 @@ from typing import get_args
 
 import pytest
 
-from agents.fetch.agent import EXPIRED
-from agents.fetch.result import OUTCOMES
-from agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS, REVISIT_OUTCOMES
-from agents.frontier.rows import TotalsRow
-from models.frontier.slots import WHY
-from streams.attempts import Why
-from streams.metrics import endpoint, registry
-from streams.metrics.catalogue import (
+from scentline.agents.fetch.agent import EXPIRED
+from scentline.agents.fetch.result import OUTCOMES
+from scentline.agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS, REVISIT_OUTCOMES
+from scentline.agents.frontier.rows import TotalsRow
+from scentline.models.frontier.slots import WHY
+from scentline.streams.attempts import Why
+from scentline.streams.metrics import endpoint, registry
+from scentline.streams.metrics.catalogue import (
     CATALOGUE,
     CHANGES,
     DEAD_LETTERS,
@@ -23,9 +23,9 @@ from streams.metrics.catalogue import (
     ORDERS,
     REVISITS,
 )
-from streams.topics import CHANGES as TOLD
-from streams.topics import DEAD_LETTERS as BURIED
-from streams.topics import HARVEST, LOG_POSITIONS, STANDING, TABLES, TOPICS
+from scentline.streams.topics import CHANGES as TOLD
+from scentline.streams.topics import DEAD_LETTERS as BURIED
+from scentline.streams.topics import HARVEST, LOG_POSITIONS, STANDING, TABLES, TOPICS
 from tests.metrics_page import CODE, TEXT, rows, values
 
 

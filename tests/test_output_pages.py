@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.judge.keep.store import files
+from scentline.agents.judge.keep.store import files
 from tests.agents.commands import printed, typed
 from tests.agents.test_archive import write
 from tests.agents.test_changes import a_change, tell

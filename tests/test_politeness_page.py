@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from agents.fetch import guard, listings, pool, resolver, robots, servers, sitemaps, wire
-from agents.fetch.contact import names_contact
-from agents.frontier.orders import SLOW_SECONDS
-from models.frontier import politeness
-from models.url import MAX_LENGTH
-from streams.configuration import keys
-from streams.settings import FetchSettings, FrontierSettings, RevisitSettings
+from scentline.agents.fetch import guard, listings, pool, resolver, robots, servers, sitemaps, wire
+from scentline.agents.fetch.contact import names_contact
+from scentline.agents.frontier.orders import SLOW_SECONDS
+from scentline.models.frontier import politeness
+from scentline.models.url import MAX_LENGTH
+from scentline.streams.configuration import keys
+from scentline.streams.settings import FetchSettings, FrontierSettings, RevisitSettings
 
 ROOT = Path(__file__).parents[1]
 TEXT = " ".join((ROOT / "docs" / "politeness.md").read_text(encoding="utf-8").split())

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from models.predicate import PredicateError, View, parse
-from models.predicate.parser import FUNCTIONS
+from scentline.models.predicate import PredicateError, View, parse
+from scentline.models.predicate.parser import FUNCTIONS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "predicates.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)

@@ -9,18 +9,18 @@ from typing import Any
 
 import msgspec
 
-from models.crowd.trace import Pair, Visit, arrive
-from models.depth.sessions import ELSEWHERE, unbrowsed
-from models.depth.trail import Browsing
-from models.lessons import lessons
-from models.news.clicks import day_of
-from models.url import host, identifier
-from streams.absorber import Handler
-from streams.inbox import Shard
-from streams.records import Access, AccessPack, Beside, Browsed, Clicked, Decoder, Together, Visited
-from streams.runtime import Runtime
-from streams.stateful import Stateful
-from streams.topics import ACCESSES, SIGHTINGS
+from scentline.models.crowd.trace import Pair, Visit, arrive
+from scentline.models.depth.sessions import ELSEWHERE, unbrowsed
+from scentline.models.depth.trail import Browsing
+from scentline.models.lessons import lessons
+from scentline.models.news.clicks import day_of
+from scentline.models.url import host, identifier
+from scentline.streams.absorber import Handler
+from scentline.streams.inbox import Shard
+from scentline.streams.records import Access, AccessPack, Beside, Browsed, Clicked, Decoder, Together, Visited
+from scentline.streams.runtime import Runtime
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import ACCESSES, SIGHTINGS
 
 USER_PREFIX = b"u"
 #: URLs of which it is kept in memory what they are, and hosts whose partition is.

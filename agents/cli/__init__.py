@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from streams.memory import collect_seldom, import_sparingly, uncollected
+from scentline.streams.memory import collect_seldom, import_sparingly, uncollected
 
 #: The modules that hold the commands, by the groups of the help; importing one registers its commands.
 GROUPS = {
@@ -32,8 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     collect_seldom()
     import_sparingly()
     with uncollected():
-        from agents.cli.app import app, complaint
-        from agents.signals import end_as_by_ctrl_c
+        from scentline.agents.cli.app import app, complaint
+        from scentline.agents.signals import end_as_by_ctrl_c
 
         load_commands(_named(given))
     end_as_by_ctrl_c()
@@ -54,10 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def load_commands(names: Sequence[str] = COMMANDS) -> Mapping[str, tuple[str, ...]]:
     """Register commands; return the examples of each one's help by its full name ("config show")."""
-    from agents.cli.app import EXAMPLES, app
+    from scentline.agents.cli.app import EXAMPLES, app
 
     for name in names:
-        importlib.import_module(f"agents.cli.{name}")
+        importlib.import_module(f"scentline.agents.cli.{name}")
     panels = {name.replace("_", "-"): panel for panel, modules in GROUPS.items() for name in modules}
     for command in app.registered_commands:
         name = command.name or str(getattr(command.callback, "__name__", ""))

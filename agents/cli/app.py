@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from models.errors import ScentlineError
+from scentline.models.errors import ScentlineError
 
 app = typer.Typer(
     help="A focused web crawler that learns, while it crawls, from links and from the pages people visited.",
@@ -35,9 +35,9 @@ def complaint(error: Exception) -> str | None:
 
     It is one line; below that of a predicate's error stands a caret under the column.
     """
-    from models.predicate import PredicateError
-    from streams.logging import printable
-    from streams.trouble import of_the_machine, told
+    from scentline.models.predicate import PredicateError
+    from scentline.streams.logging import printable
+    from scentline.streams.trouble import of_the_machine, told
 
     if isinstance(error, ScentlineError) and error.explains_itself:
         text = str(error)

@@ -2,9 +2,9 @@
 
 import typer
 
-from agents.cli.app import app, examples
-from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import print_json
+from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
+from scentline.agents.cli.output import print_json
 
 
 @app.command(epilog=examples("audit", "scentline audit --data scentline-data --json"))
@@ -20,7 +20,7 @@ def audit(
     that is running, or was stopped and not continued to its end. One that keeps up has no end: with --requests
     1 and --set frontier.revisit=0.5 in place of --keep-up it takes in what waits, and ends.
     """
-    from agents.operate.audit.audit import audit as run
+    from scentline.agents.operate.audit.audit import audit as run
 
     settings = load_settings(config, assignments, {"data": data}).settings
     report = run(settings)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agents.cli.app import CommandError, app, examples
-from agents.cli.options import (
+from scentline.agents.cli.app import CommandError, app, examples
+from scentline.agents.cli.options import (
     UNITS,
     AsJsonLines,
     Assignments,
@@ -23,11 +23,11 @@ from agents.cli.options import (
     load_settings,
     time_since,
 )
-from agents.cli.output import Shape, lasting, opened, print_rows
+from scentline.agents.cli.output import Shape, lasting, opened, print_rows
 
 if TYPE_CHECKING:
-    from streams.records import Change
-    from streams.settings import Settings
+    from scentline.streams.records import Change
+    from scentline.streams.settings import Settings
 
 #: The columns of CSV and the keys of JSON, and those of the table.
 FIELDS = ("time", "predicate", "kind", "url", "title", "excerpt", "before", "reason", "target", "origin")
@@ -93,7 +93,7 @@ def changes(
 
 
 def _check_known(settings: "Settings", predicate: str | None) -> None:
-    from agents.operate.control.command import known_predicates
+    from scentline.agents.operate.control.command import known_predicates
 
     if predicate is None:
         return
@@ -104,8 +104,8 @@ def _check_known(settings: "Settings", predicate: str | None) -> None:
 
 def _told(settings: "Settings", follow: bool) -> "Iterator[Iterator[Change]]":
     """Yield the changes that were told, and with ``follow`` those that come; where none was, it is said why."""
-    from agents.crawl.fixed import of_crawl
-    from agents.operate.inspect.changes import told
+    from scentline.agents.crawl.fixed import of_crawl
+    from scentline.agents.operate.inspect.changes import told
 
     settings = settings if settings.on_kafka else of_crawl(settings)
     batches = told(settings, follow)
@@ -132,7 +132,7 @@ def _iso(seconds: float) -> str:
 
 
 def _cells(change: "Change") -> tuple[str, ...]:
-    from streams.logging import printable
+    from scentline.streams.logging import printable
 
     more = change.target or change.reason or change.excerpt
     age = time.time() - change.time
@@ -143,7 +143,7 @@ def _cells(change: "Change") -> tuple[str, ...]:
 
 def _feeds(found: "Iterator[Iterator[Change]]", predicate: str | None, out: Path | None) -> None:
     """Write the feed, and anew after each of the batches that has something new."""
-    from agents.operate.inspect.rss import ITEMS, feed
+    from scentline.agents.operate.inspect.rss import ITEMS, feed
 
     title = "Scentline" if predicate is None else f"Scentline: {predicate}"
     newest: deque[Change] = deque(maxlen=ITEMS)

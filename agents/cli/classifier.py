@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.cli.app import CommandError, app, examples
-from agents.cli.options import AsJson
-from agents.cli.output import print_json, print_table
+from scentline.agents.cli.app import CommandError, app, examples
+from scentline.agents.cli.options import AsJson
+from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.judge.examples import Examples
-    from models.classifier import Holdout
+    from scentline.agents.judge.examples import Examples
+    from scentline.models.classifier import Holdout
 
 classifier = typer.Typer(no_args_is_help=True)
 app.add_typer(classifier, name="classifier", help="Train a judge of categories on examples.")
@@ -46,9 +46,9 @@ def train(
 
     The file's classifier is trained on all examples. A crawl uses it with --set judge.classifier=FILE.
     """
-    from agents.judge.examples import load
-    from agents.judge.examples import train as run
-    from agents.offline.archive import Archive
+    from scentline.agents.judge.examples import load
+    from scentline.agents.judge.examples import train as run
+    from scentline.agents.offline.archive import Archive
 
     with ExitStack() as resources:
         for path in archives or ():

@@ -4,9 +4,9 @@ import json
 
 import typer
 
-from agents.cli.app import app, examples
-from agents.cli.options import AsJson, Assignments, ConfigFile, load_settings
-from agents.cli.output import print_json, print_table
+from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import AsJson, Assignments, ConfigFile, load_settings
+from scentline.agents.cli.output import print_json, print_table
 
 config = typer.Typer(no_args_is_help=True)
 app.add_typer(config, name="config", help="Show the settings.")

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from agents.cli.app import app, examples
-from agents.cli.options import (
+from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import (
     Assignments,
     BrokerAddress,
     BudgetPages,
@@ -24,7 +24,7 @@ from agents.cli.options import (
     load_settings,
     of_site,
 )
-from streams.memory import uncollected
+from scentline.streams.memory import uncollected
 
 
 @app.command(
@@ -89,7 +89,7 @@ def crawl(
     what appeared, changed and left. With --window, it prints the address of pages that show it.
     """
     with uncollected():
-        from agents.crawl.command import CrawlOptions, run
+        from scentline.agents.crawl.command import CrawlOptions, run
 
     options = crawl_settings(
         predicates, labels, policy, ordering, budget, requests, time, random_seed, data=data, broker=broker

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from agents.cli.app import app, examples
-from agents.cli.options import (
+from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import (
     AsJsonLines,
     Assignments,
     BrokerAddress,
@@ -17,12 +17,12 @@ from agents.cli.options import (
     load_settings,
     time_since,
 )
-from agents.cli.output import Shape, print_rows
+from scentline.agents.cli.output import Shape, print_rows
 
 if TYPE_CHECKING:
-    from streams.records import DeadLetter
-    from streams.settings import Settings
-    from streams.transport.layout import Entry
+    from scentline.streams.records import DeadLetter
+    from scentline.streams.settings import Settings
+    from scentline.streams.transport.layout import Entry
 
 FIELDS = ("time", "topic", "partition", "offset", "reason", "value")
 _BATCH = 1000
@@ -61,14 +61,14 @@ def dead_letters(
 
 def _entries(settings: "Settings") -> "Iterator[Entry]":
     """Yield what the topic holds, at a Kafka broker or in the embedded log."""
-    from streams.topics import DEAD_LETTERS
+    from scentline.streams.topics import DEAD_LETTERS
 
     if settings.on_kafka:
-        from streams.transport.kafka.admin import kept
+        from scentline.streams.transport.kafka.admin import kept
 
         yield from kept(settings, DEAD_LETTERS.name, 0)
         return
-    from streams.transport.journal import Journal
+    from scentline.streams.transport.journal import Journal
 
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         if DEAD_LETTERS.name not in journal.topics():
@@ -81,8 +81,8 @@ def _entries(settings: "Settings") -> "Iterator[Entry]":
 
 def _letters(entries: "Iterable[Entry]") -> "Iterator[DeadLetter]":
     """Yield the letters, oldest first, without the repetitions that a restart leaves."""
-    from streams.records import DeadLetter, Decoder, RecordError
-    from streams.topics import DEAD_LETTERS
+    from scentline.streams.records import DeadLetter, Decoder, RecordError
+    from scentline.streams.topics import DEAD_LETTERS
 
     decode = Decoder[DeadLetter](DeadLetter)
     seen: set[tuple[str, int, int, str]] = set()
@@ -102,7 +102,7 @@ def _letters(entries: "Iterable[Entry]") -> "Iterator[DeadLetter]":
 
 
 def _cells(letter: "DeadLetter") -> tuple[str, ...]:
-    from streams.logging import printable
+    from scentline.streams.logging import printable
 
     return (
         datetime.fromtimestamp(letter.time, UTC).isoformat(timespec="seconds"),

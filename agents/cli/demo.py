@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.options import AsJson
-from agents.cli.output import print_json, print_table
+from scentline.agents.cli.app import INTERRUPTED, app, examples
+from scentline.agents.cli.options import AsJson
+from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.lab.demo.command import Comparison, Output
+    from scentline.agents.lab.demo.command import Comparison, Output
 
 
 @app.command(epilog=examples("demo", "scentline demo", "scentline demo --out short --budget 200 --json"))
@@ -31,9 +31,9 @@ def demo(
     import shlex
     import time
 
-    from agents.lab.demo.command import LEARNED, Output, run_demo
-    from streams.logging import configure
-    from streams.settings import LogSettings
+    from scentline.agents.lab.demo.command import LEARNED, Output, run_demo
+    from scentline.streams.logging import configure
+    from scentline.streams.settings import LogSettings
 
     configure(LogSettings(level="warning"))
     started = time.monotonic()
@@ -53,7 +53,7 @@ def demo(
 
 
 def _print_rates(comparison: "Comparison") -> None:
-    from agents.lab.demo.command import BASELINE, LEARNED, PREDICATES
+    from scentline.agents.lab.demo.command import BASELINE, LEARNED, PREDICATES
 
     def cells(policy: str, name: str) -> str:
         curve = comparison.crawls[policy].curves[name]
@@ -81,7 +81,7 @@ def _print_files(output: "Output") -> None:
 
 
 def _files(output: "Output") -> list[tuple[Path, str]]:
-    from agents.lab.demo.command import BASELINE, LEARNED
+    from scentline.agents.lab.demo.command import BASELINE, LEARNED
 
     return [
         (output.lift, "harvest rate against pages fetched"),
@@ -120,7 +120,7 @@ def _called() -> str:
 
 
 def _figures(comparison: "Comparison", output: "Output", seconds: float) -> dict[str, object]:
-    from agents.lab.demo.command import PREDICATES
+    from scentline.agents.lab.demo.command import PREDICATES
 
     return {
         "seconds": round(seconds, 1),

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.options import Assignments, ConfigFile, OneSite, load_settings
-from agents.cli.output import print_json, print_table
+from scentline.agents.cli.app import INTERRUPTED, app, examples
+from scentline.agents.cli.options import Assignments, ConfigFile, OneSite, load_settings
+from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.lab.depth.command import Outcome
-    from agents.lab.depth.figures import Result
+    from scentline.agents.lab.depth.command import Outcome
+    from scentline.agents.lab.depth.figures import Result
 
 #: Sites that are printed; the tables have them all.
 _PRINTED = 20
@@ -56,8 +56,8 @@ def depth(
 
     DIR gets sites.csv, levels.csv, moves.csv, directories.csv, and a picture of each site.
     """
-    from agents.lab.depth.command import Options, run
-    from agents.lab.depth.figures import as_object
+    from scentline.agents.lab.depth.command import Options, run
+    from scentline.agents.lab.depth.figures import as_object
 
     settings = load_settings(config, assignments).settings
     options = Options(tuple(logs or ()), tuple(archives or ()), tuple(graphs or ()), site, share)
@@ -72,7 +72,7 @@ def depth(
 
 
 def _print(outcome: "Outcome") -> None:
-    from agents.observe.site import HINT
+    from scentline.agents.observe.site import HINT
 
     columns = ("site", "depth", "why", "by views", "by links", "best", "q", "95 %", "error", "views a session")
     print_table(columns, map(_row, outcome.results[:_PRINTED]))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agents.cli.app import INTERRUPTED, CommandError, app, examples
-from agents.cli.options import (
+from scentline.agents.cli.app import INTERRUPTED, CommandError, app, examples
+from scentline.agents.cli.options import (
     Assignments,
     ConfigFile,
     Labels,
@@ -18,12 +18,12 @@ from agents.cli.options import (
     load_settings,
     of_site,
 )
-from agents.cli.output import print_json, print_table
+from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.lab.evaluate.results import Figures
-    from agents.lab.evaluate.run import Options
-    from streams.settings import Settings
+    from scentline.agents.lab.evaluate.results import Figures
+    from scentline.agents.lab.evaluate.run import Options
+    from scentline.streams.settings import Settings
 
 
 @app.command(
@@ -115,7 +115,7 @@ def evaluate(
 
     # Set before numpy is loaded: a process for each core leaves none to threads of a library.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from agents.lab.evaluate.run import Options
+    from scentline.agents.lab.evaluate.run import Options
 
     given: dict[str, Any] = {
         "policies": tuple(name.strip() for text in policies or () for name in text.split(",")) or None,
@@ -140,7 +140,7 @@ def evaluate(
         return
     if archives or logs or site or labels or predicates or reuse:
         raise CommandError("--webs: archives, logs, labels and predicates are in the file; give none beside it")
-    from agents.lab.evaluate.webs import read_webs
+    from scentline.agents.lab.evaluate.webs import read_webs
 
     found = {}
     for name, spec in read_webs(webs, chosen or ()).items():
@@ -151,7 +151,7 @@ def evaluate(
 
 
 def _evaluate_one(settings: "Settings", options: "Options", out: Path, *, as_json: bool) -> None:
-    from agents.lab.evaluate.command import run
+    from scentline.agents.lab.evaluate.command import run
 
     results = run(settings, options, out)
     if results is None:
@@ -159,14 +159,14 @@ def _evaluate_one(settings: "Settings", options: "Options", out: Path, *, as_jso
     _print({policy: results.figures(policy) for policy in results.policies})
     typer.echo(f"\nEverything is in {out}; look at {out / 'report.html'}")
     if as_json:
-        from agents.lab.evaluate.tables import as_json as object_of
+        from scentline.agents.lab.evaluate.tables import as_json as object_of
 
         print_json(object_of(results))
 
 
 def _evaluate_webs(webs: Mapping[str, tuple["Settings", "Options"]], out: Path, *, as_json: bool) -> None:
-    from agents.lab.evaluate.command import run_webs
-    from agents.lab.evaluate.tables import figures_of_webs, webs_as_json
+    from scentline.agents.lab.evaluate.command import run_webs
+    from scentline.agents.lab.evaluate.tables import figures_of_webs, webs_as_json
 
     found = run_webs(webs, out)
     if found is None:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.cli.app import CommandError, app, examples
-from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import print_json, print_table
+from scentline.agents.cli.app import CommandError, app, examples
+from scentline.agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
+from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.frontier.rows import HubRow
-    from agents.operate.inspect.explain import Again, Explanation
-    from agents.operate.inspect.linking import Counting
-    from models.interest.linkage import Contribution
+    from scentline.agents.frontier.rows import HubRow
+    from scentline.agents.operate.inspect.explain import Again, Explanation
+    from scentline.agents.operate.inspect.linking import Counting
+    from scentline.models.interest.linkage import Contribution
 
 
 @app.command(
@@ -36,12 +36,12 @@ def explain(
     weights under the learned policy; beside these what users say of the page, by the paper's ratios. Counts are
     current, not those at the time of the choice; a running crawl's may lag a little.
     """
-    from agents.crawl.fixed import of_crawl
-    from agents.operate.inspect.explain import explain as run
-    from agents.operate.inspect.in_words import describe
-    from agents.operate.inspect.teaching import Taught
-    from models.url import canonical
-    from streams.transport.journal import Journal
+    from scentline.agents.crawl.fixed import of_crawl
+    from scentline.agents.operate.inspect.explain import explain as run
+    from scentline.agents.operate.inspect.in_words import describe
+    from scentline.agents.operate.inspect.teaching import Taught
+    from scentline.models.url import canonical
+    from scentline.streams.transport.journal import Journal
 
     settings = of_crawl(load_settings(config, assignments, {"data": data}).settings)
     known_as = canonical(url)
@@ -63,7 +63,7 @@ def explain(
 
 
 def _print_linking(found: "Explanation") -> None:
-    from agents.operate.inspect.in_words import verdict_in_words
+    from scentline.agents.operate.inspect.in_words import verdict_in_words
 
     if found.linking:
         typer.echo("\nlinked from")
@@ -94,7 +94,7 @@ def _print_ratios(entries: Sequence["Contribution"], log: str) -> None:
 
 
 def _print_inputs(found: "Explanation", features: int) -> None:
-    from models.learner.plain import PLAIN
+    from scentline.models.learner.plain import PLAIN
 
     for predicate, parts in found.inputs.items():
         typer.echo(f"\n{_promise(found, predicate)}")

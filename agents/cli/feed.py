@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.options import (
+from scentline.agents.cli.app import INTERRUPTED, app, examples
+from scentline.agents.cli.options import (
     AsJson,
     Assignments,
     BrokerAddress,
@@ -15,7 +15,7 @@ from agents.cli.options import (
     load_settings,
     of_site,
 )
-from agents.cli.output import print_json
+from scentline.agents.cli.output import print_json
 
 
 @app.command(
@@ -55,7 +55,7 @@ def feed(
 
     The next crawl with the same data learns from them. A log that was fed before is recognised and counts once.
     """
-    from agents.crawl.feeding import feed_alone
+    from scentline.agents.crawl.feeding import feed_alone
 
     settings = load_settings(
         config, assignments, {"data": data, "broker": broker, "observe.format": form}

@@ -4,13 +4,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.cli.app import app, examples
-from agents.cli.options import AsJson, Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import print_json
+from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import (
+    AsJson,
+    Assignments,
+    BrokerAddress,
+    ConfigFile,
+    DataDirectory,
+    load_settings,
+)
+from scentline.agents.cli.output import print_json
 
 if TYPE_CHECKING:
-    from agents.operate.privacy.kafka import ForgottenOnKafka
-    from streams.settings import Settings
+    from scentline.agents.operate.privacy.kafka import ForgottenOnKafka
+    from scentline.streams.settings import Settings
 
 _NOTHING = "nothing was found; check that the key is the one that the log was fed with"
 
@@ -44,7 +51,7 @@ def forget(
     evidence are deleted there for all users: nothing needs them. The command prints what remains, and until
     when.
     """
-    from agents.operate.privacy.forget import forget_user
+    from scentline.agents.operate.privacy.forget import forget_user
 
     settings = load_settings(config, assignments, {"broker": broker, "data": data}).settings
     if settings.on_kafka:
@@ -60,7 +67,7 @@ def forget(
 
 
 def _on_kafka(settings: "Settings", user: str, is_name: bool, as_json: bool) -> None:
-    from agents.operate.privacy.kafka import forget_user_on_kafka
+    from scentline.agents.operate.privacy.kafka import forget_user_on_kafka
 
     done = forget_user_on_kafka(settings, user, is_name, lambda what: typer.echo(what, err=True))
     if as_json:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.cli.app import CommandError, app, examples
-from agents.cli.options import (
+from scentline.agents.cli.app import CommandError, app, examples
+from scentline.agents.cli.options import (
     AsJsonLines,
     Assignments,
     ConfigFile,
@@ -18,11 +18,11 @@ from agents.cli.options import (
     load_settings,
     time_since,
 )
-from agents.cli.output import Shape, lasting, print_rows
+from scentline.agents.cli.output import Shape, lasting, print_rows
 
 if TYPE_CHECKING:
-    from models.harvest import Lift
-    from streams.records import HarvestPoint
+    from scentline.models.harvest import Lift
+    from scentline.streams.records import HarvestPoint
 
 
 @app.command(
@@ -56,8 +56,8 @@ def harvest(
 
 
 def _points(data: Path, follow: bool) -> "Iterator[HarvestPoint]":
-    from agents.operate.inspect.record import harvest_points
-    from streams.transport.journal import Journal
+    from scentline.agents.operate.inspect.record import harvest_points
+    from scentline.streams.transport.journal import Journal
 
     with Journal.open(data / "journal", read_only=True) as journal:
         yield from harvest_points(journal, follow)
@@ -84,7 +84,7 @@ COLUMNS = (
 
 
 def _lift(point: "HarvestPoint") -> "Lift | None":
-    from models.harvest import RANDOM, lift_if_sure
+    from scentline.models.harvest import RANDOM, lift_if_sure
 
     return lift_if_sure(point.pages, point.hits, *point.policies.get(RANDOM, (0, 0)))
 

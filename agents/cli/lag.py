@@ -4,12 +4,20 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agents.cli.app import app, examples
-from agents.cli.options import AsJsonArray, Assignments, BrokerAddress, ConfigFile, Format, Out, kafka_settings
-from agents.cli.output import Shape, print_rows
+from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import (
+    AsJsonArray,
+    Assignments,
+    BrokerAddress,
+    ConfigFile,
+    Format,
+    Out,
+    kafka_settings,
+)
+from scentline.agents.cli.output import Shape, print_rows
 
 if TYPE_CHECKING:
-    from agents.operate.topics.lag import Lag
+    from scentline.agents.operate.topics.lag import Lag
 
 
 @app.command(
@@ -31,7 +39,7 @@ def lag(
 
     Only reads. A group without a committed offset reads from the start.
     """
-    from agents.operate.topics.lag import Lag, lags
+    from scentline.agents.operate.topics.lag import Lag, lags
 
     found = list(lags(kafka_settings(file, assignments, {"broker": broker})))
     for each in found:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agents.cli.app import CommandError, app, examples
-from agents.cli.options import (
+from scentline.agents.cli.app import CommandError, app, examples
+from scentline.agents.cli.options import (
     AsJsonLines,
     Assignments,
     ConfigFile,
@@ -17,12 +17,12 @@ from agents.cli.options import (
     load_settings,
     time_since,
 )
-from agents.cli.output import Shape, opened, print_rows
+from scentline.agents.cli.output import Shape, opened, print_rows
 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from streams.records import Outcome
+    from scentline.streams.records import Outcome
 
 FIELDS = ("url", "title", "time", "depth")
 
@@ -67,8 +67,8 @@ def matches(
 
 
 def _matches(data: Path, name: str) -> "list[Outcome]":
-    from agents.operate.inspect.record import all_definitions, current_pages
-    from streams.transport.journal import Journal
+    from scentline.agents.operate.inspect.record import all_definitions, current_pages
+    from scentline.streams.transport.journal import Journal
 
     with Journal.open(data / "journal", read_only=True) as journal:
         pages = current_pages(journal).values()
@@ -86,7 +86,7 @@ def _fields(page: "Outcome") -> dict[str, object]:
 def _warc(data: Path, rows: "list[Outcome]", file: "BinaryIO") -> None:
     from importlib.metadata import version
 
-    from agents.judge.keep.export import export
+    from scentline.agents.judge.keep.export import export
 
     written = export(data, {row.url: row.time for row in rows}, file, f"scentline {version('scentline')}")
     if written < len(rows):

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.options import Assignments, ConfigFile, OneSite, load_settings
-from agents.cli.output import print_json, print_table
+from scentline.agents.cli.app import INTERRUPTED, app, examples
+from scentline.agents.cli.options import Assignments, ConfigFile, OneSite, load_settings
+from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.lab.news.command import Result
-    from streams.settings import NewsSettings
+    from scentline.agents.lab.news.command import Result
+    from scentline.streams.settings import NewsSettings
 
 #: Hubs and prefixes that are printed; the files have all.
 _SHOWN = 10
@@ -56,7 +56,7 @@ def news(
     daily clicks of a few pages and, with labels, precision and recall. The settings of [news] have more
     options. After Ctrl-C, the command reports on what it has read.
     """
-    from agents.lab.news.command import run
+    from scentline.agents.lab.news.command import run
 
     settings = load_settings(
         config,
@@ -80,8 +80,8 @@ def news(
 
 
 def _print(result: "Result", settings: "NewsSettings") -> None:
-    from agents.lab.news.command import short
-    from agents.lab.news.measures import day
+    from scentline.agents.lab.news.command import short
+    from scentline.agents.lab.news.measures import day
 
     first, last = result.days
     kinds = Counter(page.kind for page in result.news.standings.values())
@@ -139,7 +139,7 @@ def _rate(value: float | None) -> str:
 
 
 def _object(result: "Result") -> dict[str, Any]:
-    from agents.lab.news.measures import day
+    from scentline.agents.lab.news.measures import day
 
     told = result.separation
     return {

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from agents.cli.app import CommandError
+from scentline.agents.cli.app import CommandError
 
 if TYPE_CHECKING:
-    from streams.configuration import Loaded
-    from streams.settings import Settings
+    from scentline.streams.configuration import Loaded
+    from scentline.streams.settings import Settings
 
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Settings file instead of ./scentline.toml.")
@@ -186,8 +186,8 @@ def load_settings(
     ``options`` are a command's own options by dotted key; None is an option that was not given. They win
     over ``--set``. Raises `streams.configuration.ConfigurationError`.
     """
-    from streams.configuration import assignment, load
-    from streams.logging import configure
+    from scentline.streams.configuration import assignment, load
+    from scentline.streams.logging import configure
 
     overrides: dict[str, Any] = dict(assignment(text) for text in assignments or ())
     overrides |= {key: value for key, value in (options or {}).items() if value is not None}
@@ -205,7 +205,7 @@ def of_site(settings: "Settings", site: str | None, logs: Sequence[str]) -> "Set
         return settings
     if not logs:
         raise CommandError("--site needs a log of that host: give --log FILE")
-    from agents.observe.site import observed, site_named
+    from scentline.agents.observe.site import observed, site_named
 
     return settings.model_copy(update={"observe": observed(settings.observe, site_named(site))})
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.options import Assignments, ConfigFile, load_settings
-from agents.cli.output import print_table
+from scentline.agents.cli.app import INTERRUPTED, app, examples
+from scentline.agents.cli.options import Assignments, ConfigFile, load_settings
+from scentline.agents.cli.output import print_table
 
 if TYPE_CHECKING:
-    from agents.lab.order.results import Results
+    from scentline.agents.lab.order.results import Results
 
 
 @app.command(
@@ -67,8 +67,8 @@ def order(
 
     # Set before numpy is loaded: a process for each core leaves none to threads of a library.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from agents.lab.order.command import Options, run
-    from agents.lab.order.reading import Chosen
+    from scentline.agents.lab.order.command import Options, run
+    from scentline.agents.lab.order.reading import Chosen
 
     settings = load_settings(config, assignments).settings
     defaults = Options(path)
@@ -90,7 +90,7 @@ def order(
 
 def _print(results: "Results") -> None:
     """Print the share of the hot pages that each ordering has found after shares of the web."""
-    from agents.lab.order.results import TOLD
+    from scentline.agents.lab.order.results import TOLD
 
     web = results.web
     typer.echo(f"{len(web):,} pages, {len(web.graph.targets):,} links, from {web.name(web.start)[:200]!a}\n")

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 import typer
 
-from agents.cli.app import CommandError
-from agents.stored import whole
+from scentline.agents.cli.app import CommandError
+from scentline.agents.stored import whole
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ def csv_line(cells: Iterable[object]) -> str:
 def _cell(value: object) -> object:
     if not isinstance(value, str):
         return value
-    from streams.logging import printable
+    from scentline.streams.logging import printable
 
     text = printable(value, len(value))
     # Compatible forms are full-width, small and raised signs (UAX #15); some programs pass over white space.
@@ -76,7 +76,7 @@ def _cell(value: object) -> object:
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table: drawn on a terminal, else a line a row with tabs between, the columns' names first."""
-    from streams.logging import printable
+    from scentline.streams.logging import printable
 
     safe = ([printable(cell) for cell in row] for row in rows)
     if not sys.stdout.isatty():
@@ -111,7 +111,7 @@ class Shape(Generic[T]):
 
     def line(self, row: T, form: str) -> str:
         """Return the line of one row: of JSON, of CSV, or its cells with tabs between."""
-        from streams.logging import printable
+        from scentline.streams.logging import printable
 
         if form == "jsonl":
             return json_line(self.fields(row))

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.options import Assignments, ConfigFile, OneSite, load_settings
-from agents.cli.output import print_json, print_table
+from scentline.agents.cli.app import INTERRUPTED, app, examples
+from scentline.agents.cli.options import Assignments, ConfigFile, OneSite, load_settings
+from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from agents.lab.patterns.command import Found
+    from scentline.agents.lab.patterns.command import Found
 
 #: Patterns that are printed; patterns.csv has all.
 _SHOWN = 25
@@ -52,8 +52,8 @@ def patterns(
     log is split into six periods, and the patterns of the first are tested on the later ones. With --archive,
     orderings are compared by crawling the site; without it, those that need links are left out.
     """
-    from agents.lab.patterns.command import Options, run
-    from models.patterns.cuts import THRESHOLD
+    from scentline.agents.lab.patterns.command import Options, run
+    from scentline.models.patterns.cuts import THRESHOLD
 
     settings = load_settings(config, assignments).settings
     asked = Options(log, site, tuple(archives or ()), THRESHOLD if threshold is None else threshold, out)
@@ -97,7 +97,7 @@ def _print(found: "Found") -> None:
 
 
 def _print_patterns(found: "Found") -> None:
-    from agents.lab.patterns.tables import by_fetch
+    from scentline.agents.lab.patterns.tables import by_fetch
 
     assert found.patterns is not None
     rows = by_fetch(found.patterns)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.cli.app import app, examples
-from agents.cli.options import (
+from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import (
     AsJsonArray,
     Assignments,
     BrokerAddress,
@@ -16,12 +16,12 @@ from agents.cli.options import (
     Out,
     load_settings,
 )
-from agents.cli.output import NOT_YET, Shape, print_rows
+from scentline.agents.cli.output import NOT_YET, Shape, print_rows
 
 if TYPE_CHECKING:
-    from agents.operate.control.requests import AddPredicate, ChangePredicate, State
-    from streams.records import PredicateDefinition
-    from streams.settings import Settings
+    from scentline.agents.operate.control.requests import AddPredicate, ChangePredicate, State
+    from scentline.streams.records import PredicateDefinition
+    from scentline.streams.settings import Settings
 
 predicate = typer.Typer(no_args_is_help=True)
 app.add_typer(predicate, name="predicate", help="Change what a crawl looks for, while it runs.")
@@ -61,9 +61,9 @@ def add(
     With --kept, it also judges the pages of the last day, and they count as if it had been there. You can
     repeat --kept, also for an existing predicate. A name always means one expression.
     """
-    from agents.operate.control.command import known_predicates
-    from agents.operate.control.requests import AddPredicate, RefusedError
-    from models.predicate import parse
+    from scentline.agents.operate.control.command import known_predicates
+    from scentline.agents.operate.control.requests import AddPredicate, RefusedError
+    from scentline.models.predicate import parse
 
     settings = _settings(data, broker, config, assignments)
     parse(expression)
@@ -86,7 +86,7 @@ def list_(
     assignments: Assignments = None,
 ) -> None:
     """Print the predicates of a crawl: state, share and expression."""
-    from agents.operate.control.command import known_predicates
+    from scentline.agents.operate.control.command import known_predicates
 
     settings = _settings(data, broker, config, assignments)
     known = [found for _, found in sorted(known_predicates(settings).items())]
@@ -148,7 +148,7 @@ def share(
     assignments: Assignments = None,
 ) -> None:
     """Give a predicate another share of the fetches."""
-    from agents.operate.control.requests import ChangePredicate
+    from scentline.agents.operate.control.requests import ChangePredicate
 
     settings = _settings(data, broker, config, assignments)
     _submit(settings, ChangePredicate(name, share=value))
@@ -161,13 +161,13 @@ def _settings(
 
 
 def _state(name: str, state: "State", settings: "Settings") -> None:
-    from agents.operate.control.requests import ChangePredicate
+    from scentline.agents.operate.control.requests import ChangePredicate
 
     _submit(settings, ChangePredicate(name, state=state))
 
 
 def _submit(settings: "Settings", request: "AddPredicate | ChangePredicate") -> None:
-    from agents.operate.control.command import submit
-    from agents.operate.control.requests import checked
+    from scentline.agents.operate.control.command import submit
+    from scentline.agents.operate.control.requests import checked
 
     typer.echo(submit(settings, checked(request)) or NOT_YET)

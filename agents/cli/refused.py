@@ -7,9 +7,17 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from agents.cli.app import CommandError, app, examples
-from agents.cli.options import AsJsonLines, Assignments, ConfigFile, DataDirectory, Format, Out, load_settings
-from agents.cli.output import Shape, print_rows, print_table
+from scentline.agents.cli.app import CommandError, app, examples
+from scentline.agents.cli.options import (
+    AsJsonLines,
+    Assignments,
+    ConfigFile,
+    DataDirectory,
+    Format,
+    Out,
+    load_settings,
+)
+from scentline.agents.cli.output import Shape, print_rows, print_table
 
 
 class Refused(NamedTuple):
@@ -45,7 +53,7 @@ def refused(
     They were refused (by robots.txt, by this crawl's rules, or since they are no pages), are gone, or were
     given up. A crawl that runs may be asked too.
     """
-    from models.frontier.causes import KNOWN
+    from scentline.models.frontier.causes import KNOWN
 
     directory = load_settings(config, assignments, {"data": data}).settings.data
     found, causes = [], Counter[str]()
@@ -66,11 +74,11 @@ def refused(
 
 
 def _refused(data: Path) -> Iterator[Refused]:
-    from agents.frontier.keys import PAGE_PREFIX
-    from agents.frontier.rows import FrontierRow, PageRow
-    from models.frontier.causes import cause_of
-    from streams.inbox import Codec
-    from streams.transport.journal import Journal
+    from scentline.agents.frontier.keys import PAGE_PREFIX
+    from scentline.agents.frontier.rows import FrontierRow, PageRow
+    from scentline.models.frontier.causes import cause_of
+    from scentline.streams.inbox import Codec
+    from scentline.streams.transport.journal import Journal
 
     decode = Codec[FrontierRow](FrontierRow).decode
     with Journal.open(data / "journal", read_only=True) as journal:

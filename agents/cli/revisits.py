@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.cli.app import INTERRUPTED, app, examples
-from agents.cli.output import print_table
+from scentline.agents.cli.app import INTERRUPTED, app, examples
+from scentline.agents.cli.output import print_table
 
 if TYPE_CHECKING:
-    from agents.lab.revisits.command import Figures
+    from scentline.agents.lab.revisits.command import Figures
 
 
 @app.command(epilog=examples("revisits", "scentline revisits --pages 50 --seeds 1 --out revisits"))
@@ -40,7 +40,7 @@ def revisits(
     import os
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from agents.lab.revisits.command import Options, run
+    from scentline.agents.lab.revisits.command import Options, run
 
     found = run(Options(pages, visits, recall, seeds, jobs or os.cpu_count() or 1), out)
     if found is None:

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from agents.cli.app import CommandError, app, examples
-from agents.cli.options import Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import NOT_YET
+from scentline.agents.cli.app import CommandError, app, examples
+from scentline.agents.cli.options import Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
+from scentline.agents.cli.output import NOT_YET
 
 
 @app.command(
@@ -24,9 +24,9 @@ def seed(
     assignments: Assignments = None,
 ) -> None:
     """Add seeds to a crawl; a known page changes nothing."""
-    from agents.operate.control.command import submit
-    from agents.operate.control.requests import MOST_URLS, Seeds
-    from models.url import canonical
+    from scentline.agents.operate.control.command import submit
+    from scentline.agents.operate.control.requests import MOST_URLS, Seeds
+    from scentline.models.url import canonical
 
     settings = load_settings(config, assignments, {"data": data, "broker": broker}).settings
     if len(urls) > MOST_URLS:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agents.cli.app import app, examples
+from scentline.agents.cli.app import app, examples
 
 semantic = typer.Typer(no_args_is_help=True)
 app.add_typer(semantic, name="semantic", help="Make tables of word meanings for the learned policy.")
@@ -41,9 +41,9 @@ def build(
     """
     import sys
 
-    from agents.lab.progress import progress
-    from agents.semantic.encoders import packaged
-    from agents.semantic.tables import build as run
+    from scentline.agents.lab.progress import progress
+    from scentline.agents.semantic.encoders import packaged
+    from scentline.agents.semantic.tables import build as run
 
     with progress(sys.stderr) as bars:
         table, size = run(packaged() if model is None else model, out, bars)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agents.cli.app import CommandError, app, examples
+from scentline.agents.cli.app import CommandError, app, examples
 
 
 @app.command(
@@ -26,8 +26,8 @@ def serve_archive(
     """
     import asyncio
 
-    from agents.cli.options import load_settings
-    from agents.offline.serve import serve_archive as serve
+    from scentline.agents.cli.options import load_settings
+    from scentline.agents.offline.serve import serve_archive as serve
 
     load_settings(None, None)
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from agents.cli.app import app, examples
-from agents.cli.options import Assignments, BrokerAddress, ConfigFile, DataDirectory, kafka_settings
+from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import Assignments, BrokerAddress, ConfigFile, DataDirectory, kafka_settings
 
 
 @app.command(
@@ -28,7 +28,7 @@ def snapshot(
     Only reads. Pages are left out. The crawl may continue meanwhile; the copy has only part of that. With
     --follow it stays a moment behind the crawl.
     """
-    from agents.operate.snapshot import follow, take
+    from scentline.agents.operate.snapshot import follow, take
 
     def progress(name: str) -> None:
         typer.echo(name, err=True)

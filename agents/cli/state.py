@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from agents.cli.app import app, examples
-from agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
-from agents.cli.output import print_json
+from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
+from scentline.agents.cli.output import print_json
 
 state = typer.Typer(no_args_is_help=True)
 app.add_typer(state, name="state", help="Start a crawl with what another one has learned.")
@@ -43,7 +43,7 @@ def export(
     predicate, and of which requests fail, the 100,000 features with the largest effect. It has no pages and no
     users' identities.
     """
-    from agents.operate.reuse import export as run
+    from scentline.agents.operate.reuse import export as run
 
     settings = load_settings(config, assignments, {"data": data}).settings
     done = run(settings, file, users)
@@ -83,7 +83,7 @@ def import_(
 
     Predicates are matched by name. A file that is imported twice counts once, with the first weight.
     """
-    from agents.operate.reuse import import_state
+    from scentline.agents.operate.reuse import import_state
 
     settings = load_settings(config, assignments, {"data": data}).settings
     done = import_state(settings, file, weight)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.cli.app import CommandError, app, examples
-from agents.cli.options import (
+from scentline.agents.cli.app import CommandError, app, examples
+from scentline.agents.cli.options import (
     AsJsonArray,
     Assignments,
     BrokerAddress,
@@ -20,12 +20,12 @@ from agents.cli.options import (
     load_settings,
     time_since,
 )
-from agents.cli.output import NOT_YET, Shape, print_rows
+from scentline.agents.cli.output import NOT_YET, Shape, print_rows
 
 if TYPE_CHECKING:
-    from agents.operate.control.requests import Exclude, Steer
-    from streams.records import Steering
-    from streams.settings import Settings
+    from scentline.agents.operate.control.requests import Exclude, Steer
+    from scentline.streams.records import Steering
+    from scentline.streams.settings import Settings
 
 steer = typer.Typer(no_args_is_help=True)
 app.add_typer(steer, name="steer", help="Pause a crawl, leave URLs out, set its budget, while it runs.")
@@ -44,7 +44,7 @@ def pause(
     assignments: Assignments = None,
 ) -> None:
     """Order no more fetches, and wait. What is in flight is taken in; the crawl does not end."""
-    from agents.operate.control.requests import Pause
+    from scentline.agents.operate.control.requests import Pause
 
     _submit(_settings(data, broker, config, assignments), Pause())
 
@@ -57,7 +57,7 @@ def resume(
     assignments: Assignments = None,
 ) -> None:
     """Go on with a paused crawl."""
-    from agents.operate.control.requests import Resume
+    from scentline.agents.operate.control.requests import Resume
 
     _submit(_settings(data, broker, config, assignments), Resume())
 
@@ -89,7 +89,7 @@ def exclude(
 
     What is in flight already is taken in. The command include undoes it.
     """
-    from agents.operate.control.requests import Exclude
+    from scentline.agents.operate.control.requests import Exclude
 
     if bool(prefix) == bool(expression):
         raise CommandError("expected --prefix URL or --expression RE2")
@@ -102,11 +102,11 @@ def exclude(
 
 def _preview(settings: "Settings", request: "Exclude") -> None:
     """Print how many candidates an exclusion would leave out, with how far that is; nothing is asked for."""
-    from agents.frontier.steered import Steered
-    from agents.lab.progress import progress
-    from agents.operate.control.requests import checked, steering
-    from agents.window.trials import CandidateTrial
-    from streams.transport.journal import Journal
+    from scentline.agents.frontier.steered import Steered
+    from scentline.agents.lab.progress import progress
+    from scentline.agents.operate.control.requests import checked, steering
+    from scentline.agents.window.trials import CandidateTrial
+    from scentline.streams.transport.journal import Journal
 
     if settings.on_kafka:
         raise CommandError(
@@ -138,7 +138,7 @@ def include(
     assignments: Assignments = None,
 ) -> None:
     """Fetch again what an exclusion left out."""
-    from agents.operate.control.requests import Include
+    from scentline.agents.operate.control.requests import Include
 
     _submit(_settings(data, broker, config, assignments), Include(name))
 
@@ -158,7 +158,7 @@ def budget(
     assignments: Assignments = None,
 ) -> None:
     """Give the crawl another budget. A later run with another budget in its settings goes by that."""
-    from agents.operate.control.requests import Budget
+    from scentline.agents.operate.control.requests import Budget
 
     if pages is None and requests is None:
         raise CommandError("expected --pages N, --requests N or both")
@@ -178,7 +178,7 @@ def delay(
     assignments: Assignments = None,
 ) -> None:
     """Ask a host more seldom than is polite; what its robots.txt and fetch.delay_seconds say is the least."""
-    from agents.operate.control.requests import Delay
+    from scentline.agents.operate.control.requests import Delay
 
     _submit(_settings(data, broker, config, assignments), Delay(host, seconds))
 
@@ -195,7 +195,7 @@ def list_(
     assignments: Assignments = None,
 ) -> None:
     """Print what is in force: whether the crawl is paused, exclusions, budgets that were set, delays."""
-    from agents.operate.control.command import known_steering
+    from scentline.agents.operate.control.command import known_steering
 
     begin = time_since(since)
     found = known_steering(_settings(data, broker, config, assignments)).in_force
@@ -207,7 +207,7 @@ def list_(
 
 
 def _row(told: "Steering") -> tuple[str, str, str, str]:
-    from streams.records import Exclusion, Limit, Slowing
+    from scentline.streams.records import Exclusion, Limit, Slowing
 
     since = datetime.fromtimestamp(told.time, UTC).isoformat(timespec="seconds")
     if isinstance(told, Exclusion):
@@ -226,7 +226,7 @@ def _settings(
 
 
 def _submit(settings: "Settings", request: "Steer") -> None:
-    from agents.operate.control.command import submit
-    from agents.operate.control.requests import checked
+    from scentline.agents.operate.control.command import submit
+    from scentline.agents.operate.control.requests import checked
 
     typer.echo(submit(settings, checked(request)) or NOT_YET)

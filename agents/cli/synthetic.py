@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agents.cli.app import app, examples
+from scentline.agents.cli.app import app, examples
 
 _SHARE = typer.Option(min=0.0, max=1.0, metavar="SHARE", help="Share of the links to articles that are dead.")
 
@@ -36,9 +36,9 @@ def synthetic(
 
     Equal options give equal files. The commands crawl, evaluate and serve-archive take them.
     """
-    from agents.lab.output import OutputDirectory
-    from agents.offline.synthetic.export import export
-    from agents.offline.synthetic.web import SyntheticWeb
+    from scentline.agents.lab.output import OutputDirectory
+    from scentline.agents.offline.synthetic.export import export
+    from scentline.agents.offline.synthetic.web import SyntheticWeb
 
     class Output(OutputDirectory):
         command = "synthetic"

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from agents.cli.app import app, examples
-from agents.cli.options import Assignments, ConfigFile, DataDirectory, load_settings
+from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import Assignments, ConfigFile, DataDirectory, load_settings
 
 
 @app.command(epilog=examples("top", "scentline top", "scentline top --data hockey-data --once"))
@@ -20,6 +20,6 @@ def top(
 
     Only reads. Where the output is no terminal, it is printed once.
     """
-    from agents.window.top import run
+    from scentline.agents.window.top import run
 
     run(load_settings(config, assignments, {"data": data}).settings, sys.stdout, once=once)

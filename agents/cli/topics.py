@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.cli.app import app, examples
-from agents.cli.options import (
+from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import (
     AsJsonArray,
     Assignments,
     BrokerAddress,
@@ -16,10 +16,10 @@ from agents.cli.options import (
     kafka_settings,
     load_settings,
 )
-from agents.cli.output import Shape, print_rows
+from scentline.agents.cli.output import Shape, print_rows
 
 if TYPE_CHECKING:
-    from streams.settings import Settings
+    from scentline.streams.settings import Settings
 
 Partitions = Annotated[
     int | None, typer.Option(min=1, help="Partitions of each sharded topic: streams.partitions.")
@@ -41,7 +41,7 @@ def show(
     out: Out = None,
 ) -> None:
     """Print every topic: partitions, key, record, retention, writers and readers."""
-    from streams.topics import TOPICS, Topic
+    from scentline.streams.topics import TOPICS, Topic
 
     partitions = load_settings(file, assignments).settings.streams.partitions
 
@@ -93,8 +93,8 @@ def create(
     Existing topics get the declared configuration; running it again is harmless. The number of partitions can't
     change later.
     """
-    from agents.operate.topics.create import Done
-    from agents.operate.topics.create import create as run
+    from scentline.agents.operate.topics.create import Done
+    from scentline.agents.operate.topics.create import create as run
 
     def cells(each: Done) -> tuple[str, ...]:
         return each.topic, str(each.partitions), " ".join((each.done, *each.keys))
@@ -125,8 +125,8 @@ def check(
 
     Prints what is missing or differs, and exits with status 1 if anything does.
     """
-    from agents.operate.topics.create import Difference
-    from agents.operate.topics.create import check as run
+    from scentline.agents.operate.topics.create import Difference
+    from scentline.agents.operate.topics.create import check as run
 
     def cells(each: Difference) -> tuple[str, ...]:
         return each.topic, each.what, each.declared, "missing" if each.found is None else each.found
@@ -154,7 +154,7 @@ def _settings(
 
 
 def _kept(retention: int | None) -> str:
-    from streams.topics import DAY
+    from scentline.streams.topics import DAY
 
     if retention is None:
         return "newest of each key"

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from agents.cli.app import app, examples
-from agents.cli.options import Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
+from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import Assignments, BrokerAddress, ConfigFile, DataDirectory, load_settings
 
 
 @app.command(
@@ -28,7 +28,7 @@ def window(
     Open the address that is printed: it has a token, which keeps others out. Nothing but this machine can reach
     it unless the settings [window] say so. Of a crawl on Kafka it keeps a mirror in the directory --data.
     """
-    from agents.window.command import run
+    from scentline.agents.window.command import run
 
     options = {"data": data, "broker": broker, "window.port": port, "window.read_only": read_only}
     run(load_settings(config, assignments, options).settings, lambda url: typer.echo(f"The window: {url}"))

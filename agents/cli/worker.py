@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from agents.cli.app import app, examples
-from agents.cli.options import (
+from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import (
     Assignments,
     BrokerAddress,
     BudgetPages,
@@ -56,7 +56,7 @@ def worker(
     topics create` makes the topics; a worker waits for missing ones. Options mean the same as in `scentline
     crawl`; give every worker the same.
     """
-    from agents.worker.command import played, run
+    from scentline.agents.worker.command import played, run
 
     wanted = played(roles)
     options = crawl_settings(

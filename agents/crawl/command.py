@@ -11,29 +11,29 @@ from pathlib import Path
 from secrets import token_bytes
 from typing import TYPE_CHECKING
 
-from agents.cli.app import INTERRUPTED
-from agents.crawl.directory import make_directory
-from agents.crawl.fixed import keep_fixed, kept_policy, with_table
-from agents.crawl.seeds import seeds_of_log
-from agents.fetch.contact import check_contact
-from agents.judge.apart.process import ExaminerProcess
-from agents.judge.predicates import check_judges, check_query, with_every_page
-from agents.judge.question import Work
-from agents.observe.logfile import LogFile
-from agents.observe.observer import Observer
-from agents.observe.pseudonym import KEY_FILE, user_key
-from agents.offline.process import ServerProcess
-from agents.semantic.tables import table_of
-from agents.window.process import beside
-from models.predicate import parse
-from models.semantic.table import SemanticTableError
-from models.url import canonical
-from streams.configuration import ConfigurationError
-from streams.memory import import_aiohttp, import_faust, uncollected
-from streams.settings import AUTO, Settings
+from scentline.agents.cli.app import INTERRUPTED
+from scentline.agents.crawl.directory import make_directory
+from scentline.agents.crawl.fixed import keep_fixed, kept_policy, with_table
+from scentline.agents.crawl.seeds import seeds_of_log
+from scentline.agents.fetch.contact import check_contact
+from scentline.agents.judge.apart.process import ExaminerProcess
+from scentline.agents.judge.predicates import check_judges, check_query, with_every_page
+from scentline.agents.judge.question import Work
+from scentline.agents.observe.logfile import LogFile
+from scentline.agents.observe.observer import Observer
+from scentline.agents.observe.pseudonym import KEY_FILE, user_key
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.semantic.tables import table_of
+from scentline.agents.window.process import beside
+from scentline.models.predicate import parse
+from scentline.models.semantic.table import SemanticTableError
+from scentline.models.url import canonical
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.memory import import_aiohttp, import_faust, uncollected
+from scentline.streams.settings import AUTO, Settings
 
 if TYPE_CHECKING:
-    from agents.crawl.run import Status
+    from scentline.agents.crawl.run import Status
 
 
 #: The exit status of a crawl that has no page, or was refused a seed.
@@ -120,8 +120,8 @@ async def _crawl(
     try:
         with uncollected():
             await asyncio.gather(examiner.start(), asyncio.to_thread(_import, settings))
-        from agents.crawl.run import run_crawl
-        from agents.crawl.view import reporter
+        from scentline.agents.crawl.run import run_crawl
+        from scentline.agents.crawl.view import reporter
 
         with nullcontext(_unreported) if options.quiet else reporter(sys.stderr) as report:
             return await run_crawl(settings, observer, seeds, options.logs, report, options.follow, examiner)
@@ -137,7 +137,7 @@ def _import(settings: Settings) -> None:
     import_aiohttp()
     if not settings.on_kafka:
         import_faust()
-    import_module("agents.crawl.view")
+    import_module("scentline.agents.crawl.view")
 
 
 def _check_files(options: CrawlOptions) -> None:
@@ -145,7 +145,7 @@ def _check_files(options: CrawlOptions) -> None:
         raise ConfigurationError("--follow needs a log: give --log FILE")
     if options.follow:
         # Imported where it is used: it brings Faust, which is imported beside the judge's process otherwise.
-        from agents.crawl.following import check_followed
+        from scentline.agents.crawl.following import check_followed
 
         check_followed(options.logs)
     for path in options.archives:

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 
 import faust
 
-from agents.operate.privacy.plan import check_nothing_pending
-from streams.app import create_app
-from streams.configuration import ConfigurationError
-from streams.settings import Settings
-from streams.topics import TABLES, TOPICS
-from streams.transport.journal import Journal
-from streams.transport.publisher import JournalPublisher, Log
+from scentline.agents.operate.privacy.plan import check_nothing_pending
+from scentline.streams.app import create_app
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import Settings
+from scentline.streams.topics import TABLES, TOPICS
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.publisher import JournalPublisher, Log
 
 
 def open_journal(settings: Settings) -> Journal:
@@ -78,7 +78,7 @@ async def connect(settings: Settings) -> AsyncIterator[Log]:
     """Connect to the log; raises what `open_journal` does, and `KafkaError` for brokers that can't be used."""
     if settings.on_kafka:
         # Imported when it is used: a crawl on the embedded log has no use for a Kafka client.
-        from streams.transport.kafka.log import connected
+        from scentline.streams.transport.kafka.log import connected
 
         async with connected(settings) as log:
             yield log

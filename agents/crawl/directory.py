@@ -6,8 +6,8 @@ from contextlib import suppress
 from os import geteuid
 from pathlib import Path
 
-from agents.observe.pseudonym import KEY_FILE
-from streams.configuration import ConfigurationError
+from scentline.agents.observe.pseudonym import KEY_FILE
+from scentline.streams.configuration import ConfigurationError
 
 #: What this program puts into a data directory.
 _OURS = frozenset({

@@ -4,9 +4,9 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-from agents.operate.topics.lag import lags
-from streams.settings import Settings
-from streams.transport.kafka.connection import KafkaError
+from scentline.agents.operate.topics.lag import lags
+from scentline.streams.settings import Settings
+from scentline.streams.transport.kafka.connection import KafkaError
 
 #: The roles, in the order in which what a line comes to reaches them.
 ROLES = ("browse", "frontier", "learn")

@@ -8,33 +8,33 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
-from agents.browse.agent import BrowseAgent
-from agents.crawl.connect import EmbeddedLog, connect
-from agents.crawl.feeder import Feeder
-from agents.crawl.following import Following
-from agents.fetch.agent import FetchAgent
-from agents.frontier.agent import FrontierAgent
-from agents.harvest.agent import HarvestAgent
-from agents.judge.agent import JudgeAgent
-from agents.judge.apart.process import ExaminerProcess
-from agents.judge.rows import due
-from agents.learn.agent import LearnAgent
-from agents.observe.observer import Observer
-from agents.observe.positions import read_positions
-from agents.operate.control.requests import seeding
-from agents.operate.control.service import ControlService
-from agents.operate.inspect.record import entries
-from agents.worker.roles import ROLES
-from agents.worker.room import unabsorbed
-from agents.worker.worker import Worker
-from streams.app import APP_ID
-from streams.metrics.endpoint import endpoint
-from streams.metrics.registry import Metrics
-from streams.records import Decoder, FetchOrder, RecordError
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.stateful import Stateful
-from streams.topics import EVIDENCE, FETCHES, INTERESTS, SIGHTINGS
+from scentline.agents.browse.agent import BrowseAgent
+from scentline.agents.crawl.connect import EmbeddedLog, connect
+from scentline.agents.crawl.feeder import Feeder
+from scentline.agents.crawl.following import Following
+from scentline.agents.fetch.agent import FetchAgent
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.harvest.agent import HarvestAgent
+from scentline.agents.judge.agent import JudgeAgent
+from scentline.agents.judge.apart.process import ExaminerProcess
+from scentline.agents.judge.rows import due
+from scentline.agents.learn.agent import LearnAgent
+from scentline.agents.observe.observer import Observer
+from scentline.agents.observe.positions import read_positions
+from scentline.agents.operate.control.requests import seeding
+from scentline.agents.operate.control.service import ControlService
+from scentline.agents.operate.inspect.record import entries
+from scentline.agents.worker.roles import ROLES
+from scentline.agents.worker.room import unabsorbed
+from scentline.agents.worker.worker import Worker
+from scentline.streams.app import APP_ID
+from scentline.streams.metrics.endpoint import endpoint
+from scentline.streams.metrics.registry import Metrics
+from scentline.streams.records import Decoder, FetchOrder, RecordError
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import EVIDENCE, FETCHES, INTERESTS, SIGHTINGS
 
 #: Seconds between two looks at whether something has come about.
 WAIT_SECONDS = 0.02

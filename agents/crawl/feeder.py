@@ -10,15 +10,15 @@ from pathlib import Path
 
 import msgspec
 
-from agents.observe.live import live_lines, opened_live
-from agents.observe.logfile import LogFile, LogFileError, fingerprint
-from agents.observe.observer import Malformed, Observer
-from agents.observe.positions import Positions
-from models.accesslog.entry import MAX_LINE
-from streams.logging import EventLog
-from streams.records import Access, AccessPack, DeadLetter, Pack, encode
-from streams.topics import ACCESSES, DEAD_LETTERS, partition_of
-from streams.transport.publisher import Publisher
+from scentline.agents.observe.live import live_lines, opened_live
+from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
+from scentline.agents.observe.observer import Malformed, Observer
+from scentline.agents.observe.positions import Positions
+from scentline.models.accesslog.entry import MAX_LINE
+from scentline.streams.logging import EventLog
+from scentline.streams.records import Access, AccessPack, DeadLetter, Pack, encode
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, partition_of
+from scentline.streams.transport.publisher import Publisher
 
 #: Lines after which a batch ends though it holds little.
 LINES = 20_000

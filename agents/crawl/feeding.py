@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TextIO
 
-from agents.crawl.connect import connect
-from agents.crawl.directory import make_directory
-from agents.crawl.feeder import BACKLOG, Backlog, Feeder, nothing_waits
-from agents.crawl.following import Following, check_followed
-from agents.observe.observer import Observer
-from agents.observe.positions import read_positions
-from agents.observe.pseudonym import KEY_FILE, user_key
-from agents.signals import told_to_end
-from streams.settings import Settings
-from streams.topics import ACCESSES
+from scentline.agents.crawl.connect import connect
+from scentline.agents.crawl.directory import make_directory
+from scentline.agents.crawl.feeder import BACKLOG, Backlog, Feeder, nothing_waits
+from scentline.agents.crawl.following import Following, check_followed
+from scentline.agents.observe.observer import Observer
+from scentline.agents.observe.positions import read_positions
+from scentline.agents.observe.pseudonym import KEY_FILE, user_key
+from scentline.agents.signals import told_to_end
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES
 
 #: Seconds between two lines of progress.
 LINE_SECONDS = 5.0
@@ -67,7 +67,7 @@ async def _feed(settings: Settings, observer: Observer, sources: Sequence[str], 
         most = BACKLOG
         if settings.on_kafka:
             # Imported when it is used: feeding the embedded log has no use for a Kafka client.
-            from agents.crawl.downstream import Downstream
+            from scentline.agents.crawl.downstream import Downstream
 
             downstream = Downstream(settings, log.publisher.partitions(ACCESSES.name), progress.waits)
             backlog, most = downstream.backlog, downstream.most

@@ -8,9 +8,9 @@ from os import fsdecode, fsencode
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from agents.stored import write_stored
-from streams.configuration import ConfigurationError
-from streams.settings import AUTO, JudgeSettings, Settings
+from scentline.agents.stored import write_stored
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import AUTO, JudgeSettings, Settings
 
 #: The files that hold them. Where there is no policy there is no crawl; the others may be missing.
 POLICY, TABLE, DEPTH, EXTRAS, JUDGE = "policy", "semantic", "depth", "extras", "judge"
@@ -88,7 +88,7 @@ def _judges(settings: JudgeSettings) -> list[str]:
         # Imported where there is such a judge, as in agents.judge.categories.
         from importlib.metadata import entry_points
 
-        from agents.judge.categories import GROUP
+        from scentline.agents.judge.categories import GROUP
 
         for point in entry_points(group=GROUP, name=settings.python):
             version = f" {point.dist.name} {point.dist.version}" if point.dist else ""

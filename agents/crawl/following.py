@@ -5,13 +5,13 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agents.crawl.feeder import Feeder
-from agents.observe.live import NumberedLine, Tail
-from agents.observe.logfile import LogFile, LogFileError, fingerprint
-from agents.observe.observer import Observer
-from models.accesslog.recognise import LogFormatError
-from streams.configuration import ConfigurationError
-from streams.logging import EventLog
+from scentline.agents.crawl.feeder import Feeder
+from scentline.agents.observe.live import NumberedLine, Tail
+from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
+from scentline.agents.observe.observer import Observer
+from scentline.models.accesslog.recognise import LogFormatError
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.logging import EventLog
 
 #: Seconds between two looks at the logs when nothing is new.
 POLL_SECONDS = 0.25

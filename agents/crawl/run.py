@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from agents.crawl.engine import Engine
-from agents.frontier.instant import NewsStanding
-from agents.judge.apart.process import ExaminerProcess
-from agents.observe.observer import Observer
-from agents.signals import told_to_end
-from models.frontier.slots import Slots
-from models.harvest import Harvest, Lift
-from streams.settings import Settings
+from scentline.agents.crawl.engine import Engine
+from scentline.agents.frontier.instant import NewsStanding
+from scentline.agents.judge.apart.process import ExaminerProcess
+from scentline.agents.observe.observer import Observer
+from scentline.agents.signals import told_to_end
+from scentline.models.frontier.slots import Slots
+from scentline.models.harvest import Harvest, Lift
+from scentline.streams.settings import Settings
 
 
 @dataclass(frozen=True)

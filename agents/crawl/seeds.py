@@ -3,10 +3,10 @@
 from itertools import islice
 from random import Random
 
-from agents.observe.logfile import LogFile
-from agents.observe.observer import Observer
-from streams.records import Access
-from streams.settings import Settings
+from scentline.agents.observe.logfile import LogFile
+from scentline.agents.observe.observer import Observer
+from scentline.streams.records import Access
+from scentline.streams.settings import Settings
 
 SEEDS = 10
 #: Accepted accesses among whose pages the seeds are drawn.

@@ -9,11 +9,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from agents.crawl.engine import Engine
-from agents.crawl.run import Report, Status
-from agents.crawl.view import clock, ending, further, progress
-from agents.frontier.metrics import Kept
-from streams.logging import printable
+from scentline.agents.crawl.engine import Engine
+from scentline.agents.crawl.run import Report, Status
+from scentline.agents.crawl.view import clock, ending, further, progress
+from scentline.agents.frontier.metrics import Kept
+from scentline.streams.logging import printable
 
 #: Newest matches shown.
 MATCHES = 8

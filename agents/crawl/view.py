@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from agents.crawl.engine import Engine
-from agents.crawl.run import Report, Status
+from scentline.agents.crawl.engine import Engine
+from scentline.agents.crawl.run import Report, Status
 
 #: Seconds between two plain lines, and how long these are at most.
 LINE_SECONDS, COLUMNS = 5.0, 100
@@ -17,7 +17,7 @@ def reporter(out: TextIO) -> Iterator[Report]:
     """Give a report function for ``out``, a terminal or not."""
     if out.isatty():
         # Imported where it is used: it brings rich, 40 ms.
-        from agents.crawl.terminal import shown_on
+        from scentline.agents.crawl.terminal import shown_on
 
         with shown_on(out) as report:
             yield report

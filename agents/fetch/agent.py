@@ -20,16 +20,25 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import zstandard
 
-from agents.fetch.client import Client
-from agents.fetch.listings import Dated
-from agents.fetch.result import OUTCOMES, Early, Failure, Fetched, Moved, Result, Unchanged, outcome_of
-from agents.fetch.revisits import known, unchanged, unread
-from agents.fetch.sitemaps import Kind
-from models.url import host, identifier
-from models.verdict import keeps
-from streams.attempts import Place, bury, why
-from streams.logging import EventLog
-from streams.metrics.catalogue import (
+from scentline.agents.fetch.client import Client
+from scentline.agents.fetch.listings import Dated
+from scentline.agents.fetch.result import (
+    OUTCOMES,
+    Early,
+    Failure,
+    Fetched,
+    Moved,
+    Result,
+    Unchanged,
+    outcome_of,
+)
+from scentline.agents.fetch.revisits import known, unchanged, unread
+from scentline.agents.fetch.sitemaps import Kind
+from scentline.models.url import host, identifier
+from scentline.models.verdict import keeps
+from scentline.streams.attempts import Place, bury, why
+from scentline.streams.logging import EventLog
+from scentline.streams.metrics.catalogue import (
     FETCH_SECONDS,
     FETCH_SLOTS,
     FETCHED,
@@ -39,10 +48,10 @@ from streams.metrics.catalogue import (
     WAIT_SECONDS,
     WAITS,
 )
-from streams.metrics.reading import Reading, unacknowledged
-from streams.metrics.registry import Outcomes
-from streams.outbox import Message, Outbox
-from streams.records import (
+from scentline.streams.metrics.reading import Reading, unacknowledged
+from scentline.streams.metrics.registry import Outcomes
+from scentline.streams.outbox import Message, Outbox
+from scentline.streams.records import (
     Decoder,
     Failed,
     FetchedPage,
@@ -57,9 +66,9 @@ from streams.records import (
     RobotsTxt,
     encode,
 )
-from streams.runtime import Runtime
-from streams.topics import FETCHES, PAGES, SIGHTINGS
-from streams.transport.publisher import LogReader
+from scentline.streams.runtime import Runtime
+from scentline.streams.topics import FETCHES, PAGES, SIGHTINGS
+from scentline.streams.transport.publisher import LogReader
 
 #: What came of an order that the frontier had taken back before its turn came.
 EXPIRED = "expired"

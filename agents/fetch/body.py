@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import AsyncIterable
 
-from agents.fetch.result import FetchError
+from scentline.agents.fetch.result import FetchError
 
 ENCODINGS = "gzip, deflate"
 """What can be decompressed in bounded memory, as Accept-Encoding says it."""

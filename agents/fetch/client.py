@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import httpx
 import msgspec
 
-from agents.fetch import body
-from agents.fetch.listings import MAX_BYTES as MAX_SITEMAP
-from agents.fetch.pool import Pool, errors
-from agents.fetch.response import check, fields, kept, location, media_type, target, values
-from agents.fetch.result import (
+from scentline.agents.fetch import body
+from scentline.agents.fetch.listings import MAX_BYTES as MAX_SITEMAP
+from scentline.agents.fetch.pool import Pool, errors
+from scentline.agents.fetch.response import check, fields, kept, location, media_type, target, values
+from scentline.agents.fetch.result import (
     UNKNOWN,
     Answer,
     Early,
@@ -25,16 +25,16 @@ from agents.fetch.result import (
     unexpected,
     validators,
 )
-from agents.fetch.robots import MAX_BYTES as MAX_ROBOTS
-from agents.fetch.robots import Robots
-from agents.fetch.rules import directives, product
-from agents.fetch.servers import PATIENCE_SECONDS, Held, Servers, TooEarlyError
-from agents.fetch.sitemaps import Sitemaps
-from agents.fetch.wire import telling
-from models.frontier.politeness import LONGEST_CRAWL_DELAY
-from models.url import canonical, host
-from streams.records import RobotsTxt
-from streams.settings import FetchSettings, RevisitSettings
+from scentline.agents.fetch.robots import MAX_BYTES as MAX_ROBOTS
+from scentline.agents.fetch.robots import Robots
+from scentline.agents.fetch.rules import directives, product
+from scentline.agents.fetch.servers import PATIENCE_SECONDS, Held, Servers, TooEarlyError
+from scentline.agents.fetch.sitemaps import Sitemaps
+from scentline.agents.fetch.wire import telling
+from scentline.models.frontier.politeness import LONGEST_CRAWL_DELAY
+from scentline.models.url import canonical, host
+from scentline.streams.records import RobotsTxt
+from scentline.streams.settings import FetchSettings, RevisitSettings
 
 #: Hosts of which a longer delay than the settings' is remembered.
 MOST_DELAYS = 100_000

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from agents.fetch.guard import Guard, literal
-from models.url import host
-from streams.configuration import ConfigurationError
-from streams.settings import FetchSettings
+from scentline.agents.fetch.guard import Guard, literal
+from scentline.models.url import host
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import FetchSettings
 
 # Names that belong to nobody (RFC 2606, RFC 6761): nobody can be reached there.
 _NOBODY = re.compile(r"(?:.*\.)?(?:example(?:\.(?:com|net|org))?|test|invalid|localhost)\.?")

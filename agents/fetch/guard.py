@@ -6,10 +6,10 @@ from contextvars import ContextVar
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any, TypeAlias
 
-from agents.fetch.result import FetchError
-from models.errors import ScentlineError
-from models.url import canonical
-from models.url import host as host_of
+from scentline.agents.fetch.result import FetchError
+from scentline.models.errors import ScentlineError
+from scentline.models.url import canonical
+from scentline.models.url import host as host_of
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
@@ -148,7 +148,7 @@ class Guard:
         >>> Guard(deny=["corp.example"]).check("wiki.corp.example", 80)
         Traceback (most recent call last):
         ...
-        agents.fetch.result.FetchError: ('refused', 'host denied', None)
+        scentline.agents.fetch.result.FetchError: ('refused', 'host denied', None)
         """
         if port not in self._ports if self._ports else port in BAD_PORTS:
             raise FetchError("refused", f"port {port}")

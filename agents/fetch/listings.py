@@ -11,9 +11,9 @@ from html import unescape
 from itertools import islice
 from typing import Any, NamedTuple
 
-from agents.fetch.body import gunzip
-from agents.fetch.result import FetchError
-from models.dates import seconds_of
+from scentline.agents.fetch.body import gunzip
+from scentline.agents.fetch.result import FetchError
+from scentline.models.dates import seconds_of
 
 #: Bytes of a listing that are read, before and after decompression; the sitemap protocol allows five times as
 #: much.

@@ -17,14 +17,14 @@ import httpx
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from agents.fetch.body import ENCODINGS
-from agents.fetch.contact import stays_home
-from agents.fetch.guard import ForbiddenAddressError, Guard, connecting
-from agents.fetch.resolver import Resolver
-from agents.fetch.result import FetchError
-from agents.fetch.wire import Connector, FramingError
-from models.url import crawlable, host
-from streams.settings import FetchSettings
+from scentline.agents.fetch.body import ENCODINGS
+from scentline.agents.fetch.contact import stays_home
+from scentline.agents.fetch.guard import ForbiddenAddressError, Guard, connecting
+from scentline.agents.fetch.resolver import Resolver
+from scentline.agents.fetch.result import FetchError
+from scentline.agents.fetch.wire import Connector, FramingError
+from scentline.models.url import crawlable, host
+from scentline.streams.settings import FetchSettings
 
 _ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1"
 # Idle connections are bounded by the pages of these seconds.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from agents.fetch.guard import hostname, literal
-from agents.fetch.result import FetchError
+from scentline.agents.fetch.guard import hostname, literal
+from scentline.agents.fetch.result import FetchError
 
 #: Seconds for which addresses are kept.
 FOUND_SECONDS = 300.0

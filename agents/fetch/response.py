@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import httpx
 
-from agents.fetch.result import FetchError, retry_after
-from models.url import canonical
+from scentline.agents.fetch.result import FetchError, retry_after
+from scentline.models.url import canonical
 
 #: The media types that are read as pages.
 READABLE = frozenset({"text/html", "application/xhtml+xml", "text/plain"})

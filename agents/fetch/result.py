@@ -13,8 +13,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from models.errors import ScentlineError
-from streams.logging import EventLog
+from scentline.models.errors import ScentlineError
+from scentline.streams.logging import EventLog
 
 DAY = 86_400.0
 _VALIDATOR = 200

@@ -2,12 +2,20 @@
 
 from collections import defaultdict
 
-from agents.fetch.result import Early, Failure, Moved, Unchanged, Validators, outcome_of, validators
-from models.page import Page
-from models.url import host
-from streams.outbox import Outbox
-from streams.records import NOT_MODIFIED, FetchedPage, FetchOrder, Relisted, Revisit, Revisited, Version
-from streams.topics import SIGHTINGS, partition_of
+from scentline.agents.fetch.result import Early, Failure, Moved, Unchanged, Validators, outcome_of, validators
+from scentline.models.page import Page
+from scentline.models.url import host
+from scentline.streams.outbox import Outbox
+from scentline.streams.records import (
+    NOT_MODIFIED,
+    FetchedPage,
+    FetchOrder,
+    Relisted,
+    Revisit,
+    Revisited,
+    Version,
+)
+from scentline.streams.topics import SIGHTINGS, partition_of
 
 #: Redirects that are for good.
 _PERMANENT = frozenset({301, 308})

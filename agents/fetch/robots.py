@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import zstandard
 
-from agents.fetch.result import DAY, UNKNOWN, Answer, Failure, FetchError, Validators, unexpected
-from agents.fetch.rules import Rules, product, rules
-from models.url import origin
-from streams.records import ROBOTS_BYTES, RobotsTxt, Version
-from streams.settings import FetchSettings
+from scentline.agents.fetch.result import DAY, UNKNOWN, Answer, Failure, FetchError, Validators, unexpected
+from scentline.agents.fetch.rules import Rules, product, rules
+from scentline.models.url import origin
+from scentline.streams.records import ROBOTS_BYTES, RobotsTxt, Version
+from scentline.streams.settings import FetchSettings
 
 MAX_BYTES = 500 * 1024
 """Bytes read of a robots.txt; RFC 9309 (section 2.5) asks for as much, what follows is passed over."""

@@ -11,8 +11,8 @@ from itertools import islice
 
 from protego import Protego
 
-from agents.fetch.result import DAY
-from models.url import canonical
+from scentline.agents.fetch.result import DAY
+from scentline.models.url import canonical
 
 #: Rules of one robots.txt with a wildcard, ``*`` or ``$``, and wildcards in one: each is tried for each URL.
 MAX_WILD_RULES = 2_000

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from models.domain import server
-from models.errors import ScentlineError
+from scentline.models.domain import server
+from scentline.models.errors import ScentlineError
 
 #: An order waits here for as many seconds at most; a longer wait is for the frontier, which has other pages.
 PATIENCE_SECONDS = 2.0
@@ -103,7 +103,7 @@ class Servers:
     >>> servers.take(["192.0.2.2"], 1.0)
     Traceback (most recent call last):
     ...
-    agents.fetch.servers.TooEarlyError: 1.0
+    scentline.agents.fetch.servers.TooEarlyError: 1.0
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

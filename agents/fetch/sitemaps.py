@@ -11,10 +11,10 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from agents.fetch.listings import FEED_TYPES, Dated, Listing, feed_of, read
-from agents.fetch.result import DAY, UNKNOWN, Answer, FetchError, Validators, unexpected
-from models.url import canonical, host
-from streams.settings import RevisitSettings
+from scentline.agents.fetch.listings import FEED_TYPES, Dated, Listing, feed_of, read
+from scentline.agents.fetch.result import DAY, UNKNOWN, Answer, FetchError, Validators, unexpected
+from scentline.models.url import canonical, host
+from scentline.streams.settings import RevisitSettings
 
 #: Files read of one host: sitemaps, indexes and redirects to them.
 MAX_FILES = 100

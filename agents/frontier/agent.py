@@ -14,29 +14,29 @@ from random import Random
 
 import msgspec
 
-from agents.frontier.book import Book
-from agents.frontier.candidates import Candidates
-from agents.frontier.changes import Changes
-from agents.frontier.estimates import Estimates
-from agents.frontier.groups import Groups
-from agents.frontier.instant import Instant
-from agents.frontier.keys import check_release
-from agents.frontier.leases import Landing, Leases
-from agents.frontier.ledger import FrontierLedger, OwnCount
-from agents.frontier.metrics import FrontierMetrics, InstantMetrics, RevisitMetrics
-from agents.frontier.revisits import Revisits
-from agents.frontier.rows import FrontierRow, FrontierShard, TotalsRow
-from agents.frontier.selection import Budget, Selection
-from agents.frontier.standing import StandingTeller
-from agents.frontier.steered import Steered
-from models.frontier.proportional import ProportionalTurns
-from models.frontier.queue import ANSWERS_A_SWEEP
-from models.frontier.slots import Slots
-from models.frontier.turns import Turns, YieldTurns
-from models.predicate import parse
-from streams.absorber import Handler
-from streams.inbox import Shard
-from streams.records import (
+from scentline.agents.frontier.book import Book
+from scentline.agents.frontier.candidates import Candidates
+from scentline.agents.frontier.changes import Changes
+from scentline.agents.frontier.estimates import Estimates
+from scentline.agents.frontier.groups import Groups
+from scentline.agents.frontier.instant import Instant
+from scentline.agents.frontier.keys import check_release
+from scentline.agents.frontier.leases import Landing, Leases
+from scentline.agents.frontier.ledger import FrontierLedger, OwnCount
+from scentline.agents.frontier.metrics import FrontierMetrics, InstantMetrics, RevisitMetrics
+from scentline.agents.frontier.revisits import Revisits
+from scentline.agents.frontier.rows import FrontierRow, FrontierShard, TotalsRow
+from scentline.agents.frontier.selection import Budget, Selection
+from scentline.agents.frontier.standing import StandingTeller
+from scentline.agents.frontier.steered import Steered
+from scentline.models.frontier.proportional import ProportionalTurns
+from scentline.models.frontier.queue import ANSWERS_A_SWEEP
+from scentline.models.frontier.slots import Slots
+from scentline.models.frontier.turns import Turns, YieldTurns
+from scentline.models.predicate import parse
+from scentline.streams.absorber import Handler
+from scentline.streams.inbox import Shard
+from scentline.streams.records import (
     PAUSED,
     REMOVED,
     Decoder,
@@ -52,10 +52,10 @@ from streams.records import (
     Steering,
     steering_key,
 )
-from streams.runtime import Runtime
-from streams.settings import FrontierSettings
-from streams.stateful import Stateful
-from streams.topics import CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, STEERING
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import FrontierSettings
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, STEERING
 
 #: Seconds between two looks at leases and retries when nothing else happens.
 IDLE_SECONDS = 0.25

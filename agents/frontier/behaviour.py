@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from heapq import nsmallest
 from itertools import islice
 
-from agents.frontier.keys import WAYS_PREFIX, ways_key, ways_prefix
-from agents.frontier.ordering import OfRows
-from agents.frontier.rows import FrontierShard, PageRow, WaysRow
-from models.patterns.counts import Behaviour, Ways, behaviour
-from models.patterns.mine import Patterns, mine
-from models.patterns.ranking import RANKINGS, Pattern, score
-from models.url import host
-from streams.records import Visited
+from scentline.agents.frontier.keys import WAYS_PREFIX, ways_key, ways_prefix
+from scentline.agents.frontier.ordering import OfRows
+from scentline.agents.frontier.rows import FrontierShard, PageRow, WaysRow
+from scentline.models.patterns.counts import Behaviour, Ways, behaviour
+from scentline.models.patterns.mine import Patterns, mine
+from scentline.models.patterns.ranking import RANKINGS, Pattern, score
+from scentline.models.url import host
+from scentline.streams.records import Visited
 
 #: A site is mined when it has this part more records than when it last was, and so many seconds later at least.
 GROWTH, REST_SECONDS = 0.5, 0.5

@@ -7,26 +7,26 @@
 from collections.abc import Callable
 from typing import Any
 
-from agents.frontier.changes import Changes
-from agents.frontier.crowd import Crowd
-from agents.frontier.depth import Depths, handed_on
-from agents.frontier.groups import Groups
-from agents.frontier.hosts import Ended, note_end, note_robots
-from agents.frontier.hubs import Hubs
-from agents.frontier.keys import page_key
-from agents.frontier.ledger import EvidenceEmitter
-from agents.frontier.links import Links
-from agents.frontier.news import Prefixes, clicked
-from agents.frontier.pages import Pages, Spaces
-from agents.frontier.priorities import LinkPromises
-from agents.frontier.rows import FrontierShard, PageRow, State
-from agents.frontier.teaching import Said, Teaching
-from agents.frontier.visits import Visits
-from models.lessons import lessons
-from models.traps import Bounds
-from models.url import host
-from models.verdict import FAILED, unknown
-from streams.records import (
+from scentline.agents.frontier.changes import Changes
+from scentline.agents.frontier.crowd import Crowd
+from scentline.agents.frontier.depth import Depths, handed_on
+from scentline.agents.frontier.groups import Groups
+from scentline.agents.frontier.hosts import Ended, note_end, note_robots
+from scentline.agents.frontier.hubs import Hubs
+from scentline.agents.frontier.keys import page_key
+from scentline.agents.frontier.ledger import EvidenceEmitter
+from scentline.agents.frontier.links import Links
+from scentline.agents.frontier.news import Prefixes, clicked
+from scentline.agents.frontier.pages import Pages, Spaces
+from scentline.agents.frontier.priorities import LinkPromises
+from scentline.agents.frontier.rows import FrontierShard, PageRow, State
+from scentline.agents.frontier.teaching import Said, Teaching
+from scentline.agents.frontier.visits import Visits
+from scentline.models.lessons import lessons
+from scentline.models.traps import Bounds
+from scentline.models.url import host
+from scentline.models.verdict import FAILED, unknown
+from scentline.streams.records import (
     Brought,
     Browsed,
     Clicked,
@@ -50,8 +50,8 @@ from streams.records import (
     Together,
     Visited,
 )
-from streams.settings import FrontierSettings, NewsSettings
-from streams.topics import SIGHTINGS, partition_of
+from scentline.streams.settings import FrontierSettings, NewsSettings
+from scentline.streams.topics import SIGHTINGS, partition_of
 
 
 class Book:

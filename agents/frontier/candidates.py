@@ -6,25 +6,25 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice, zip_longest
 from random import Random
 
-from agents.frontier.fairness import Fairness
-from agents.frontier.hosts import KnownRobots
-from agents.frontier.keys import LEASED_KEY, PAGE_PREFIX, START_KEY, leased_of, start_of, totals_of
-from agents.frontier.news import Fresh
-from agents.frontier.orders import Flight, Flights
-from agents.frontier.priorities import Priorities
-from agents.frontier.retries import Retries
-from agents.frontier.rows import Choice, FrontierShard, LeasedRow, PageRow, StartRow
-from agents.frontier.scope import Scope
-from agents.frontier.scorer import Scorer
-from agents.frontier.sweep import Opening, Shards, Sweep
-from models.domain import owner
-from models.frontier.politeness import HostClocks
-from models.frontier.queue import FEW, CandidateQueue
-from models.frontier.shares import LEAST_WORTH
-from models.url import host, identifier
-from models.verdict import FAILED
-from streams.records import Exclusion
-from streams.settings import Settings
+from scentline.agents.frontier.fairness import Fairness
+from scentline.agents.frontier.hosts import KnownRobots
+from scentline.agents.frontier.keys import LEASED_KEY, PAGE_PREFIX, START_KEY, leased_of, start_of, totals_of
+from scentline.agents.frontier.news import Fresh
+from scentline.agents.frontier.orders import Flight, Flights
+from scentline.agents.frontier.priorities import Priorities
+from scentline.agents.frontier.retries import Retries
+from scentline.agents.frontier.rows import Choice, FrontierShard, LeasedRow, PageRow, StartRow
+from scentline.agents.frontier.scope import Scope
+from scentline.agents.frontier.scorer import Scorer
+from scentline.agents.frontier.sweep import Opening, Shards, Sweep
+from scentline.models.domain import owner
+from scentline.models.frontier.politeness import HostClocks
+from scentline.models.frontier.queue import FEW, CandidateQueue
+from scentline.models.frontier.shares import LEAST_WORTH
+from scentline.models.url import host, identifier
+from scentline.models.verdict import FAILED
+from scentline.streams.records import Exclusion
+from scentline.streams.settings import Settings
 
 #: Hosts whose clocks are kept in memory.
 CLOCKS = 100_000

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from agents.frontier.rows import FrontierShard, PageRow, VisitRow
-from models.verdict import Verdict
-from streams.records import Change, Judged, Outcome
-from streams.topics import CHANGES, OUTCOMES, SIGHTINGS, partition_of
+from scentline.agents.frontier.rows import FrontierShard, PageRow, VisitRow
+from scentline.models.verdict import Verdict
+from scentline.streams.records import Change, Judged, Outcome
+from scentline.streams.topics import CHANGES, OUTCOMES, SIGHTINGS, partition_of
 
 _encode = msgspec.json.Encoder().encode
 

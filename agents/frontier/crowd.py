@@ -6,18 +6,18 @@ crowd says of a page that is judged already, its evidence is corrected.
 
 from collections.abc import Iterator
 
-from agents.frontier.keys import PAGE_PREFIX, beside_key, beside_of
-from agents.frontier.ledger import EvidenceEmitter
-from agents.frontier.pages import Pages
-from agents.frontier.rows import OPEN, BesideRow, FrontierShard, PageRow
-from agents.frontier.scoring import pages_beside, signers
-from models.crowd.evidence import WORDS
-from models.interest.factors import rank
-from models.lessons import NOTHING, Lessons
-from models.url import identifier
-from streams.records import Beside, Met, Together, Visited
-from streams.settings import FrontierSettings
-from streams.topics import SIGHTINGS
+from scentline.agents.frontier.keys import PAGE_PREFIX, beside_key, beside_of
+from scentline.agents.frontier.ledger import EvidenceEmitter
+from scentline.agents.frontier.pages import Pages
+from scentline.agents.frontier.rows import OPEN, BesideRow, FrontierShard, PageRow
+from scentline.agents.frontier.scoring import pages_beside, signers
+from scentline.models.crowd.evidence import WORDS
+from scentline.models.interest.factors import rank
+from scentline.models.lessons import NOTHING, Lessons
+from scentline.models.url import identifier
+from scentline.streams.records import Beside, Met, Together, Visited
+from scentline.streams.settings import FrontierSettings
+from scentline.streams.topics import SIGHTINGS
 
 #: Candidates at most that one verdict has scored anew because users visited both.
 BESIDE_AT_MOST = 30

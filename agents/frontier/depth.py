@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from agents.frontier.keys import PAGE_PREFIX, depth_key, depth_of, page_key, parent_of
-from agents.frontier.pages import Pages
-from agents.frontier.rows import DepthRow, FrontierShard, PageRow, ParentRow, identifiers_in
-from models.depth.growth import FAR, Growth, Place
-from models.depth.site import ENOUGH, ENOUGH_PAGES, Advice, DepthBy, stop, why
-from models.depth.visits import Visits
-from models.url import host
-from streams.records import Browsed, Failed, Inherited, Judged, Linked, Listed, Redirected, Seeded
-from streams.settings import FrontierSettings
+from scentline.agents.frontier.keys import PAGE_PREFIX, depth_key, depth_of, page_key, parent_of
+from scentline.agents.frontier.pages import Pages
+from scentline.agents.frontier.rows import DepthRow, FrontierShard, PageRow, ParentRow, identifiers_in
+from scentline.models.depth.growth import FAR, Growth, Place
+from scentline.models.depth.site import ENOUGH, ENOUGH_PAGES, Advice, DepthBy, stop, why
+from scentline.models.depth.visits import Visits
+from scentline.models.url import host
+from scentline.streams.records import Browsed, Failed, Inherited, Judged, Linked, Listed, Redirected, Seeded
+from scentline.streams.settings import FrontierSettings
 
 #: States of a URL that came to no page of its own.
 _NO_PAGE = ("gone", "refused", "given up", "trapped")

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from agents.frontier.behaviour import BehaviourOrder, SitePatterns, VisitsOrder
-from agents.frontier.ordering import (
+from scentline.agents.frontier.behaviour import BehaviourOrder, SitePatterns, VisitsOrder
+from scentline.agents.frontier.ordering import (
     BacklinkOrder,
     HotOrder,
     Informed,
@@ -13,10 +13,10 @@ from agents.frontier.ordering import (
     SimilarityOrder,
     WeightedOrder,
 )
-from agents.frontier.rows import FrontierShard
-from agents.frontier.scorer import Scorer, scorer
-from models.patterns.ranking import RANKINGS, VISITS
-from streams.settings import FrontierSettings, Settings
+from scentline.agents.frontier.rows import FrontierShard
+from scentline.agents.frontier.scorer import Scorer, scorer
+from scentline.models.patterns.ranking import RANKINGS, VISITS
+from scentline.streams.settings import FrontierSettings, Settings
 
 #: The orderings that the depth of a page is enough for.
 BY_DEPTH = ("predicates", "breadth-first")

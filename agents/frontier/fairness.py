@@ -6,15 +6,15 @@ Kept in memory: a restart begins a new window of fetches. Each worker sees to it
 from collections.abc import Callable
 from typing import NamedTuple
 
-from agents.frontier.keys import parent_of, start_of
-from agents.frontier.rows import FrontierShard, PageRow
-from models.domain import owner
-from models.frontier.politeness import HostClocks
-from models.frontier.queue import CandidateQueue
-from models.frontier.shares import Shares
-from models.frontier.trust import Trust
-from models.url import host
-from streams.records import Linked, Seeded
+from scentline.agents.frontier.keys import parent_of, start_of
+from scentline.agents.frontier.rows import FrontierShard, PageRow
+from scentline.models.domain import owner
+from scentline.models.frontier.politeness import HostClocks
+from scentline.models.frontier.queue import CandidateQueue
+from scentline.models.frontier.shares import Shares
+from scentline.models.frontier.trust import Trust
+from scentline.models.url import host
+from scentline.streams.records import Linked, Seeded
 
 #: Hosts whose servers' networks are known.
 SERVERS = 100_000

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from zlib import crc32
 
-from agents.frontier.keys import totals_of
-from agents.frontier.metrics import Kept
-from agents.frontier.rows import FrontierShard
-from models.revisit.gain import stale
-from streams.outbox import Message
-from streams.records import FreshnessPart, encode
-from streams.topics import FRESHNESS
+from scentline.agents.frontier.keys import totals_of
+from scentline.agents.frontier.metrics import Kept
+from scentline.agents.frontier.rows import FrontierShard
+from scentline.models.revisit.gain import stale
+from scentline.streams.outbox import Message
+from scentline.streams.records import FreshnessPart, encode
+from scentline.streams.topics import FRESHNESS
 
 #: Matches that are looked at: each scrape goes through all of them.
 MOST = 10_000

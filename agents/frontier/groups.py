@@ -9,13 +9,13 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from agents.frontier.keys import group_key
-from agents.frontier.rows import FrontierShard, GroupRow, VisitRow
-from models.revisit.rate import NOTHING, Prior, rate
-from models.revisit.signals import Trust, steps
-from models.traps import pattern
-from models.url import host
-from streams.settings import RevisitSettings
+from scentline.agents.frontier.keys import group_key
+from scentline.agents.frontier.rows import FrontierShard, GroupRow, VisitRow
+from scentline.models.revisit.rate import NOTHING, Prior, rate
+from scentline.models.revisit.signals import Trust, steps
+from scentline.models.traps import pattern
+from scentline.models.url import host
+from scentline.streams.settings import RevisitSettings
 
 DAY = 86_400.0
 #: Probability of a change from which on a page is due.

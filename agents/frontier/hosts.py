@@ -6,13 +6,13 @@ robots.txt before it is due.
 
 from typing import TypeAlias
 
-from agents.frontier.keys import host_key, robots_key
-from agents.frontier.rows import FrontierShard, HostRow, RobotsRow
-from models.domain import server
-from models.frontier.causes import cause_of, count_cause
-from models.frontier.politeness import HostClocks, HostState
-from models.url import host, identifier, origin
-from streams.records import Failed, Judged, Postponed, Redirected, Revisited, RobotsTxt
+from scentline.agents.frontier.keys import host_key, robots_key
+from scentline.agents.frontier.rows import FrontierShard, HostRow, RobotsRow
+from scentline.models.domain import server
+from scentline.models.frontier.causes import cause_of, count_cause
+from scentline.models.frontier.politeness import HostClocks, HostState
+from scentline.models.url import host, identifier, origin
+from scentline.streams.records import Failed, Judged, Postponed, Redirected, Revisited, RobotsTxt
 
 #: A sighting that says how a fetch ended.
 Ended: TypeAlias = Judged | Failed | Redirected | Postponed | Revisited

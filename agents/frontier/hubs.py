@@ -7,15 +7,15 @@ teaches nothing: its links are no links of a judged page, and count for no verdi
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 
-from agents.frontier.keys import NEWS_KEY, hub_key, hub_of, news_of, page_key
-from agents.frontier.pages import Pages
-from agents.frontier.rows import Found, FrontierShard, HubRow, PageRow
-from models.news.revisits import ArrivalRate
-from models.url import host
-from streams.metrics.catalogue import DELAYS
-from streams.outbox import Outbox
-from streams.records import Brought, Hub, Judged, Pack, Relisted, Revisited, Version, encode
-from streams.topics import SIGHTINGS, partition_of
+from scentline.agents.frontier.keys import NEWS_KEY, hub_key, hub_of, news_of, page_key
+from scentline.agents.frontier.pages import Pages
+from scentline.agents.frontier.rows import Found, FrontierShard, HubRow, PageRow
+from scentline.models.news.revisits import ArrivalRate
+from scentline.models.url import host
+from scentline.streams.metrics.catalogue import DELAYS
+from scentline.streams.outbox import Outbox
+from scentline.streams.records import Brought, Hub, Judged, Pack, Relisted, Revisited, Version, encode
+from scentline.streams.topics import SIGHTINGS, partition_of
 
 DAY = 86_400.0
 #: Seconds in which what was seen of a hub loses half its weight.

@@ -5,13 +5,13 @@ from itertools import chain
 
 import numpy as np
 
-from agents.frontier.keys import children_of, parent_of
-from agents.frontier.rows import ChildrenRow, FrontierShard, ParentRow, identifiers_in, place_of
-from models.learner.combiner import Vector
-from models.learner.lessons import IN_LINKS
-from models.learner.linking import LinkingPage, LinkTable
-from models.learner.words import Vocabulary
-from models.verdict import Verdict
+from scentline.agents.frontier.keys import children_of, parent_of
+from scentline.agents.frontier.rows import ChildrenRow, FrontierShard, ParentRow, identifiers_in, place_of
+from scentline.models.learner.combiner import Vector
+from scentline.models.learner.lessons import IN_LINKS
+from scentline.models.learner.linking import LinkingPage, LinkTable
+from scentline.models.learner.words import Vocabulary
+from scentline.models.verdict import Verdict
 
 #: Bytes that linking pages and their links take in memory, and more of them for each predicate, which has
 #: columns of its own. Where there are more, half of the pages are dropped, and taken from the rows again when

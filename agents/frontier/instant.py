@@ -9,22 +9,22 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
-from agents.frontier.book import Book
-from agents.frontier.candidates import Candidates
-from agents.frontier.hubs import Hubs
-from agents.frontier.keys import HUB_PREFIX, hub_key, hub_of, news_of
-from agents.frontier.metrics import InstantMetrics
-from agents.frontier.news import Fresh, NewsLooks
-from agents.frontier.orders import Flight, order_of, send
-from agents.frontier.rows import INSTANT, Choice, FrontierRow, FrontierShard, HubRow, PageRow
-from models.news.revisits import Revisits
-from models.url import host
-from streams.logging import EventLog
-from streams.metrics.catalogue import DELAYS
-from streams.records import FetchOrder, Hub, Revisit, Revisited
-from streams.runtime import Runtime
-from streams.stateful import Stateful
-from streams.topics import SIGHTINGS
+from scentline.agents.frontier.book import Book
+from scentline.agents.frontier.candidates import Candidates
+from scentline.agents.frontier.hubs import Hubs
+from scentline.agents.frontier.keys import HUB_PREFIX, hub_key, hub_of, news_of
+from scentline.agents.frontier.metrics import InstantMetrics
+from scentline.agents.frontier.news import Fresh, NewsLooks
+from scentline.agents.frontier.orders import Flight, order_of, send
+from scentline.agents.frontier.rows import INSTANT, Choice, FrontierRow, FrontierShard, HubRow, PageRow
+from scentline.models.news.revisits import Revisits
+from scentline.models.url import host
+from scentline.streams.logging import EventLog
+from scentline.streams.metrics.catalogue import DELAYS
+from scentline.streams.records import FetchOrder, Hub, Revisit, Revisited
+from scentline.streams.runtime import Runtime
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import SIGHTINGS
 
 #: Instant fetches at most that follow each other while others wait.
 BURST = 5.0

@@ -1,6 +1,6 @@
 """The keys of the frontier's rows, and looking rows up by them."""
 
-from agents.frontier.rows import (
+from scentline.agents.frontier.rows import (
     BesideRow,
     ChildrenRow,
     DepthRow,
@@ -13,8 +13,8 @@ from agents.frontier.rows import (
     TotalsRow,
     VisitRow,
 )
-from models.url import identifier
-from streams.configuration import ConfigurationError
+from scentline.models.url import identifier
+from scentline.streams.configuration import ConfigurationError
 
 PAGE_PREFIX = b"p"
 PARENT_PREFIX = b"g"

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from agents.frontier.keys import parent_of
-from agents.frontier.rows import FrontierShard, PageRow
-from models.learner.calibration import Calibration
-from models.learner.combiner import Vector, logits
-from models.learner.inputs import Input, prior_covariance, prior_mean
-from models.learner.knowledge import Knowledge
-from models.learner.lessons import IN_LINKS
-from models.learner.semantic import Meaning, Sense, subject
-from models.learner.words import Vocabulary
-from models.semantic.table import SemanticTable
-from models.url import identifier
-from streams.records import Weighting
+from scentline.agents.frontier.keys import parent_of
+from scentline.agents.frontier.rows import FrontierShard, PageRow
+from scentline.models.learner.calibration import Calibration
+from scentline.models.learner.combiner import Vector, logits
+from scentline.models.learner.inputs import Input, prior_covariance, prior_mean
+from scentline.models.learner.knowledge import Knowledge
+from scentline.models.learner.lessons import IN_LINKS
+from scentline.models.learner.semantic import Meaning, Sense, subject
+from scentline.models.learner.words import Vocabulary
+from scentline.models.semantic.table import SemanticTable
+from scentline.models.url import identifier
+from scentline.streams.records import Weighting
 
 #: Candidates whose vectors are kept in memory, about 0.6 kB each; as many are kept of each predicate.
 CACHED_SENSES = 50_000

@@ -6,21 +6,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.frontier.behaviour import SitePatterns
-from agents.frontier.inlinks import InLinks
-from agents.frontier.keys import beside_of
-from agents.frontier.known import Known, Texts
-from agents.frontier.ordering import Ranks
-from agents.frontier.rows import FrontierShard, PageRow
-from models.crowd.trace import SIXTHS
-from models.interest.features import BASE, SUBJECT
-from models.learner.batch import inputs_of, named_of
-from models.learner.calibration import calibrated
-from models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
-from models.learner.combiner import Vector, logits, probability
-from models.learner.inputs import log_rank
-from models.learner.plain import NAMED
-from models.learner.requests import (
+from scentline.agents.frontier.behaviour import SitePatterns
+from scentline.agents.frontier.inlinks import InLinks
+from scentline.agents.frontier.keys import beside_of
+from scentline.agents.frontier.known import Known, Texts
+from scentline.agents.frontier.ordering import Ranks
+from scentline.agents.frontier.rows import FrontierShard, PageRow
+from scentline.models.crowd.trace import SIXTHS
+from scentline.models.interest.features import BASE, SUBJECT
+from scentline.models.learner.batch import inputs_of, named_of
+from scentline.models.learner.calibration import calibrated
+from scentline.models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
+from scentline.models.learner.combiner import Vector, logits, probability
+from scentline.models.learner.inputs import log_rank
+from scentline.models.learner.plain import NAMED
+from scentline.models.learner.requests import (
     Chances,
     Forecast,
     a_request,
@@ -30,15 +30,15 @@ from models.learner.requests import (
     foretold,
     usual_chance_of_page,
 )
-from models.learner.semantic import SEMANTIC_INPUTS, inputs_with
-from models.learner.words import Numbers, Vocabulary
-from models.ledger import Ledger, Slots
-from models.patterns.ranking import Pattern
-from models.reuse import Cell
-from models.semantic.table import SemanticTable
-from models.url import identifier
-from models.verdict import FAILED, Verdict
-from streams.records import Weighting
+from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
+from scentline.models.learner.words import Numbers, Vocabulary
+from scentline.models.ledger import Ledger, Slots
+from scentline.models.patterns.ranking import Pattern
+from scentline.models.reuse import Cell
+from scentline.models.semantic.table import SemanticTable
+from scentline.models.url import identifier
+from scentline.models.verdict import FAILED, Verdict
+from scentline.streams.records import Weighting
 
 #: URLs whose words are kept in memory.
 CACHED_ADDRESSES = 100_000

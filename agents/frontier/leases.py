@@ -1,21 +1,21 @@
 """Leases: a URL whose fetch is ordered is leased, until the fetch ends or no answer comes in time."""
 
-from agents.frontier.behaviour import SitePatterns
-from agents.frontier.candidates import Candidates
-from agents.frontier.hosts import Ended, note_lost, tell_clocks
-from agents.frontier.instant import Instant
-from agents.frontier.keys import TOTALS_KEY, page_key, totals_of
-from agents.frontier.metrics import FrontierMetrics
-from agents.frontier.orders import choice_of, order_of, send
-from agents.frontier.revisits import Revisits
-from agents.frontier.rows import INSTANT, OPEN, Choice, FrontierRow, FrontierShard, PageRow
-from models.frontier.turns import Turns
-from models.frontier.window import Pace
-from models.url import host
-from streams.logging import EventLog
-from streams.records import Failed, FetchOrder, Judged, Postponed, Revisited
-from streams.runtime import Runtime
-from streams.stateful import Stateful
+from scentline.agents.frontier.behaviour import SitePatterns
+from scentline.agents.frontier.candidates import Candidates
+from scentline.agents.frontier.hosts import Ended, note_lost, tell_clocks
+from scentline.agents.frontier.instant import Instant
+from scentline.agents.frontier.keys import TOTALS_KEY, page_key, totals_of
+from scentline.agents.frontier.metrics import FrontierMetrics
+from scentline.agents.frontier.orders import choice_of, order_of, send
+from scentline.agents.frontier.revisits import Revisits
+from scentline.agents.frontier.rows import INSTANT, OPEN, Choice, FrontierRow, FrontierShard, PageRow
+from scentline.models.frontier.turns import Turns
+from scentline.models.frontier.window import Pace
+from scentline.models.url import host
+from scentline.streams.logging import EventLog
+from scentline.streams.records import Failed, FetchOrder, Judged, Postponed, Revisited
+from scentline.streams.runtime import Runtime
+from scentline.streams.stateful import Stateful
 
 log = EventLog("frontier")
 

@@ -15,13 +15,13 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from agents.frontier.rows import Choice, FrontierShard, PageRow
-from agents.frontier.scorer import Scorer
-from agents.learn.rows import always_kept
-from models.ledger import INT32, Cells, Change, Counts, Slots
-from models.verdict import FAILED, Verdict
-from streams.records import Count, Interests, Label
-from streams.topics import EVIDENCE, partition_of
+from scentline.agents.frontier.rows import Choice, FrontierShard, PageRow
+from scentline.agents.frontier.scorer import Scorer
+from scentline.agents.learn.rows import always_kept
+from scentline.models.ledger import INT32, Cells, Change, Counts, Slots
+from scentline.models.verdict import FAILED, Verdict
+from scentline.streams.records import Count, Interests, Label
+from scentline.streams.topics import EVIDENCE, partition_of
 
 
 class OwnCount(NamedTuple):

@@ -7,21 +7,21 @@ target's evidence is corrected.
 from collections import defaultdict
 from collections.abc import Iterable
 
-from agents.frontier.depth import Depths
-from agents.frontier.keys import PAGE_PREFIX, children_key, children_of, parent_key, parent_of
-from agents.frontier.ledger import EvidenceEmitter
-from agents.frontier.pages import Pages
-from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in, place_in
-from models.interest.factors import joined, link_features
-from models.interest.features import link
-from models.learner.lessons import LinkWords
-from models.learner.linking import NEAR, NEAR_AT_MOST
-from models.lessons import NOTHING, Lessons, LinkFrom
-from models.page import Link
-from models.url import IDENTIFIER_BYTES, host, identifier
-from models.verdict import Verdict, unknown
-from streams.records import Linked, Near, Relinked
-from streams.topics import SIGHTINGS
+from scentline.agents.frontier.depth import Depths
+from scentline.agents.frontier.keys import PAGE_PREFIX, children_key, children_of, parent_key, parent_of
+from scentline.agents.frontier.ledger import EvidenceEmitter
+from scentline.agents.frontier.pages import Pages
+from scentline.agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in, place_in
+from scentline.models.interest.factors import joined, link_features
+from scentline.models.interest.features import link
+from scentline.models.learner.lessons import LinkWords
+from scentline.models.learner.linking import NEAR, NEAR_AT_MOST
+from scentline.models.lessons import NOTHING, Lessons, LinkFrom
+from scentline.models.page import Link
+from scentline.models.url import IDENTIFIER_BYTES, host, identifier
+from scentline.models.verdict import Verdict, unknown
+from scentline.streams.records import Linked, Near, Relinked
+from scentline.streams.topics import SIGHTINGS
 
 
 class Links:

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Protocol
 
-from agents.frontier.candidates import Candidates
-from agents.frontier.rows import TotalsRow
-from models.frontier.slots import WHY, Slots
-from streams.metrics.catalogue import (
+from scentline.agents.frontier.candidates import Candidates
+from scentline.agents.frontier.rows import TotalsRow
+from scentline.models.frontier.slots import WHY, Slots
+from scentline.streams.metrics.catalogue import (
     CHANGES,
     EXPECTED_UNCHANGED,
     FOUND,
@@ -33,9 +33,9 @@ from streams.metrics.catalogue import (
     SLOTS_USED,
     UNSCORED,
 )
-from streams.metrics.reading import Reading
-from streams.metrics.registry import ByPredicate, Outcomes
-from streams.runtime import Runtime
+from scentline.streams.metrics.reading import Reading
+from scentline.streams.metrics.registry import ByPredicate, Outcomes
+from scentline.streams.runtime import Runtime
 
 #: What comes of the revisit of a hub (`streams.records.Revisited`), or of its lease.
 HUB_OUTCOMES: Final = ("changed", "unchanged", "early", "moved", "retry", "failed", "lost")

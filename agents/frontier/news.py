@@ -8,16 +8,16 @@ import math
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from agents.frontier.hubs import name_hub
-from agents.frontier.keys import CLICKS_PREFIX, NEWS_KEY, clicks_key, news_of, page_key, parent_of
-from agents.frontier.rows import ClicksRow, FrontierShard, PageRow
-from models.frontier.queue import CandidateQueue
-from models.news.clicks import DAY, Criterion, History, day_of, standing
-from models.news.outlinks import Outlinks, remember
-from models.news.prefixes import NewsPrefixes, PrefixTree
-from models.url import host
-from streams.records import Clicked, Hub
-from streams.settings import NewsSettings
+from scentline.agents.frontier.hubs import name_hub
+from scentline.agents.frontier.keys import CLICKS_PREFIX, NEWS_KEY, clicks_key, news_of, page_key, parent_of
+from scentline.agents.frontier.rows import ClicksRow, FrontierShard, PageRow
+from scentline.models.frontier.queue import CandidateQueue
+from scentline.models.news.clicks import DAY, Criterion, History, day_of, standing
+from scentline.models.news.outlinks import Outlinks, remember
+from scentline.models.news.prefixes import NewsPrefixes, PrefixTree
+from scentline.models.url import host
+from scentline.streams.records import Clicked, Hub
+from scentline.streams.settings import NewsSettings
 
 #: Rows that one step of a look goes through.
 STEP = 200

@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from agents.frontier.keys import PARENT_PREFIX, parent_of
-from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in
-from agents.judge.predicates import EVERY_PAGE
-from models.learner.candidate import url_words
-from models.ordering.estimate import Crawled
-from models.ordering.similarity import Idf, Location, Similarity
-from models.url import identifier
-from models.words import words
-from streams.records import Linked
+from scentline.agents.frontier.keys import PARENT_PREFIX, parent_of
+from scentline.agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in
+from scentline.agents.judge.predicates import EVERY_PAGE
+from scentline.models.learner.candidate import url_words
+from scentline.models.ordering.estimate import Crawled
+from scentline.models.ordering.similarity import Idf, Location, Similarity
+from scentline.models.url import identifier
+from scentline.models.words import words
+from scentline.streams.records import Linked
 
 #: A sweep ends when the ranks moved by less than this a page.
 TOLERANCE = 1e-4
@@ -89,7 +89,7 @@ def backlinks(row: PageRow) -> int:
 
 
 if TYPE_CHECKING:
-    from models.ordering.rank import Rank
+    from scentline.models.ordering.rank import Rank
 
 #: Linking pages between two sweeps: at least so many, and this part of those that there were.
 EVERY, GROWTH = 10, 0.1
@@ -108,7 +108,7 @@ class Ranks:
     def open(self, shard: FrontierShard) -> None:
         """Take up the links of a partition."""
         # Imported when it is used: sparse matrices take a tenth of a second, and most crawls have no ranks.
-        from models.ordering.rank import Rank
+        from scentline.models.ordering.rank import Rank
 
         rank = self._ranks[shard.partition] = Rank[bytes](every=EVERY, growth=GROWTH, tolerance=TOLERANCE)
         for key, row in shard.scan(PARENT_PREFIX):

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from agents.frontier.rows import INSTANT, Choice, FrontierShard
-from models.frontier.politeness import HostClocks
-from models.url import host
-from streams.records import FetchOrder, Revisit, RobotsTxt, encode
-from streams.runtime import Runtime
-from streams.topics import FETCHES
+from scentline.agents.frontier.rows import INSTANT, Choice, FrontierShard
+from scentline.models.frontier.politeness import HostClocks
+from scentline.models.url import host
+from scentline.streams.records import FetchOrder, Revisit, RobotsTxt, encode
+from scentline.streams.runtime import Runtime
+from scentline.streams.topics import FETCHES
 
 #: Seconds in flight after which a fetch no longer takes a place in the window.
 SLOW_SECONDS = 3.0

@@ -8,12 +8,12 @@ chosen.
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from agents.frontier.keys import PAGE_PREFIX, SPACE_PREFIX, TOTALS_KEY, page_key, space_key, totals_of
-from agents.frontier.rows import OPEN, FrontierShard, PageRow, SpaceRow, State
-from models.traps import Barren, Bounds, dated, pattern, trap
-from models.url import identifier
-from models.verdict import Verdict
-from streams.settings import FrontierSettings
+from scentline.agents.frontier.keys import PAGE_PREFIX, SPACE_PREFIX, TOTALS_KEY, page_key, space_key, totals_of
+from scentline.agents.frontier.rows import OPEN, FrontierShard, PageRow, SpaceRow, State
+from scentline.models.traps import Barren, Bounds, dated, pattern, trap
+from scentline.models.url import identifier
+from scentline.models.verdict import Verdict
+from scentline.streams.settings import FrontierSettings
 
 
 class Pages:

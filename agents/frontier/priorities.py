@@ -8,16 +8,16 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from agents.frontier.keys import OWNER_PREFIX, owner_key, parent_of
-from agents.frontier.rows import FrontierShard, OwnerRow, PageRow
-from agents.frontier.scorer import Scorer
-from models.domain import owner
-from models.frontier.promises import MOST_LOGIT, Promises, believed
-from models.learner.requests import Chances
-from models.url import host
-from streams.attempts import cause, quarantinable
-from streams.logging import EventLog
-from streams.settings import FrontierSettings
+from scentline.agents.frontier.keys import OWNER_PREFIX, owner_key, parent_of
+from scentline.agents.frontier.rows import FrontierShard, OwnerRow, PageRow
+from scentline.agents.frontier.scorer import Scorer
+from scentline.models.domain import owner
+from scentline.models.frontier.promises import MOST_LOGIT, Promises, believed
+from scentline.models.learner.requests import Chances
+from scentline.models.url import host
+from scentline.streams.attempts import cause, quarantinable
+from scentline.streams.logging import EventLog
+from scentline.streams.settings import FrontierSettings
 
 #: Part of a promise that a redirect within a site breaks, whatever comes of it.
 MOVED = 0.5

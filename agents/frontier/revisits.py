@@ -15,22 +15,30 @@ import time
 from collections.abc import Iterable
 from itertools import islice
 
-from agents.frontier.candidates import Candidates
-from agents.frontier.freshness import Freshness, Match
-from agents.frontier.groups import Estimate
-from agents.frontier.keys import DUE_PREFIX, VISIT_PREFIX, due_at, due_before, page_key, visit_key, visit_of
-from agents.frontier.metrics import FrontierMetrics, RevisitMetrics
-from agents.frontier.orders import Flight, order_of, send
-from agents.frontier.rows import Choice, DueRow, FrontierRow, FrontierShard, PageRow, VisitRow
-from agents.frontier.visits import Visits
-from models.revisit.gain import limit, stale
-from models.revisit.queue import DueQueue
-from models.url import host
-from models.verdict import Verdict
-from streams.records import FetchOrder, Judged, Revisit, Revisited
-from streams.runtime import Runtime, every
-from streams.stateful import Stateful
-from streams.topics import RENEWED
+from scentline.agents.frontier.candidates import Candidates
+from scentline.agents.frontier.freshness import Freshness, Match
+from scentline.agents.frontier.groups import Estimate
+from scentline.agents.frontier.keys import (
+    DUE_PREFIX,
+    VISIT_PREFIX,
+    due_at,
+    due_before,
+    page_key,
+    visit_key,
+    visit_of,
+)
+from scentline.agents.frontier.metrics import FrontierMetrics, RevisitMetrics
+from scentline.agents.frontier.orders import Flight, order_of, send
+from scentline.agents.frontier.rows import Choice, DueRow, FrontierRow, FrontierShard, PageRow, VisitRow
+from scentline.agents.frontier.visits import Visits
+from scentline.models.revisit.gain import limit, stale
+from scentline.models.revisit.queue import DueQueue
+from scentline.models.url import host
+from scentline.models.verdict import Verdict
+from scentline.streams.records import FetchOrder, Judged, Revisit, Revisited
+from scentline.streams.runtime import Runtime, every
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import RENEWED
 
 #: The policy of an order to visit a page again.
 AGAIN = "revisit"

@@ -10,24 +10,24 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from models.depth.growth import MAX_LEVEL, Growth, Place
-from models.frontier.causes import Cause
-from models.frontier.politeness import HostState
-from models.frontier.promises import Promised
-from models.frontier.waits import Waits
-from models.learner.lessons import LinkWords
-from models.news.clicks import History
-from models.news.revisits import ArrivalRate
-from models.patterns.counts import Ways
-from models.revisit.history import History as Visited
-from models.revisit.rate import Group
-from models.revisit.signals import Trust
-from models.revisit.sizes import Sizes
-from models.traps import Barren
-from models.url import IDENTIFIER_BYTES
-from models.verdict import Verdict
-from streams.inbox import Shard
-from streams.records import RobotsTxt, Version
+from scentline.models.depth.growth import MAX_LEVEL, Growth, Place
+from scentline.models.frontier.causes import Cause
+from scentline.models.frontier.politeness import HostState
+from scentline.models.frontier.promises import Promised
+from scentline.models.frontier.waits import Waits
+from scentline.models.learner.lessons import LinkWords
+from scentline.models.news.clicks import History
+from scentline.models.news.revisits import ArrivalRate
+from scentline.models.patterns.counts import Ways
+from scentline.models.revisit.history import History as Visited
+from scentline.models.revisit.rate import Group
+from scentline.models.revisit.signals import Trust
+from scentline.models.revisit.sizes import Sizes
+from scentline.models.traps import Barren
+from scentline.models.url import IDENTIFIER_BYTES
+from scentline.models.verdict import Verdict
+from scentline.streams.inbox import Shard
+from scentline.streams.records import RobotsTxt, Version
 
 #: What has become of a URL; a "trapped" one is of a space without end, by its spelling.
 State: TypeAlias = Literal["candidate", "leased", "judged", "gone", "refused", "moved", "given up", "trapped"]

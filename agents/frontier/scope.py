@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Collection
 
-from agents.frontier.depth import Stops
-from agents.frontier.hosts import host_of
-from agents.frontier.rows import FrontierShard, PageRow
-from models.frontier.exclusions import Exclusions
-from models.lessons import Lessons, lessons
-from models.traps import space
-from models.url import host
-from streams.settings import FrontierSettings
+from scentline.agents.frontier.depth import Stops
+from scentline.agents.frontier.hosts import host_of
+from scentline.agents.frontier.rows import FrontierShard, PageRow
+from scentline.models.frontier.exclusions import Exclusions
+from scentline.models.lessons import Lessons, lessons
+from scentline.models.traps import space
+from scentline.models.url import host
+from scentline.streams.settings import FrontierSettings
 
 
 class Scope:

@@ -3,18 +3,18 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from agents.frontier.behaviour import SitePatterns
-from agents.frontier.learned import LearnedScorer
-from agents.frontier.ordering import Ordering, Ranks
-from agents.frontier.rows import FrontierShard, PageRow
-from agents.frontier.scoring import PaperScorer
-from agents.semantic.tables import table_of
-from models.learner.requests import Chances, Forecast
-from models.ledger import Ledger, Slots
-from models.lessons import Lessons, lessons
-from models.reuse import Cell
-from streams.records import Weighting
-from streams.settings import LearnSettings
+from scentline.agents.frontier.behaviour import SitePatterns
+from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.frontier.ordering import Ordering, Ranks
+from scentline.agents.frontier.rows import FrontierShard, PageRow
+from scentline.agents.frontier.scoring import PaperScorer
+from scentline.agents.semantic.tables import table_of
+from scentline.models.learner.requests import Chances, Forecast
+from scentline.models.ledger import Ledger, Slots
+from scentline.models.lessons import Lessons, lessons
+from scentline.models.reuse import Cell
+from scentline.streams.records import Weighting
+from scentline.streams.settings import LearnSettings
 
 
 class Scorer(Protocol):

@@ -4,24 +4,24 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from agents.frontier.keys import beside_of, children_of, parent_key
-from agents.frontier.rows import BesideRow, ChildrenRow, FrontierShard, PageRow, ParentRow
-from models.crowd.collaborative import CrowdEvidence, crowd_contributions
-from models.crowd.evidence import SIGNERS, affinity_log, region_log, signature
-from models.interest.factors import kept
-from models.interest.features import BASE, USER
-from models.interest.linkage import Contribution, Evidence, contributions, ordered
-from models.interest.masks import UNSEEN, Mask, WordMasks
-from models.interest.weights import Weights
-from models.learner.named import Naming
-from models.learner.plain import NAMED
-from models.learner.requests import Chances, Forecast
-from models.ledger import Ledger, Slots
-from models.lessons import Lessons
-from models.reuse import Cell
-from models.url import identifier, tokens
-from streams.records import Weighting
-from streams.settings import LearnSettings
+from scentline.agents.frontier.keys import beside_of, children_of, parent_key
+from scentline.agents.frontier.rows import BesideRow, ChildrenRow, FrontierShard, PageRow, ParentRow
+from scentline.models.crowd.collaborative import CrowdEvidence, crowd_contributions
+from scentline.models.crowd.evidence import SIGNERS, affinity_log, region_log, signature
+from scentline.models.interest.factors import kept
+from scentline.models.interest.features import BASE, USER
+from scentline.models.interest.linkage import Contribution, Evidence, contributions, ordered
+from scentline.models.interest.masks import UNSEEN, Mask, WordMasks
+from scentline.models.interest.weights import Weights
+from scentline.models.learner.named import Naming
+from scentline.models.learner.plain import NAMED
+from scentline.models.learner.requests import Chances, Forecast
+from scentline.models.ledger import Ledger, Slots
+from scentline.models.lessons import Lessons
+from scentline.models.reuse import Cell
+from scentline.models.url import identifier, tokens
+from scentline.streams.records import Weighting
+from scentline.streams.settings import LearnSettings
 
 #: Bytes of linking pages' masks kept in memory for each predicate, roughly.
 CACHED_BYTES = 200_000_000

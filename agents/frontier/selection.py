@@ -4,18 +4,18 @@ import math
 
 import msgspec
 
-from agents.frontier.candidates import Candidates
-from agents.frontier.fairness import NEAR_SECONDS
-from agents.frontier.instant import Instant
-from agents.frontier.leases import Leases
-from agents.frontier.orders import SLOW_SECONDS
-from agents.frontier.revisits import Revisits
-from agents.frontier.rows import INSTANT, Choice, FrontierShard, HubRow
-from models.frontier.turns import Prospects, Turns
-from models.frontier.window import Pace, window
-from models.url import host
-from streams.records import Limit
-from streams.settings import FetchSettings
+from scentline.agents.frontier.candidates import Candidates
+from scentline.agents.frontier.fairness import NEAR_SECONDS
+from scentline.agents.frontier.instant import Instant
+from scentline.agents.frontier.leases import Leases
+from scentline.agents.frontier.orders import SLOW_SECONDS
+from scentline.agents.frontier.revisits import Revisits
+from scentline.agents.frontier.rows import INSTANT, Choice, FrontierShard, HubRow
+from scentline.models.frontier.turns import Prospects, Turns
+from scentline.models.frontier.window import Pace, window
+from scentline.models.url import host
+from scentline.streams.records import Limit
+from scentline.streams.settings import FetchSettings
 
 #: Seconds for which there was no room after all of it was taken.
 FULL_SECONDS = 1.0

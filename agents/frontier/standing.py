@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from agents.frontier.candidates import Candidates
-from agents.frontier.hosts import state_of
-from agents.frontier.rows import FrontierShard, PageRow
-from agents.frontier.selection import Budget, Selection
-from models.frontier.politeness import Wait
-from models.frontier.slots import Slots, slots
-from models.learner.requests import Forecast
-from models.url import host
-from streams.outbox import Message
-from streams.records import HostStanding, JsonDecoder, Standing, Upcoming, Watch
-from streams.runtime import Runtime
-from streams.topics import STANDING
+from scentline.agents.frontier.candidates import Candidates
+from scentline.agents.frontier.hosts import state_of
+from scentline.agents.frontier.rows import FrontierShard, PageRow
+from scentline.agents.frontier.selection import Budget, Selection
+from scentline.models.frontier.politeness import Wait
+from scentline.models.frontier.slots import Slots, slots
+from scentline.models.learner.requests import Forecast
+from scentline.models.url import host
+from scentline.streams.outbox import Message
+from scentline.streams.records import HostStanding, JsonDecoder, Standing, Upcoming, Watch
+from scentline.streams.runtime import Runtime
+from scentline.streams.topics import STANDING
 
 #: Seconds between two standings, and for how many a `Watch` holds at most, whatever it says.
 TELL_SECONDS, MOST_SECONDS = 1.0, 60.0

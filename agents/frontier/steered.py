@@ -5,9 +5,9 @@ It is in the log: a crawl that was killed hears it again before it orders anythi
 
 import msgspec
 
-from models.frontier.exclusions import Exclusions
-from streams.logging import EventLog
-from streams.records import (
+from scentline.models.frontier.exclusions import Exclusions
+from scentline.streams.logging import EventLog
+from scentline.streams.records import (
     UNREADABLE,
     VERSION,
     Exclusion,

@@ -6,13 +6,13 @@ Of shards that were opened and are not all taken up, the best of what they hold 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
-from agents.frontier.hosts import state_of
-from agents.frontier.keys import PAGE_PREFIX, page_key, start_of, totals_of
-from agents.frontier.rows import FrontierShard, PageRow, TotalsRow
-from models.frontier.politeness import HostState
-from models.frontier.queue import SWEPT, CandidateQueue
-from models.url import host
-from streams.topics import partition_of
+from scentline.agents.frontier.hosts import state_of
+from scentline.agents.frontier.keys import PAGE_PREFIX, page_key, start_of, totals_of
+from scentline.agents.frontier.rows import FrontierShard, PageRow, TotalsRow
+from scentline.models.frontier.politeness import HostState
+from scentline.models.frontier.queue import SWEPT, CandidateQueue
+from scentline.models.url import host
+from scentline.streams.topics import partition_of
 
 #: Rows taken up by a step, and by the first step of what a shard starts with: the first choices are of these.
 TAKEN_UP, FIRST = 20, 200

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from agents.frontier.crowd import Crowd
-from agents.frontier.ledger import EvidenceEmitter
-from agents.frontier.links import Links
-from agents.frontier.pages import Pages
-from agents.frontier.rows import FrontierShard, PageRow
-from models.interest.features import BASE
-from models.lessons import Lessons
-from models.verdict import FAILED, Verdict, unknown
+from scentline.agents.frontier.crowd import Crowd
+from scentline.agents.frontier.ledger import EvidenceEmitter
+from scentline.agents.frontier.links import Links
+from scentline.agents.frontier.pages import Pages
+from scentline.agents.frontier.rows import FrontierShard, PageRow
+from scentline.models.interest.features import BASE
+from scentline.models.lessons import Lessons
+from scentline.models.verdict import FAILED, Verdict, unknown
 
 
 class Said(NamedTuple):

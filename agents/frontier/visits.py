@@ -7,18 +7,18 @@ first. A page that left has an empty verdict: nothing holds of it, and that it c
 
 from collections.abc import Iterable
 
-from agents.frontier.changes import Changes
-from agents.frontier.groups import DAY, Groups
-from agents.frontier.keys import TOTALS_KEY, due_key, page_key, totals_of, visit_key, visit_of
-from agents.frontier.pages import Pages
-from agents.frontier.rows import DueRow, FrontierShard, PageRow, State, VisitRow
-from agents.frontier.teaching import Said, Teaching
-from models.revisit.content import changed
-from models.revisit.sizes import Sizes
-from models.url import identifier
-from models.verdict import Verdict
-from streams.records import Hinted, Inherited, Judged, Linked, Relinked, Revisited, Visited
-from streams.topics import SIGHTINGS
+from scentline.agents.frontier.changes import Changes
+from scentline.agents.frontier.groups import DAY, Groups
+from scentline.agents.frontier.keys import TOTALS_KEY, due_key, page_key, totals_of, visit_key, visit_of
+from scentline.agents.frontier.pages import Pages
+from scentline.agents.frontier.rows import DueRow, FrontierShard, PageRow, State, VisitRow
+from scentline.agents.frontier.teaching import Said, Teaching
+from scentline.models.revisit.content import changed
+from scentline.models.revisit.sizes import Sizes
+from scentline.models.url import identifier
+from scentline.models.verdict import Verdict
+from scentline.streams.records import Hinted, Inherited, Judged, Linked, Relinked, Revisited, Visited
+from scentline.streams.topics import SIGHTINGS
 
 
 class Visits:

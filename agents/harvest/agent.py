@@ -9,13 +9,13 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from agents.harvest.stream import HarvestStream, whole
-from models.harvest import RANDOM, Harvest, lift_if_sure
-from models.url import Url, identifier
-from models.verdict import Verdict
-from streams.absorber import Handler
-from streams.inbox import Shard
-from streams.metrics.catalogue import (
+from scentline.agents.harvest.stream import HarvestStream, whole
+from scentline.models.harvest import RANDOM, Harvest, lift_if_sure
+from scentline.models.url import Url, identifier
+from scentline.models.verdict import Verdict
+from scentline.streams.absorber import Handler
+from scentline.streams.inbox import Shard
+from scentline.streams.metrics.catalogue import (
     CHANCE_HITS,
     CHANCE_PAGES,
     HARVEST_HITS,
@@ -27,9 +27,9 @@ from streams.metrics.catalogue import (
     WINDOW_HITS,
     WINDOW_PAGES,
 )
-from streams.metrics.reading import Reading
-from streams.metrics.registry import OTHER, ByPredicate
-from streams.records import (
+from scentline.streams.metrics.reading import Reading
+from scentline.streams.metrics.registry import OTHER, ByPredicate
+from scentline.streams.records import (
     UNREADABLE,
     VERSION,
     HarvestPart,
@@ -41,10 +41,10 @@ from streams.records import (
     UnknownVersionError,
     reason_of,
 )
-from streams.runtime import Runtime
-from streams.stateful import WRITTEN_ONCE, Stateful
-from streams.topics import OUTCOMES
-from streams.transport.publisher import LogReader
+from scentline.streams.runtime import Runtime
+from scentline.streams.stateful import WRITTEN_ONCE, Stateful
+from scentline.streams.topics import OUTCOMES
+from scentline.streams.transport.publisher import LogReader
 
 #: What is told of each predicate, and added up over those that share a label, in the order of `_numbers`.
 _SUMS: Final = (HARVEST_PAGES, HARVEST_HITS, WINDOW_PAGES, WINDOW_HITS, CHANCE_PAGES, CHANCE_HITS)

@@ -15,18 +15,18 @@ from typing import Generic
 
 import msgspec
 
-from models.harvest import Harvest, merged
-from streams.broadcast import Broadcast
-from streams.inbox import MARK, Mark, Row, Shard
-from streams.logging import EventLog
-from streams.metrics.reading import broadcast_lag
-from streams.outbox import Message
-from streams.records import Decoder, FreshnessPart, HarvestPart, HarvestPoint, RecordError, encode
-from streams.runtime import Runtime, every
-from streams.stateful import Stateful
-from streams.topics import FRESHNESS, HARVEST, HARVEST_PARTS, partition_of
-from streams.transport.journal import Record
-from streams.transport.publisher import FencedError, LogReader
+from scentline.models.harvest import Harvest, merged
+from scentline.streams.broadcast import Broadcast
+from scentline.streams.inbox import MARK, Mark, Row, Shard
+from scentline.streams.logging import EventLog
+from scentline.streams.metrics.reading import broadcast_lag
+from scentline.streams.outbox import Message
+from scentline.streams.records import Decoder, FreshnessPart, HarvestPart, HarvestPoint, RecordError, encode
+from scentline.streams.runtime import Runtime, every
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import FRESHNESS, HARVEST, HARVEST_PARTS, partition_of
+from scentline.streams.transport.journal import Record
+from scentline.streams.transport.publisher import FencedError, LogReader
 
 log = EventLog("harvest")
 

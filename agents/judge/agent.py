@@ -12,24 +12,24 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agents.fetch.revisits import report as report_revisit
-from agents.fetch.revisits import unjudged, version_of
-from agents.judge.duplicates import DuplicateRow, Duplicates, same_owner
-from agents.judge.keep.store import KeptPages
-from agents.judge.predicates import Predicates
-from agents.judge.question import Examined, Examines, PageError, Question
-from agents.judge.rows import LATER_PREFIX, LaterRow, outcome_of
-from models.learner.semantic import page_subject
-from models.page import Link, Page
-from models.url import host, identifier
-from streams.absorber import Handler
-from streams.attempts import Place, Why
-from streams.inbox import Shard
-from streams.logging import EventLog
-from streams.metrics.catalogue import PAGES_READ
-from streams.metrics.registry import Outcomes
-from streams.outbox import Outbox
-from streams.records import (
+from scentline.agents.fetch.revisits import report as report_revisit
+from scentline.agents.fetch.revisits import unjudged, version_of
+from scentline.agents.judge.duplicates import DuplicateRow, Duplicates, same_owner
+from scentline.agents.judge.keep.store import KeptPages
+from scentline.agents.judge.predicates import Predicates
+from scentline.agents.judge.question import Examined, Examines, PageError, Question
+from scentline.agents.judge.rows import LATER_PREFIX, LaterRow, outcome_of
+from scentline.models.learner.semantic import page_subject
+from scentline.models.page import Link, Page
+from scentline.models.url import host, identifier
+from scentline.streams.absorber import Handler
+from scentline.streams.attempts import Place, Why
+from scentline.streams.inbox import Shard
+from scentline.streams.logging import EventLog
+from scentline.streams.metrics.catalogue import PAGES_READ
+from scentline.streams.metrics.registry import Outcomes
+from scentline.streams.outbox import Outbox
+from scentline.streams.records import (
     NOT_MODIFIED,
     Decoder,
     Failed,
@@ -40,9 +40,9 @@ from streams.records import (
     RecordError,
     Revisited,
 )
-from streams.runtime import Runtime
-from streams.stateful import WRITTEN_ONCE, Stateful
-from streams.topics import OUTCOMES, PAGES, SIGHTINGS
+from scentline.streams.runtime import Runtime
+from scentline.streams.stateful import WRITTEN_ONCE, Stateful
+from scentline.streams.topics import OUTCOMES, PAGES, SIGHTINGS
 
 log = EventLog("judge")
 

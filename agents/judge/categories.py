@@ -5,12 +5,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
-from agents.judge.labels import load as load_labels
-from agents.judge.question import Judging
-from models.categories import expand
-from models.errors import ScentlineError
-from models.page import Page
-from streams.logging import printable
+from scentline.agents.judge.labels import load as load_labels
+from scentline.agents.judge.question import Judging
+from scentline.models.categories import expand
+from scentline.models.errors import ScentlineError
+from scentline.models.page import Page
+from scentline.streams.logging import printable
 
 #: Called with a page, returns its categories, the most special ones at least.
 CategoryJudge: TypeAlias = Callable[[Page], Iterable[str]]
@@ -36,7 +36,7 @@ def load_judges(named: Judging) -> list[CategoryJudge]:
         judges.append(load_labels(Path(named.labels)))
     if named.classifier is not None:
         # Imported where there is a classifier: it brings numpy.
-        from agents.judge.text import load as load_text
+        from scentline.agents.judge.text import load as load_text
 
         judges.append(load_text(Path(named.classifier)))
     if named.python is not None:
@@ -76,7 +76,7 @@ def load_installed(name: str) -> Callable[[Page], Iterable[str]]:
     # Imported where there is such a judge: they take longer than all else that reads a page.
     from importlib.metadata import entry_points
 
-    from streams.configuration import ConfigurationError
+    from scentline.streams.configuration import ConfigurationError
 
     found = entry_points(group=GROUP)
     if name not in found.names:

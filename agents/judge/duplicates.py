@@ -11,13 +11,13 @@ from typing import TypeAlias
 
 import msgspec
 
-from agents.judge.rows import LaterRow
-from models.domain import owner
-from models.duplicates import BAND_PAGES, Fingerprint, Sketch, bands, likeness
-from models.traps import space
-from models.url import host, identifier
-from streams.inbox import Shard
-from streams.settings import JudgeSettings
+from scentline.agents.judge.rows import LaterRow
+from scentline.models.domain import owner
+from scentline.models.duplicates import BAND_PAGES, Fingerprint, Sketch, bands, likeness
+from scentline.models.traps import space
+from scentline.models.url import host, identifier
+from scentline.streams.inbox import Shard
+from scentline.streams.settings import JudgeSettings
 
 SKETCH_PREFIX = b"s"
 BAND_PREFIX = b"b"

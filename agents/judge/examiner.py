@@ -11,18 +11,18 @@ from typing import Any
 import msgspec
 import zstandard
 
-from agents.judge.categories import CategoryJudge
-from agents.judge.keep.records import Packing, UnkeptError
-from agents.judge.parse import parse as parse_page
-from agents.judge.question import Examined, Judging, Question, Work
-from agents.judge.verdicts import Verdicts
-from models.duplicates import NONE, fingerprint
-from models.page import Page
-from models.predicate import parse
-from models.revisit.content import changed, content_of, links_digest
-from models.verdict import Verdict
-from streams.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError, Revisit
-from streams.topics import RENEWED
+from scentline.agents.judge.categories import CategoryJudge
+from scentline.agents.judge.keep.records import Packing, UnkeptError
+from scentline.agents.judge.parse import parse as parse_page
+from scentline.agents.judge.question import Examined, Judging, Question, Work
+from scentline.agents.judge.verdicts import Verdicts
+from scentline.models.duplicates import NONE, fingerprint
+from scentline.models.page import Page
+from scentline.models.predicate import parse
+from scentline.models.revisit.content import changed, content_of, links_digest
+from scentline.models.verdict import Verdict
+from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError, Revisit
+from scentline.streams.topics import RENEWED
 
 
 class PageReader:

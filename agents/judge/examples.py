@@ -8,11 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random
 
-from agents.judge.parse import parse
-from agents.offline.archive import Archive
-from agents.stored import write_stored
-from models.categories import expand
-from models.classifier import (
+from scentline.agents.judge.parse import parse
+from scentline.agents.offline.archive import Archive
+from scentline.agents.stored import write_stored
+from scentline.models.categories import expand
+from scentline.models.classifier import (
     MOST_WORDS,
     Classifier,
     ClassifierError,
@@ -22,8 +22,8 @@ from models.classifier import (
     held_out,
     pack,
 )
-from models.url import canonical
-from streams.settings import JudgeSettings
+from scentline.models.url import canonical
+from scentline.streams.settings import JudgeSettings
 
 MAX_LINE = 100_000
 MAX_LINES = 1_000_000

@@ -5,10 +5,10 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from models.categories import expand
-from models.errors import ScentlineError
-from models.page import Page
-from models.url import canonical
+from scentline.models.categories import expand
+from scentline.models.errors import ScentlineError
+from scentline.models.page import Page
+from scentline.models.url import canonical
 
 MAX_LINE = 4_000
 MAX_LINES = 20_000_000

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from agents.judge.decode import binary, decode
-from agents.judge.markup import HEADING, MAX_TEXT, MAX_TITLE, NAVIGATION, TEXT, Anchor, Markup, read
-from agents.judge.question import Judging
-from models.page import Link, Page
-from models.traps import says_missing
-from models.url import canonical
-from models.words import MAX_DIGITS, MAX_LENGTH, is_word, spaced, words
+from scentline.agents.judge.decode import binary, decode
+from scentline.agents.judge.markup import HEADING, MAX_TEXT, MAX_TITLE, NAVIGATION, TEXT, Anchor, Markup, read
+from scentline.agents.judge.question import Judging
+from scentline.models.page import Link, Page
+from scentline.models.traps import says_missing
+from scentline.models.url import canonical
+from scentline.models.words import MAX_DIGITS, MAX_LENGTH, is_word, spaced, words
 
 MAX_ANCHOR = 32
 MAX_HEADING = 12

@@ -5,12 +5,20 @@ from collections.abc import Mapping
 
 import msgspec
 
-from models.predicate import Predicate, PredicateError, parse
-from models.words import words
-from streams.configuration import ConfigurationError
-from streams.logging import EventLog
-from streams.records import ACTIVE, PAUSED, REMOVED, UNREADABLE, VERSION, PredicateDefinition, reason_of
-from streams.settings import FrontierSettings, JudgeSettings, Settings
+from scentline.models.predicate import Predicate, PredicateError, parse
+from scentline.models.words import words
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.logging import EventLog
+from scentline.streams.records import (
+    ACTIVE,
+    PAUSED,
+    REMOVED,
+    UNREADABLE,
+    VERSION,
+    PredicateDefinition,
+    reason_of,
+)
+from scentline.streams.settings import FrontierSettings, JudgeSettings, Settings
 
 #: The predicate of a crawl that has none, and its expression: every page is at an http or https URL.
 EVERY_PAGE, EVERY_URL = "every-page", 'url.prefix("http")'

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
-from models.duplicates import NONE, Fingerprint
-from models.errors import ScentlineError
-from models.page import Page
-from models.verdict import Verdict
+from scentline.models.duplicates import NONE, Fingerprint
+from scentline.models.errors import ScentlineError
+from scentline.models.page import Page
+from scentline.models.verdict import Verdict
 
 if TYPE_CHECKING:
-    from streams.settings import JudgeSettings, Settings
+    from scentline.streams.settings import JudgeSettings, Settings
 
 
 class Work(msgspec.Struct, array_like=True, frozen=True, tag="begin"):
@@ -46,7 +46,7 @@ class Work(msgspec.Struct, array_like=True, frozen=True, tag="begin"):
     def of(cls, settings: "Settings") -> "Work":
         """Return what the settings say of it."""
         # Imported where it is used, which is not in the process of an examiner.
-        from agents.fetch.rules import product
+        from scentline.agents.fetch.rules import product
 
         judge, fetch = settings.judge, settings.fetch
         return cls(

@@ -21,18 +21,18 @@ from typing import Any
 
 import msgspec
 
-from agents.judge.keep.store import KeptPages
-from agents.judge.predicates import Predicates
-from agents.judge.question import Examined, Examines, PageError, Question
-from agents.judge.rows import LaterRow, due, later_key, later_row, outcome_of
-from models.learner.semantic import page_subject
-from models.url import host, identifier
-from streams.attempts import Place
-from streams.logging import EventLog
-from streams.metrics.catalogue import KEPT_LEFT
-from streams.metrics.reading import Reading
-from streams.outbox import Message, Outbox
-from streams.records import (
+from scentline.agents.judge.keep.store import KeptPages
+from scentline.agents.judge.predicates import Predicates
+from scentline.agents.judge.question import Examined, Examines, PageError, Question
+from scentline.agents.judge.rows import LaterRow, due, later_key, later_row, outcome_of
+from scentline.models.learner.semantic import page_subject
+from scentline.models.url import host, identifier
+from scentline.streams.attempts import Place
+from scentline.streams.logging import EventLog
+from scentline.streams.metrics.catalogue import KEPT_LEFT
+from scentline.streams.metrics.reading import Reading
+from scentline.streams.outbox import Message, Outbox
+from scentline.streams.records import (
     NOT_MODIFIED,
     Decoder,
     FetchedPage,
@@ -41,11 +41,11 @@ from streams.records import (
     Rejudged,
     Relinked,
 )
-from streams.runtime import Runtime
-from streams.stateful import Stateful
-from streams.topics import OUTCOMES, PAGES, SIGHTINGS
-from streams.transport.layout import Entry
-from streams.transport.publisher import LogReader
+from scentline.streams.runtime import Runtime
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import OUTCOMES, PAGES, SIGHTINGS
+from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.publisher import LogReader
 
 #: Pages judged before other work gets its turn.
 PAGES_AT_ONCE = 5

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from agents.judge.predicates import Predicates
-from models.page import Page
-from models.verdict import Verdict
-from streams.inbox import Shard
-from streams.records import FetchedPage, Outcome, PredicateDefinition
+from scentline.agents.judge.predicates import Predicates
+from scentline.models.page import Page
+from scentline.models.verdict import Verdict
+from scentline.streams.inbox import Shard
+from scentline.streams.records import FetchedPage, Outcome, PredicateDefinition
 
 LATER_PREFIX = b"l"
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from agents.stored import read_stored
-from models.categories import expand
-from models.classifier import Classifier, ClassifierError, unpack
-from models.page import Page
-from models.sealed import MOST_BYTES
+from scentline.agents.stored import read_stored
+from scentline.models.categories import expand
+from scentline.models.classifier import Classifier, ClassifierError, unpack
+from scentline.models.page import Page
+from scentline.models.sealed import MOST_BYTES
 
 
 class TextJudge:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from agents.judge.categories import CategoryJudge, CategoryJudgeError, united
-from models.page import Page
-from models.predicate import Predicate, View, excerpt
-from models.verdict import Verdict
+from scentline.agents.judge.categories import CategoryJudge, CategoryJudgeError, united
+from scentline.models.page import Page
+from scentline.models.predicate import Predicate, View, excerpt
+from scentline.models.verdict import Verdict
 
 #: Characters of a page that are looked at: more make it slower, hardly better.
 MOST_TEXT = 1_000
@@ -29,7 +29,7 @@ class Language:
     def __call__(self, page: Page) -> str | None:
         """Return the ISO 639 code of the language, None where the text does not tell.
 
-        >>> from models.page import Page
+        >>> from scentline.models.page import Page
         >>> Language()(Page("http://a.org/", text="Der Fuchs springt über den faulen Hund."))
         'de'
         """

@@ -6,9 +6,9 @@ from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Self
 
-from agents.cli.output import csv_line
-from agents.stored import whole
-from models.errors import ScentlineError
+from scentline.agents.cli.output import csv_line
+from scentline.agents.stored import whole
+from scentline.models.errors import ScentlineError
 
 
 class OccupiedError(ScentlineError):

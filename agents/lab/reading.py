@@ -13,20 +13,20 @@ from typing import NamedTuple
 
 import msgspec
 
-from agents.fetch.response import READABLE
-from agents.judge.labels import Labels
-from agents.judge.parse import parse
-from agents.lab.progress import Progress
-from agents.lab.spread import spread
-from agents.observe.logfile import LogFile
-from agents.observe.observer import Observer
-from agents.offline.archive import Archive
-from models.duplicates import Sketch, fingerprint
-from models.evaluate.virtual import NO_TEXTS, Texts
-from models.page import Link, Page
-from models.predicate import Predicate, View
-from streams.records import Access
-from streams.settings import JudgeSettings, ObserveSettings, Settings
+from scentline.agents.fetch.response import READABLE
+from scentline.agents.judge.labels import Labels
+from scentline.agents.judge.parse import parse
+from scentline.agents.lab.progress import Progress
+from scentline.agents.lab.spread import spread
+from scentline.agents.observe.logfile import LogFile
+from scentline.agents.observe.observer import Observer
+from scentline.agents.offline.archive import Archive
+from scentline.models.duplicates import Sketch, fingerprint
+from scentline.models.evaluate.virtual import NO_TEXTS, Texts
+from scentline.models.page import Link, Page
+from scentline.models.predicate import Predicate, View
+from scentline.streams.records import Access
+from scentline.streams.settings import JudgeSettings, ObserveSettings, Settings
 
 #: Pages that are handed to a process at a time.
 CHUNK = 50

@@ -7,7 +7,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Generic, TypeVar
 
-from models.errors import ScentlineError
+from scentline.models.errors import ScentlineError
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -10,23 +10,23 @@ the group to be safe.
 import asyncio
 from collections.abc import Callable, Mapping
 
-from agents.learn.models import ModelStore, inputs_of
-from agents.learn.rows import MODEL_PREFIX, LearnRow, LearnTotals, PriorRow, name_of, prior_key
-from agents.learn.store import FeatureStore, LearnShard, learn_totals
-from agents.learn.telling import Telling
-from models.interest.features import BASE
-from models.verdict import FAILED
-from streams.absorber import Handler
-from streams.inbox import Shard
-from streams.logging import EventLog
-from streams.metrics.catalogue import DRIFTS, FEATURES, FORGOTTEN, LABELS, PUBLISHED
-from streams.metrics.reading import Reading
-from streams.metrics.registry import ByPredicate
-from streams.outbox import Message
-from streams.records import Decoder, Evidence, EvidencePack, Interests, Label, Prior, Start, encode
-from streams.runtime import Runtime
-from streams.stateful import Stateful
-from streams.topics import EVIDENCE, INTERESTS
+from scentline.agents.learn.models import ModelStore, inputs_of
+from scentline.agents.learn.rows import MODEL_PREFIX, LearnRow, LearnTotals, PriorRow, name_of, prior_key
+from scentline.agents.learn.store import FeatureStore, LearnShard, learn_totals
+from scentline.agents.learn.telling import Telling
+from scentline.models.interest.features import BASE
+from scentline.models.verdict import FAILED
+from scentline.streams.absorber import Handler
+from scentline.streams.inbox import Shard
+from scentline.streams.logging import EventLog
+from scentline.streams.metrics.catalogue import DRIFTS, FEATURES, FORGOTTEN, LABELS, PUBLISHED
+from scentline.streams.metrics.reading import Reading
+from scentline.streams.metrics.registry import ByPredicate
+from scentline.streams.outbox import Message
+from scentline.streams.records import Decoder, Evidence, EvidencePack, Interests, Label, Prior, Start, encode
+from scentline.streams.runtime import Runtime
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import EVIDENCE, INTERESTS
 
 
 class LearnMetrics:

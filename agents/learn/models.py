@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 import msgspec
 
-from agents.learn.rows import ModelRow, model_key
-from agents.learn.store import LearnShard
-from models.learner.inputs import Input
-from models.learner.requests import failing
-from models.learner.semantic import inputs_with
-from models.learner.state import Learner, State
-from models.reuse import Combining
-from models.verdict import FAILED
-from streams.logging import EventLog
-from streams.records import Label, Start, Weighting
-from streams.settings import LearnSettings, Settings
+from scentline.agents.learn.rows import ModelRow, model_key
+from scentline.agents.learn.store import LearnShard
+from scentline.models.learner.inputs import Input
+from scentline.models.learner.requests import failing
+from scentline.models.learner.semantic import inputs_with
+from scentline.models.learner.state import Learner, State
+from scentline.models.reuse import Combining
+from scentline.models.verdict import FAILED
+from scentline.streams.logging import EventLog
+from scentline.streams.records import Label, Start, Weighting
+from scentline.streams.settings import LearnSettings, Settings
 
 log = EventLog("learn")
 

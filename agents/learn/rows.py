@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from models.interest.features import BASE, LINK, REGION
-from models.learner.state import CombinerKind
-from models.ledger import Cells, Slots
+from scentline.models.interest.features import BASE, LINK, REGION
+from scentline.models.learner.state import CombinerKind
+from scentline.models.ledger import Cells, Slots
 
 #: Slots in a block.
 BLOCK = 1024

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from agents.learn.rows import (
+from scentline.agents.learn.rows import (
     BLOCK,
     BLOCK_PREFIX,
     EARLIER_PREFIX,
@@ -21,11 +21,11 @@ from agents.learn.rows import (
     number_of,
     segment_key,
 )
-from models.interest.features import BASE
-from models.ledger import INT32, Change, Ledger, Slots, distinct
-from streams.configuration import ConfigurationError
-from streams.inbox import Shard
-from streams.records import Count
+from scentline.models.interest.features import BASE
+from scentline.models.ledger import INT32, Change, Ledger, Slots, distinct
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.inbox import Shard
+from scentline.streams.records import Count
 
 LearnShard: TypeAlias = Shard[LearnRow]
 

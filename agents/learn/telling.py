@@ -14,13 +14,13 @@ from itertools import islice
 
 import numpy as np
 
-from agents.learn.rows import BLOCK, PRIOR_PREFIX, PriorRow, Rounds, block_slots, name_of
-from agents.learn.store import FeatureStore, LearnShard
-from models.interest.features import BASE
-from models.ledger import Cells, Slots
-from streams.outbox import Message
-from streams.records import Interests, encode
-from streams.topics import INTERESTS, SIGHTINGS
+from scentline.agents.learn.rows import BLOCK, PRIOR_PREFIX, PriorRow, Rounds, block_slots, name_of
+from scentline.agents.learn.store import FeatureStore, LearnShard
+from scentline.models.interest.features import BASE
+from scentline.models.ledger import Cells, Slots
+from scentline.streams.outbox import Message
+from scentline.streams.records import Interests, encode
+from scentline.streams.topics import INTERESTS, SIGHTINGS
 
 #: Features whose prior counts are told in one message.
 PRIORS = 1_000

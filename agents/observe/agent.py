@@ -11,14 +11,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from agents.observe.observer import Malformed, Observer
-from streams.attempts import Place, bury, why
-from streams.metrics.catalogue import LINES, TAKEN
-from streams.metrics.reading import Reading, unacknowledged
-from streams.outbox import Outbox
-from streams.records import Access, RecordError
-from streams.runtime import Runtime
-from streams.topics import ACCESSES, PROXY_LOG, Topic
+from scentline.agents.observe.observer import Malformed, Observer
+from scentline.streams.attempts import Place, bury, why
+from scentline.streams.metrics.catalogue import LINES, TAKEN
+from scentline.streams.metrics.reading import Reading, unacknowledged
+from scentline.streams.outbox import Outbox
+from scentline.streams.records import Access, RecordError
+from scentline.streams.runtime import Runtime
+from scentline.streams.topics import ACCESSES, PROXY_LOG, Topic
 
 
 class Relay:

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
-from agents.observe.logfile import LogFile, LogFileError, identifying
-from models.accesslog.entry import MAX_LINE
+from scentline.agents.observe.logfile import LogFile, LogFileError, identifying
+from scentline.models.accesslog.entry import MAX_LINE
 
 NumberedLine = tuple[int, bytes]
 

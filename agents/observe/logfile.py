@@ -12,11 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
-from agents.observe.zstd import MAGIC as ZSTD
-from agents.observe.zstd import ZstdFile
-from models.accesslog.entry import MAX_LINE
-from models.accesslog.recognise import SAMPLE
-from models.errors import ScentlineError
+from scentline.agents.observe.zstd import MAGIC as ZSTD
+from scentline.agents.observe.zstd import ZstdFile
+from scentline.models.accesslog.entry import MAX_LINE
+from scentline.models.accesslog.recognise import SAMPLE
+from scentline.models.errors import ScentlineError
 
 _GZIP = b"\x1f\x8b"
 _MAGIC_BYTES = 4

@@ -9,17 +9,17 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from agents.observe.pseudonym import Pseudonyms
-from models.accesslog.clients import Clients, network
-from models.accesslog.entry import Entry, LogLineError, text_of
-from models.accesslog.filter import page_view
-from models.accesslog.recognise import Parser, parsers, recognise
-from models.accesslog.robots import Robots
-from models.accesslog.w3c import W3C
-from models.secrets import Secrets
-from models.url import canonical, without_query
-from streams.records import Access
-from streams.settings import ObserveSettings
+from scentline.agents.observe.pseudonym import Pseudonyms
+from scentline.models.accesslog.clients import Clients, network
+from scentline.models.accesslog.entry import Entry, LogLineError, text_of
+from scentline.models.accesslog.filter import page_view
+from scentline.models.accesslog.recognise import Parser, parsers, recognise
+from scentline.models.accesslog.robots import Robots
+from scentline.models.accesslog.w3c import W3C
+from scentline.models.secrets import Secrets
+from scentline.models.url import canonical, without_query
+from scentline.streams.records import Access
+from scentline.streams.settings import ObserveSettings
 
 _log = logging.getLogger(__name__)
 _REMEMBERED = 8_192

@@ -1,10 +1,10 @@
 """How far each log was fed, as the topic `log-positions` has it."""
 
-from streams.broadcast import Broadcast
-from streams.logging import EventLog
-from streams.records import Decoder, LogPosition, RecordError, encode
-from streams.topics import LOG_POSITIONS
-from streams.transport.publisher import LogReader
+from scentline.streams.broadcast import Broadcast
+from scentline.streams.logging import EventLog
+from scentline.streams.records import Decoder, LogPosition, RecordError, encode
+from scentline.streams.topics import LOG_POSITIONS
+from scentline.streams.transport.publisher import LogReader
 
 log = EventLog("observe")
 

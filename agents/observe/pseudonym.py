@@ -7,10 +7,10 @@ import secrets
 from functools import lru_cache
 from pathlib import Path
 
-from agents.stored import open_plain, write_stored
-from models.accesslog.clients import network
-from streams.configuration import ConfigurationError
-from streams.settings import ObserveSettings
+from scentline.agents.stored import open_plain, write_stored
+from scentline.models.accesslog.clients import network
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import ObserveSettings
 
 _log = logging.getLogger(__name__)
 _REMEMBERED = 65_536

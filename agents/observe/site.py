@@ -1,8 +1,8 @@
 """The site that a command is told by ``--site``: the same for every command that reads a log."""
 
-from models.url import canonical, host
-from streams.configuration import ConfigurationError
-from streams.settings import ObserveSettings
+from scentline.models.url import canonical, host
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import ObserveSettings
 
 #: What to do where a log has no page view: the end of an error.
 HINT = "if lines have only paths, name their site: --site example.org"

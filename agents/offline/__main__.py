@@ -8,9 +8,9 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from agents.offline.serve import serve_archive, serve_synthetic
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.offline.warc import ArchiveError
+from scentline.agents.offline.serve import serve_archive, serve_synthetic
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.offline.warc import ArchiveError
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="agents.offline")
+    parser = argparse.ArgumentParser(prog="scentline.agents.offline")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--log", type=Path)

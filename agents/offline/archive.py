@@ -6,9 +6,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, TypeAlias
 
-from agents.offline.answer import Answer, plain
-from agents.offline.warc import ArchiveError, CutShortError, read, records, target_url
-from models.url import canonical
+from scentline.agents.offline.answer import Answer, plain
+from scentline.agents.offline.warc import ArchiveError, CutShortError, read, records, target_url
+from scentline.models.url import canonical
 
 #: Called with the file and the number of its records seen so far.
 Progress: TypeAlias = Callable[[Path, int], None]

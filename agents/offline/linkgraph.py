@@ -10,8 +10,8 @@ from typing import NamedTuple, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from models.errors import ScentlineError
-from models.url import canonical
+from scentline.models.errors import ScentlineError
+from scentline.models.url import canonical
 
 #: Pages of a graph at most: their numbers index an array.
 MOST_PAGES = 20_000_000

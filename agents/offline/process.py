@@ -10,12 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from agents.offline.archive import Progress
-from agents.signals import command, environment
-from models.errors import ScentlineError
+from scentline.agents.offline.archive import Progress
+from scentline.agents.signals import command, environment
+from scentline.models.errors import ScentlineError
 
 #: The module that serves archives and the synthetic web.
-_WEBS = "agents.offline"
+_WEBS = "scentline.agents.offline"
 _CLOSE_SECONDS = 10.0
 _MAX_MESSAGES = 20_000
 

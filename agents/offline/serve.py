@@ -13,10 +13,10 @@ from types import TracebackType
 
 from aiohttp import web
 
-from agents.offline.answer import Answer, Answerer, plain
-from agents.offline.archive import Archive, Progress
-from agents.offline.squidlog import AccessLog, squid_line
-from agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.offline.answer import Answer, Answerer, plain
+from scentline.agents.offline.archive import Archive, Progress
+from scentline.agents.offline.squidlog import AccessLog, squid_line
+from scentline.agents.offline.synthetic.web import SyntheticWeb
 
 MAX_LINE = 8190
 _MAX_HEADERS = 100

@@ -12,8 +12,8 @@ from warcio.exceptions import ArchiveLoadFailed
 from warcio.limitreader import LimitReader
 from warcio.recordloader import ArcWarcRecord
 
-from agents.offline.answer import Answer, end_to_end
-from models.errors import ScentlineError
+from scentline.agents.offline.answer import Answer, end_to_end
+from scentline.models.errors import ScentlineError
 
 MAX_BODY = 64 * 1024 * 1024
 #: Bytes of a record's headers, HTTP's included: warcio's time grows with the square of a line.

@@ -15,28 +15,38 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from agents.crawl.connect import open_journal
-from agents.crawl.directory import make_directory
-from agents.crawl.fixed import kept_policy, of_crawl
-from agents.learn.models import inputs_of
-from agents.learn.rows import LearnRow, ModelRow, always_kept, model_key
-from agents.operate.inspect.record import definitions, entries, read_ledger, read_priors
-from agents.stored import read_stored, write_stored
-from models.interest.features import BASE, LINK, REGION, SUBJECT, USER, split
-from models.learner.inputs import Input, prior_covariance
-from models.learner.lifts import base_rate
-from models.learner.requests import failing
-from models.lessons import lessons
-from models.predicate import PredicateError, parse
-from models.reuse import Cell, Combining, Learned, LearnedStateError, State, effect, pack, sizes, unpack
-from models.sealed import MOST_BYTES
-from models.verdict import FAILED
-from streams.outbox import Outbox
-from streams.records import Decoder, EvidencePack, Prior, RecordError, Start
-from streams.settings import Settings
-from streams.topics import EVIDENCE, partition_of
-from streams.transport.database import TablePartition
-from streams.transport.journal import Journal
+from scentline.agents.crawl.connect import open_journal
+from scentline.agents.crawl.directory import make_directory
+from scentline.agents.crawl.fixed import kept_policy, of_crawl
+from scentline.agents.learn.models import inputs_of
+from scentline.agents.learn.rows import LearnRow, ModelRow, always_kept, model_key
+from scentline.agents.operate.inspect.record import definitions, entries, read_ledger, read_priors
+from scentline.agents.stored import read_stored, write_stored
+from scentline.models.interest.features import BASE, LINK, REGION, SUBJECT, USER, split
+from scentline.models.learner.inputs import Input, prior_covariance
+from scentline.models.learner.lifts import base_rate
+from scentline.models.learner.requests import failing
+from scentline.models.lessons import lessons
+from scentline.models.predicate import PredicateError, parse
+from scentline.models.reuse import (
+    Cell,
+    Combining,
+    Learned,
+    LearnedStateError,
+    State,
+    effect,
+    pack,
+    sizes,
+    unpack,
+)
+from scentline.models.sealed import MOST_BYTES
+from scentline.models.verdict import FAILED
+from scentline.streams.outbox import Outbox
+from scentline.streams.records import Decoder, EvidencePack, Prior, RecordError, Start
+from scentline.streams.settings import Settings
+from scentline.streams.topics import EVIDENCE, partition_of
+from scentline.streams.transport.database import TablePartition
+from scentline.streams.transport.journal import Journal
 
 #: Features of a predicate in a file at most: those of largest effect.
 MOST_FEATURES = 100_000

@@ -12,19 +12,19 @@ from contextlib import closing
 
 from rocksdict import WriteBatch
 
-from agents.crawl.fixed import keep_fixed
-from agents.frontier.rows import INSTANT
-from agents.harvest.agent import read_counted
-from agents.operate.inspect.record import entries, outcomes_of
-from streams.configuration import ConfigurationError
-from streams.forgetting import check_not_forgetting
-from streams.settings import Settings
-from streams.topics import APP_ID, FETCHES, OUTCOMES, PAGES, PROXY_LOG, TABLES, TOPICS, changelog_of
-from streams.transport.journal import Journal
-from streams.transport.kafka.admin import Admin, Found, all_kept, arriving
-from streams.transport.kafka.publisher import CLAIM
-from streams.transport.layout import Entry
-from streams.transport.waiting import Place
+from scentline.agents.crawl.fixed import keep_fixed
+from scentline.agents.frontier.rows import INSTANT
+from scentline.agents.harvest.agent import read_counted
+from scentline.agents.operate.inspect.record import entries, outcomes_of
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.forgetting import check_not_forgetting
+from scentline.streams.settings import Settings
+from scentline.streams.topics import APP_ID, FETCHES, OUTCOMES, PAGES, PROXY_LOG, TABLES, TOPICS, changelog_of
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.kafka.admin import Admin, Found, all_kept, arriving
+from scentline.streams.transport.kafka.publisher import CLAIM
+from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.waiting import Place
 
 #: Topics of which only the ends are kept: pages, what led to them, and lines that name users.
 LEFT_OUT = frozenset({PAGES.name, FETCHES.name, PROXY_LOG.name})

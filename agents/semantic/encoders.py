@@ -7,8 +7,8 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from models.errors import ScentlineError
-from models.semantic.encoder import Bert, Shape
+from scentline.models.errors import ScentlineError
+from scentline.models.semantic.encoder import Bert, Shape
 
 T = TypeVar("T", bound=msgspec.Struct)
 

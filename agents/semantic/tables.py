@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.stored import read_stored, write_stored
-from models.semantic.table import MOST_BYTES, NAME, SemanticTable, SemanticTableError, pack, unpack
-from streams.settings import AUTO
+from scentline.agents.stored import read_stored, write_stored
+from scentline.models.semantic.table import MOST_BYTES, NAME, SemanticTable, SemanticTableError, pack, unpack
+from scentline.streams.settings import AUTO
 
 if TYPE_CHECKING:
-    from agents.lab.progress import Progress
+    from scentline.agents.lab.progress import Progress
 
 
 #: The table that comes with the program; words.NOTICE says what it is made from, and how.
@@ -56,8 +56,8 @@ def build(model: Path, path: Path, bars: "Progress") -> tuple[SemanticTable, int
     # Imported where a table is made: crawls take one that is there.
     import numpy as np
 
-    from agents.semantic.encoders import read_encoder
-    from models.semantic.encoder import batches, distilled
+    from scentline.agents.semantic.encoders import read_encoder
+    from scentline.models.semantic.encoder import batches, distilled
 
     check_place(path)
     encoder = read_encoder(model)

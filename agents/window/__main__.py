@@ -7,10 +7,10 @@ import os
 import sys
 from pathlib import Path
 
-from agents.window.command import run
-from agents.window.process import given
-from models.errors import ScentlineError
-from streams.logging import configure
+from scentline.agents.window.command import run
+from scentline.agents.window.process import given
+from scentline.models.errors import ScentlineError
+from scentline.streams.logging import configure
 
 
 def main() -> None:

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from agents.cli.output import lasting
-from agents.operate.inspect.record import entries
-from agents.window.reading import Reading
-from agents.window.state import queued
-from streams.app import APP_ID
-from streams.logging import printable
-from streams.records import DeadLetter, Decoder, HarvestPoint, RecordError, Standing
-from streams.topics import DEAD_LETTERS, INBOXES
-from streams.transport.journal import UnknownTopicError
+from scentline.agents.cli.output import lasting
+from scentline.agents.operate.inspect.record import entries
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.state import queued
+from scentline.streams.app import APP_ID
+from scentline.streams.logging import printable
+from scentline.streams.records import DeadLetter, Decoder, HarvestPoint, RecordError, Standing
+from scentline.streams.topics import DEAD_LETTERS, INBOXES
+from scentline.streams.transport.journal import UnknownTopicError
 
 #: Seconds for which a rate is 0 and candidates wait, one after the other.
 STALLED_SECONDS, STALLED_FOR = 900.0, 900.0

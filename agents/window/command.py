@@ -13,15 +13,15 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from agents.signals import told_to_end
-from agents.stored import read_stored, write_stored
-from agents.window.guard import ENTER, Access, names_of
-from agents.window.process import DIRECTORY, mirror
-from agents.window.reading import Reading
-from agents.window.server import MOST_VIEWERS, Window
-from models.errors import ScentlineError
-from streams.configuration import ConfigurationError
-from streams.settings import Settings, WindowSettings
+from scentline.agents.signals import told_to_end
+from scentline.agents.stored import read_stored, write_stored
+from scentline.agents.window.guard import ENTER, Access, names_of
+from scentline.agents.window.process import DIRECTORY, mirror
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.server import MOST_VIEWERS, Window
+from scentline.models.errors import ScentlineError
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import Settings, WindowSettings
 
 #: Within a directory of the window of a crawl on Kafka, what it has of the crawl.
 MIRROR = "mirror"

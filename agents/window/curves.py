@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from models.evaluate.calibration import wilson
-from models.harvest import RANDOM, SURE, lift_if_sure
-from streams.records import HarvestPoint
+from scentline.models.evaluate.calibration import wilson
+from scentline.models.harvest import RANDOM, SURE, lift_if_sure
+from scentline.streams.records import HarvestPoint
 
 #: Points of a curve that are shown.
 SHOWN = 120

@@ -10,10 +10,10 @@ from contextlib import closing
 from pathlib import Path
 from threading import Thread
 
-from agents.operate.snapshot import follow
-from agents.window.process import given
-from models.errors import ScentlineError
-from streams.logging import configure
+from scentline.agents.operate.snapshot import follow
+from scentline.agents.window.process import given
+from scentline.models.errors import ScentlineError
+from scentline.streams.logging import configure
 
 
 def main() -> None:

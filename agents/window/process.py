@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from agents.offline.process import ServerProcess
-from agents.stored import write_stored
-from streams.settings import Settings
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.stored import write_stored
+from scentline.streams.settings import Settings
 
 #: Within a crawl's directory, what is the window's own.
 DIRECTORY = "window"
@@ -22,7 +22,7 @@ def beside(settings: Settings) -> ServerProcess:
 
     Raises `agents.offline.process.ServerProcessError` where it can't be served.
     """
-    return _started("agents.window", settings, settings.data / DIRECTORY)
+    return _started("scentline.agents.window", settings, settings.data / DIRECTORY)
 
 
 def mirror(settings: Settings) -> ServerProcess:
@@ -30,7 +30,7 @@ def mirror(settings: Settings) -> ServerProcess:
 
     Raises `agents.offline.process.ServerProcessError` where it can't be read.
     """
-    return _started("agents.window.mirror", settings, settings.data.parent)
+    return _started("scentline.agents.window.mirror", settings, settings.data.parent)
 
 
 def _started(module: str, settings: Settings, directory: Path) -> ServerProcess:

@@ -12,22 +12,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from agents.crawl.fixed import of_crawl
-from agents.frontier.steered import Steered
-from agents.operate.control.command import submit
-from agents.operate.control.requests import RefusedError
-from agents.operate.control.spool import WATCHING, Spool
-from agents.operate.inspect.learning import Learning
-from agents.operate.inspect.record import definitions, entries, read_point, read_standing
-from agents.window.index.index import Index
-from agents.window.kept.process import CopyReader
-from agents.window.trials import PageTrial, Trials
-from agents.window.watching import Watching
-from streams.records import HarvestPoint, PredicateDefinition, RecordError, Standing, Watch
-from streams.settings import Settings
-from streams.topics import HARVEST, PREDICATES, SIGHTINGS, STANDING, STEERING, TABLES
-from streams.transport.database import JournalMissingError, StorageError, TableMissingError
-from streams.transport.journal import Journal, UnknownTopicError
+from scentline.agents.crawl.fixed import of_crawl
+from scentline.agents.frontier.steered import Steered
+from scentline.agents.operate.control.command import submit
+from scentline.agents.operate.control.requests import RefusedError
+from scentline.agents.operate.control.spool import WATCHING, Spool
+from scentline.agents.operate.inspect.learning import Learning
+from scentline.agents.operate.inspect.record import definitions, entries, read_point, read_standing
+from scentline.agents.window.index.index import Index
+from scentline.agents.window.kept.process import CopyReader
+from scentline.agents.window.trials import PageTrial, Trials
+from scentline.agents.window.watching import Watching
+from scentline.streams.records import HarvestPoint, PredicateDefinition, RecordError, Standing, Watch
+from scentline.streams.settings import Settings
+from scentline.streams.topics import HARVEST, PREDICATES, SIGHTINGS, STANDING, STEERING, TABLES
+from scentline.streams.transport.database import JournalMissingError, StorageError, TableMissingError
+from scentline.streams.transport.journal import Journal, UnknownTopicError
 
 #: Seconds for which what was read is new enough.
 FRESH_SECONDS = 0.5

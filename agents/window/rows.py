@@ -5,13 +5,13 @@ from typing import TypeVar
 
 import msgspec
 
-from agents.frontier.keys import PAGE_PREFIX, depth_key, host_key, robots_key
-from agents.frontier.rows import DepthRow, FrontierRow, HostRow, PageRow, RobotsRow
-from models.frontier.causes import Cause
-from streams.logging import printable
-from streams.records import RobotsTxt
-from streams.topics import SIGHTINGS, partition_of
-from streams.transport.journal import Journal
+from scentline.agents.frontier.keys import PAGE_PREFIX, depth_key, host_key, robots_key
+from scentline.agents.frontier.rows import DepthRow, FrontierRow, HostRow, PageRow, RobotsRow
+from scentline.models.frontier.causes import Cause
+from scentline.streams.logging import printable
+from scentline.streams.records import RobotsTxt
+from scentline.streams.topics import SIGHTINGS, partition_of
+from scentline.streams.transport.journal import Journal
 
 #: Characters that are shown of what strangers wrote.
 SHOWN = 300

@@ -22,18 +22,18 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from agents.operate.control.command import submit
-from agents.operate.control.requests import RefusedError, checked
-from agents.operate.control.requests import Request as Steering
-from agents.window.guard import ASKING, ENTER, HEALTH, MOST_BODY, Access, Guard
-from agents.window.reading import Reading
-from agents.window.screens import crawl, errors, hosts, learning, now, page, pages, steer, trial
-from agents.window.screens import next as upcoming
-from agents.window.trials import Judging
-from models.errors import ScentlineError
-from streams.logging import EventLog, printable
-from streams.records import reason_of
-from streams.transport.database import StorageError
+from scentline.agents.operate.control.command import submit
+from scentline.agents.operate.control.requests import RefusedError, checked
+from scentline.agents.operate.control.requests import Request as Steering
+from scentline.agents.window.guard import ASKING, ENTER, HEALTH, MOST_BODY, Access, Guard
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.screens import crawl, errors, hosts, learning, now, page, pages, steer, trial
+from scentline.agents.window.screens import next as upcoming
+from scentline.agents.window.trials import Judging
+from scentline.models.errors import ScentlineError
+from scentline.streams.logging import EventLog, printable
+from scentline.streams.records import reason_of
+from scentline.streams.transport.database import StorageError
 
 #: Every screen by its name in addresses.
 SCREENS: Mapping[str, ModuleType] = {

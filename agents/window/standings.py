@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from streams.records import Standing
+from scentline.streams.records import Standing
 
 Number = TypeVar("Number", int, float)
 

@@ -2,8 +2,8 @@
 
 from typing import Literal, NamedTuple
 
-from agents.cli.output import lasting
-from streams.records import Standing
+from scentline.agents.cli.output import lasting
+from scentline.streams.records import Standing
 
 #: Seconds without a word after which a worker is missed.
 MISSED_SECONDS = 20.0

@@ -17,11 +17,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from agents.window.reading import Reading
-from agents.window.screens import now
-from streams.configuration import ConfigurationError
-from streams.logging import printable
-from streams.settings import Settings
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.screens import now
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.logging import printable
+from scentline.streams.settings import Settings
 
 #: Seconds between two looks; and for how long, and how often, the answer of a crawl that runs is waited for.
 LOOK_SECONDS, ANSWER_SECONDS, SOON_SECONDS = 1.0, 5.0, 0.25

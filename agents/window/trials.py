@@ -12,19 +12,19 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from agents.frontier.keys import PAGE_PREFIX
-from agents.judge.apart.process import ExaminerProcess
-from agents.judge.predicates import check_judges
-from agents.judge.question import Examined, Examines, PageError, Question, Work
-from models.errors import ScentlineError
-from models.frontier.exclusions import Exclusions
-from models.predicate import Predicate
-from models.url import identifier
-from streams.records import RecordError
-from streams.settings import Settings
-from streams.topics import PAGES
-from streams.transport.database import TableMissingError, TablePartition
-from streams.transport.journal import Journal, UnknownTopicError
+from scentline.agents.frontier.keys import PAGE_PREFIX
+from scentline.agents.judge.apart.process import ExaminerProcess
+from scentline.agents.judge.predicates import check_judges
+from scentline.agents.judge.question import Examined, Examines, PageError, Question, Work
+from scentline.models.errors import ScentlineError
+from scentline.models.frontier.exclusions import Exclusions
+from scentline.models.predicate import Predicate
+from scentline.models.url import identifier
+from scentline.streams.records import RecordError
+from scentline.streams.settings import Settings
+from scentline.streams.topics import PAGES
+from scentline.streams.transport.database import TableMissingError, TablePartition
+from scentline.streams.transport.journal import Journal, UnknownTopicError
 
 #: Pages that a predicate is tried on at most, the newest, and how many are read at a time.
 MOST_PAGES, PAGES_AT_ONCE = 2_000, 5

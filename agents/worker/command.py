@@ -5,21 +5,21 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from secrets import token_bytes
 
-from agents.crawl.connect import connect
-from agents.crawl.directory import make_directory
-from agents.crawl.fixed import keep_fixed
-from agents.fetch.contact import stays_home
-from agents.judge.predicates import check_judges, with_every_page
-from agents.observe.observer import Observer
-from agents.signals import told_to_end
-from agents.worker.roles import ROLES
-from agents.worker.worker import Worker
-from models.predicate import parse
-from streams.configuration import ConfigurationError
-from streams.logging import EventLog
-from streams.metrics.endpoint import endpoint
-from streams.metrics.registry import Metrics
-from streams.settings import Settings
+from scentline.agents.crawl.connect import connect
+from scentline.agents.crawl.directory import make_directory
+from scentline.agents.crawl.fixed import keep_fixed
+from scentline.agents.fetch.contact import stays_home
+from scentline.agents.judge.predicates import check_judges, with_every_page
+from scentline.agents.observe.observer import Observer
+from scentline.agents.signals import told_to_end
+from scentline.agents.worker.roles import ROLES
+from scentline.agents.worker.worker import Worker
+from scentline.models.predicate import parse
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.logging import EventLog
+from scentline.streams.metrics.endpoint import endpoint
+from scentline.streams.metrics.registry import Metrics
+from scentline.streams.settings import Settings
 
 log = EventLog("worker")
 

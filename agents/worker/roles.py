@@ -4,24 +4,24 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from agents.browse.agent import BrowseAgent
-from agents.fetch.agent import FetchAgent
-from agents.fetch.client import Client
-from agents.frontier.agent import FrontierAgent
-from agents.harvest.agent import HarvestAgent
-from agents.judge.agent import JudgeAgent
-from agents.judge.apart.process import ExaminerProcess
-from agents.judge.keep.store import KeptPages
-from agents.judge.predicates import Predicates
-from agents.judge.rejudge import Rejudge, Room
-from agents.learn.agent import LearnAgent
-from agents.observe.agent import ObserveAgent
-from agents.observe.observer import Observer
-from streams.records import Interests, PredicateDefinition
-from streams.runtime import Runtime
-from streams.stateful import Stateful
-from streams.topics import STEERING, WATCHING, Topic
-from streams.transport.publisher import LogReader
+from scentline.agents.browse.agent import BrowseAgent
+from scentline.agents.fetch.agent import FetchAgent
+from scentline.agents.fetch.client import Client
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.harvest.agent import HarvestAgent
+from scentline.agents.judge.agent import JudgeAgent
+from scentline.agents.judge.apart.process import ExaminerProcess
+from scentline.agents.judge.keep.store import KeptPages
+from scentline.agents.judge.predicates import Predicates
+from scentline.agents.judge.rejudge import Rejudge, Room
+from scentline.agents.learn.agent import LearnAgent
+from scentline.agents.observe.agent import ObserveAgent
+from scentline.agents.observe.observer import Observer
+from scentline.streams.records import Interests, PredicateDefinition
+from scentline.streams.runtime import Runtime
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import STEERING, WATCHING, Topic
+from scentline.streams.transport.publisher import LogReader
 
 Agent = TypeVar("Agent")
 

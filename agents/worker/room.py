@@ -6,13 +6,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from agents.judge.rejudge import Room
-from agents.worker.roles import Part
-from streams.logging import EventLog
-from streams.settings import Settings
-from streams.stateful import Stateful
-from streams.topics import SIGHTINGS
-from streams.transport.publisher import Log, LogReader
+from scentline.agents.judge.rejudge import Room
+from scentline.agents.worker.roles import Part
+from scentline.streams.logging import EventLog
+from scentline.streams.settings import Settings
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import SIGHTINGS
+from scentline.streams.transport.publisher import Log, LogReader
 
 #: Messages that may wait for the frontier in the same process, and seconds between two looks at them.
 BACKLOG = 50
@@ -46,7 +46,7 @@ def room(settings: Settings, connected: Log, parts: Mapping[str, Part[Any]]) -> 
 
 def _room_on_kafka(settings: Settings, connected: Log) -> Room:
     # Imported when it is used: the embedded log has no use for a Kafka client.
-    from agents.crawl.downstream import LOOK_SECONDS, REJUDGED, Downstream
+    from scentline.agents.crawl.downstream import LOOK_SECONDS, REJUDGED, Downstream
 
     told = -math.inf
 

@@ -13,29 +13,29 @@ from typing import Any
 import faust
 import msgspec
 
-from agents.fetch.client import Client
-from agents.judge.apart.process import ExaminerProcess
-from agents.judge.keep.store import KeptPages
-from agents.judge.predicates import Predicates, check_judges
-from agents.judge.question import Work
-from agents.observe.observer import Observer
-from agents.worker.roles import MAKERS, Hear, Part, Tools
-from agents.worker.room import room
-from models.predicate import parse
-from streams.app import watch
-from streams.attempts import ATTEMPTS_FILE, Attempts, Place
-from streams.broadcast import Broadcast
-from streams.configuration import ConfigurationError
-from streams.logging import EventLog
-from streams.memory import collected_seldom, give_back_large_blocks
-from streams.metrics.reading import broadcast_lag
-from streams.metrics.registry import Metrics
-from streams.records import REMOVED, Decoder, Interests, PredicateDefinition, RecordError
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.stateful import Stateful
-from streams.topics import INTERESTS, PREDICATES, Topic
-from streams.transport.publisher import Log
+from scentline.agents.fetch.client import Client
+from scentline.agents.judge.apart.process import ExaminerProcess
+from scentline.agents.judge.keep.store import KeptPages
+from scentline.agents.judge.predicates import Predicates, check_judges
+from scentline.agents.judge.question import Work
+from scentline.agents.observe.observer import Observer
+from scentline.agents.worker.roles import MAKERS, Hear, Part, Tools
+from scentline.agents.worker.room import room
+from scentline.models.predicate import parse
+from scentline.streams.app import watch
+from scentline.streams.attempts import ATTEMPTS_FILE, Attempts, Place
+from scentline.streams.broadcast import Broadcast
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.logging import EventLog
+from scentline.streams.memory import collected_seldom, give_back_large_blocks
+from scentline.streams.metrics.reading import broadcast_lag
+from scentline.streams.metrics.registry import Metrics
+from scentline.streams.records import REMOVED, Decoder, Interests, PredicateDefinition, RecordError
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import INTERESTS, PREDICATES, Topic
+from scentline.streams.transport.publisher import Log
 
 #: Seconds between two looks at whether a definition was heard.
 HEARD_SECONDS = 0.005

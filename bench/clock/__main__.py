@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from agents.offline.process import ServerProcess
-from agents.signals import end_as_by_ctrl_c
 from bench.clock.simulated import simulated
 from bench.clock.table import TIMES, Crawl, ratios, read, table
 from bench.clock.webs import NAMES, Pages, Web, judged, web
 from bench.crawl.crawlers import Crawler, Scentline, Scrapy
 from bench.crawl.measure import started
-from models.evaluate.clock import Clock, Latency
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.signals import end_as_by_ctrl_c
+from scentline.models.evaluate.clock import Clock, Latency
 
 #: Least seconds between two requests to a host.
 DELAY = 1.0

@@ -8,10 +8,10 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from agents.offline.archive import Archive
-from agents.offline.serve import OfflineServer, serve_on
-from models.evaluate.clock import Latency
-from models.url import host
+from scentline.agents.offline.archive import Archive
+from scentline.agents.offline.serve import OfflineServer, serve_on
+from scentline.models.evaluate.clock import Latency
+from scentline.models.url import host
 
 
 def main() -> None:

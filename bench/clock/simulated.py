@@ -4,20 +4,20 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from random import Random
 
-from agents.lab.reading import Web
-from agents.semantic.tables import table_of
 from bench.clock.table import Crawl
 from bench.clock.webs import Pages
-from models.crowd.trace import Trace
-from models.evaluate.baselines.informed import Hindsight
-from models.evaluate.clock import Asked, Clock
-from models.evaluate.crawler import Choice, Crawler, Ready, Task, anywhere
-from models.evaluate.policies import LEARNING, Truth, named
-from models.evaluate.virtual import Terms, virtual_crawl
-from models.frontier.queue import UNLIMITED
-from models.page import Page
-from models.predicate import Predicate
-from streams.settings import Settings
+from scentline.agents.lab.reading import Web
+from scentline.agents.semantic.tables import table_of
+from scentline.models.crowd.trace import Trace
+from scentline.models.evaluate.baselines.informed import Hindsight
+from scentline.models.evaluate.clock import Asked, Clock
+from scentline.models.evaluate.crawler import Choice, Crawler, Ready, Task, anywhere
+from scentline.models.evaluate.policies import LEARNING, Truth, named
+from scentline.models.evaluate.virtual import Terms, virtual_crawl
+from scentline.models.frontier.queue import UNLIMITED
+from scentline.models.page import Page
+from scentline.models.predicate import Predicate
+from scentline.streams.settings import Settings
 
 
 class Together:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from agents.judge.labels import load
-from agents.lab import reading as lab
-from agents.lab.progress import progress
 from bench.command import COMMAND
-from models.predicate import Predicate, parse
-from models.url import host
-from streams.settings import Settings
+from scentline.agents.judge.labels import load
+from scentline.agents.lab import reading as lab
+from scentline.agents.lab.progress import progress
+from scentline.models.predicate import Predicate, parse
+from scentline.models.url import host
+from scentline.streams.settings import Settings
 
 _TOPICS = ('cinema=category("Cinema")', 'computing=category("Computing")')
 #: Of those of handbooks in docs/evaluation.toml the two nearest to 4 % of the pages.

@@ -8,14 +8,14 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from agents.judge.labels import load
-from agents.signals import end_as_by_ctrl_c
 from bench.command import WIKISPEEDIA
 from bench.crawl import report, results
 from bench.crawl.crawlers import BOTH, COMMON, RARE, SQLITE, Crawlee, Crawler, Scentline, Scrapy
 from bench.crawl.measure import CrawlerError, Resumed, Run, killed, whole
 from bench.crawl.server import Nginx, ServerError, find
 from bench.crawl.web import DOMAIN, Pages, unpack
+from scentline.agents.judge.labels import load
+from scentline.agents.signals import end_as_by_ctrl_c
 
 #: Pages of each crawl of a quick run.
 QUICK_PAGES = 400

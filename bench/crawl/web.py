@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from agents.offline.archive import Archive
-from models.url import canonical
+from scentline.agents.offline.archive import Archive
+from scentline.models.url import canonical
 
 _LINK = re.compile(rb'href="([^"]+)"')
 #: Where a crawl begins; what it does not lead to is seeded too.

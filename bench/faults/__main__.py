@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 
-from agents.signals import end_as_by_ctrl_c
-from agents.worker.roles import ROLES
 from bench.command import WIKISPEEDIA
 from bench.faults.cluster import Cluster
 from bench.faults.crawl import wikispeedia
@@ -21,6 +19,8 @@ from bench.faults.faults import FAULTS
 from bench.faults.suite import Result, run
 from bench.faults.workers import WorkerError
 from deploy.kafka.jars import BrokerError
+from scentline.agents.signals import end_as_by_ctrl_c
+from scentline.agents.worker.roles import ROLES
 
 HEAD = ("fault", "times", "pages", "lines", "lost", "twice", "wrong", "seconds")
 

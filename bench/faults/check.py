@@ -7,16 +7,16 @@ from pathlib import Path
 
 import msgspec
 
-from agents.browse.agent import USER_PREFIX, UserRow
-from agents.observe.logfile import LogFile
-from agents.observe.observer import Observer
-from agents.operate.audit.audit import audit
-from agents.operate.inspect.record import users
-from agents.operate.snapshot import take
 from bench.faults.cluster import Cluster
-from streams.records import Access
-from streams.settings import Settings
-from streams.transport.journal import Journal
+from scentline.agents.browse.agent import USER_PREFIX, UserRow
+from scentline.agents.observe.logfile import LogFile
+from scentline.agents.observe.observer import Observer
+from scentline.agents.operate.audit.audit import audit
+from scentline.agents.operate.inspect.record import users
+from scentline.agents.operate.snapshot import take
+from scentline.streams.records import Access
+from scentline.streams.settings import Settings
+from scentline.streams.transport.journal import Journal
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 
-from agents.offline.process import ServerProcess
-from agents.operate.control.command import known_predicates, submit
-from agents.operate.control.requests import ChangePredicate, Seeds, State
-from agents.operate.topics.lag import lags
 from bench.command import COMMAND
 from bench.faults.crawl import Crawl
 from bench.faults.workers import WorkerError, WorkerProcess
 from deploy.kafka.broker import Broker
 from deploy.ports import free_port
-from streams.configuration import load
-from streams.topics import OUTCOMES
-from streams.transport.kafka.admin import Admin
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.operate.control.command import known_predicates, submit
+from scentline.agents.operate.control.requests import ChangePredicate, Seeds, State
+from scentline.agents.operate.topics.lag import lags
+from scentline.streams.configuration import load
+from scentline.streams.topics import OUTCOMES
+from scentline.streams.transport.kafka.admin import Admin
 
 #: Seconds after which what does not come about has failed.
 PATIENCE = 180.0

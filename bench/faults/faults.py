@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Iterable
 from random import Random
 
-from agents.crawl.connect import connect
 from bench.faults.cluster import SESSION_SECONDS, Cluster
 from bench.faults.workers import WorkerProcess
-from streams.settings import Settings
-from streams.topics import DEAD_LETTERS, INBOXES
-from streams.transport.kafka.admin import Admin
+from scentline.agents.crawl.connect import connect
+from scentline.streams.settings import Settings
+from scentline.streams.topics import DEAD_LETTERS, INBOXES
+from scentline.streams.transport.kafka.admin import Admin
 
 #: Does its harm; returns how many times.
 Fault = Callable[[Cluster, Random], int]

@@ -70,7 +70,7 @@ def _kept(reader: str, path: Path) -> Path:
 def _fuzz_here() -> None:
     import atheris
 
-    with atheris.instrument_imports(include=["agents", "models", "streams"]):
+    with atheris.instrument_imports(include=["scentline"]):
         from bench.fuzz.mutators import MUTATORS
         from bench.fuzz.targets import TARGETS
     reader = sys.argv.pop(1)

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from agents.harvest.agent import read_outcome
-from agents.judge.examiner import PageReader
-from agents.judge.predicates import Predicates
-from agents.observe.positions import Positions
-from streams.records import (
+from scentline.agents.harvest.agent import read_outcome
+from scentline.agents.judge.examiner import PageReader
+from scentline.agents.judge.predicates import Predicates
+from scentline.agents.observe.positions import Positions
+from scentline.streams.records import (
     AccessPack,
     DeadLetter,
     Decoder,
@@ -18,7 +18,7 @@ from streams.records import (
     RecordError,
     SightingPack,
 )
-from streams.settings import JudgeSettings
+from scentline.streams.settings import JudgeSettings
 
 _READER = PageReader(JudgeSettings(), 5_000_000)
 _READ: tuple[Callable[[bytes], Any], ...] = (

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import zstandard
 
-from models.sealed import digest
+from scentline.models.sealed import digest
 
 Mutator = Callable[[bytes, Random], bytes]
 

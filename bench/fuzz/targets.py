@@ -6,28 +6,28 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from agents.fetch.listings import MAX_URLS, feed_of
-from agents.fetch.listings import read as read_listing
-from agents.fetch.pool import request_of, wire
-from agents.fetch.robots import MAX_BYTES
-from agents.fetch.rules import rules
-from agents.judge.parse import parse as parse_page
-from agents.observe.observer import Filtered, Malformed, Observer
-from agents.offline.archive import Archive
-from agents.offline.warc import ArchiveError
 from bench.fuzz.answers import asked
 from bench.fuzz.messages import message
-from models.accesslog.entry import LogLineError, text_of
-from models.accesslog.recognise import parsers
-from models.classifier import ClassifierError
-from models.classifier import unpack as unpack_classifier
-from models.predicate import PredicateError, parse
-from models.reuse import LearnedStateError
-from models.reuse import unpack as unpack_state
-from models.semantic.table import SemanticTableError
-from models.semantic.table import unpack as unpack_table
-from models.url import MAX_LENGTH, canonical
-from streams.settings import JudgeSettings, ObserveSettings
+from scentline.agents.fetch.listings import MAX_URLS, feed_of
+from scentline.agents.fetch.listings import read as read_listing
+from scentline.agents.fetch.pool import request_of, wire
+from scentline.agents.fetch.robots import MAX_BYTES
+from scentline.agents.fetch.rules import rules
+from scentline.agents.judge.parse import parse as parse_page
+from scentline.agents.observe.observer import Filtered, Malformed, Observer
+from scentline.agents.offline.archive import Archive
+from scentline.agents.offline.warc import ArchiveError
+from scentline.models.accesslog.entry import LogLineError, text_of
+from scentline.models.accesslog.recognise import parsers
+from scentline.models.classifier import ClassifierError
+from scentline.models.classifier import unpack as unpack_classifier
+from scentline.models.predicate import PredicateError, parse
+from scentline.models.reuse import LearnedStateError
+from scentline.models.reuse import unpack as unpack_state
+from scentline.models.semantic.table import SemanticTableError
+from scentline.models.semantic.table import unpack as unpack_table
+from scentline.models.url import MAX_LENGTH, canonical
+from scentline.streams.settings import JudgeSettings, ObserveSettings
 
 
 def sealed(data: bytes) -> None:
@@ -45,7 +45,7 @@ def sealed(data: bytes) -> None:
 
 def archive(data: bytes) -> None:
     """Read an archive and answer from its records; what is none is an `ArchiveError` of one line."""
-    logging.getLogger("agents.offline.archive").disabled = True  # it names each record that can't be read
+    logging.getLogger("scentline.agents.offline.archive").disabled = True  # it names what can't be read
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "pages.warc")
         path.write_bytes(data)

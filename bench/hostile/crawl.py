@@ -50,7 +50,7 @@ def crawl(rivals: Rivals, directory: Path, budget: int, settings: dict[str, obje
 
 
 def _scentline(cwd: Path, *arguments: str) -> str:
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
     run = subprocess.run(  # noqa: S603 - this project's own command
         [*COMMAND, *arguments], cwd=cwd, env=environment, stdout=subprocess.PIPE, check=True, text=True
     )

@@ -11,8 +11,6 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
-from agents.offline.process import ServerProcess
-from agents.signals import end_as_by_ctrl_c
 from bench.command import COMMAND, WIKISPEEDIA
 from bench.faults.cluster import Cluster
 from bench.faults.crawl import wikispeedia
@@ -21,6 +19,8 @@ from bench.live.browsing import Visitor
 from bench.live.squid import Squid, SquidError
 from bench.live.watch import WatchError, delays
 from deploy.kafka.jars import BrokerError
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.signals import end_as_by_ctrl_c
 
 #: Seconds after which a page that is no candidate has failed.
 PATIENCE = 120.0

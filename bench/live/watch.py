@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from agents.frontier.keys import page_key
-from agents.frontier.rows import FrontierRow, PageRow
-from streams.transport.database import JournalMissingError, TableMissingError
-from streams.transport.journal import Journal
+from scentline.agents.frontier.keys import page_key
+from scentline.agents.frontier.rows import FrontierRow, PageRow
+from scentline.streams.transport.database import JournalMissingError, TableMissingError
+from scentline.streams.transport.journal import Journal
 
 LOOK_SECONDS = 0.1
 

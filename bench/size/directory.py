@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from rocksdict import WriteBatch
 
-from agents.crawl.connect import open_journal
-from agents.frontier.candidates import STARTED
-from agents.frontier.groups import DAY
-from agents.frontier.keys import (
+from scentline.agents.crawl.connect import open_journal
+from scentline.agents.frontier.candidates import STARTED
+from scentline.agents.frontier.groups import DAY
+from scentline.agents.frontier.keys import (
     START_KEY,
     TOTALS_KEY,
     children_key,
@@ -22,7 +22,7 @@ from agents.frontier.keys import (
     parent_key,
     visit_key,
 )
-from agents.frontier.rows import (
+from scentline.agents.frontier.rows import (
     ChildrenRow,
     DueRow,
     FrontierRow,
@@ -33,13 +33,13 @@ from agents.frontier.rows import (
     TotalsRow,
     VisitRow,
 )
-from models.domain import owner
-from models.revisit.content import LINKS_BYTES, TEXT_BYTES
-from models.url import host, identifier
-from models.verdict import Verdict
-from streams.inbox import Codec
-from streams.records import Version
-from streams.settings import Settings
+from scentline.models.domain import owner
+from scentline.models.revisit.content import LINKS_BYTES, TEXT_BYTES
+from scentline.models.url import host, identifier
+from scentline.models.verdict import Verdict
+from scentline.streams.inbox import Codec
+from scentline.streams.records import Version
+from scentline.streams.settings import Settings
 
 #: Candidates a host on average, links a linking page, and in-links a candidate on average.
 HOSTED, LINKS, IN_LINKS = 100, 40, 3

@@ -8,22 +8,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from agents.crawl.connect import EmbeddedLog, connect
-from agents.crawl.engine import Engine
-from agents.frontier.agent import FrontierAgent
-from agents.observe.observer import Observer
-from agents.worker.worker import Worker
 from bench.size.directory import settings
 from bench.stages.stopwatch import Stopwatch
 from bench.stages.table import STAGES
-from streams.metrics.registry import Metrics
-from streams.topics import FETCHES
+from scentline.agents.crawl.connect import EmbeddedLog, connect
+from scentline.agents.crawl.engine import Engine
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.observe.observer import Observer
+from scentline.agents.worker.worker import Worker
+from scentline.streams.metrics.registry import Metrics
+from scentline.streams.topics import FETCHES
 
 #: The stages that a line of a log takes, beside those of a page.
 OF_A_LINE: Mapping[str, tuple[str, ...]] = {
-    "observe: read a line": ("agents.observe.observer:Observer.observe",),
-    "browse: users' windows": ("agents.browse.agent:BrowseAgent.absorb",),
-    "frontier: leave a full queue": ("models.frontier.queue:CandidateQueue._evict",),
+    "observe: read a line": ("scentline.agents.observe.observer:Observer.observe",),
+    "browse: users' windows": ("scentline.agents.browse.agent:BrowseAgent.absorb",),
+    "frontier: leave a full queue": ("scentline.models.frontier.queue:CandidateQueue._evict",),
 }
 #: Seconds between two looks.
 LOOK_SECONDS = 0.01

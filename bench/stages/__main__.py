@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from agents.cli import main as scentline
-from agents.offline.process import ServerProcess
 from bench.command import COMMAND, DATA, WIKISPEEDIA
 from bench.stages.stopwatch import Stopwatch
 from bench.stages.table import PAGE, STAGES, spent
+from scentline.agents.cli import main as scentline
+from scentline.agents.offline.process import ServerProcess
 
 ROOT = Path(__file__).parents[2]
 SEED = "http://u.wikispeedia.test/wp/United_States"

@@ -4,10 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from agents.signals import end_as_by_ctrl_c
 from deploy.kafka.broker import Broker
 from deploy.kafka.jars import CACHE, BrokerError
 from deploy.kafka.properties import read_properties
+from scentline.agents.signals import end_as_by_ctrl_c
 
 
 def main() -> int:

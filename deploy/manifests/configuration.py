@@ -8,7 +8,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from deploy.manifests.topics import CLUSTER, PARTITIONS, REPLICAS
-from streams.configuration import PREFIX, keys
+from scentline.streams.configuration import PREFIX, keys
 
 #: Where a worker's container has its files.
 DATA = "/var/lib/scentline"

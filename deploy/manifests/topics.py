@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streams.topics import TOPICS, Declared, declared
+from scentline.streams.topics import TOPICS, Declared, declared
 
 #: The name of the Kafka cluster, and what the names of its services and secrets begin with.
 CLUSTER = "scentline"

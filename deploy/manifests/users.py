@@ -9,10 +9,10 @@ in Kafka").
 from collections.abc import Iterator
 from typing import Any
 
-from agents.crawl.downstream import REJUDGED
-from agents.operate.snapshot import LEFT_OUT
 from deploy.manifests.topics import CLUSTER
-from streams.topics import APP_ID, INBOXES, TABLES, TOPICS, Topic, changelog_of, group_of
+from scentline.agents.crawl.downstream import REJUDGED
+from scentline.agents.operate.snapshot import LEFT_OUT
+from scentline.streams.topics import APP_ID, INBOXES, TABLES, TOPICS, Topic, changelog_of, group_of
 
 ROLES = tuple(INBOXES)
 #: The roles that keep tables, each table with its role: the one whose inbox is the table's.

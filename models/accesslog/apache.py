@@ -6,9 +6,9 @@ Squid) ends with ``"referrer" "agent"``. Whatever a server adds behind is passed
 
 import re
 
-from models.accesslog.entry import Entry, LogLineError
-from models.accesslog.fields import MONTHS, request_of, seconds_of, unescaped
-from models.accesslog.layout import Field, FormatTextError, Layout, time_fields
+from scentline.models.accesslog.entry import Entry, LogLineError
+from scentline.models.accesslog.fields import MONTHS, request_of, seconds_of, unescaped
+from scentline.models.accesslog.layout import Field, FormatTextError, Layout, time_fields
 
 #: What the directives tell; those that are known and tell nothing of use are passed over.
 _TOLD = {
@@ -33,7 +33,7 @@ def layout(text: str) -> Layout:
     >>> layout("%h %Q")
     Traceback (most recent call last):
     ...
-    models.accesslog.layout.FormatTextError: %Q is no directive of Apache's LogFormat
+    scentline.models.accesslog.layout.FormatTextError: %Q is no directive of Apache's LogFormat
     """
     text = re.sub(r'\\["t\\]', lambda escape: _ESCAPES[escape[0]], text)
     tokens: list[str | Field] = []

@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from models.errors import ScentlineError
+from scentline.models.errors import ScentlineError
 
 MAX_LINE = 8192
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")

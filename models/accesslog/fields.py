@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import date
 from urllib.parse import quote
 
-from models.accesslog.entry import Entry, LogLineError, cut_short
+from scentline.models.accesslog.entry import Entry, LogLineError, cut_short
 
 #: What a format's fields may be called here; whatever else it has is passed over.
 NAMES = (

@@ -1,6 +1,6 @@
 """Which log entries are page views."""
 
-from models.accesslog.entry import Entry
+from scentline.models.accesslog.entry import Entry
 
 #: Content types of what a page embeds or a user saves: images, styles, scripts, media, fonts, archives.
 _MEDIA_KINDS = frozenset({"image", "audio", "video", "font"})

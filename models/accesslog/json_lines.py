@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from models.accesslog.entry import Entry, LogLineError
-from models.accesslog.fields import MONTHS, NAMES, entry_of, seconds_of
+from scentline.models.accesslog.entry import Entry, LogLineError
+from scentline.models.accesslog.fields import MONTHS, NAMES, entry_of, seconds_of
 
 #: For each field the names it is looked for under, the first found being meant; a dot leads into an object.
 DEFAULTS: Mapping[str, tuple[str, ...]] = {

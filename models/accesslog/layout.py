@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from models.accesslog.entry import Entry, LogLineError
-from models.accesslog.fields import MONTHS, entry_of, seconds_of, unescaped
-from models.errors import ScentlineError
+from scentline.models.accesslog.entry import Entry, LogLineError
+from scentline.models.accesslog.fields import MONTHS, entry_of, seconds_of, unescaped
+from scentline.models.errors import ScentlineError
 
 #: Parts of a point in time, which have a form of their own.
 TIME_PARTS = {

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
-from models.accesslog import apache, squid_format
-from models.accesslog.apache import parse_combined, parse_common
-from models.accesslog.entry import Entry, LogLineError, text_of
-from models.accesslog.json_lines import JsonLines
-from models.accesslog.layout import FormatTextError
-from models.accesslog.squid import parse as parse_squid
-from models.accesslog.w3c import W3C
-from models.errors import ScentlineError
+from scentline.models.accesslog import apache, squid_format
+from scentline.models.accesslog.apache import parse_combined, parse_common
+from scentline.models.accesslog.entry import Entry, LogLineError, text_of
+from scentline.models.accesslog.json_lines import JsonLines
+from scentline.models.accesslog.layout import FormatTextError
+from scentline.models.accesslog.squid import parse as parse_squid
+from scentline.models.accesslog.w3c import W3C
+from scentline.models.errors import ScentlineError
 
 Parser: TypeAlias = Callable[[str], Entry]
 

@@ -2,8 +2,8 @@
 
 import re
 
-from models.accesslog.entry import Entry
-from models.accesslog.rate import Rates
+from scentline.models.accesslog.entry import Entry
+from scentline.models.accesslog.rate import Rates
 
 #: What names a robot within its agent, in any case: "bot", "crawler" or "spider" at the end of a word ("Cubot"
 #: is a telephone); a page or address to turn to, which people's programs do not send; these, as whole words.

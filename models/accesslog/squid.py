@@ -2,7 +2,7 @@
 
 import re
 
-from models.accesslog.entry import Entry, LogLineError, cut_short
+from scentline.models.accesslog.entry import Entry, LogLineError, cut_short
 
 # Fields hold no white space and are parted by it: matching is linear, and gives nothing back. What follows the
 # content type (headers, with log_mime_hdrs) is passed over. Elapsed time is negative where the clock was set

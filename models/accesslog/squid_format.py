@@ -2,7 +2,7 @@
 
 import re
 
-from models.accesslog.layout import Field, FormatTextError, Layout, time_fields
+from scentline.models.accesslog.layout import Field, FormatTextError, Layout, time_fields
 
 #: What the codes tell; "un" is the user that Squid settled on.
 _TOLD = {
@@ -39,7 +39,7 @@ def layout(text: str) -> Layout:
     >>> layout("%>a %Q")
     Traceback (most recent call last):
     ...
-    models.accesslog.layout.FormatTextError: %Q is no code of Squid's logformat
+    scentline.models.accesslog.layout.FormatTextError: %Q is no code of Squid's logformat
     """
     tokens: list[str | Field] = []
     for literal, percent, written, _, width, first, code, second, unknown in _TOKEN.findall(text):

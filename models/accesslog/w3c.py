@@ -2,8 +2,8 @@
 
 import re
 
-from models.accesslog.entry import Entry, LogLineError
-from models.accesslog.fields import entry_of, seconds_of
+from scentline.models.accesslog.entry import Entry, LogLineError
+from scentline.models.accesslog.fields import entry_of, seconds_of
 
 #: What the fields tell, in lower case; others are passed over.
 _TOLD = {

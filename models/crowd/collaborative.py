@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from models.crowd.evidence import affinity_log, region_log, signature_log
-from models.interest.features import OUTSIDE, region, signature, user
-from models.interest.linkage import Contribution, events
-from models.interest.ratio import Base, RatioTable, significance
-from models.interest.weights import Weights
+from scentline.models.crowd.evidence import affinity_log, region_log, signature_log
+from scentline.models.interest.features import OUTSIDE, region, signature, user
+from scentline.models.interest.linkage import Contribution, events
+from scentline.models.interest.ratio import Base, RatioTable, significance
+from scentline.models.interest.weights import Weights
 
 
 def features_of_crowd(

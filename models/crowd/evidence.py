@@ -12,8 +12,8 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from models.interest.factors import kept
-from models.interest.ratio import Base, Denominator, RatioTable, ratio
+from scentline.models.interest.factors import kept
+from scentline.models.interest.ratio import Base, Denominator, RatioTable, ratio
 
 #: Other pages near a page, as in `models.crowd.trace.Trace.together`: [accesses within reach, co-visits].
 Near = Mapping[str, tuple[int, int]]

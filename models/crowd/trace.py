@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from models.interest.factors import rank
-from models.url import identifier
+from scentline.models.interest.factors import rank
+from scentline.models.url import identifier
 
 
 class Visit(msgspec.Struct, array_like=True, frozen=True, order=True, gc=False):

@@ -5,8 +5,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from models.depth.growth import Growth
-from models.ordering.graph import Graph, pagerank
+from scentline.models.depth.growth import Growth
+from scentline.models.ordering.graph import Graph, pagerank
 
 _Page = TypeVar("_Page", bound=Hashable)
 

@@ -3,10 +3,10 @@
 from collections import Counter
 from typing import Final, Literal, NamedTuple
 
-from models.depth.growth import Growth
-from models.depth.sessions import Session, Sessions
-from models.depth.surfers import best
-from models.depth.visits import Visits
+from scentline.models.depth.growth import Growth
+from scentline.models.depth.sessions import Session, Sessions
+from scentline.models.depth.surfers import best
+from scentline.models.depth.visits import Visits
 
 #: Sessions from which on the views of a site are taken as they are.
 ENOUGH: Final = 100

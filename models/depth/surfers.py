@@ -19,7 +19,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
-from models.depth.visits import Move, Visits
+from scentline.models.depth.visits import Move, Visits
 
 
 class Surfer(StrEnum):

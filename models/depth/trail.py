@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from models.depth.sessions import ELSEWHERE, FRAME, MAX_VIEWS, PAUSE
+from scentline.models.depth.sessions import ELSEWHERE, FRAME, MAX_VIEWS, PAUSE
 
 #: Sites on which a user's sessions are kept; one on a further site ends the one longest without a view.
 MOST_SITES: Final = 8

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import msgspec
 
-from models.depth.sessions import Session
+from scentline.models.depth.sessions import Session
 
 
 class Move(StrEnum):

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from models.evaluate.virtual import Request
+from scentline.models.evaluate.virtual import Request
 
 #: What was said of a page before it was fetched, and what came of it.
 Outcome: TypeAlias = tuple[float, bool]

@@ -7,7 +7,7 @@ from math import exp, log
 from statistics import NormalDist
 from typing import NamedTuple
 
-from models.url import host
+from scentline.models.url import host
 
 MEDIAN_SECONDS, LONGEST_SECONDS = 0.3, 5.0
 #: Deviations of the logarithm of the seconds: of a host's from others', and of a page's from its host's.

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple, Protocol, TypeAlias
 
-from models.crowd.trace import Trace
-from models.page import Page
+from scentline.models.crowd.trace import Trace
+from scentline.models.page import Page
 
 #: Tells whether a host may be asked now.
 Ready: TypeAlias = Callable[[str], bool]

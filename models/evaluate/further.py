@@ -5,14 +5,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from typing import Protocol
 
-from models.crowd.evidence import region_log
-from models.crowd.trace import SIXTHS, Trace
-from models.interest.ratio import Base, significant_log
-from models.learner.inputs import Input
-from models.learner.knowledge import Knowledge
-from models.patterns.counts import Behaviour
-from models.patterns.mine import mine
-from models.url import host
+from scentline.models.crowd.evidence import region_log
+from scentline.models.crowd.trace import SIXTHS, Trace
+from scentline.models.interest.ratio import Base, significant_log
+from scentline.models.learner.inputs import Input
+from scentline.models.learner.knowledge import Knowledge
+from scentline.models.patterns.counts import Behaviour
+from scentline.models.patterns.mine import mine
+from scentline.models.url import host
 
 
 class Further(Protocol):

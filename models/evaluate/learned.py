@@ -8,23 +8,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.crowd.trace import SIXTHS, Trace
-from models.evaluate.crawler import Choice, Ready, Task, anywhere
-from models.evaluate.further import Further
-from models.evaluate.tally import NAME
-from models.frontier.queue import ANSWERS_A_SWEEP, FEW, SWEPT, UNLIMITED, CandidateQueue
-from models.interest.factors import link_features, rank
-from models.interest.features import BASE, user
-from models.learner.batch import inputs_of, named_of
-from models.learner.calibration import EXPLORED, SELECTED, calibrated
-from models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
-from models.learner.combiner import Vector, logits, probabilities
-from models.learner.inputs import INPUTS, MOST, log_rank
-from models.learner.knowledge import Knowledge
-from models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
-from models.learner.linking import NEAR, NEAR_AT_MOST, LinkingPage, LinkTable
-from models.learner.requests import a_request, chances_of_pages, failing, foretold, usual_chance_of_page
-from models.learner.semantic import (
+from scentline.models.crowd.trace import SIXTHS, Trace
+from scentline.models.evaluate.crawler import Choice, Ready, Task, anywhere
+from scentline.models.evaluate.further import Further
+from scentline.models.evaluate.tally import NAME
+from scentline.models.frontier.queue import ANSWERS_A_SWEEP, FEW, SWEPT, UNLIMITED, CandidateQueue
+from scentline.models.interest.factors import link_features, rank
+from scentline.models.interest.features import BASE, user
+from scentline.models.learner.batch import inputs_of, named_of
+from scentline.models.learner.calibration import EXPLORED, SELECTED, calibrated
+from scentline.models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
+from scentline.models.learner.combiner import Vector, logits, probabilities
+from scentline.models.learner.inputs import INPUTS, MOST, log_rank
+from scentline.models.learner.knowledge import Knowledge
+from scentline.models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
+from scentline.models.learner.linking import NEAR, NEAR_AT_MOST, LinkingPage, LinkTable
+from scentline.models.learner.requests import (
+    a_request,
+    chances_of_pages,
+    failing,
+    foretold,
+    usual_chance_of_page,
+)
+from scentline.models.learner.semantic import (
     SEMANTIC_INPUTS,
     Meaning,
     Sense,
@@ -32,16 +38,16 @@ from models.learner.semantic import (
     page_subject,
     subject,
 )
-from models.learner.state import CombinerKind, Learner
-from models.learner.words import Vocabulary
-from models.ledger import Ledger
-from models.ordering.estimate import Crawled
-from models.ordering.rank import Rank
-from models.page import Page
-from models.reuse import WEIGHT, Combining, Learned, learned
-from models.semantic.table import SemanticTable
-from models.url import host, identifier
-from models.verdict import FAILED, Verdict
+from scentline.models.learner.state import CombinerKind, Learner
+from scentline.models.learner.words import Vocabulary
+from scentline.models.ledger import Ledger
+from scentline.models.ordering.estimate import Crawled
+from scentline.models.ordering.rank import Rank
+from scentline.models.page import Page
+from scentline.models.reuse import WEIGHT, Combining, Learned, learned
+from scentline.models.semantic.table import SemanticTable
+from scentline.models.url import host, identifier
+from scentline.models.verdict import FAILED, Verdict
 
 #: Candidates scored anew at a choice at most, and in-links kept of a page, as `frontier.rescored` and
 #: `frontier.parents` have it.

@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from models.evaluate.tally import NAME, Counted, OwnFeatures, Places, Tally, Unions
-from models.interest.factors import LinkTable, sibling_log
-from models.interest.features import LINK, TOKEN, WORD, link, token, word
-from models.interest.ratio import Base, Denominator
-from models.page import Page
-from models.url import tokens
+from scentline.models.evaluate.tally import NAME, Counted, OwnFeatures, Places, Tally, Unions
+from scentline.models.interest.factors import LinkTable, sibling_log
+from scentline.models.interest.features import LINK, TOKEN, WORD, link, token, word
+from scentline.models.interest.ratio import Base, Denominator
+from scentline.models.page import Page
+from scentline.models.url import tokens
 
 #: What the logs of words, tokens, links and siblings are multiplied by (PriorityValue, section 3).
 Weights: TypeAlias = tuple[float, float, float, float]

@@ -4,18 +4,18 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from typing import Literal
 
-from models.evaluate.crawler import Choice, Ready, Task, anywhere
-from models.evaluate.linked import EVEN, Linked, Weights
-from models.evaluate.tally import NAME, Counted, Places
-from models.evaluate.visited import Visited
-from models.frontier.queue import UNLIMITED, CandidateQueue
-from models.interest.features import BASE
-from models.interest.ratio import Base, Denominator
-from models.learner.lessons import LinkWords
-from models.learner.named import Naming
-from models.page import Page
-from models.reuse import WEIGHT, Learned, learned
-from models.url import host
+from scentline.models.evaluate.crawler import Choice, Ready, Task, anywhere
+from scentline.models.evaluate.linked import EVEN, Linked, Weights
+from scentline.models.evaluate.tally import NAME, Counted, Places
+from scentline.models.evaluate.visited import Visited
+from scentline.models.frontier.queue import UNLIMITED, CandidateQueue
+from scentline.models.interest.features import BASE
+from scentline.models.interest.ratio import Base, Denominator
+from scentline.models.learner.lessons import LinkWords
+from scentline.models.learner.named import Naming
+from scentline.models.page import Page
+from scentline.models.reuse import WEIGHT, Learned, learned
+from scentline.models.url import host
 
 PaperPolicy = Literal["linkage", "collaborative", "combined"]
 
@@ -42,7 +42,7 @@ class PaperCrawler:
     ``weight``. No probability is given.
 
     >>> from random import Random
-    >>> from models.crowd.trace import Step, Trace
+    >>> from scentline.models.crowd.trace import Step, Trace
     >>> trace = Trace([Step("ann", "http://a.test/", 1.0), Step("ann", "http://b.test/", 2.0)])
     >>> crawler = PaperCrawler(Task((), trace, Random(1)), "combined")
     >>> crawler.add_seed("http://a.test/")

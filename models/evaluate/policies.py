@@ -3,19 +3,19 @@
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, Protocol, TypeAlias, get_args, runtime_checkable
 
-from models.evaluate.baselines.best_first import BestFirst
-from models.evaluate.baselines.informed import Hindsight, Informed
-from models.evaluate.baselines.link_classifier import LinkClassifier
-from models.evaluate.baselines.opic import Opic
-from models.evaluate.baselines.shark_search import SharkSearch
-from models.evaluate.baselines.simple import Backlink, BreadthFirst, Chance, Oracle, PageRank
-from models.evaluate.baselines.tag_paths import TagPaths
-from models.evaluate.crawler import Crawler, Task
-from models.evaluate.further import ExpectedVisits, Significance
-from models.evaluate.learned import LearnedCrawler
-from models.evaluate.paper import UNBOUNDED, PaperCrawler, PaperPolicy
-from models.interest.ratio import Denominator
-from models.semantic.table import SemanticTable
+from scentline.models.evaluate.baselines.best_first import BestFirst
+from scentline.models.evaluate.baselines.informed import Hindsight, Informed
+from scentline.models.evaluate.baselines.link_classifier import LinkClassifier
+from scentline.models.evaluate.baselines.opic import Opic
+from scentline.models.evaluate.baselines.shark_search import SharkSearch
+from scentline.models.evaluate.baselines.simple import Backlink, BreadthFirst, Chance, Oracle, PageRank
+from scentline.models.evaluate.baselines.tag_paths import TagPaths
+from scentline.models.evaluate.crawler import Crawler, Task
+from scentline.models.evaluate.further import ExpectedVisits, Significance
+from scentline.models.evaluate.learned import LearnedCrawler
+from scentline.models.evaluate.paper import UNBOUNDED, PaperCrawler, PaperPolicy
+from scentline.models.interest.ratio import Denominator
+from scentline.models.semantic.table import SemanticTable
 
 
 class Truth(NamedTuple):

@@ -5,16 +5,16 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from models.crowd.evidence import region, signers
-from models.crowd.trace import Trace
-from models.interest.factors import kept, link_features
-from models.interest.features import BASE
-from models.learner.lessons import LinkWords
-from models.ledger import Ledger
-from models.lessons import LinkFrom, lessons
-from models.page import Link
-from models.url import identifier
-from models.verdict import FAILED, Verdict
+from scentline.models.crowd.evidence import region, signers
+from scentline.models.crowd.trace import Trace
+from scentline.models.interest.factors import kept, link_features
+from scentline.models.interest.features import BASE
+from scentline.models.learner.lessons import LinkWords
+from scentline.models.ledger import Ledger
+from scentline.models.lessons import LinkFrom, lessons
+from scentline.models.page import Link
+from scentline.models.url import identifier
+from scentline.models.verdict import FAILED, Verdict
 
 
 class JudgedPage(msgspec.Struct, frozen=True):

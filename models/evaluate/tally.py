@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from models.interest.features import BASE
-from models.interest.ratio import HALF_A_HIT, Base, Denominator, Sample, samples
-from models.ledger import Ledger, Slots
-from models.reuse import Learned, whole
-from models.url import identifier
+from scentline.models.interest.features import BASE
+from scentline.models.interest.ratio import HALF_A_HIT, Base, Denominator, Sample, samples
+from scentline.models.ledger import Ledger, Slots
+from scentline.models.reuse import Learned, whole
+from scentline.models.url import identifier
 
 #: What a virtual crawl calls its one predicate.
 NAME = "p"

@@ -7,15 +7,15 @@ from heapq import heappop, heappush
 from itertools import chain, count
 from typing import NamedTuple
 
-from models.domain import owner
-from models.duplicates import BAND_PAGES, Sketch, bands, likeness
-from models.evaluate.clock import Clock
-from models.evaluate.crawler import Choice, Crawler, Ready, anywhere
-from models.frontier.politeness import HostClocks, HostState
-from models.frontier.queue import UNLIMITED
-from models.frontier.window import Pace, window
-from models.page import Page
-from models.url import host, origin
+from scentline.models.domain import owner
+from scentline.models.duplicates import BAND_PAGES, Sketch, bands, likeness
+from scentline.models.evaluate.clock import Clock
+from scentline.models.evaluate.crawler import Choice, Crawler, Ready, anywhere
+from scentline.models.frontier.politeness import HostClocks, HostState
+from scentline.models.frontier.queue import UNLIMITED
+from scentline.models.frontier.window import Pace, window
+from scentline.models.page import Page
+from scentline.models.url import host, origin
 
 
 class Request(NamedTuple):
@@ -83,10 +83,10 @@ def virtual_crawl(
     Raises ValueError when the policy chooses a URL twice: it would never end.
 
     >>> from random import Random
-    >>> from models.crowd.trace import Trace
-    >>> from models.evaluate.baselines.simple import BreadthFirst
-    >>> from models.evaluate.crawler import Task
-    >>> from models.page import Link
+    >>> from scentline.models.crowd.trace import Trace
+    >>> from scentline.models.evaluate.baselines.simple import BreadthFirst
+    >>> from scentline.models.evaluate.crawler import Task
+    >>> from scentline.models.page import Link
     >>> pages = {"a": Page("a", links=(Link("b"), Link("gone"), Link("c"))), "b": Page("b"), "c": Page("c")}
     >>> crawler = BreadthFirst(Task((), Trace([]), Random(1)))
     >>> found = virtual_crawl(pages, {"c"}, ["a"], crawler, Terms(budget=10))

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from heapq import nlargest
 
-from models.crowd.evidence import SIGNERS, WORDS, region_log
-from models.crowd.evidence import region as near_pages
-from models.crowd.trace import Trace
-from models.evaluate.tally import NAME, Counted, OwnFeatures, Places, Tally, Unions
-from models.interest.features import REGION, SIGNATURE, USER, region, signature, user
-from models.interest.ratio import Base, Denominator
-from models.page import Page
+from scentline.models.crowd.evidence import SIGNERS, WORDS, region_log
+from scentline.models.crowd.evidence import region as near_pages
+from scentline.models.crowd.trace import Trace
+from scentline.models.evaluate.tally import NAME, Counted, OwnFeatures, Places, Tally, Unions
+from scentline.models.interest.features import REGION, SIGNATURE, USER, region, signature, user
+from scentline.models.interest.ratio import Base, Denominator
+from scentline.models.page import Page
 
 #: Pages near one just judged that are looked at again: those of most common accesses.
 NEAREST = 30

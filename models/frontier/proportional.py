@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 
-from models.frontier.turns import FairShare, Offers, Prospects, check_even, check_share
+from scentline.models.frontier.turns import FairShare, Offers, Prospects, check_even, check_share
 
 #: Turns over which hits are remembered: each one before counts that much less.
 MEMORY = 1_000

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from models.domain import owner
+from scentline.models.domain import owner
 
 # Negated priority, order, URL, host: the best compares least. A change makes a new item, and the old one
 # stays in its heap until it is met: an item is live while ``_live`` holds that very object.

@@ -16,10 +16,10 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from models.interest.features import BASE, link, token, word
-from models.interest.ratio import Base, RatioTable, interest
-from models.url import tokens
-from models.verdict import Verdict
+from scentline.models.interest.features import BASE, link, token, word
+from scentline.models.interest.ratio import Base, RatioTable, interest
+from scentline.models.url import tokens
+from scentline.models.verdict import Verdict
 
 
 def union(parents: Iterable[frozenset[str]]) -> frozenset[str]:

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from models.interest.factors import union
-from models.interest.features import link, token, word
-from models.interest.ratio import RatioTable, interest, ratio, significance
-from models.interest.weights import Weights
+from scentline.models.interest.factors import union
+from scentline.models.interest.features import link, token, word
+from scentline.models.interest.ratio import RatioTable, interest, ratio, significance
+from scentline.models.interest.weights import Weights
 
 #: Weights of the logs of content, URL tokens, links and siblings in the sum.
 Factors = tuple[float, float, float, float]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.interest.ratio import RatioTable
+from scentline.models.interest.ratio import RatioTable
 
 
 class Mask(NamedTuple):
@@ -29,7 +29,7 @@ UNSEEN = Mask(0, 0)
 class WordMasks:
     """The bits of a table's significant words, and their logs.
 
-    >>> from models.interest.ratio import Base
+    >>> from scentline.models.interest.ratio import Base
     >>> table = RatioTable(2.0, "binomial")
     >>> table.work_out(Base(100, 10), [("ski", (20, 14))])
     >>> masks = WordMasks(table)

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
-from models.crowd.evidence import crowd_table
-from models.interest.factors import LinkTable, content_log, locality_log, sibling_log, token_log
-from models.interest.features import BASE, SIGNATURE, TOKEN, USER, WORD, link, region
-from models.interest.ratio import Base, Cell, Denominator, RatioTable
-from models.ledger import Ledger
-from models.reuse import Cell as Earlier
-from models.reuse import whole
+from scentline.models.crowd.evidence import crowd_table
+from scentline.models.interest.factors import LinkTable, content_log, locality_log, sibling_log, token_log
+from scentline.models.interest.features import BASE, SIGNATURE, TOKEN, USER, WORD, link, region
+from scentline.models.interest.ratio import Base, Cell, Denominator, RatioTable
+from scentline.models.ledger import Ledger
+from scentline.models.reuse import Cell as Earlier
+from scentline.models.reuse import whole
 
 NOTHING: Mapping[str, Mapping[str, Earlier]] = MappingProxyType({})
 

@@ -6,14 +6,14 @@ from itertools import chain
 
 import numpy as np
 
-from models.learner.candidate import Candidate
-from models.learner.combiner import Vector
-from models.learner.inputs import INPUTS, MOST
-from models.learner.knowledge import Knowledge, prefix_ratios
-from models.learner.lifts import PRIOR_PAGES, Lifts, log_lifts
-from models.learner.linking import HITS, NO_LINK, NOT, PAGES, SATISFIES, SUMMED, LinkTable, Places
-from models.learner.named import SAID
-from models.learner.words import KINDS, URL
+from scentline.models.learner.candidate import Candidate
+from scentline.models.learner.combiner import Vector
+from scentline.models.learner.inputs import INPUTS, MOST
+from scentline.models.learner.knowledge import Knowledge, prefix_ratios
+from scentline.models.learner.lifts import PRIOR_PAGES, Lifts, log_lifts
+from scentline.models.learner.linking import HITS, NO_LINK, NOT, PAGES, SATISFIES, SUMMED, LinkTable, Places
+from scentline.models.learner.named import SAID
+from scentline.models.learner.words import KINDS, URL
 
 #: Places of inputs, in the order of `models.learner.inputs.INPUTS`.
 _URL_WORDS, _URL_PAGE_WORDS, _USERS = 10, 11, 12

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from models.learner.combiner import BayesianLogisticRegression, Vector
+from scentline.models.learner.combiner import BayesianLogisticRegression, Vector
 
 #: Intercept a and slope b of p' = sigmoid(a + b logit p).
 Shift = tuple[float, float]

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from models.words import words
+from scentline.models.words import words
 
 
 class CoVisits(NamedTuple):

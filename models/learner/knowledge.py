@@ -5,11 +5,11 @@ from itertools import chain
 
 import numpy as np
 
-from models.interest.features import BASE, PATTERN, PREFIX, USER, link
-from models.learner.combiner import Vector
-from models.learner.lifts import Lifts, base_rate, log_lift, with_earlier
-from models.learner.named import Named
-from models.learner.words import WORDS, Numbers, Vocabulary, WordLifts, roots
+from scentline.models.interest.features import BASE, PATTERN, PREFIX, USER, link
+from scentline.models.learner.combiner import Vector
+from scentline.models.learner.lifts import Lifts, base_rate, log_lift, with_earlier
+from scentline.models.learner.named import Named
+from scentline.models.learner.words import WORDS, Numbers, Vocabulary, WordLifts, roots
 
 #: Share of the judged pages for which the sums of a page's words stay as they were taken.
 STALE = 0.03

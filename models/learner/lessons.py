@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from models.interest.features import (
+from scentline.models.interest.features import (
     ANCHOR,
     BASE,
     CONTEXT,
@@ -19,8 +19,8 @@ from models.interest.features import (
     SUBJECT,
     URL_WORD,
 )
-from models.learner.candidate import prefixes, url_words
-from models.page import Link
+from scentline.models.learner.candidate import prefixes, url_words
+from scentline.models.page import Link
 
 
 class LinkWords(NamedTuple):

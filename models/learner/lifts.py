@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from models.ledger import Ledger
+from scentline.models.ledger import Ledger
 
 Counts = npt.NDArray[np.float64]
 

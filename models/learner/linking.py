@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.learner.combiner import Vector
-from models.learner.knowledge import Knowledge
-from models.learner.words import ANCHOR, CONTEXT, HEADING, KINDS, PAGE, Numbers, joined
-from models.ledger import distinct, longer
+from scentline.models.learner.combiner import Vector
+from scentline.models.learner.knowledge import Knowledge
+from scentline.models.learner.words import ANCHOR, CONTEXT, HEADING, KINDS, PAGE, Numbers, joined
+from scentline.models.ledger import distinct, longer
 
 Places = npt.NDArray[np.intp]
 #: What the table keeps: half the bytes of what is reckoned with, and exact where it counts.

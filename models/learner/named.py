@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from models.learner.candidate import url_words
-from models.learner.lessons import LinkWords
-from models.learner.words import KINDS, LEAST, Numbers, Vocabulary, root
-from models.ledger import longer
+from scentline.models.learner.candidate import url_words
+from scentline.models.learner.lessons import LinkWords
+from scentline.models.learner.words import KINDS, LEAST, Numbers, Vocabulary, root
+from scentline.models.ledger import longer
 
 Parts = npt.NDArray[np.float32]
 
@@ -30,7 +30,7 @@ class Named:
     it is, where that is shorter; and two, where it has the root of both written as one. Of several phrases that
     counts of which it holds most.
 
-    >>> from models.ledger import Ledger
+    >>> from scentline.models.ledger import Ledger
     >>> vocabulary = Vocabulary(Ledger())
     >>> named = Named(vocabulary, [("time", "zone"), ("password",)])
     >>> numbers = vocabulary.words(["time", "times", "timezones", "passwordhash"])

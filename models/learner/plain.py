@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from models.interest.features import OUTSIDE, REGION, split
+from scentline.models.interest.features import OUTSIDE, REGION, split
 
 #: What inputs are made of.
 Source: TypeAlias = Literal["links", "words", "URL", "users", "place"]

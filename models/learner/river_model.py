@@ -7,7 +7,7 @@ from river.linear_model import LogisticRegression
 from river.optim import SGD
 from river.utils.vectordict import VectorDict
 
-from models.learner.combiner import Vector
+from scentline.models.learner.combiner import Vector
 
 #: Step of the stochastic gradient descent.
 RATE = 0.05

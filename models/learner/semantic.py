@@ -7,10 +7,10 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from models.learner.combiner import BayesianLogisticRegression, Vector
-from models.learner.inputs import IMPORTANCE, INPUTS, MOST, URL_PATTERN, Input
-from models.semantic.table import SemanticTable
-from models.words import words
+from scentline.models.learner.combiner import BayesianLogisticRegression, Vector
+from scentline.models.learner.inputs import IMPORTANCE, INPUTS, MOST, URL_PATTERN, Input
+from scentline.models.semantic.table import SemanticTable
+from scentline.models.words import words
 
 #: The inputs beside those of `models.learner.inputs.INPUTS`.
 SEMANTIC_INPUTS = (

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from models.learner.combiner import Vector
+from scentline.models.learner.combiner import Vector
 
 Places = npt.NDArray[np.intp]
 

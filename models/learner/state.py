@@ -5,11 +5,11 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from models.learner.calibration import SELECTED, Calibration, Shift
-from models.learner.combiner import BayesianLogisticRegression, Vector, probability
-from models.learner.drift import Drift
-from models.learner.inputs import INPUTS, Input, prior_covariance, prior_mean
-from models.reuse import Combining
+from scentline.models.learner.calibration import SELECTED, Calibration, Shift
+from scentline.models.learner.combiner import BayesianLogisticRegression, Vector, probability
+from scentline.models.learner.drift import Drift
+from scentline.models.learner.inputs import INPUTS, Input, prior_covariance, prior_mean
+from scentline.models.reuse import Combining
 
 CombinerKind: TypeAlias = Literal["bayesian", "river"]
 
@@ -116,7 +116,7 @@ def combiner(kind: CombinerKind, inputs: Sequence[Input] = INPUTS, state: State 
         raise ValueError(f"combiner: its state has {len(mean)} weights, expected {len(names)}")
     if kind == "river":
         # Imported where it is asked for: river takes a second.
-        from models.learner.river_model import RiverLogisticRegression
+        from scentline.models.learner.river_model import RiverLogisticRegression
 
         return RiverLogisticRegression(mean, names)
     covariance = prior_covariance(inputs)

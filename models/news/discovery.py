@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
-from models.news.clicks import Criterion, DailyClicks, Standing, standings
-from models.news.outlinks import Hub, Outlinks
-from models.news.prefixes import NewsPrefix, PrefixTree
+from scentline.models.news.clicks import Criterion, DailyClicks, Standing, standings
+from scentline.models.news.outlinks import Hub, Outlinks
+from scentline.models.news.prefixes import NewsPrefix, PrefixTree
 
 
 class News(NamedTuple):

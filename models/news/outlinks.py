@@ -4,8 +4,8 @@ from collections.abc import Container
 from heapq import nsmallest
 from typing import Literal, NamedTuple
 
-from models.domain import owner
-from models.url import host
+from scentline.models.domain import owner
+from scentline.models.url import host
 
 #: Pages that a page's clicks come from, of which more are not told apart.
 REFERRERS = 16

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
-from models.url import canonical
+from scentline.models.url import canonical
 
 #: Folders below each other that are told apart; what lies deeper counts for the last of them.
 DEPTH = 20

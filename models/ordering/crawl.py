@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Generic, Protocol, TypeVar
 
-from models.ordering.estimate import Crawled, Estimate, Values
+from scentline.models.ordering.estimate import Crawled, Estimate, Values
 
 K = TypeVar("K", bound=Hashable)
 
@@ -158,7 +158,7 @@ class Buffer(Generic[K]):
     ``values`` are asked at that moment. Of equal pages the one added last goes. Values may rise without a word;
     where some may have fallen, `reorder` has to be called.
 
-    >>> from models.ordering.orderings import Backlinks
+    >>> from scentline.models.ordering.orderings import Backlinks
     >>> kept = Buffer[str](2, Backlinks())
     >>> for page in "abc":
     ...     kept.add(page)

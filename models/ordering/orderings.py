@@ -9,9 +9,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from heapq import nsmallest
 from typing import Generic, TypeVar
 
-from models.ordering.bounded import PAGES, BoundedCounts
-from models.ordering.estimate import Crawled, Estimate
-from models.ordering.similarity import Idf, Similarity
+from scentline.models.ordering.bounded import PAGES, BoundedCounts
+from scentline.models.ordering.estimate import Crawled, Estimate
+from scentline.models.ordering.similarity import Idf, Similarity
 
 K = TypeVar("K", bound=Hashable)
 
@@ -75,8 +75,8 @@ class ForwardLinks(Generic[K]):
 class Weighted(Generic[K]):
     """IC(P) = k1 I1(P) + k2 I2(P) + ... (Cho 1998, section 2): ``parts`` are pairs of weight and estimate.
 
-    >>> from models.ordering.orderings import Backlinks
-    >>> from models.ordering.orderings import ForwardLinks
+    >>> from scentline.models.ordering.orderings import Backlinks
+    >>> from scentline.models.ordering.orderings import ForwardLinks
     >>> both = Weighted[str]([(1.0, Backlinks()), (0.5, ForwardLinks())])
     >>> changed = [both.crawled(Crawled(page, targets)) for page, targets in (("a", "b"), ("b", "cd"))]
     >>> both.value("b")

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from models.ordering.estimate import Crawled
-from models.ordering.graph import DAMPING, TOLERANCE, everyones, pagerank
+from scentline.models.ordering.estimate import Crawled
+from scentline.models.ordering.graph import DAMPING, TOLERANCE, everyones, pagerank
 
 K = TypeVar("K", bound=Hashable)
 

@@ -6,8 +6,8 @@ from math import sqrt
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
-from models.ordering.bounded import BoundedCounts
-from models.ordering.estimate import Crawled
+from scentline.models.ordering.bounded import BoundedCounts
+from scentline.models.ordering.estimate import Crawled
 
 #: Words whose occurrences are counted, unless it is told otherwise.
 WORDS = 200_000

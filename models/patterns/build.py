@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.patterns.tree import Decided, Node, Other, PatternTree, decompose, name_of, place
+from scentline.models.patterns.tree import Decided, Node, Other, PatternTree, decompose, name_of, place
 
 #: Keys that are looked at: the most frequent ones. Hostile URLs may have any number of parameters.
 KEYS = 64

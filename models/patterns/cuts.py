@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from models.patterns.build import Syntax
-from models.patterns.counts import Behaviour
-from models.patterns.tree import PatternTree, TreeCut
+from scentline.models.patterns.build import Syntax
+from scentline.models.patterns.counts import Behaviour
+from scentline.models.patterns.tree import PatternTree, TreeCut
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.page import Page
-from models.patterns.cuts import Figures
-from models.patterns.tree import PatternTree, TreeCut
+from scentline.models.page import Page
+from scentline.models.patterns.cuts import Figures
+from scentline.models.patterns.tree import PatternTree, TreeCut
 
 #: The distinct tag paths of a page, from its root to an element, by number.
 Layout = frozenset[int]

@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.patterns.build import Growth, build
-from models.patterns.counts import Behaviour
-from models.patterns.cuts import THRESHOLD, Figures, figures, transit_cut, visit_cut
-from models.patterns.ranking import Pattern
-from models.patterns.tree import PatternTree, TreeCut
+from scentline.models.patterns.build import Growth, build
+from scentline.models.patterns.counts import Behaviour
+from scentline.models.patterns.cuts import THRESHOLD, Figures, figures, transit_cut, visit_cut
+from scentline.models.patterns.ranking import Pattern
+from scentline.models.patterns.tree import PatternTree, TreeCut
 
 _Vector = npt.NDArray[np.float64]
 # The iteration ends when no score moved by more than this, or after so many steps.

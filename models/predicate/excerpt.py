@@ -7,9 +7,9 @@ import re
 from functools import lru_cache
 from itertools import islice
 
-from models.predicate.functions import Keyword
-from models.predicate.predicate import Predicate
-from models.predicate.syntax import View, wanted
+from scentline.models.predicate.functions import Keyword
+from scentline.models.predicate.predicate import Predicate
+from scentline.models.predicate.syntax import View, wanted
 
 #: Characters of an excerpt, and those of them before the words that are looked for; two dots of three are more.
 LENGTH, _BEFORE = 160, 60
@@ -28,7 +28,7 @@ def excerpt(predicate: Predicate, view: View, prose: str) -> str:
     ``prose`` is its main text, with whatever white space. The words that are asked for are looked for there,
     and then in all of its text.
 
-    >>> from models.predicate import parse
+    >>> from scentline.models.predicate import parse
     >>> text = "It snowed. The ice hockey season begins on Sunday. It will rain."
     >>> excerpt(parse('"ice hockey" or "rain"'), View("http://a.org/", text=text), text)
     'The ice hockey season begins on Sunday.'

@@ -9,7 +9,7 @@ from typing import Any
 
 import re2
 
-from models.predicate.syntax import View
+from scentline.models.predicate.syntax import View
 
 _TO_ESCAPE = re.compile(r'\\(?=[\\"\']|\Z)|"')
 _PORT = re.compile(r":[0-9]+\Z")

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
 
-from models.categories import expand
-from models.predicate.functions import (
+from scentline.models.categories import expand
+from scentline.models.predicate.functions import (
     Category,
     Host,
     Keyword,
@@ -23,9 +23,9 @@ from models.predicate.functions import (
     UrlRegex,
     UrlSuffix,
 )
-from models.predicate.syntax import And, Node, Not, Or, PredicateError
-from models.url import canonical, host
-from models.words import WORD, folded, words
+from scentline.models.predicate.syntax import And, Node, Not, Or, PredicateError
+from scentline.models.url import canonical, host
+from scentline.models.words import WORD, folded, words
 
 _CODES = """
     ace af am an ar ary arz as az ba bcl be bg bn br bs ca crh cs cy da de dz el en eo es et eu ext fa fi fo

@@ -4,10 +4,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from models.predicate.functions import Category, Keyword, Language, Title, UrlPrefix, UrlRegex, UrlSuffix
-from models.predicate.parser import read
-from models.predicate.syntax import Node, View, tests, wanted
-from models.words import words
+from scentline.models.predicate.functions import (
+    Category,
+    Keyword,
+    Language,
+    Title,
+    UrlPrefix,
+    UrlRegex,
+    UrlSuffix,
+)
+from scentline.models.predicate.parser import read
+from scentline.models.predicate.syntax import Node, View, tests, wanted
+from scentline.models.words import words
 
 
 @dataclass(frozen=True)

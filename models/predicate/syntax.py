@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Protocol
 
-from models.errors import ScentlineError
-from models.url import host
-from models.words import words
+from scentline.models.errors import ScentlineError
+from scentline.models.url import host
+from scentline.models.words import words
 
 _AROUND = 60
 

@@ -14,7 +14,7 @@ changed sentence of thirty on recorded pages.
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
-from models.words import words
+from scentline.models.words import words
 
 #: Bytes of the digest of a text, of that of links, and of that of a body: equal ones are of one and the same.
 TEXT_BYTES, LINKS_BYTES, BODY_BYTES = 16, 8, 8

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import compress
 
-from models.revisit.gain import gain, limit, when
+from scentline.models.revisit.gain import gain, limit, when
 
 #: The ratio of a level to the one below it: `DueQueue.best` is that near to the best.
 RATIO = 1.1

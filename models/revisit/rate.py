@@ -11,7 +11,7 @@ import math
 
 import msgspec
 
-from models.revisit.history import History
+from scentline.models.revisit.history import History
 
 # Newton's method stops at a step this small, in parts; it takes five or so.
 _ENOUGH, _MOST = 1e-6, 100

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.semantic.table import SemanticTable
+from scentline.models.semantic.table import SemanticTable
 
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]

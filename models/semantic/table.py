@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from models.errors import ScentlineError
-from models.words import stream_safe
+from scentline.models.errors import ScentlineError
+from scentline.models.words import stream_safe
 
 #: What a piece that continues a word begins with.
 INSIDE = "##"

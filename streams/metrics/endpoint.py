@@ -14,11 +14,11 @@ from typing import Any
 
 from prometheus_client.exposition import choose_encoder
 
-from streams.configuration import ConfigurationError
-from streams.logging import EventLog
-from streams.metrics.catalogue import LATE
-from streams.metrics.registry import Metrics
-from streams.settings import MetricsSettings
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.logging import EventLog
+from scentline.streams.metrics.catalogue import LATE
+from scentline.streams.metrics.registry import Metrics
+from scentline.streams.settings import MetricsSettings
 
 log = EventLog("metrics")
 

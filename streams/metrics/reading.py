@@ -10,13 +10,13 @@ from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-from streams.metrics.catalogue import LAG, PARTITIONS, Metric
+from scentline.streams.metrics.catalogue import LAG, PARTITIONS, Metric
 
 
 class Reading:
     """What was read at one scrape; values of the same metric and labels add up.
 
-    >>> from streams.metrics.catalogue import LAG
+    >>> from scentline.streams.metrics.catalogue import LAG
     >>> reading = Reading()
     >>> reading.add(LAG, 2, "pages")
     >>> reading.add(LAG, 3, "pages")

@@ -22,9 +22,17 @@ from prometheus_client import (
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
-from streams.metrics.catalogue import BEAT_AGE, BROKERS_LOST, BUILD, READY, REBALANCES, RECOVERY, Metric
-from streams.metrics.reading import Ends, Reading
-from streams.topics import APP_ID
+from scentline.streams.metrics.catalogue import (
+    BEAT_AGE,
+    BROKERS_LOST,
+    BUILD,
+    READY,
+    REBALANCES,
+    RECOVERY,
+    Metric,
+)
+from scentline.streams.metrics.reading import Ends, Reading
+from scentline.streams.topics import APP_ID
 
 #: Seconds between two beats of the loop.
 BEAT_SECONDS = 1.0

@@ -23,7 +23,7 @@ from rocksdict import (
     WriteBatch,
 )
 
-from models.errors import ScentlineError
+from scentline.models.errors import ScentlineError
 
 _MEGABYTE = 1024 * 1024
 _DEFAULT = "default"

@@ -20,12 +20,12 @@ from faust.types.assignor import HostToPartitionMap, LeaderAssignorT, PartitionA
 from mode import Service
 from yarl import URL
 
-from streams.topics import partition_of
-from streams.transport.journal import Journal
-from streams.transport.layout import Entry
-from streams.transport.offering import Offering
-from streams.transport.partition import Clock
-from streams.transport.waiting import finish
+from scentline.streams.topics import partition_of
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.offering import Offering
+from scentline.streams.transport.partition import Clock
+from scentline.streams.transport.waiting import finish
 
 #: What one poll takes at most, shared by the partitions that have records; each gives at least one. The records
 #: fit in what is left of an agent's buffer when Faust calls it full, a fifth: else one agent blocks all.
@@ -280,8 +280,8 @@ def register() -> None:
     for known in (FIXUPS, STORES, TRANSPORTS):
         known.namespaces.clear()  # it would look through all installed packages for more, once for each
     codecs._extensions_finalized["faust.codecs"] = True  # as above
-    TRANSPORTS.aliases.setdefault(SCHEME, "streams.transport.embedded:Transport")
-    STORES.aliases.setdefault(SCHEME, "streams.transport.one_batch:Store")
+    TRANSPORTS.aliases.setdefault(SCHEME, "scentline.streams.transport.embedded:Transport")
+    STORES.aliases.setdefault(SCHEME, "scentline.streams.transport.one_batch:Store")
 
 
 class Transport(base.Transport):

@@ -18,17 +18,24 @@ from typing import ClassVar
 import msgspec
 from rocksdict import WriteBatch
 
-from models.errors import ScentlineError
-from streams.transport.database import (
+from scentline.models.errors import ScentlineError
+from scentline.streams.transport.database import (
     JournalFormatError,
     TableMissingError,
     TablePartition,
     open_reader,
     open_writer,
 )
-from streams.transport.layout import FORMAT, Entry, TopicMeta, encode_record, pack_offset, unpack_offset
-from streams.transport.partition import Partition
-from streams.transport.waiting import Place, Waiters
+from scentline.streams.transport.layout import (
+    FORMAT,
+    Entry,
+    TopicMeta,
+    encode_record,
+    pack_offset,
+    unpack_offset,
+)
+from scentline.streams.transport.partition import Partition
+from scentline.streams.transport.waiting import Place, Waiters
 
 #: Key and value.
 Record = tuple[bytes | None, bytes | None]

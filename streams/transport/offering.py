@@ -6,7 +6,7 @@ from typing import Any
 from faust.transport.consumer import Consumer as FaustConsumer
 from faust.types import TP, ConsumerMessage
 
-from streams.transport.layout import Entry
+from scentline.streams.transport.layout import Entry
 
 
 class Offering(FaustConsumer):

@@ -12,9 +12,9 @@ from faust.stores.base import SerializedStore
 from faust.types import TP
 from rocksdict import WriteBatch
 
-from streams.inbox import Group, Shard
-from streams.transport.database import TablePartition
-from streams.transport.journal import Journal
+from scentline.streams.inbox import Group, Shard
+from scentline.streams.transport.database import TablePartition
+from scentline.streams.transport.journal import Journal
 
 
 class Store(SerializedStore[Any, Any]):

@@ -6,7 +6,7 @@ from typing import Any
 
 from rocksdict import ReadOptions, WriteBatch
 
-from streams.transport.layout import (
+from scentline.streams.transport.layout import (
     Entry,
     TopicMeta,
     decode_record,

@@ -5,11 +5,11 @@ from typing import Protocol
 
 import faust
 
-from models.errors import ScentlineError
-from streams.inbox import Committer
-from streams.transport.journal import Journal, Record
-from streams.transport.layout import Entry
-from streams.transport.one_batch import OneBatch
+from scentline.models.errors import ScentlineError
+from scentline.streams.inbox import Committer
+from scentline.streams.transport.journal import Journal, Record
+from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.one_batch import OneBatch
 
 
 class FencedError(ScentlineError):

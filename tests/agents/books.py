@@ -3,24 +3,24 @@
 from collections.abc import Iterable
 from typing import Any
 
-from agents.frontier.agent import FrontierAgent
-from agents.frontier.book import Book
-from agents.frontier.changes import Changes
-from agents.frontier.groups import Groups
-from agents.frontier.hosts import host_of
-from agents.frontier.keys import children_of, host_key, page_key, parent_key
-from agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in
-from models.page import Link
-from models.url import identifier
-from models.verdict import FAILED, Verdict
-from streams.outbox import Message
-from streams.records import (
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.frontier.book import Book
+from scentline.agents.frontier.changes import Changes
+from scentline.agents.frontier.groups import Groups
+from scentline.agents.frontier.hosts import host_of
+from scentline.agents.frontier.keys import children_of, host_key, page_key, parent_key
+from scentline.agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in
+from scentline.models.page import Link
+from scentline.models.url import identifier
+from scentline.models.verdict import FAILED, Verdict
+from scentline.streams.outbox import Message
+from scentline.streams.records import (
     Count,
     Label,
     Linked,
 )
-from streams.settings import FrontierSettings, NewsSettings, Policy, RevisitSettings
-from streams.topics import EVIDENCE
+from scentline.streams.settings import FrontierSettings, NewsSettings, Policy, RevisitSettings
+from scentline.streams.topics import EVIDENCE
 from tests.agents.cells import add
 from tests.agents.shards import emitted
 from tests.reference.counts import Counts

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from agents.frontier.scorer import Scorer
-from models.ledger import INT32, Cells, Change
-from models.verdict import Verdict
-from streams.records import Count
+from scentline.agents.frontier.scorer import Scorer
+from scentline.models.ledger import INT32, Cells, Change
+from scentline.models.verdict import Verdict
+from scentline.streams.records import Count
 from tests.models.teaching import put
 from tests.reference.counts import Counts
 

@@ -17,20 +17,21 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from agents.cli import main
+from scentline.agents.cli import main
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 # Importing takes a second and a half, and hundreds of commands are run.
 _FORKS = get_context("forkserver")
 _FORKS.set_forkserver_preload([
-    "agents.cli.app", "agents.operate.control.command", "agents.crawl.run", "agents.crawl.feeding",
-    "models.learner.river_model", "models.ordering.rank", "river.drift", "river.naive_bayes",
+    "scentline.agents.cli.app", "scentline.agents.operate.control.command", "scentline.agents.crawl.run",
+    "scentline.agents.crawl.feeding", "scentline.models.learner.river_model", "scentline.models.ordering.rank",
+    "river.drift", "river.naive_bayes",
 ])  # fmt: skip
 # No command finds what another one, or the user, keeps between crawls; fonts are looked through once.
 _CACHE = TemporaryDirectory()
 _SHELL = frozenset("|<>&;$`\n\\")
-_MAIN = "from agents.cli import main; main()"
+_MAIN = "from scentline.agents.cli import main; main()"
 #: The command as a terminal starts it: Ctrl-C reaches it, wherever the tests run.
 COMMAND = (
     sys.executable, "-c", f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {_MAIN}"
@@ -52,7 +53,7 @@ def environment(**variables: str) -> dict[str, str]:
     """Return this process's environment without settings of its own, and with ``variables``."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SCENTLINE_")}
     known = {
-        "PYTHONPATH": str(ROOT), "COLUMNS": "200", "TERM": "dumb", "SCENTLINE_OBSERVE__USER_KEY": "key",
+        "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "200", "TERM": "dumb", "SCENTLINE_OBSERVE__USER_KEY": "key",
         "XDG_CACHE_HOME": f"{_CACHE.name}/none", "MPLCONFIGDIR": _CACHE.name,
     }  # fmt: skip
     return kept | known | variables

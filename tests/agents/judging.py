@@ -3,15 +3,15 @@
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from agents.judge.agent import JudgeAgent
-from agents.judge.categories import CategoryJudge
-from agents.judge.examiner import Examiner
-from agents.judge.keep.store import KeptPages
-from agents.judge.predicates import Predicates
-from agents.judge.question import Work
-from streams.inbox import Shard
-from streams.runtime import Runtime
-from streams.settings import KeepSettings
+from scentline.agents.judge.agent import JudgeAgent
+from scentline.agents.judge.categories import CategoryJudge
+from scentline.agents.judge.examiner import Examiner
+from scentline.agents.judge.keep.store import KeptPages
+from scentline.agents.judge.predicates import Predicates
+from scentline.agents.judge.question import Work
+from scentline.streams.inbox import Shard
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import KeepSettings
 
 
 def examiner_of(runtime: Runtime, judges: Sequence[CategoryJudge] = (), keep: str = "none") -> Examiner:

@@ -7,16 +7,16 @@ from random import Random
 
 import msgspec
 
-from agents.crawl.connect import open_journal
-from agents.learn.rows import LearnRow, ModelRow, PriorRow
-from agents.learn.store import FeatureStore, LearnShard
-from models.interest.features import BASE
-from models.verdict import FAILED, Verdict
-from streams.inbox import Codec, Shard
-from streams.records import Pack, PredicateDefinition
-from streams.settings import Settings
-from streams.topics import EVIDENCE, PREDICATES, partition_of
-from streams.transport.journal import Journal
+from scentline.agents.crawl.connect import open_journal
+from scentline.agents.learn.rows import LearnRow, ModelRow, PriorRow
+from scentline.agents.learn.store import FeatureStore, LearnShard
+from scentline.models.interest.features import BASE
+from scentline.models.verdict import FAILED, Verdict
+from scentline.streams.inbox import Codec, Shard
+from scentline.streams.records import Pack, PredicateDefinition
+from scentline.streams.settings import Settings
+from scentline.streams.topics import EVIDENCE, PREDICATES, partition_of
+from scentline.streams.transport.journal import Journal
 from tests.agents.cells import a_count, add
 from tests.agents.shards import put, write
 from tests.reference.counts import Counts

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from agents.fetch.result import Result
-from streams.settings import FetchSettings
+from scentline.agents.fetch.result import Result
+from scentline.streams.settings import FetchSettings
 
 #: Names a contact, so that any host may be asked.
 USER_AGENT = "Scentline/0.1 (+mailto:tests@crawler.internal)"

@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agents.browse.agent import BrowseAgent, UserRow
-from agents.frontier.book import Book
-from agents.frontier.keys import PAGE_PREFIX, page_key
-from agents.frontier.rows import FrontierRow, FrontierShard, PageRow
-from models.crowd.trace import Step, Trace
-from models.evaluate.recount import FailedRequests, JudgedPage
-from models.page import Link
-from models.url import host, identifier
-from models.verdict import Verdict
-from streams.inbox import Shard
-from streams.records import Access, Count, Failed, Judged, Label, Linked, Rejudged, Relinked, Seeded
-from streams.settings import Settings
-from streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, partition_of
+from scentline.agents.browse.agent import BrowseAgent, UserRow
+from scentline.agents.frontier.book import Book
+from scentline.agents.frontier.keys import PAGE_PREFIX, page_key
+from scentline.agents.frontier.rows import FrontierRow, FrontierShard, PageRow
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.evaluate.recount import FailedRequests, JudgedPage
+from scentline.models.page import Link
+from scentline.models.url import host, identifier
+from scentline.models.verdict import Verdict
+from scentline.streams.inbox import Shard
+from scentline.streams.records import Access, Count, Failed, Judged, Label, Linked, Rejudged, Relinked, Seeded
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, partition_of
 from tests.agents.cells import add
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
 from tests.reference.counts import Counts

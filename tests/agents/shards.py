@@ -7,17 +7,17 @@ from typing import Any, TypeVar
 
 from rocksdict import WriteBatch
 
-from agents.crawl.connect import open_journal
-from streams.app import create_app
-from streams.inbox import Codec, Shard
-from streams.outbox import Message
-from streams.records import AccessPack, Decoder, EvidencePack, Pack, SightingPack
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic
-from streams.transport.database import TablePartition
-from streams.transport.journal import Journal
-from streams.transport.publisher import JournalPublisher
+from scentline.agents.crawl.connect import open_journal
+from scentline.streams.app import create_app
+from scentline.streams.inbox import Codec, Shard
+from scentline.streams.outbox import Message
+from scentline.streams.records import AccessPack, Decoder, EvidencePack, Pack, SightingPack
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic
+from scentline.streams.transport.database import TablePartition
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.publisher import JournalPublisher
 
 Row = TypeVar("Row")
 

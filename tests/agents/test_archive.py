@@ -11,11 +11,11 @@ import httpx
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.offline.archive import Archive
-from agents.offline.process import ServerProcess
-from agents.offline.serve import OfflineServer
-from agents.offline.warc import ArchiveError
-from models.url import canonical
+from scentline.agents.offline.archive import Archive
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.serve import OfflineServer
+from scentline.agents.offline.warc import ArchiveError
+from scentline.models.url import canonical
 from tests.shared import shared
 
 HTML = ("Content-Type", "text/html")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from agents.fetch.body import MAX_MEMBERS, gunzip, read
-from agents.fetch.result import FetchError
+from scentline.agents.fetch.body import MAX_MEMBERS, gunzip, read
+from scentline.agents.fetch.result import FetchError
 
 
 def raw_deflate(data: bytes) -> bytes:

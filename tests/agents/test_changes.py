@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.crawl.connect import open_journal
-from agents.operate.inspect.changes import told
-from agents.operate.inspect.rss import ITEMS, feed, guid
-from streams.records import Change, PredicateDefinition
-from streams.settings import Settings, StreamSettings
-from streams.topics import CHANGES, PREDICATES
-from streams.transport.journal import Journal
+from scentline.agents.crawl.connect import open_journal
+from scentline.agents.operate.inspect.changes import told
+from scentline.agents.operate.inspect.rss import ITEMS, feed, guid
+from scentline.streams.records import Change, PredicateDefinition
+from scentline.streams.settings import Settings, StreamSettings
+from scentline.streams.topics import CHANGES, PREDICATES
+from scentline.streams.transport.journal import Journal
 from tests.agents.commands import COMMAND, IN_BACKGROUND, complaint, printed, running, scentline, wait_until
 from tests.patience import PATIENCE
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from streams.records import DeadLetter, encode
-from streams.topics import DEAD_LETTERS, TOPICS
-from streams.transport.journal import Journal
+from scentline.streams.records import DeadLetter, encode
+from scentline.streams.topics import DEAD_LETTERS, TOPICS
+from scentline.streams.transport.journal import Journal
 from tests.agents import commands
 from tests.agents.commands import COMMAND, TOLD_TO_END
 from tests.patience import PATIENCE
@@ -142,7 +142,7 @@ def test_dead_letters_of_a_broker_that_is_not_there_say_so(tmp_path: Path) -> No
 
 def test_help_imports_nothing_slow(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom agents.cli import main\n"
+        "import sys\nfrom scentline.agents.cli import main\n"
         "try: main(['--help'])\n"
         "finally: print('slow:', {'faust', 'matplotlib', 'pydantic', 'lxml', 'httpx'} & set(sys.modules))"
     )
@@ -156,7 +156,7 @@ def test_help_imports_nothing_slow(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["", "config show", "topics list", "dead-letters", "serve-archive"])
 def test_help_shows_the_examples(tmp_path: Path, command: str) -> None:
-    from agents.cli import load_commands
+    from scentline.agents.cli import load_commands
 
     shown = printed(tmp_path, *command.split(), "--help")
     assert load_commands()[command]

@@ -14,26 +14,26 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.frontier.candidates import Candidates
-from agents.frontier.estimates import Estimates
-from agents.frontier.keys import HOST_PREFIX, PAGE_PREFIX
-from agents.frontier.ledger import FrontierLedger
-from agents.frontier.priorities import LinkPromises
-from agents.frontier.rows import FrontierRow, HostRow, PageRow
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.inspect.explain import Part, explain
-from agents.operate.inspect.linking import Counting
-from agents.operate.inspect.record import entries, outcomes
-from agents.operate.inspect.teaching import Taught, frontier_shard
-from models.learner.inputs import MOST
-from models.learner.plain import PLAIN
-from models.verdict import FAILED
-from streams.records import Decoder, Interests, Outcome
-from streams.settings import Settings
-from streams.topics import INTERESTS
-from streams.transport.database import JournalMissingError
-from streams.transport.journal import Journal, UnknownTopicError
+from scentline.agents.frontier.candidates import Candidates
+from scentline.agents.frontier.estimates import Estimates
+from scentline.agents.frontier.keys import HOST_PREFIX, PAGE_PREFIX
+from scentline.agents.frontier.ledger import FrontierLedger
+from scentline.agents.frontier.priorities import LinkPromises
+from scentline.agents.frontier.rows import FrontierRow, HostRow, PageRow
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.inspect.explain import Part, explain
+from scentline.agents.operate.inspect.linking import Counting
+from scentline.agents.operate.inspect.record import entries, outcomes
+from scentline.agents.operate.inspect.teaching import Taught, frontier_shard
+from scentline.models.learner.inputs import MOST
+from scentline.models.learner.plain import PLAIN
+from scentline.models.verdict import FAILED
+from scentline.streams.records import Decoder, Interests, Outcome
+from scentline.streams.settings import Settings
+from scentline.streams.topics import INTERESTS
+from scentline.streams.transport.database import JournalMissingError
+from scentline.streams.transport.journal import Journal, UnknownTopicError
 from tests.agents.commands import (
     IN_BACKGROUND,
     TOLD_TO_END,

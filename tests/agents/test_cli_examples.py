@@ -13,13 +13,13 @@ import httpx
 import pytest
 import typer
 
-from agents.cli import load_commands
-from agents.cli.app import app
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.control.command import submit
-from agents.operate.control.requests import Exclude
-from streams.settings import Settings
+from scentline.agents.cli import load_commands
+from scentline.agents.cli.app import app
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.control.command import submit
+from scentline.agents.operate.control.requests import Exclude
+from scentline.streams.settings import Settings
 from tests.agents.commands import last_line, printed, running, typed, wait_until
 from tests.agents.encoders import packaged_model, write_encoder
 from tests.agents.test_archive import write

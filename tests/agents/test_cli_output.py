@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from typer.main import get_command
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.cli import load_commands
-from agents.cli.app import app
-from agents.cli.output import csv_line, json_line
+from scentline.agents.cli import load_commands
+from scentline.agents.cli.app import app
+from scentline.agents.cli.output import csv_line, json_line
 from tests.agents.commands import printed, scentline
 from tests.agents.test_archive import write
 

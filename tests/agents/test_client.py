@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from agents.fetch import client as module
-from agents.fetch.client import Client
-from agents.fetch.result import Early, Failure, Fetched, Moved, Result
-from agents.fetch.servers import Servers
-from agents.fetch.wire import FRAMING_BYTES
-from models.url import canonical
-from streams.settings import FetchSettings
+from scentline.agents.fetch import client as module
+from scentline.agents.fetch.client import Client
+from scentline.agents.fetch.result import Early, Failure, Fetched, Moved, Result
+from scentline.agents.fetch.servers import Servers
+from scentline.agents.fetch.wire import FRAMING_BYTES
+from scentline.models.url import canonical
+from scentline.streams.settings import FetchSettings
 from tests.agents.clocks import WaitingClock
 from tests.agents.loopback import (
     Answer,

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agents.fetch.client import Client
-from agents.fetch.contact import check_contact, names_contact, stays_home
-from agents.fetch.result import Failure, Fetched
-from streams.configuration import ConfigurationError
-from streams.settings import FetchSettings
+from scentline.agents.fetch.client import Client
+from scentline.agents.fetch.contact import check_contact, names_contact, stays_home
+from scentline.agents.fetch.result import Failure, Fetched
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import FetchSettings
 from tests.agents.commands import complaint
 from tests.agents.loopback import fixed, serving, settings
 

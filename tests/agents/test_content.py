@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.judge.parse import LEAST_WORDS, parse
-from models.page import Page
-from models.revisit.content import LINKS_BYTES, TEXT_BYTES, changed, links_digest, text_digest
-from models.words import words
-from streams.settings import JudgeSettings
+from scentline.agents.judge.parse import LEAST_WORDS, parse
+from scentline.models.page import Page
+from scentline.models.revisit.content import LINKS_BYTES, TEXT_BYTES, changed, links_digest, text_digest
+from scentline.models.words import words
+from scentline.streams.settings import JudgeSettings
 from tests.shared import shared
 
 URL = "http://example.org/page"

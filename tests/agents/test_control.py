@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import Options
 
-from agents.frontier.steered import Steered
-from agents.judge.predicates import Predicates
-from agents.operate.control.command import known_predicates, submit
-from agents.operate.control.requests import (
+from scentline.agents.frontier.steered import Steered
+from scentline.agents.judge.predicates import Predicates
+from scentline.agents.operate.control.command import known_predicates, submit
+from scentline.agents.operate.control.requests import (
     MOST_BYTES,
     AddPredicate,
     ChangePredicate,
@@ -27,20 +27,20 @@ from agents.operate.control.requests import (
     carry_out,
     checked,
 )
-from agents.operate.control.service import ControlService
-from agents.operate.control.spool import DIRECTORY, Spool
-from agents.operate.control.spool import WATCHING as WATCHING_NAME
-from agents.operate.inspect.record import entries
-from streams.attempts import LETTER_BYTES
-from streams.broadcast import Broadcast
-from streams.records import DeadLetter, Decoder, PredicateDefinition, Seeded, SightingPack, Watch
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.topics import DEAD_LETTERS, PREDICATES, SIGHTINGS, WATCHING
-from streams.transport import database
-from streams.transport.database import JournalMissingError
-from streams.transport.journal import Journal
-from streams.transport.publisher import JournalPublisher
+from scentline.agents.operate.control.service import ControlService
+from scentline.agents.operate.control.spool import DIRECTORY, Spool
+from scentline.agents.operate.control.spool import WATCHING as WATCHING_NAME
+from scentline.agents.operate.inspect.record import entries
+from scentline.streams.attempts import LETTER_BYTES
+from scentline.streams.broadcast import Broadcast
+from scentline.streams.records import DeadLetter, Decoder, PredicateDefinition, Seeded, SightingPack, Watch
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.topics import DEAD_LETTERS, PREDICATES, SIGHTINGS, WATCHING
+from scentline.streams.transport import database
+from scentline.streams.transport.database import JournalMissingError
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.publisher import JournalPublisher
 from tests.agents.shards import a_runtime, journal_of
 
 TEA = AddPredicate("tea", '"tea"', 2.0)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agents.judge.decode import decode
+from scentline.agents.judge.decode import decode
 
 RUSSIAN = "Привет, это страница о хоккее. Москва — столица России, большой город на реке. " * 5
 JAPANESE = "これは日本語のページです。東京は日本の首都です。スポーツについて書いています。" * 5

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from agents.lab.demo.command import LEARNED, POLICIES, PREDICATES, Output, curves, judged
-from agents.lab.output import OccupiedError
-from streams.transport.database import JournalInUseError
+from scentline.agents.lab.demo.command import LEARNED, POLICIES, PREDICATES, Output, curves, judged
+from scentline.agents.lab.output import OccupiedError
+from scentline.streams.transport.database import JournalInUseError
 from tests.agents.commands import (
     TOLD_TO_END,
     environment,
@@ -26,7 +26,7 @@ BUDGET = 40
 HOLD = """
 import sys
 from pathlib import Path
-from streams.transport.journal import Journal
+from scentline.streams.transport.journal import Journal
 
 with Journal.open(Path(sys.argv[1])):
     print("open", flush=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from agents.lab.depth.command import Output
-from agents.lab.depth.reading import MOST_SITES, Copies, Sites, home
-from agents.offline.linkgraph import GraphError, read_graph
+from scentline.agents.lab.depth.command import Output
+from scentline.agents.lab.depth.reading import MOST_SITES, Copies, Sites, home
+from scentline.agents.offline.linkgraph import GraphError, read_graph
 from tests.agents.commands import TOLD_TO_END, complaint, environment, last_line, printed
 from tests.agents.test_archive import page, write
 from tests.patience import PATIENCE

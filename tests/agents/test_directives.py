@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.fetch.rules import directives
+from scentline.agents.fetch.rules import directives
 
 NOTHING: set[str] = set()
 BOTH = {"noindex", "nofollow"}

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.judge.duplicates import BAND_PREFIX, SPACE_TEXTS, BandRow, DuplicateRow, Duplicates
-from agents.judge.parse import parse
-from models.duplicates import BAND_PAGES, fingerprint
-from models.page import Page
-from models.url import canonical
-from streams.inbox import Shard
-from streams.settings import JudgeSettings
-from streams.topics import PAGES
+from scentline.agents.judge.duplicates import BAND_PREFIX, SPACE_TEXTS, BandRow, DuplicateRow, Duplicates
+from scentline.agents.judge.parse import parse
+from scentline.models.duplicates import BAND_PAGES, fingerprint
+from scentline.models.page import Page
+from scentline.models.url import canonical
+from scentline.streams.inbox import Shard
+from scentline.streams.settings import JudgeSettings
+from scentline.streams.topics import PAGES
 from tests.agents.shards import Disk, disk, write
 from tests.shared import shared
 

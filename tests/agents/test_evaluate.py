@@ -15,24 +15,32 @@ import numpy as np
 import pytest
 from lxml import html
 
-from agents.lab.evaluate.crawls import FIRST, NEW_ONLY, NO_LOG, NO_USERS, REUSE, Evaluation
-from agents.lab.evaluate.results import Result, Results
-from agents.lab.evaluate.run import Options, Output, halves, measures_of, prepare, read_seeds, read_steps
-from agents.lab.evaluate.tables import headline
-from agents.lab.evaluate.webs import read_webs
-from agents.lab.progress import Lines
-from agents.lab.reading import Web, load_web
-from agents.lab.spread import WorkerError, spread
-from agents.offline.synthetic.web import SyntheticWeb
-from models.crowd.trace import Step, Trace
-from models.evaluate.baselines.simple import BreadthFirst
-from models.evaluate.crawler import Task
-from models.evaluate.policies import Measures, policies
-from models.evaluate.virtual import Terms
-from models.page import Link, Page
-from models.predicate import parse
-from streams.configuration import ConfigurationError
-from streams.settings import Settings
+from scentline.agents.lab.evaluate.crawls import FIRST, NEW_ONLY, NO_LOG, NO_USERS, REUSE, Evaluation
+from scentline.agents.lab.evaluate.results import Result, Results
+from scentline.agents.lab.evaluate.run import (
+    Options,
+    Output,
+    halves,
+    measures_of,
+    prepare,
+    read_seeds,
+    read_steps,
+)
+from scentline.agents.lab.evaluate.tables import headline
+from scentline.agents.lab.evaluate.webs import read_webs
+from scentline.agents.lab.progress import Lines
+from scentline.agents.lab.reading import Web, load_web
+from scentline.agents.lab.spread import WorkerError, spread
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.evaluate.baselines.simple import BreadthFirst
+from scentline.models.evaluate.crawler import Task
+from scentline.models.evaluate.policies import Measures, policies
+from scentline.models.evaluate.virtual import Terms
+from scentline.models.page import Link, Page
+from scentline.models.predicate import parse
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import Settings
 from tests.agents.commands import (
     TOLD_TO_END,
     complaint,

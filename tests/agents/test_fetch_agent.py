@@ -11,11 +11,11 @@ import msgspec
 import pytest
 import zstandard
 
-from agents.fetch.agent import FetchAgent, noted
-from agents.fetch.client import Client
-from agents.fetch.servers import TooEarlyError
-from streams.attempts import Attempts
-from streams.records import (
+from scentline.agents.fetch.agent import FetchAgent, noted
+from scentline.agents.fetch.client import Client
+from scentline.agents.fetch.servers import TooEarlyError
+from scentline.streams.attempts import Attempts
+from scentline.streams.records import (
     DeadLetter,
     Decoder,
     Failed,
@@ -29,9 +29,9 @@ from streams.records import (
     SightingPack,
     encode,
 )
-from streams.settings import RevisitSettings, Settings
-from streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS
-from streams.transport.publisher import JournalPublisher
+from scentline.streams.settings import RevisitSettings, Settings
+from scentline.streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS
+from scentline.streams.transport.publisher import JournalPublisher
 from tests.agents.loopback import Answer, Request, fixed, response, serving
 from tests.agents.shards import a_runtime, journal_of
 from tests.patience import PATIENCE

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from agents.crawl.fixed import keep_fixed, kept_policy, of_crawl
-from agents.stored import write_stored
-from streams.configuration import ConfigurationError
-from streams.settings import Settings
+from scentline.agents.crawl.fixed import keep_fixed, kept_policy, of_crawl
+from scentline.agents.stored import write_stored
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import Settings
 
 FULL: Mapping[str, Any] = {
     "frontier": {"policy": "learned", "depth": "auto", "visited_patterns_only": True},

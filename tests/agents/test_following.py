@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from agents.crawl import following
-from agents.crawl.connect import open_journal
-from agents.crawl.feeder import Feeder, nothing_waits
-from agents.crawl.following import Following, check_followed
-from agents.observe.live import Tail
-from agents.observe.logfile import LogFile, LogFileError
-from agents.observe.observer import Observer
-from agents.observe.positions import read_positions
-from agents.operate.inspect.record import accesses
-from streams.configuration import ConfigurationError
-from streams.settings import Settings
-from streams.topics import ACCESSES, DEAD_LETTERS, LOG_POSITIONS
-from streams.transport.journal import Journal
-from streams.transport.publisher import JournalPublisher
+from scentline.agents.crawl import following
+from scentline.agents.crawl.connect import open_journal
+from scentline.agents.crawl.feeder import Feeder, nothing_waits
+from scentline.agents.crawl.following import Following, check_followed
+from scentline.agents.observe.live import Tail
+from scentline.agents.observe.logfile import LogFile, LogFileError
+from scentline.agents.observe.observer import Observer
+from scentline.agents.observe.positions import read_positions
+from scentline.agents.operate.inspect.record import accesses
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, LOG_POSITIONS
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.publisher import JournalPublisher
 from tests.patience import PATIENCE
 
 

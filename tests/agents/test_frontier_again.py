@@ -17,20 +17,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agents.browse.agent import UserRow
-from agents.frontier.book import Book
-from agents.frontier.changes import Changes
-from agents.frontier.groups import Groups
-from agents.frontier.keys import beside_of, page_key, parent_of, visit_key, visit_of
-from agents.frontier.rows import OPEN, FrontierShard, PageRow
-from agents.harvest.agent import read_outcome
-from agents.operate.inspect.record import judged_of, read_change
-from models.crowd.trace import Step
-from models.evaluate.recount import JudgedPage, recount
-from models.url import host, identifier
-from models.verdict import FAILED, Verdict
-from streams.outbox import Message
-from streams.records import (
+from scentline.agents.browse.agent import UserRow
+from scentline.agents.frontier.book import Book
+from scentline.agents.frontier.changes import Changes
+from scentline.agents.frontier.groups import Groups
+from scentline.agents.frontier.keys import beside_of, page_key, parent_of, visit_key, visit_of
+from scentline.agents.frontier.rows import OPEN, FrontierShard, PageRow
+from scentline.agents.harvest.agent import read_outcome
+from scentline.agents.operate.inspect.record import judged_of, read_change
+from scentline.models.crowd.trace import Step
+from scentline.models.evaluate.recount import JudgedPage, recount
+from scentline.models.url import host, identifier
+from scentline.models.verdict import FAILED, Verdict
+from scentline.streams.outbox import Message
+from scentline.streams.records import (
     Change,
     Count,
     Judged,
@@ -41,8 +41,8 @@ from streams.records import (
     Revisit,
     Revisited,
 )
-from streams.settings import RevisitSettings
-from streams.topics import ACCESSES, CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, partition_of
+from scentline.streams.settings import RevisitSettings
+from scentline.streams.topics import ACCESSES, CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, partition_of
 from tests.agents.books import judged_of as children_of
 from tests.agents.cells import add
 from tests.agents.pipeline import (

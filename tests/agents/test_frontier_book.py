@@ -6,12 +6,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.frontier.hosts import host_of
-from agents.frontier.keys import page_key, totals_of
-from models.interest.features import BASE
-from models.url import host, identifier
-from models.verdict import FAILED
-from streams.records import (
+from scentline.agents.frontier.hosts import host_of
+from scentline.agents.frontier.keys import page_key, totals_of
+from scentline.models.interest.features import BASE
+from scentline.models.url import host, identifier
+from scentline.models.verdict import FAILED
+from scentline.streams.records import (
     Failed,
     Inherited,
     Judged,
@@ -21,7 +21,7 @@ from streams.records import (
     Seeded,
     Visited,
 )
-from streams.topics import EVIDENCE, SIGHTINGS
+from scentline.streams.topics import EVIDENCE, SIGHTINGS
 from tests.agents.books import (
     CAME,
     GONE,

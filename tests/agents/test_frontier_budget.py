@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.candidates import Candidates
-from agents.frontier.selection import Budget
-from models.verdict import FAILED
+from scentline.agents.frontier.candidates import Candidates
+from scentline.agents.frontier.selection import Budget
+from scentline.models.verdict import FAILED
 
 BUDGET = 60
 WINDOW = 16

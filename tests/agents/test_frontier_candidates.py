@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.agent import FrontierAgent
-from agents.frontier.book import Book
-from agents.frontier.candidates import STARTED, Candidates
-from agents.frontier.hosts import LOST, host_of, state_of
-from agents.frontier.keys import (
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.frontier.book import Book
+from scentline.agents.frontier.candidates import STARTED, Candidates
+from scentline.agents.frontier.hosts import LOST, host_of, state_of
+from scentline.agents.frontier.keys import (
     EARLIER_PREFIXES,
     LEASED_KEY,
     START_KEY,
@@ -24,8 +24,8 @@ from agents.frontier.keys import (
     page_key,
     start_of,
 )
-from agents.frontier.retries import Retries
-from agents.frontier.rows import (
+from scentline.agents.frontier.retries import Retries
+from scentline.agents.frontier.rows import (
     Choice,
     FrontierRow,
     FrontierShard,
@@ -34,19 +34,19 @@ from agents.frontier.rows import (
     PageRow,
     StartRow,
 )
-from agents.frontier.scorer import scorer
-from agents.frontier.sweep import FIRST
-from models.frontier.queue import SWEPT
-from models.interest.features import BASE, token
-from models.learner.inputs import INPUTS
-from models.learner.requests import usual_chance_of_page
-from models.learner.semantic import inputs_with
-from models.ledger import Change
-from models.page import Link
-from models.url import host, identifier
-from models.verdict import FAILED
-from streams.configuration import ConfigurationError
-from streams.records import (
+from scentline.agents.frontier.scorer import scorer
+from scentline.agents.frontier.sweep import FIRST
+from scentline.models.frontier.queue import SWEPT
+from scentline.models.interest.features import BASE, token
+from scentline.models.learner.inputs import INPUTS
+from scentline.models.learner.requests import usual_chance_of_page
+from scentline.models.learner.semantic import inputs_with
+from scentline.models.ledger import Change
+from scentline.models.page import Link
+from scentline.models.url import host, identifier
+from scentline.models.verdict import FAILED
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.records import (
     Beside,
     Failed,
     Inherited,
@@ -57,8 +57,8 @@ from streams.records import (
     Together,
     Visited,
 )
-from streams.settings import LearnSettings, Settings
-from streams.topics import SIGHTINGS, partition_of
+from scentline.streams.settings import LearnSettings, Settings
+from scentline.streams.topics import SIGHTINGS, partition_of
 from tests.agents.cells import a_cells, teach
 from tests.agents.shards import Disk, a_runtime, disk, put, take_in, write
 

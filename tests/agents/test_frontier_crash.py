@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.browse.agent import BrowseAgent, UserRow
-from agents.frontier.book import Book
-from agents.frontier.keys import page_key
-from agents.frontier.rows import Choice, FrontierRow, PageRow
-from models.crowd.trace import Step
-from models.evaluate.recount import JudgedPage, recount
-from models.url import host
-from streams.inbox import Shard
-from streams.outbox import Message, Outbox
-from streams.records import AccessPack, Decoder, EvidencePack, Judged, Label, Pack, SightingPack
-from streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, partition_of
+from scentline.agents.browse.agent import BrowseAgent, UserRow
+from scentline.agents.frontier.book import Book
+from scentline.agents.frontier.keys import page_key
+from scentline.agents.frontier.rows import Choice, FrontierRow, PageRow
+from scentline.models.crowd.trace import Step
+from scentline.models.evaluate.recount import JudgedPage, recount
+from scentline.models.url import host
+from scentline.streams.inbox import Shard
+from scentline.streams.outbox import Message, Outbox
+from scentline.streams.records import AccessPack, Decoder, EvidencePack, Judged, Label, Pack, SightingPack
+from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, partition_of
 from tests.agents.cells import add
 from tests.agents.pipeline import (
     EVIDENCE_PARTITIONS,

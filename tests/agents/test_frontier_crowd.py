@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from agents.frontier.keys import beside_of, page_key
-from agents.frontier.rows import Choice, FrontierShard
-from models.interest.factors import kept
-from models.url import identifier
-from streams.records import (
+from scentline.agents.frontier.keys import beside_of, page_key
+from scentline.agents.frontier.rows import Choice, FrontierShard
+from scentline.models.interest.factors import kept
+from scentline.models.url import identifier
+from scentline.streams.records import (
     Beside,
     Decoder,
     EvidencePack,
@@ -22,7 +22,7 @@ from streams.records import (
     Together,
     Visited,
 )
-from streams.topics import SIGHTINGS
+from scentline.streams.topics import SIGHTINGS
 from tests.agents.books import YES, a_book, labels, lease, page, url
 from tests.agents.pipeline import a_shard
 from tests.agents.shards import Disk, disk, emitted, take_in, write

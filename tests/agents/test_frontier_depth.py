@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.agent import FrontierAgent
-from agents.frontier.depth import why_beyond
-from agents.frontier.keys import DEPTH_PREFIX, PAGE_PREFIX, depth_key, depth_of, page_key
-from agents.frontier.rows import DepthRow, FrontierShard, PageRow
-from agents.operate.audit.report import AuditReport, RecountedDepths
-from agents.operate.inspect.explain import Explanation
-from agents.operate.inspect.in_words import describe
-from models.depth.breadth import breadth_first
-from models.depth.growth import Growth
-from models.depth.site import ENOUGH
-from models.page import Link
-from models.url import host, identifier
-from streams.records import Browsed, Failed, Inherited, Judged, Outcome, Redirected, Seeded, Visited
-from streams.settings import FrontierSettings, Settings
-from streams.topics import SIGHTINGS
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.frontier.depth import why_beyond
+from scentline.agents.frontier.keys import DEPTH_PREFIX, PAGE_PREFIX, depth_key, depth_of, page_key
+from scentline.agents.frontier.rows import DepthRow, FrontierShard, PageRow
+from scentline.agents.operate.audit.report import AuditReport, RecountedDepths
+from scentline.agents.operate.inspect.explain import Explanation
+from scentline.agents.operate.inspect.in_words import describe
+from scentline.models.depth.breadth import breadth_first
+from scentline.models.depth.growth import Growth
+from scentline.models.depth.site import ENOUGH
+from scentline.models.page import Link
+from scentline.models.url import host, identifier
+from scentline.streams.records import Browsed, Failed, Inherited, Judged, Outcome, Redirected, Seeded, Visited
+from scentline.streams.settings import FrontierSettings, Settings
+from scentline.streams.topics import SIGHTINGS
 from tests.agents.books import NO, a_book, lease, linked, page
 from tests.agents.pipeline import a_shard
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write

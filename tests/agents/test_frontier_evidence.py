@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.keys import PAGE_PREFIX, beside_of, totals_of
-from agents.frontier.rows import PageRow
-from models.crowd.trace import Step
-from models.evaluate.recount import FailedRequests, JudgedPage, recount
-from models.page import Link
-from models.url import host, identifier
-from models.verdict import FAILED
-from streams.topics import partition_of
+from scentline.agents.frontier.keys import PAGE_PREFIX, beside_of, totals_of
+from scentline.agents.frontier.rows import PageRow
+from scentline.models.crowd.trace import Step
+from scentline.models.evaluate.recount import FailedRequests, JudgedPage, recount
+from scentline.models.page import Link
+from scentline.models.url import host, identifier
+from scentline.models.verdict import FAILED
+from scentline.streams.topics import partition_of
 from tests.agents.books import judged_of
 from tests.agents.pipeline import TIGHT, WIDE, Bounds, Crawl, Pipeline, Place, a_place, links_of
 from tests.agents.shards import write

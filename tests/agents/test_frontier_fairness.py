@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from agents.frontier.agent import FrontierAgent
-from agents.frontier.fairness import NEAR_SECONDS
-from agents.frontier.rows import FrontierRow
-from models.domain import owner
-from models.interest.features import BASE, token
-from models.url import host
-from streams.records import Failed, Judged, PredicateDefinition, Seeded
-from streams.settings import Settings
-from streams.topics import SIGHTINGS
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.frontier.fairness import NEAR_SECONDS
+from scentline.agents.frontier.rows import FrontierRow
+from scentline.models.domain import owner
+from scentline.models.interest.features import BASE, token
+from scentline.models.url import host
+from scentline.streams.records import Failed, Judged, PredicateDefinition, Seeded
+from scentline.streams.settings import Settings
+from scentline.streams.topics import SIGHTINGS
 from tests.agents.books import YES, fail, linked
 from tests.agents.cells import a_cells, teach
 from tests.agents.shards import Disk, a_runtime, disk, write

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.hosts import NO_PAGE, Ended, host_of, state_of
-from agents.frontier.keys import host_key
-from agents.frontier.rows import FrontierShard, HostRow
-from models.frontier.causes import MOST_CAUSES, REST, Cause, cause_of
-from models.frontier.politeness import HostState
-from models.frontier.waits import Waits
-from models.url import identifier
-from streams.records import Failed, Judged, Pack, Postponed, Redirected, Revisited, Seeded
+from scentline.agents.frontier.hosts import NO_PAGE, Ended, host_of, state_of
+from scentline.agents.frontier.keys import host_key
+from scentline.agents.frontier.rows import FrontierShard, HostRow
+from scentline.models.frontier.causes import MOST_CAUSES, REST, Cause, cause_of
+from scentline.models.frontier.politeness import HostState
+from scentline.models.frontier.waits import Waits
+from scentline.models.url import identifier
+from scentline.streams.records import Failed, Judged, Pack, Postponed, Redirected, Revisited, Seeded
 from tests.agents.books import YES, a_book, lease, page
 from tests.agents.pipeline import a_shard
 from tests.agents.shards import Disk, disk, take_in, write

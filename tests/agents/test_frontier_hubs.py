@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from agents.frontier.book import Book
-from agents.frontier.hubs import DAY, published
-from agents.frontier.keys import hub_key, hub_of, news_of, page_key
-from agents.frontier.rows import Found, FrontierRow, FrontierShard, HubRow
-from models.url import host
-from streams.records import Brought, Hub, Judged, Redirected, Relisted, Revisited, Version
-from streams.settings import NewsSettings
-from streams.topics import EVIDENCE, SIGHTINGS, partition_of
+from scentline.agents.frontier.book import Book
+from scentline.agents.frontier.hubs import DAY, published
+from scentline.agents.frontier.keys import hub_key, hub_of, news_of, page_key
+from scentline.agents.frontier.rows import Found, FrontierRow, FrontierShard, HubRow
+from scentline.models.url import host
+from scentline.streams.records import Brought, Hub, Judged, Redirected, Relisted, Revisited, Version
+from scentline.streams.settings import NewsSettings
+from scentline.streams.topics import EVIDENCE, SIGHTINGS, partition_of
 from tests.agents.books import YES, a_book, lease, linked, page
 from tests.agents.shards import Disk, disk, emitted, take_in
 

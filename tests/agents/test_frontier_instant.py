@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from agents.frontier.agent import FrontierAgent
-from agents.frontier.keys import hub_of
-from agents.frontier.orders import Flight
-from agents.frontier.rows import INSTANT, FrontierRow, FrontierShard, HubRow
-from streams.outbox import Message
-from streams.records import (
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.frontier.keys import hub_of
+from scentline.agents.frontier.orders import Flight
+from scentline.agents.frontier.rows import INSTANT, FrontierRow, FrontierShard, HubRow
+from scentline.streams.outbox import Message
+from scentline.streams.records import (
     Decoder,
     FetchOrder,
     Judged,
@@ -23,8 +23,8 @@ from streams.records import (
     Seeded,
     Version,
 )
-from streams.settings import Settings
-from streams.topics import FETCHES, SIGHTINGS
+from scentline.streams.settings import Settings
+from scentline.streams.topics import FETCHES, SIGHTINGS
 from tests.agents.books import YES, linked, page
 from tests.agents.shards import Disk, a_runtime, disk, write
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.keys import page_key, parent_of, totals_of
-from agents.frontier.rows import PageRow
-from models.crowd.trace import Step
-from models.evaluate.recount import JudgedPage, recount
-from models.url import host, identifier
-from models.verdict import FAILED, Verdict
-from streams.records import Rejudged, Relinked
-from streams.topics import partition_of
+from scentline.agents.frontier.keys import page_key, parent_of, totals_of
+from scentline.agents.frontier.rows import PageRow
+from scentline.models.crowd.trace import Step
+from scentline.models.evaluate.recount import JudgedPage, recount
+from scentline.models.url import host, identifier
+from scentline.models.verdict import FAILED, Verdict
+from scentline.streams.records import Rejudged, Relinked
+from scentline.streams.topics import partition_of
 from tests.agents.books import judged_of
 from tests.agents.pipeline import (
     TIGHT,

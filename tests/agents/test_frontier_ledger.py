@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.ledger import MOST_OWN, FrontierLedger, OwnCount
-from agents.frontier.scoring import PaperScorer
-from agents.learn.rows import BLOCK, LearnRow
-from agents.learn.store import FeatureStore, LearnShard
-from agents.learn.telling import Telling
-from models.interest.features import BASE, word
-from models.interest.ratio import Base, significant_log
-from models.ledger import Ledger, Slots
-from models.lessons import lessons
-from streams.outbox import Message
-from streams.records import Count, Decoder, Interests, Pack
-from streams.settings import LearnSettings
-from streams.topics import EVIDENCE
+from scentline.agents.frontier.ledger import MOST_OWN, FrontierLedger, OwnCount
+from scentline.agents.frontier.scoring import PaperScorer
+from scentline.agents.learn.rows import BLOCK, LearnRow
+from scentline.agents.learn.store import FeatureStore, LearnShard
+from scentline.agents.learn.telling import Telling
+from scentline.models.interest.features import BASE, word
+from scentline.models.interest.ratio import Base, significant_log
+from scentline.models.ledger import Ledger, Slots
+from scentline.models.lessons import lessons
+from scentline.streams.outbox import Message
+from scentline.streams.records import Count, Decoder, Interests, Pack
+from scentline.streams.settings import LearnSettings
+from scentline.streams.topics import EVIDENCE
 from tests.agents.cells import a_change, a_count, add, cells_of, counts_of
 from tests.agents.shards import Disk, disk, write
 from tests.reference.counts import Counts

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.frontier.rows import ChildrenRow, ParentRow, identifiers_in, place_in
-from models.learner.lessons import LinkWords
-from models.url import IDENTIFIER_BYTES
-from models.verdict import Verdict
+from scentline.agents.frontier.rows import ChildrenRow, ParentRow, identifiers_in, place_in
+from scentline.models.learner.lessons import LinkWords
+from scentline.models.url import IDENTIFIER_BYTES
+from scentline.models.verdict import Verdict
 
 #: Of few bytes, so that one is often found across the border of two others.
 PAGES = st.integers(0, 2**IDENTIFIER_BYTES - 1).map(

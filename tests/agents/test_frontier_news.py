@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.browse.agent import BrowseAgent, UserRow
-from agents.frontier.keys import clicks_key, news_of
-from agents.frontier.news import NewsLooks, Prefixes, clicked
-from agents.frontier.rows import ClicksRow, FrontierRow, FrontierShard
-from models.news.clicks import DAY, DailyClicks, day_of
-from models.news.outlinks import REFERRERS
-from streams.records import Access, Clicked, Hub
-from streams.settings import NewsSettings, Settings
-from streams.topics import ACCESSES, SIGHTINGS
+from scentline.agents.browse.agent import BrowseAgent, UserRow
+from scentline.agents.frontier.keys import clicks_key, news_of
+from scentline.agents.frontier.news import NewsLooks, Prefixes, clicked
+from scentline.agents.frontier.rows import ClicksRow, FrontierRow, FrontierShard
+from scentline.models.news.clicks import DAY, DailyClicks, day_of
+from scentline.models.news.outlinks import REFERRERS
+from scentline.streams.records import Access, Clicked, Hub
+from scentline.streams.settings import NewsSettings, Settings
+from scentline.streams.topics import ACCESSES, SIGHTINGS
 from tests.agents.books import YES, a_book, linked
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
 

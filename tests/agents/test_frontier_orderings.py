@@ -11,22 +11,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.crawl.fixed import keep_fixed, of_crawl
-from agents.frontier.behaviour import SitePatterns, sites
-from agents.frontier.estimates import PARTS, ordering
-from agents.frontier.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ranks
-from agents.frontier.rows import FrontierRow, FrontierShard
-from agents.judge.predicates import EVERY_PAGE
-from models.ordering.estimate import Crawled
-from models.ordering.rank import Rank
-from models.page import Link
-from models.patterns.counts import BehaviourCounts
-from models.patterns.mine import mine
-from models.patterns.ranking import RANKINGS, score
-from streams.configuration import ConfigurationError
-from streams.records import Visited
-from streams.settings import FrontierSettings, Settings
-from streams.topics import SIGHTINGS
+from scentline.agents.crawl.fixed import keep_fixed, of_crawl
+from scentline.agents.frontier.behaviour import SitePatterns, sites
+from scentline.agents.frontier.estimates import PARTS, ordering
+from scentline.agents.frontier.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ranks
+from scentline.agents.frontier.rows import FrontierRow, FrontierShard
+from scentline.agents.judge.predicates import EVERY_PAGE
+from scentline.models.ordering.estimate import Crawled
+from scentline.models.ordering.rank import Rank
+from scentline.models.page import Link
+from scentline.models.patterns.counts import BehaviourCounts
+from scentline.models.patterns.mine import mine
+from scentline.models.patterns.ranking import RANKINGS, score
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.records import Visited
+from scentline.streams.settings import FrontierSettings, Settings
+from scentline.streams.topics import SIGHTINGS
 from tests.agents.books import NO, YES, a_book, linked, page
 from tests.agents.shards import Disk, disk, take_in, write
 

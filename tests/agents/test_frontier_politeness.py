@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.frontier.agent import FrontierAgent
-from agents.frontier.orders import SLOW_SECONDS
-from agents.frontier.rows import FrontierRow, PageRow
-from models.url import host
-from streams.records import (
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.frontier.orders import SLOW_SECONDS
+from scentline.agents.frontier.rows import FrontierRow, PageRow
+from scentline.models.url import host
+from scentline.streams.records import (
     Decoder,
     Failed,
     FetchOrder,
@@ -26,8 +26,8 @@ from streams.records import (
     Seeded,
     Version,
 )
-from streams.settings import Settings
-from streams.topics import FETCHES, SIGHTINGS
+from scentline.streams.settings import Settings
+from scentline.streams.topics import FETCHES, SIGHTINGS
 from tests.agents.books import a_book, fail, lease, page, url
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from agents.frontier.keys import page_key
-from agents.frontier.priorities import LinkPromises
-from agents.frontier.rows import Choice, FrontierRow, FrontierShard, PageRow
-from models.frontier.promises import believed
-from streams.records import Failed, Inherited, Judged, Redirected
-from streams.topics import SIGHTINGS
+from scentline.agents.frontier.keys import page_key
+from scentline.agents.frontier.priorities import LinkPromises
+from scentline.agents.frontier.rows import Choice, FrontierRow, FrontierShard, PageRow
+from scentline.models.frontier.promises import believed
+from scentline.streams.records import Failed, Inherited, Judged, Redirected
+from scentline.streams.topics import SIGHTINGS
 from tests.agents.books import NO, YES, a_book, linked, page
 from tests.agents.shards import Disk, disk, take_in, write
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from agents.frontier.agent import FrontierAgent
-from agents.frontier.freshness import Freshness, Match
-from agents.frontier.groups import LEAST_STALE
-from agents.frontier.keys import visit_of
-from agents.frontier.revisits import AGAIN
-from agents.frontier.rows import FrontierRow, FrontierShard, VisitRow
-from models.revisit.gain import stale
-from streams.outbox import Message
-from streams.records import (
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.frontier.freshness import Freshness, Match
+from scentline.agents.frontier.groups import LEAST_STALE
+from scentline.agents.frontier.keys import visit_of
+from scentline.agents.frontier.revisits import AGAIN
+from scentline.agents.frontier.rows import FrontierRow, FrontierShard, VisitRow
+from scentline.models.revisit.gain import stale
+from scentline.streams.outbox import Message
+from scentline.streams.records import (
     Decoder,
     FetchOrder,
     FreshnessPart,
@@ -27,8 +27,8 @@ from streams.records import (
     Seeded,
     Version,
 )
-from streams.settings import Settings
-from streams.topics import FETCHES, RENEWED, SIGHTINGS
+from scentline.streams.settings import Settings
+from scentline.streams.topics import FETCHES, RENEWED, SIGHTINGS
 from tests.agents.books import NO, YES
 from tests.agents.shards import Disk, a_runtime, disk, write
 

@@ -11,31 +11,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.inlinks import InLinks
-from agents.frontier.known import HeardMeaning
-from agents.frontier.learned import LearnedScorer
-from agents.frontier.rows import FrontierShard, PageRow
-from agents.frontier.scoring import PaperScorer, crowd_of
-from models.crowd.trace import SIXTHS, Step, Trace
-from models.evaluate.recount import JudgedPage
-from models.interest.factors import kept
-from models.interest.features import BASE
-from models.learner.batch import inputs_of, named_of
-from models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
-from models.learner.inputs import NAMES
-from models.learner.knowledge import Knowledge
-from models.learner.lessons import IN_LINKS, LinkWords
-from models.learner.linking import LinkTable
-from models.learner.semantic import Meaning, Sense, inputs_with, subject
-from models.learner.state import Learner
-from models.learner.words import WORDS, Vocabulary
-from models.ledger import Ledger
-from models.lessons import lessons
-from models.semantic.table import SemanticTable
-from models.url import host, identifier
-from models.verdict import FAILED
-from streams.records import Weighting
-from streams.settings import LearnSettings
+from scentline.agents.frontier.inlinks import InLinks
+from scentline.agents.frontier.known import HeardMeaning
+from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.frontier.rows import FrontierShard, PageRow
+from scentline.agents.frontier.scoring import PaperScorer, crowd_of
+from scentline.models.crowd.trace import SIXTHS, Step, Trace
+from scentline.models.evaluate.recount import JudgedPage
+from scentline.models.interest.factors import kept
+from scentline.models.interest.features import BASE
+from scentline.models.learner.batch import inputs_of, named_of
+from scentline.models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
+from scentline.models.learner.inputs import NAMES
+from scentline.models.learner.knowledge import Knowledge
+from scentline.models.learner.lessons import IN_LINKS, LinkWords
+from scentline.models.learner.linking import LinkTable
+from scentline.models.learner.semantic import Meaning, Sense, inputs_with, subject
+from scentline.models.learner.state import Learner
+from scentline.models.learner.words import WORDS, Vocabulary
+from scentline.models.ledger import Ledger
+from scentline.models.lessons import lessons
+from scentline.models.semantic.table import SemanticTable
+from scentline.models.url import host, identifier
+from scentline.models.verdict import FAILED
+from scentline.streams.records import Weighting
+from scentline.streams.settings import LearnSettings
 from tests.agents.cells import a_cells, teach
 from tests.agents.pipeline import Bounds, Crawl, Pipeline, Place, a_place, links_of
 from tests.models.teaching import teach as teach_one

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from agents.frontier.agent import FrontierAgent
-from agents.frontier.keys import page_key, totals_of
-from agents.frontier.pages import Spaces, why_spent
-from agents.frontier.rows import PageRow, SpaceRow
-from agents.operate.inspect.explain import Explanation
-from agents.operate.inspect.in_words import describe
-from models.traps import Barren, space
-from streams.records import Failed, Inherited, Judged, Seeded, Visited
-from streams.settings import FrontierSettings, Settings
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.frontier.keys import page_key, totals_of
+from scentline.agents.frontier.pages import Spaces, why_spent
+from scentline.agents.frontier.rows import PageRow, SpaceRow
+from scentline.agents.operate.inspect.explain import Explanation
+from scentline.agents.operate.inspect.in_words import describe
+from scentline.models.traps import Barren, space
+from scentline.streams.records import Failed, Inherited, Judged, Seeded, Visited
+from scentline.streams.settings import FrontierSettings, Settings
 from tests.agents.books import NO, YES, a_book, lease, linked, page
 from tests.agents.pipeline import a_shard
 from tests.agents.shards import Disk, a_runtime, disk, take_in, write

@@ -11,17 +11,35 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from agents.frontier.book import Book
-from agents.frontier.keys import DUE_PREFIX, children_of, due_key, parent_of, totals_of, visit_key, visit_of
-from agents.frontier.rows import DueRow, FrontierRow, FrontierShard, VisitRow
-from models.evaluate.recount import JudgedPage, recount
-from models.page import Link
-from models.url import identifier
-from models.verdict import FAILED, Verdict
-from streams.outbox import Message
-from streams.records import Change, Hinted, Inherited, Judged, Linked, Outcome, Revisited, Version, Visited
-from streams.settings import Policy
-from streams.topics import CHANGES, OUTCOMES, SIGHTINGS
+from scentline.agents.frontier.book import Book
+from scentline.agents.frontier.keys import (
+    DUE_PREFIX,
+    children_of,
+    due_key,
+    parent_of,
+    totals_of,
+    visit_key,
+    visit_of,
+)
+from scentline.agents.frontier.rows import DueRow, FrontierRow, FrontierShard, VisitRow
+from scentline.models.evaluate.recount import JudgedPage, recount
+from scentline.models.page import Link
+from scentline.models.url import identifier
+from scentline.models.verdict import FAILED, Verdict
+from scentline.streams.outbox import Message
+from scentline.streams.records import (
+    Change,
+    Hinted,
+    Inherited,
+    Judged,
+    Linked,
+    Outcome,
+    Revisited,
+    Version,
+    Visited,
+)
+from scentline.streams.settings import Policy
+from scentline.streams.topics import CHANGES, OUTCOMES, SIGHTINGS
 from tests.agents.books import NO, YES, a_book, counted, linked, page
 from tests.agents.shards import Disk, disk, emitted, take_in, write
 from tests.reference.counts import plain

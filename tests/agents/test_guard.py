@@ -9,13 +9,13 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from agents.fetch.client import Client
-from agents.fetch.guard import Address, ForbiddenAddressError, Guard, hostname, is_global, literal
-from agents.fetch.resolver import Resolver
-from agents.fetch.result import UNKNOWN, Failure, Fetched, FetchError
-from models.url import canonical
-from models.url import host as host_of
-from streams.settings import FetchSettings
+from scentline.agents.fetch.client import Client
+from scentline.agents.fetch.guard import Address, ForbiddenAddressError, Guard, hostname, is_global, literal
+from scentline.agents.fetch.resolver import Resolver
+from scentline.agents.fetch.result import UNKNOWN, Failure, Fetched, FetchError
+from scentline.models.url import canonical
+from scentline.models.url import host as host_of
+from scentline.streams.settings import FetchSettings
 from tests.agents.loopback import fixed, serving, settings, untimed
 
 FORBIDDEN = [

@@ -8,14 +8,14 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from agents.harvest.agent import Counted, HarvestAgent, HarvestTableRow, read_counted, read_outcome
-from models.harvest import Harvest
-from streams.inbox import Shard
-from streams.records import HarvestPoint, Outcome, RecordError
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.topics import HARVEST, OUTCOMES
-from streams.transport.publisher import JournalPublisher
+from scentline.agents.harvest.agent import Counted, HarvestAgent, HarvestTableRow, read_counted, read_outcome
+from scentline.models.harvest import Harvest
+from scentline.streams.inbox import Shard
+from scentline.streams.records import HarvestPoint, Outcome, RecordError
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.topics import HARVEST, OUTCOMES
+from scentline.streams.transport.publisher import JournalPublisher
 from tests.agents.shards import Disk, a_runtime, disk, take_in, write
 
 Table = Shard[HarvestTableRow]

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.crawl.connect import open_journal
-from agents.harvest.stream import FreshnessParts, HarvestParts
-from agents.operate.inspect.record import harvest_points, read_point
-from models.harvest import Harvest
-from streams.records import FreshnessPart, HarvestPart, RecordError, encode
-from streams.settings import Settings, StreamSettings
-from streams.topics import HARVEST
+from scentline.agents.crawl.connect import open_journal
+from scentline.agents.harvest.stream import FreshnessParts, HarvestParts
+from scentline.agents.operate.inspect.record import harvest_points, read_point
+from scentline.models.harvest import Harvest
+from scentline.streams.records import FreshnessPart, HarvestPart, RecordError, encode
+from scentline.streams.settings import Settings, StreamSettings
+from scentline.streams.topics import HARVEST
 from tests.agents.commands import printed, scentline
 
 

@@ -12,19 +12,19 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from agents.harvest.agent import PREDICATE_PREFIX, HarvestRow, HarvestTableRow, committed_parts
-from agents.harvest.stream import HarvestStream
-from models.harvest import Harvest, merged
-from streams.app import create_app
-from streams.inbox import Codec, Committer, Shard
-from streams.outbox import Message
-from streams.records import HarvestPoint
-from streams.runtime import Runtime
-from streams.settings import HarvestSettings, Settings
-from streams.topics import HARVEST, HARVEST_PARTS, OUTCOMES, partition_of
-from streams.transport.journal import Record
-from streams.transport.layout import Entry
-from streams.transport.publisher import FencedError
+from scentline.agents.harvest.agent import PREDICATE_PREFIX, HarvestRow, HarvestTableRow, committed_parts
+from scentline.agents.harvest.stream import HarvestStream
+from scentline.models.harvest import Harvest, merged
+from scentline.streams.app import create_app
+from scentline.streams.inbox import Codec, Committer, Shard
+from scentline.streams.outbox import Message
+from scentline.streams.records import HarvestPoint
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import HarvestSettings, Settings
+from scentline.streams.topics import HARVEST, HARVEST_PARTS, OUTCOMES, partition_of
+from scentline.streams.transport.journal import Record
+from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.publisher import FencedError
 
 PARTITIONS, WORKERS = 3, 3
 #: Named so that each partition has one at least.

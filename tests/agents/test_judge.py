@@ -9,15 +9,15 @@ import msgspec
 import pytest
 import zstandard
 
-from agents.judge.agent import JudgeAgent
-from agents.judge.duplicates import DuplicateRow
-from agents.judge.predicates import Predicates
-from agents.judge.question import Examined, PageError, Question
-from models.page import Page
-from models.url import host, identifier
-from streams.inbox import Shard
-from streams.outbox import Message
-from streams.records import (
+from scentline.agents.judge.agent import JudgeAgent
+from scentline.agents.judge.duplicates import DuplicateRow
+from scentline.agents.judge.predicates import Predicates
+from scentline.agents.judge.question import Examined, PageError, Question
+from scentline.models.page import Page
+from scentline.models.url import host, identifier
+from scentline.streams.inbox import Shard
+from scentline.streams.outbox import Message
+from scentline.streams.records import (
     DeadLetter,
     Decoder,
     Failed,
@@ -31,9 +31,9 @@ from streams.records import (
     SightingPack,
     encode,
 )
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.topics import DEAD_LETTERS, OUTCOMES, PAGES, SIGHTINGS, partition_of
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, PAGES, SIGHTINGS, partition_of
 from tests.agents.judging import judge_of, take_in
 from tests.agents.shards import Disk, a_runtime, disk, emitted, write
 

@@ -12,17 +12,17 @@ from typing import NamedTuple
 import pytest
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from agents.judge.categories import CategoryJudge, load_judges
-from agents.judge.examples import load as load_examples
-from agents.judge.examples import train
-from agents.judge.verdicts import Judgement, Language, Verdicts
-from agents.offline.archive import Archive
-from models.classifier import ClassifierError
-from models.page import Page
-from models.predicate import Predicate, parse
-from models.predicate.parser import LANGUAGES
-from streams.configuration import ConfigurationError
-from streams.settings import JudgeSettings
+from scentline.agents.judge.categories import CategoryJudge, load_judges
+from scentline.agents.judge.examples import load as load_examples
+from scentline.agents.judge.examples import train
+from scentline.agents.judge.verdicts import Judgement, Language, Verdicts
+from scentline.agents.offline.archive import Archive
+from scentline.models.classifier import ClassifierError
+from scentline.models.page import Page
+from scentline.models.predicate import Predicate, parse
+from scentline.models.predicate.parser import LANGUAGES
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import JudgeSettings
 from tests.agents.commands import ROOT, last_line, printed
 from tests.agents.test_archive import write
 
@@ -205,7 +205,7 @@ def test_the_example_package_of_the_docs_is_installed_and_judges_a_crawl(tmp_pat
     out = printed(
         tmp_path, "crawl", "--archive", "pages.warc.gz", "--seed", "http://a.org/", "--json",
         "--predicate", 'long=category("Length.Long")', "--predicate", 'any=category("Length")',
-        "--set", "judge.python=length", PYTHONPATH=os.pathsep.join([str(target), str(ROOT)]),
+        "--set", "judge.python=length", PYTHONPATH=os.pathsep.join([str(target), str(ROOT / "src")]),
     )  # fmt: skip
     found = last_line(out)["predicates"]
     assert {name: (figures["hits"], figures["judged"]) for name, figures in found.items()} == {

@@ -17,14 +17,14 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.judge.keep.export import export
-from agents.judge.keep.records import Packing, UnkeptError, packed
-from agents.judge.keep.store import DIRECTORY, PARTS, KeepingError, KeptPages, copies, files
-from agents.offline.archive import Archive
-from models.page import Page
-from models.verdict import Verdict
-from streams.records import FetchedPage, FetchOrder, Revisit
-from streams.settings import KeepSettings
+from scentline.agents.judge.keep.export import export
+from scentline.agents.judge.keep.records import Packing, UnkeptError, packed
+from scentline.agents.judge.keep.store import DIRECTORY, PARTS, KeepingError, KeptPages, copies, files
+from scentline.agents.offline.archive import Archive
+from scentline.models.page import Page
+from scentline.models.verdict import Verdict
+from scentline.streams.records import FetchedPage, FetchOrder, Revisit
+from scentline.streams.settings import KeepSettings
 
 YES: Verdict = {"tea": True, "ski": False}
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.judge.labels import LabelsError, load
+from scentline.agents.judge.labels import LabelsError, load
 from tests.shared import shared
 
 

@@ -14,25 +14,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.frontier.learned import LearnedScorer
-from agents.frontier.ledger import FrontierLedger, OwnCount
-from agents.frontier.scorer import Scorer
-from agents.frontier.scoring import PaperScorer
-from agents.learn.rows import LearnRow, always_kept
-from agents.learn.store import FeatureStore
-from agents.learn.telling import Telling
 from bench.listening import Memory
-from models.evaluate.tally import Tally
-from models.interest.features import BASE, PAGE_WORD, TOKEN, URL_WORD
-from models.interest.ratio import Base, significant_log
-from models.learner.lifts import MOST, base_rate, log_lift
-from models.learner.words import WORDS
-from models.ledger import Cells, Ledger
-from models.lessons import lessons
-from streams.inbox import Codec, Shard
-from streams.records import Count, Decoder, Interests
-from streams.settings import LearnSettings
-from streams.topics import SIGHTINGS
+from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.frontier.ledger import FrontierLedger, OwnCount
+from scentline.agents.frontier.scorer import Scorer
+from scentline.agents.frontier.scoring import PaperScorer
+from scentline.agents.learn.rows import LearnRow, always_kept
+from scentline.agents.learn.store import FeatureStore
+from scentline.agents.learn.telling import Telling
+from scentline.models.evaluate.tally import Tally
+from scentline.models.interest.features import BASE, PAGE_WORD, TOKEN, URL_WORD
+from scentline.models.interest.ratio import Base, significant_log
+from scentline.models.learner.lifts import MOST, base_rate, log_lift
+from scentline.models.learner.words import WORDS
+from scentline.models.ledger import Cells, Ledger
+from scentline.models.lessons import lessons
+from scentline.streams.inbox import Codec, Shard
+from scentline.streams.records import Count, Decoder, Interests
+from scentline.streams.settings import LearnSettings
+from scentline.streams.topics import SIGHTINGS
 from tests.models.facts import LAWS, LISTS, PREDICATES, Fact
 from tests.reference.counts import Counts
 

@@ -15,19 +15,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.learn.agent import LearnAgent
-from agents.learn.rows import BLOCK, BLOCK_PREFIX, SEGMENT_PREFIX, CountsRow, LearnRow, ModelRow, model_key
-from agents.learn.store import FeatureStore, LearnShard, learn_totals
-from models.interest.features import BASE
-from models.learner.inputs import INPUTS, NAMES, Input
-from models.learner.semantic import inputs_with
-from models.learner.state import CombinerKind, Learner
-from streams.configuration import ConfigurationError
-from streams.metrics.catalogue import DRIFTS
-from streams.records import Count, Decoder, Interests, Label, Pack
-from streams.settings import Settings
-from streams.topics import EVIDENCE, INTERESTS
-from streams.transport.publisher import JournalPublisher
+from scentline.agents.learn.agent import LearnAgent
+from scentline.agents.learn.rows import (
+    BLOCK,
+    BLOCK_PREFIX,
+    SEGMENT_PREFIX,
+    CountsRow,
+    LearnRow,
+    ModelRow,
+    model_key,
+)
+from scentline.agents.learn.store import FeatureStore, LearnShard, learn_totals
+from scentline.models.interest.features import BASE
+from scentline.models.learner.inputs import INPUTS, NAMES, Input
+from scentline.models.learner.semantic import inputs_with
+from scentline.models.learner.state import CombinerKind, Learner
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.metrics.catalogue import DRIFTS
+from scentline.streams.records import Count, Decoder, Interests, Label, Pack
+from scentline.streams.settings import Settings
+from scentline.streams.topics import EVIDENCE, INTERESTS
+from scentline.streams.transport.publisher import JournalPublisher
 from tests.agents.cells import a_count, add, cells_of, counts_of, taken_back
 from tests.agents.shards import Disk, a_runtime, disk, put, take_in, write
 from tests.reference.counts import Counts

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from agents.learn.rows import ModelRow, model_key
-from agents.operate.inspect.expectations import STEP, Expectations
-from agents.operate.inspect.learning import (
+from scentline.agents.learn.rows import ModelRow, model_key
+from scentline.agents.operate.inspect.expectations import STEP, Expectations
+from scentline.agents.operate.inspect.learning import (
     FRESH_SECONDS,
     MOST_SPEAKING,
     WANTED_SECONDS,
@@ -21,15 +21,15 @@ from agents.operate.inspect.learning import (
     latest_inputs,
     users_part,
 )
-from agents.operate.inspect.teaching import Taught
-from models.evaluate.calibration import Running
-from models.learner.inputs import INPUTS, NAMES, Vector
-from models.learner.lifts import PRIOR_PAGES, base_rate, log_lift
-from models.learner.plain import PLAIN
-from models.learner.state import Learner
-from streams.records import Label, Outcome, Pack, encode
-from streams.topics import EVIDENCE, OUTCOMES, partition_of
-from streams.transport.journal import Journal
+from scentline.agents.operate.inspect.teaching import Taught
+from scentline.models.evaluate.calibration import Running
+from scentline.models.learner.inputs import INPUTS, NAMES, Vector
+from scentline.models.learner.lifts import PRIOR_PAGES, base_rate, log_lift
+from scentline.models.learner.plain import PLAIN
+from scentline.models.learner.state import Learner
+from scentline.streams.records import Label, Outcome, Pack, encode
+from scentline.streams.topics import EVIDENCE, OUTCOMES, partition_of
+from scentline.streams.transport.journal import Journal
 from tests.agents.cells import a_count, cells_of
 from tests.agents.learnt import PARTITIONS, a_crawl
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from agents.fetch.body import MAX_MEMBERS
-from agents.fetch.listings import MAX_URLS, Dated, feed_of, read
-from models.dates import seconds_of
+from scentline.agents.fetch.body import MAX_MEMBERS
+from scentline.agents.fetch.listings import MAX_URLS, Dated, feed_of, read
+from scentline.models.dates import seconds_of
 from tests.agents.test_sitemaps import index, urlset
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.observe.live import WAITING, live_lines
+from scentline.agents.observe.live import WAITING, live_lines
 
 Line = tuple[int, bytes]
 

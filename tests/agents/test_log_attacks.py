@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import pytest
 
-from agents.observe.observer import Filtered, Observer
-from models.crowd.trace import Step
-from models.evaluate.recount import JudgedPage
-from models.interest.features import USER
-from models.page import Link
-from models.url import host
-from streams.records import Access
-from streams.settings import ObserveSettings
+from scentline.agents.observe.observer import Filtered, Observer
+from scentline.models.crowd.trace import Step
+from scentline.models.evaluate.recount import JudgedPage
+from scentline.models.interest.features import USER
+from scentline.models.page import Link
+from scentline.models.url import host
+from scentline.streams.records import Access
+from scentline.streams.settings import ObserveSettings
 from tests.agents.pipeline import Crawl, Pipeline, Place, a_place
 
 START = 1_700_000_000.0

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.browse.agent import BrowseAgent, UserRow
-from agents.frontier.keys import visit_of
-from agents.frontier.rows import FrontierRow, FrontierShard
-from agents.observe.observer import Observer
-from models.revisit.sizes import SLACK
-from streams.inbox import Shard
-from streams.records import Access, Judged, Visited
-from streams.settings import ObserveSettings, Settings
-from streams.topics import ACCESSES, SIGHTINGS
+from scentline.agents.browse.agent import BrowseAgent, UserRow
+from scentline.agents.frontier.keys import visit_of
+from scentline.agents.frontier.rows import FrontierRow, FrontierShard
+from scentline.agents.observe.observer import Observer
+from scentline.models.revisit.sizes import SLACK
+from scentline.streams.inbox import Shard
+from scentline.streams.records import Access, Judged, Visited
+from scentline.streams.settings import ObserveSettings, Settings
+from scentline.streams.topics import ACCESSES, SIGHTINGS
 from tests.agents.books import YES, a_book, page
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from agents.crawl.engine import Engine
-from agents.crawl.run import _ready
-from agents.observe.observer import Observer
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from streams.settings import Settings
+from scentline.agents.crawl.engine import Engine
+from scentline.agents.crawl.run import _ready
+from scentline.agents.observe.observer import Observer
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.streams.settings import Settings
 from tests.patience import PATIENCE
 
 WEB = (3, 4, 40, 4)  # seed, sites, pages a site, topics

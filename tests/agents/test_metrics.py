@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import agents.fetch
-from agents.fetch.agent import FetchAgent
-from agents.fetch.client import Client
-from agents.fetch.pool import _REASONS
-from agents.fetch.result import OUTCOMES, Early, Failure, Fetched, Moved, outcome_of
-from agents.frontier.metrics import KINDS, TELLING, Kept, RevisitMetrics
-from agents.harvest.agent import HarvestMetrics
-from models.harvest import Harvest
-from streams.metrics.catalogue import (
+import scentline.agents.fetch
+from scentline.agents.fetch.agent import FetchAgent
+from scentline.agents.fetch.client import Client
+from scentline.agents.fetch.pool import _REASONS
+from scentline.agents.fetch.result import OUTCOMES, Early, Failure, Fetched, Moved, outcome_of
+from scentline.agents.frontier.metrics import KINDS, TELLING, Kept, RevisitMetrics
+from scentline.agents.harvest.agent import HarvestMetrics
+from scentline.models.harvest import Harvest
+from scentline.streams.metrics.catalogue import (
     CHANGES,
     DEAD_LETTERS,
     EXPECTED_UNCHANGED,
@@ -37,17 +37,17 @@ from streams.metrics.catalogue import (
     WAITS,
     Metric,
 )
-from streams.metrics.reading import Reading
-from streams.metrics.registry import MOST_PREDICATES, OTHER
-from streams.records import FetchOrder, encode
-from streams.runtime import Runtime
-from streams.settings import Settings
+from scentline.streams.metrics.reading import Reading
+from scentline.streams.metrics.registry import MOST_PREDICATES, OTHER
+from scentline.streams.records import FetchOrder, encode
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
 from tests.agents.loopback import fixed, serving
 from tests.agents.loopback import settings as fetch_settings
 from tests.agents.shards import a_runtime, journal_of
 
 NOW = 1000.0
-WEB = Path(agents.fetch.__file__).parent
+WEB = Path(scentline.agents.fetch.__file__).parent
 URL = "http://example.org/"
 
 

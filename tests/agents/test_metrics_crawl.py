@@ -7,19 +7,19 @@ from typing import NamedTuple
 import pytest
 import zstandard
 
-from agents.crawl.engine import Engine
-from agents.crawl.run import Meter, Status, _ready
-from agents.observe.observer import Observer
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.inspect.record import entries, outcomes
-from streams.metrics import catalogue
-from streams.metrics.catalogue import CATALOGUE
-from streams.metrics.endpoint import serving
-from streams.records import Decoder, FetchedPage
-from streams.settings import Settings
-from streams.topics import ACCESSES, DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS, TABLES
-from streams.transport.journal import Journal
+from scentline.agents.crawl.engine import Engine
+from scentline.agents.crawl.run import Meter, Status, _ready
+from scentline.agents.observe.observer import Observer
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.inspect.record import entries, outcomes
+from scentline.streams.metrics import catalogue
+from scentline.streams.metrics.catalogue import CATALOGUE
+from scentline.streams.metrics.endpoint import serving
+from scentline.streams.records import Decoder, FetchedPage
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS, TABLES
+from scentline.streams.transport.journal import Journal
 from tests.metrics_page import values
 from tests.patience import PATIENCE
 from tests.streams.scraping import HOST, PATIENT, Scrape, get, idle

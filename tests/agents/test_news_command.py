@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from agents.lab.news.command import PICTURES, TABLES, short
-from models.accesslog.apache import parse_combined
-from models.accesslog.entry import Entry
-from models.news.clicks import day_of
-from streams.settings import NewsSettings
+from scentline.agents.lab.news.command import PICTURES, TABLES, short
+from scentline.models.accesslog.apache import parse_combined
+from scentline.models.accesslog.entry import Entry
+from scentline.models.news.clicks import day_of
+from scentline.streams.settings import NewsSettings
 from tests.agents.commands import TOLD_TO_END, complaint, last_line, printed, running, scentline
 from tests.patience import PATIENCE
 from tests.shared import shared

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from agents.observe.observer import Filtered, Malformed, Observer
-from agents.observe.pseudonym import Pseudonyms, user_key
-from models.accesslog.recognise import LogFormatError
-from streams.records import Access
-from streams.settings import ObserveSettings
+from scentline.agents.observe.observer import Filtered, Malformed, Observer
+from scentline.agents.observe.pseudonym import Pseudonyms, user_key
+from scentline.models.accesslog.recognise import LogFormatError
+from scentline.streams.records import Access
+from scentline.streams.settings import ObserveSettings
 
 KEY = b"key"
 SQUID = b"1431857103.586 921 192.0.2.7 TCP_MISS/200 507 GET %s - HIER_DIRECT/192.0.2.1 text/html\n"

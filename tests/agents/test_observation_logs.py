@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agents.crawl.feeder import Batch, packs
-from agents.observe.logfile import LogFile, LogFileError, fingerprint
-from agents.observe.observer import Observer
-from streams.records import Access, DeadLetter, Decoder, Pack, encode
-from streams.settings import ObserveSettings
-from streams.topics import partition_of
+from scentline.agents.crawl.feeder import Batch, packs
+from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
+from scentline.agents.observe.observer import Observer
+from scentline.streams.records import Access, DeadLetter, Decoder, Pack, encode
+from scentline.streams.settings import ObserveSettings
+from scentline.streams.topics import partition_of
 from tests.shared import shared
 
 LINE = b'192.0.2.%d - - [17/May/2015:10:05:03 +0000] "GET http://example.org/%d HTTP/1.1" 200 5 "-" "-"\n'

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from agents.observe.agent import ObserveAgent
-from agents.observe.observer import Observer
-from streams.outbox import Message, Outbox
-from streams.records import Access, DeadLetter, Decoder
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.topics import ACCESSES, DEAD_LETTERS, partition_of
+from scentline.agents.observe.agent import ObserveAgent
+from scentline.agents.observe.observer import Observer
+from scentline.streams.outbox import Message, Outbox
+from scentline.streams.records import Access, DeadLetter, Decoder
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, partition_of
 from tests.agents.shards import a_runtime, emitted
 
 LINE = b"1700000000.123 10 10.0.0.7 TCP_MISS/200 512 GET http://a.org/page?q=1 alice DIRECT/- text/html"

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.offline.answer import MAX_VALUE, Answer, end_to_end, plain
-from agents.offline.process import ServerProcess, ServerProcessError
-from agents.offline.serve import OfflineServer, serve
-from agents.offline.squidlog import squid_line
+from scentline.agents.offline.answer import MAX_VALUE, Answer, end_to_end, plain
+from scentline.agents.offline.process import ServerProcess, ServerProcessError
+from scentline.agents.offline.serve import OfflineServer, serve
+from scentline.agents.offline.squidlog import squid_line
 from tests.patience import PATIENCE, wait_for
 
 SQUID = re.compile(
@@ -237,12 +237,12 @@ def test_a_process_that_ends_while_it_starts_says_why(tmp_path: Path) -> None:
 def test_a_process_ends_when_its_parent_is_killed() -> None:
     program = (
         "import time\n"
-        "from agents.offline.process import ServerProcess\n"
+        "from scentline.agents.offline.process import ServerProcess\n"
         "server = ServerProcess.synthetic(5, sites=1, pages_per_site=8, topics=1)\n"
         "print(server.url, flush=True)\n"
         "time.sleep(600)\n"
     )
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[2] / "src")
     with subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": root}
     ) as parent:

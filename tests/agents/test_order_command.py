@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agents.lab.order.crawls import BREADTH_FIRST, MODIFIED, Crawls, Job
-from agents.lab.order.reading import Chosen, Web, read_archive, read_web
-from agents.lab.order.results import Results
-from agents.lab.progress import Lines
-from agents.offline.synthetic.web import SyntheticWeb
-from streams.settings import Settings
+from scentline.agents.lab.order.crawls import BREADTH_FIRST, MODIFIED, Crawls, Job
+from scentline.agents.lab.order.reading import Chosen, Web, read_archive, read_web
+from scentline.agents.lab.order.results import Results
+from scentline.agents.lab.progress import Lines
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.streams.settings import Settings
 from tests.agents.commands import TOLD_TO_END, printed, running, scentline, wait_until
 from tests.agents.test_archive import page, write
 from tests.patience import PATIENCE

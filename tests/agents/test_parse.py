@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.judge.markup import MAX_PATH
-from agents.judge.parse import MAX_ANCHOR, MAX_HEADING, cut, parse
-from models.page import Link, Page
-from models.url import canonical
-from models.words import word_end, words
-from streams.settings import JudgeSettings
+from scentline.agents.judge.markup import MAX_PATH
+from scentline.agents.judge.parse import MAX_ANCHOR, MAX_HEADING, cut, parse
+from scentline.models.page import Link, Page
+from scentline.models.url import canonical
+from scentline.models.words import word_end, words
+from scentline.streams.settings import JudgeSettings
 from tests.shared import shared
 
 URL = "http://example.org/dir/page"
@@ -392,7 +392,7 @@ def test_links_behind_the_last_target_that_is_used_are_not_looked_at(monkeypatch
         seen.append(url)
         return whole(url, base)
 
-    monkeypatch.setattr("agents.judge.parse.canonical", noting)
+    monkeypatch.setattr("scentline.agents.judge.parse.canonical", noting)
     page = html("".join(f"<a href={n}>x</a>" for n in range(100)), JudgeSettings(links=7))
     assert len(page.links) == 7
     assert seen == [str(n) for n in range(7)]

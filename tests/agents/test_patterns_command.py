@@ -12,19 +12,27 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from agents.lab.patterns.command import Options, run
-from agents.lab.patterns.measures import PERIODS, Record, Site, read_layouts, records, reliability, split
-from agents.lab.patterns.pictures import ROWS, draw_tree
-from agents.lab.progress import Lines
-from agents.observe.logfile import LogFileError
-from models.patterns.build import Growth
-from models.patterns.counts import Behaviour
-from models.patterns.cuts import THRESHOLD
-from models.patterns.measures import layout_similarity
-from models.patterns.mine import mine
-from streams.configuration import ConfigurationError
-from streams.records import Access
-from streams.settings import Settings
+from scentline.agents.lab.patterns.command import Options, run
+from scentline.agents.lab.patterns.measures import (
+    PERIODS,
+    Record,
+    Site,
+    read_layouts,
+    records,
+    reliability,
+    split,
+)
+from scentline.agents.lab.patterns.pictures import ROWS, draw_tree
+from scentline.agents.lab.progress import Lines
+from scentline.agents.observe.logfile import LogFileError
+from scentline.models.patterns.build import Growth
+from scentline.models.patterns.counts import Behaviour
+from scentline.models.patterns.cuts import THRESHOLD
+from scentline.models.patterns.measures import layout_similarity
+from scentline.models.patterns.mine import mine
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.records import Access
+from scentline.streams.settings import Settings
 from tests.agents.commands import TOLD_TO_END, complaint, last_line, printed, running, wait_until
 from tests.agents.test_archive import write
 from tests.papers.test_liu_ranking import TOPICS, forum

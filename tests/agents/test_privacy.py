@@ -14,20 +14,29 @@ import pytest
 import zstandard
 from rocksdict import Options, Rdict
 
-from agents.crawl.connect import open_journal
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.audit.audit import audit
-from agents.operate.inspect.record import accesses
-from agents.operate.privacy import forget as forgetting
-from agents.operate.privacy.forget import Forgotten, forget_user
-from agents.operate.privacy.plan import PLAN_FILE, Bounds, Replacement, begin, choose, pending
-from streams.configuration import ConfigurationError
-from streams.records import FetchedPage
-from streams.settings import Settings
-from streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, OUTCOMES, PAGES, PROXY_LOG, SIGHTINGS, partition_of
-from streams.transport.database import JournalFormatError, JournalMissingError, open_writer
-from streams.transport.journal import Journal
+from scentline.agents.crawl.connect import open_journal
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.audit.audit import audit
+from scentline.agents.operate.inspect.record import accesses
+from scentline.agents.operate.privacy import forget as forgetting
+from scentline.agents.operate.privacy.forget import Forgotten, forget_user
+from scentline.agents.operate.privacy.plan import PLAN_FILE, Bounds, Replacement, begin, choose, pending
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.records import FetchedPage
+from scentline.streams.settings import Settings
+from scentline.streams.topics import (
+    ACCESSES,
+    DEAD_LETTERS,
+    EVIDENCE,
+    OUTCOMES,
+    PAGES,
+    PROXY_LOG,
+    SIGHTINGS,
+    partition_of,
+)
+from scentline.streams.transport.database import JournalFormatError, JournalMissingError, open_writer
+from scentline.streams.transport.journal import Journal
 from tests.agents.commands import complaint, last_line, printed, scentline
 
 SIZE = (7, 6, 40, 4)  # seed, sites, pages a site, topics
@@ -250,7 +259,7 @@ def test_forgetting_that_is_interrupted_is_completed_before_anything_else(
         raise KeyboardInterrupt
 
     if step == "rewrite":  # the log is done, the tables are not
-        monkeypatch.setattr("agents.operate.privacy.forget.tables", killed)
+        monkeypatch.setattr("scentline.agents.operate.privacy.forget.tables", killed)
     else:
         monkeypatch.setattr(forgetting, step, killed)
     with pytest.raises(KeyboardInterrupt):

@@ -11,22 +11,22 @@ import msgspec
 import pytest
 import zstandard
 
-from agents.cli.output import csv_line
-from agents.crawl.directory import make_directory
-from agents.frontier.steered import Steered
-from agents.judge.predicates import Predicates
-from agents.observe.positions import Positions
-from agents.observe.pseudonym import KEY_FILE, kept_key, user_key
-from agents.operate.control.requests import AddPredicate, RefusedError
-from agents.operate.control.service import ControlService
-from agents.operate.control.spool import DIRECTORY, Spool
-from agents.operate.privacy.plan import key_of
-from agents.stored import write_stored
-from models.classifier import KIND
-from models.sealed import SealedError, unseal
-from streams.configuration import ConfigurationError
-from streams.records import LogPosition, encode
-from streams.settings import ObserveSettings, Settings
+from scentline.agents.cli.output import csv_line
+from scentline.agents.crawl.directory import make_directory
+from scentline.agents.frontier.steered import Steered
+from scentline.agents.judge.predicates import Predicates
+from scentline.agents.observe.positions import Positions
+from scentline.agents.observe.pseudonym import KEY_FILE, kept_key, user_key
+from scentline.agents.operate.control.requests import AddPredicate, RefusedError
+from scentline.agents.operate.control.service import ControlService
+from scentline.agents.operate.control.spool import DIRECTORY, Spool
+from scentline.agents.operate.privacy.plan import key_of
+from scentline.agents.stored import write_stored
+from scentline.models.classifier import KIND
+from scentline.models.sealed import SealedError, unseal
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.records import LogPosition, encode
+from scentline.streams.settings import ObserveSettings, Settings
 from tests.agents.commands import complaint, printed
 from tests.agents.shards import a_runtime
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import msgspec
 
-from agents.crawl.connect import open_journal
-from agents.operate.audit.quarantined import Quarantined, Seen, seen_of
-from models.page import Link
-from models.url import host, identifier
-from models.verdict import Verdict
-from streams.records import DeadLetter, Judged, Linked, Outcome, Pack, encode
-from streams.settings import Settings
-from streams.topics import DEAD_LETTERS, OUTCOMES, SIGHTINGS, partition_of
+from scentline.agents.crawl.connect import open_journal
+from scentline.agents.operate.audit.quarantined import Quarantined, Seen, seen_of
+from scentline.models.page import Link
+from scentline.models.url import host, identifier
+from scentline.models.verdict import Verdict
+from scentline.streams.records import DeadLetter, Judged, Linked, Outcome, Pack, encode
+from scentline.streams.settings import Settings
+from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, SIGHTINGS, partition_of
 
 PARTITIONS = 3
 PAGE, NEAR, FAR = "http://a.org/1", "http://a.org/2", "http://e.org/3"

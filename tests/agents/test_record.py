@@ -7,14 +7,14 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.crawl.connect import open_journal
-from agents.harvest.agent import Counted
-from agents.operate.inspect.record import current_pages, harvested_of, judged_of
-from models.page import Link
-from models.verdict import Verdict
-from streams.records import Outcome
-from streams.settings import Settings
-from streams.topics import OUTCOMES
+from scentline.agents.crawl.connect import open_journal
+from scentline.agents.harvest.agent import Counted
+from scentline.agents.operate.inspect.record import current_pages, harvested_of, judged_of
+from scentline.models.page import Link
+from scentline.models.verdict import Verdict
+from scentline.streams.records import Outcome
+from scentline.streams.settings import Settings
+from scentline.streams.topics import OUTCOMES
 
 URL = "http://a.org/1"
 

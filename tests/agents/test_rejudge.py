@@ -12,18 +12,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from zstandard import ZstdCompressor
 
-from agents.judge.duplicates import DuplicateRow
-from agents.judge.predicates import Predicates
-from agents.judge.rejudge import Rejudge
-from agents.judge.rows import due, later_row
-from agents.operate.control.requests import AddPredicate, defined
-from agents.operate.inspect.record import entries, judged_pages, outcomes
-from models.revisit.content import content_of, links_digest
-from models.url import identifier
-from streams.inbox import Shard
-from streams.metrics.reading import Reading
-from streams.outbox import Message, Outbox
-from streams.records import (
+from scentline.agents.judge.duplicates import DuplicateRow
+from scentline.agents.judge.predicates import Predicates
+from scentline.agents.judge.rejudge import Rejudge
+from scentline.agents.judge.rows import due, later_row
+from scentline.agents.operate.control.requests import AddPredicate, defined
+from scentline.agents.operate.inspect.record import entries, judged_pages, outcomes
+from scentline.models.revisit.content import content_of, links_digest
+from scentline.models.url import identifier
+from scentline.streams.inbox import Shard
+from scentline.streams.metrics.reading import Reading
+from scentline.streams.outbox import Message, Outbox
+from scentline.streams.records import (
     NOT_MODIFIED,
     Decoder,
     FetchedPage,
@@ -36,11 +36,11 @@ from streams.records import (
     Version,
     encode,
 )
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.topics import PAGES, SIGHTINGS, partition_of
-from streams.transport.journal import Journal
-from streams.transport.publisher import JournalPublisher
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.topics import PAGES, SIGHTINGS, partition_of
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.publisher import JournalPublisher
 from tests.agents.judging import examine, examiner_of, judge_of
 from tests.agents.shards import Disk, a_runtime, disk, emitted
 from tests.agents.test_keep import fetched

@@ -6,9 +6,9 @@ import socket
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from agents.fetch import resolver as module
-from agents.fetch.resolver import FAILED_SECONDS, FOUND_SECONDS, LONGEST_FAILED_SECONDS, Resolver
-from agents.fetch.result import FetchError
+from scentline.agents.fetch import resolver as module
+from scentline.agents.fetch.resolver import FAILED_SECONDS, FOUND_SECONDS, LONGEST_FAILED_SECONDS, Resolver
+from scentline.agents.fetch.result import FetchError
 
 
 class Names(AbstractResolver):

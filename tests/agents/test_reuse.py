@@ -11,29 +11,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.crawl.connect import open_journal
-from agents.frontier.learned import LearnedScorer
-from agents.frontier.ledger import FrontierLedger
-from agents.frontier.scoring import PaperScorer
-from agents.learn.agent import LearnAgent
-from agents.learn.rows import PRIOR_PREFIX, LearnRow, ModelRow, PriorRow, model_key, name_of
-from agents.learn.store import LearnShard
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.reuse import Imported, facts, import_state
-from models.interest.features import BASE, URL_WORD, USER
-from models.interest.ratio import Base
-from models.learner.batch import inputs_of
-from models.learner.candidate import Candidate
-from models.learner.inputs import NAMES, prior_covariance
-from models.learner.linking import LinkTable
-from models.ledger import INT32
-from models.lessons import lessons
-from models.reuse import Combining, Learned, State, pack, unpack
-from models.verdict import FAILED
-from streams.records import Decoder, EvidencePack, Interests, Label
-from streams.settings import LearnSettings, Settings
-from streams.topics import EVIDENCE, INTERESTS
-from streams.transport.publisher import JournalPublisher
+from scentline.agents.crawl.connect import open_journal
+from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.frontier.ledger import FrontierLedger
+from scentline.agents.frontier.scoring import PaperScorer
+from scentline.agents.learn.agent import LearnAgent
+from scentline.agents.learn.rows import PRIOR_PREFIX, LearnRow, ModelRow, PriorRow, model_key, name_of
+from scentline.agents.learn.store import LearnShard
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.reuse import Imported, facts, import_state
+from scentline.models.interest.features import BASE, URL_WORD, USER
+from scentline.models.interest.ratio import Base
+from scentline.models.learner.batch import inputs_of
+from scentline.models.learner.candidate import Candidate
+from scentline.models.learner.inputs import NAMES, prior_covariance
+from scentline.models.learner.linking import LinkTable
+from scentline.models.ledger import INT32
+from scentline.models.lessons import lessons
+from scentline.models.reuse import Combining, Learned, State, pack, unpack
+from scentline.models.verdict import FAILED
+from scentline.streams.records import Decoder, EvidencePack, Interests, Label
+from scentline.streams.settings import LearnSettings, Settings
+from scentline.streams.topics import EVIDENCE, INTERESTS
+from scentline.streams.transport.publisher import JournalPublisher
 from tests.agents.cells import a_cells, a_count, teach
 from tests.agents.commands import complaint, last_line, printed, running, scentline, wait_until
 from tests.agents.shards import Disk, a_runtime, disk, rows_of, take_in, write

@@ -9,23 +9,23 @@ import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.fetch.agent import QUARANTINED, FetchAgent
-from agents.fetch.client import Client
-from agents.fetch.result import Failure, Fetched, Result, Unchanged, Validators
-from agents.fetch.revisits import unread
-from agents.judge.agent import JudgeAgent
-from agents.judge.duplicates import DuplicateRow
-from agents.judge.examiner import Examiner
-from agents.judge.keep.records import date_of
-from agents.judge.keep.store import files
-from agents.judge.predicates import Predicates
-from agents.judge.question import Question, Work
-from models.page import Page
-from models.revisit.content import changed
-from models.url import host
-from models.verdict import Verdict
-from streams.outbox import Message
-from streams.records import (
+from scentline.agents.fetch.agent import QUARANTINED, FetchAgent
+from scentline.agents.fetch.client import Client
+from scentline.agents.fetch.result import Failure, Fetched, Result, Unchanged, Validators
+from scentline.agents.fetch.revisits import unread
+from scentline.agents.judge.agent import JudgeAgent
+from scentline.agents.judge.duplicates import DuplicateRow
+from scentline.agents.judge.examiner import Examiner
+from scentline.agents.judge.keep.records import date_of
+from scentline.agents.judge.keep.store import files
+from scentline.agents.judge.predicates import Predicates
+from scentline.agents.judge.question import Question, Work
+from scentline.models.page import Page
+from scentline.models.revisit.content import changed
+from scentline.models.url import host
+from scentline.models.verdict import Verdict
+from scentline.streams.outbox import Message
+from scentline.streams.records import (
     Decoder,
     Failed,
     FetchedPage,
@@ -41,9 +41,9 @@ from streams.records import (
     Version,
     encode,
 )
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.topics import PAGES, RENEWED, SIGHTINGS, partition_of
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.topics import PAGES, RENEWED, SIGHTINGS, partition_of
 from tests.agents.judging import judge_of, take_in
 from tests.agents.loopback import Answer, Request, fixed, serving, untimed
 from tests.agents.loopback import settings as fetch_settings

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agents.lab.revisits.command import LEARNING, MEASURED, Options, run
-from agents.lab.revisits.policies import (
+from scentline.agents.lab.revisits.command import LEARNING, MEASURED, Options, run
+from scentline.agents.lab.revisits.policies import (
     LEARNED,
     LEARNED_SIGNALS,
     NUTCH,
@@ -21,9 +21,9 @@ from agents.lab.revisits.policies import (
     Nutch,
     StormCrawler,
 )
-from agents.lab.revisits.simulation import crawl
-from agents.lab.revisits.web import DAY, Page, make_web
-from models.revisit.gain import when
+from scentline.agents.lab.revisits.simulation import crawl
+from scentline.agents.lab.revisits.web import DAY, Page, make_web
+from scentline.models.revisit.gain import when
 from tests.agents.commands import printed
 
 

@@ -7,13 +7,13 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.fetch import robots as module
-from agents.fetch.client import Client
-from agents.fetch.result import UNKNOWN, Early, Failure, Fetched, FetchError, Validators
-from agents.fetch.result import Answer as Answered
-from agents.fetch.robots import MAX_BYTES, Decision, Robots
-from agents.fetch.rules import MAX_WILD_RULES, MAX_WILDCARDS, own_groups, product
-from streams.records import ROBOTS_BYTES, RobotsTxt
+from scentline.agents.fetch import robots as module
+from scentline.agents.fetch.client import Client
+from scentline.agents.fetch.result import UNKNOWN, Early, Failure, Fetched, FetchError, Validators
+from scentline.agents.fetch.result import Answer as Answered
+from scentline.agents.fetch.robots import MAX_BYTES, Decision, Robots
+from scentline.agents.fetch.rules import MAX_WILD_RULES, MAX_WILDCARDS, own_groups, product
+from scentline.streams.records import ROBOTS_BYTES, RobotsTxt
 from tests.agents.loopback import Answer, Request, response, serving, settings, untimed
 
 RULES = b"""\xef\xbb\xbfUser-agent: *

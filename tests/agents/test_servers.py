@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from agents.fetch import servers as module
-from agents.fetch.servers import BUSY_SECONDS, PATIENCE_SECONDS, Held, Servers, TooEarlyError
+from scentline.agents.fetch import servers as module
+from scentline.agents.fetch.servers import BUSY_SECONDS, PATIENCE_SECONDS, Held, Servers, TooEarlyError
 from tests.agents.clocks import WaitingClock
 
 

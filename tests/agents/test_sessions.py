@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from agents.browse.agent import USER_PREFIX, BrowseAgent, UserRow
-from agents.frontier.rows import DepthRow
-from agents.operate.audit.report import RecountedDepths
-from agents.operate.inspect.record import users
-from models.url import host, identifier
-from streams.inbox import Shard
-from streams.records import Access, Browsed
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.topics import ACCESSES, SIGHTINGS, partition_of
+from scentline.agents.browse.agent import USER_PREFIX, BrowseAgent, UserRow
+from scentline.agents.frontier.rows import DepthRow
+from scentline.agents.operate.audit.report import RecountedDepths
+from scentline.agents.operate.inspect.record import users
+from scentline.models.url import host, identifier
+from scentline.streams.inbox import Shard
+from scentline.streams.records import Access, Browsed
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES, SIGHTINGS, partition_of
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
 
 SITE = "http://a.org"

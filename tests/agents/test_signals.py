@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
 from tests.agents.commands import IN_BACKGROUND, TOLD_TO_END, environment, printed, running, wait_until
 from tests.agents.test_archive import page, write
 from tests.agents.test_cli_crawl import judged_so_far
@@ -120,7 +120,7 @@ def test_a_demo_ends_before_its_first_crawl_too(tmp_path: Path) -> None:
 #: Most of the time it is in code that loses what is raised there, as finalizers do.
 LOSES = """
 import asyncio, sys
-from agents.signals import end_as_by_ctrl_c
+from scentline.agents.signals import end_as_by_ctrl_c
 
 async def work():
     while True:

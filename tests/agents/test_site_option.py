@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.observe.site import base_url, site_named
-from agents.operate.inspect.record import accesses
-from streams.configuration import ConfigurationError
-from streams.transport.journal import Journal
+from scentline.agents.observe.site import base_url, site_named
+from scentline.agents.operate.inspect.record import accesses
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.transport.journal import Journal
 from tests.agents.commands import complaint, last_line, printed, scentline
 from tests.agents.test_archive import page, write
 

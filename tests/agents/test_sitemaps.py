@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.fetch import sitemaps as module
-from agents.fetch.listings import Dated, Listing
-from agents.fetch.result import UNKNOWN, Answer, FetchError, Validators
-from agents.fetch.sitemaps import Kind, Sitemaps, believed
-from models.dates import seconds_of
-from streams.settings import RevisitSettings
+from scentline.agents.fetch import sitemaps as module
+from scentline.agents.fetch.listings import Dated, Listing
+from scentline.agents.fetch.result import UNKNOWN, Answer, FetchError, Validators
+from scentline.agents.fetch.sitemaps import Kind, Sitemaps, believed
+from scentline.models.dates import seconds_of
+from scentline.streams.settings import RevisitSettings
 from tests.patience import PATIENCE
 
 HOST = "http://example.org"

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier import standing
-from agents.frontier.agent import FrontierAgent
-from agents.frontier.keys import host_key, page_key
-from agents.frontier.rows import FrontierRow, FrontierShard, HostRow, PageRow
-from agents.frontier.standing import HostCounts, Rates, speaking
-from agents.operate.inspect.record import entries, read_standing
-from models.frontier.politeness import HostClocks, HostState
-from models.frontier.queue import CandidateQueue
-from models.page import Link
-from models.url import identifier
-from models.verdict import FAILED
-from streams.records import (
+from scentline.agents.frontier import standing
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.frontier.keys import host_key, page_key
+from scentline.agents.frontier.rows import FrontierRow, FrontierShard, HostRow, PageRow
+from scentline.agents.frontier.standing import HostCounts, Rates, speaking
+from scentline.agents.operate.inspect.record import entries, read_standing
+from scentline.models.frontier.politeness import HostClocks, HostState
+from scentline.models.frontier.queue import CandidateQueue
+from scentline.models.page import Link
+from scentline.models.url import identifier
+from scentline.models.verdict import FAILED
+from scentline.streams.records import (
     Failed,
     HostStanding,
     Judged,
@@ -35,8 +35,8 @@ from streams.records import (
     Visited,
     Watch,
 )
-from streams.settings import Settings
-from streams.topics import SIGHTINGS, STANDING
+from scentline.streams.settings import Settings
+from scentline.streams.topics import SIGHTINGS, STANDING
 from tests.agents.books import NO, YES
 from tests.agents.shards import Disk, a_runtime, disk, journal_of, write
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.agent import FrontierAgent
-from agents.frontier.orders import SLOW_SECONDS
-from agents.frontier.rows import FrontierRow
-from agents.frontier.steered import Steered, read_steering
-from agents.operate.control import requests
-from agents.operate.control.command import known_steering, submit
-from agents.operate.control.requests import (
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.frontier.orders import SLOW_SECONDS
+from scentline.agents.frontier.rows import FrontierRow
+from scentline.agents.frontier.steered import Steered, read_steering
+from scentline.agents.operate.control import requests
+from scentline.agents.operate.control.command import known_steering, submit
+from scentline.agents.operate.control.requests import (
     LONGEST_DELAY,
     Budget,
     Delay,
@@ -28,8 +28,8 @@ from agents.operate.control.requests import (
     checked,
     steering,
 )
-from models.url import host
-from streams.records import (
+from scentline.models.url import host
+from scentline.streams.records import (
     MOST_EXCLUDING,
     Decoder,
     Exclusion,
@@ -43,8 +43,8 @@ from streams.records import (
     Slowing,
     Steering,
 )
-from streams.settings import Settings
-from streams.topics import FETCHES, SIGHTINGS
+from scentline.streams.settings import Settings
+from scentline.streams.topics import FETCHES, SIGHTINGS
 from tests.agents.books import YES, page
 from tests.agents.shards import Disk, a_runtime, disk, write
 

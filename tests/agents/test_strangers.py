@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from agents.fetch.client import Client
-from agents.fetch.result import (
+from scentline.agents.fetch.client import Client
+from scentline.agents.fetch.result import (
     OUTCOMES,
     Early,
     Failure,
@@ -24,10 +24,10 @@ from agents.fetch.result import (
     Unchanged,
     outcome_of,
 )
-from agents.fetch.rules import Rules
-from models.url import canonical, crawlable
-from models.url import host as host_of
-from streams.records import FetchedPage, encode
+from scentline.agents.fetch.rules import Rules
+from scentline.models.url import canonical, crawlable
+from scentline.models.url import host as host_of
+from scentline.streams.records import FetchedPage, encode
 from tests.agents.loopback import Request, Server, fixed, response, serving, settings, untimed
 
 #: Seconds that a fetch may take that hangs for want of bytes.

@@ -17,15 +17,15 @@ import httpx
 import pytest
 from lxml import etree
 
-from agents.offline.archive import Archive
-from agents.offline.serve import OfflineServer
-from agents.offline.synthetic.export import export
-from agents.offline.synthetic.log import START
-from agents.offline.synthetic.vocabulary import TOPICS
-from agents.offline.synthetic.web import SyntheticWeb
-from models.accesslog.entry import Entry, LogLineError
-from models.accesslog.squid import parse
-from models.url import canonical
+from scentline.agents.offline.archive import Archive
+from scentline.agents.offline.serve import OfflineServer
+from scentline.agents.offline.synthetic.export import export
+from scentline.agents.offline.synthetic.log import START
+from scentline.agents.offline.synthetic.vocabulary import TOPICS
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.models.accesslog.entry import Entry, LogLineError
+from scentline.models.accesslog.squid import parse
+from scentline.models.url import canonical
 
 SEEDS = (1, 2, 7)
 

@@ -6,20 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agents.frontier.learned import LearnedScorer
-from agents.frontier.rows import PageRow
-from agents.frontier.scoring import PaperScorer
-from agents.learn.rows import ModelRow, PriorRow, model_key, prior_key
-from agents.operate.inspect import teaching
-from agents.operate.inspect.teaching import Taught, frontier_shard
-from models.interest.features import BASE
-from models.learner.inputs import NAMES
-from models.learner.state import Learner
-from models.lessons import lessons
-from models.predicate import parse
-from streams.records import Weighting
-from streams.topics import partition_of
-from streams.transport.journal import Journal
+from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.frontier.rows import PageRow
+from scentline.agents.frontier.scoring import PaperScorer
+from scentline.agents.learn.rows import ModelRow, PriorRow, model_key, prior_key
+from scentline.agents.operate.inspect import teaching
+from scentline.agents.operate.inspect.teaching import Taught, frontier_shard
+from scentline.models.interest.features import BASE
+from scentline.models.learner.inputs import NAMES
+from scentline.models.learner.state import Learner
+from scentline.models.lessons import lessons
+from scentline.models.predicate import parse
+from scentline.streams.records import Weighting
+from scentline.streams.topics import partition_of
+from scentline.streams.transport.journal import Journal
 from tests.agents.cells import a_cells, cells_of, teach
 from tests.agents.learnt import EXPRESSIONS, PARTITIONS, a_crawl
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from agents.crawl.connect import connect
-from agents.observe.observer import Observer
-from agents.worker.command import played
-from agents.worker.roles import ROLES
-from agents.worker.worker import Worker
-from streams.configuration import ConfigurationError
-from streams.metrics.registry import Metrics
-from streams.settings import Settings
-from streams.topics import INBOXES
+from scentline.agents.crawl.connect import connect
+from scentline.agents.observe.observer import Observer
+from scentline.agents.worker.command import played
+from scentline.agents.worker.roles import ROLES
+from scentline.agents.worker.worker import Worker
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.metrics.registry import Metrics
+from scentline.streams.settings import Settings
+from scentline.streams.topics import INBOXES
 from tests.patience import PATIENCE
 
 

@@ -29,8 +29,8 @@ def count(done: str, value: Any) -> None:
     What the judge and its examiner tell each other is neither.
     """
     module = type(value).__module__
-    if not module.startswith("agents.judge.apart."):
-        counts[f"{'records' if module == 'streams.records' else 'rows'} {done}"] += 1
+    if not module.startswith("scentline.agents.judge.apart."):
+        counts[f"{'records' if module == 'scentline.streams.records' else 'rows'} {done}"] += 1
 
 
 class Encoder:
@@ -75,7 +75,7 @@ def count_coding() -> None:
 
 def count_scores() -> None:
     """Count the scores of candidates under the learned policy."""
-    from agents.frontier.learned import LearnedScorer
+    from scentline.agents.frontier.learned import LearnedScorer
 
     priorities = LearnedScorer.priorities
 
@@ -88,7 +88,7 @@ def count_scores() -> None:
 
 def go_by_no_clock() -> None:
     """Have the frontier choose when something changed, never by the clock: slow machines would choose more."""
-    from agents.frontier import agent
+    from scentline.agents.frontier import agent
 
     agent.IDLE_SECONDS = agent.SHORT_SECONDS = LONG_SECONDS
 
@@ -107,10 +107,10 @@ def counting_loop() -> asyncio.AbstractEventLoop:
 
 def crawl(settings: str, seeds: Sequence[str]) -> int:
     """Crawl to the end, as the settings, a JSON document, have it; return the pages that were judged."""
-    from agents.crawl.run import run_crawl
-    from agents.observe.observer import Observer
-    from streams.metrics.catalogue import GROUP_ROWS
-    from streams.settings import Settings
+    from scentline.agents.crawl.run import run_crawl
+    from scentline.agents.observe.observer import Observer
+    from scentline.streams.metrics.catalogue import GROUP_ROWS
+    from scentline.streams.settings import Settings
 
     count_scores()
     go_by_no_clock()

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from rocksdict import Options, Rdict, WriteBatch
 
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
 from bench.written import appended, facts, puts
-from streams.topics import EVIDENCE
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.streams.topics import EVIDENCE
 from tests.agents.commands import ROOT, environment
 from tests.patience import PATIENCE
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
 from tests.agents.commands import ROOT, environment
 from tests.patience import PATIENCE
 
@@ -17,14 +17,15 @@ WEB = (3, 1, 20, 2)  # seed, sites, pages a site, topics
 #: What people see, what other commands do, what few pages need: imported by whoever comes to use it.
 UNUSED = {
     "aiokafka", "charset_normalizer", "croniter", "httpx._main", "matplotlib", "numpy.ma", "py3langid",
-    "pygments", "rich", "river.naive_bayes", "scipy", "yaml", "agents.cli.audit", "agents.cli.evaluate",
-    "agents.crawl.terminal", "agents.lab",
+    "pygments", "rich", "river.naive_bayes", "scipy", "yaml", "scentline.agents.cli.audit",
+    "scentline.agents.cli.evaluate", "scentline.agents.crawl.terminal", "scentline.agents.lab",
 }  # fmt: skip
 #: What only the page reader's process has a use for.
 UNUSED_BESIDE_READER = {"lxml"}
 #: What else the page reader's process has no use for.
 UNUSED_BY_READER = {
-    "agents.crawl", "aiohttp", "asyncio", "faust", "httpx", "pydantic", "ssl", "streams.settings", "typer",
+    "scentline.agents.crawl", "aiohttp", "asyncio", "faust", "httpx", "pydantic", "ssl",
+    "scentline.streams.settings", "typer",
 }  # fmt: skip
 #: What the process that a command starts in leaves to the thread beside the page reader's start.
 BESIDE = {"aiohttp", "faust", "httpx"}
@@ -40,7 +41,7 @@ def test_a_crawl_of_one_page_imports_nothing_that_it_does_not_use(tmp_path: Path
             "--data", str(tmp_path / "data"), "--predicate", 'a="page"',
             "--set", f"fetch.proxy={server.url}", "--set", "fetch.delay_seconds=0",
         ]  # fmt: skip
-        code = f"from agents.cli import main\ntry: main({arguments})\nfinally: {_PRINTED}"
+        code = f"from scentline.agents.cli import main\ntry: main({arguments})\nfinally: {_PRINTED}"
         assert within(imported(code), UNUSED | UNUSED_BESIDE_READER) == []
 
 
@@ -48,24 +49,24 @@ def test_the_contexts_that_aiohttp_makes_hold_no_certificates_and_one_trusts_nob
     made = "import_aiohttp(); from aiohttp import connector; made = connector._SSL_CONTEXT_VERIFIED"
     held = "for one in (made, connector._SSL_CONTEXT_UNVERIFIED): print(*one.cert_store_stats().values())"
     trusts = "print(made.verify_mode.name, made.check_hostname)"
-    lines = printed(f"from streams.memory import import_aiohttp; {made}; {trusts}\n{held}")
+    lines = printed(f"from scentline.streams.memory import import_aiohttp; {made}; {trusts}\n{held}")
     assert lines == ["CERT_REQUIRED True", "0 0 0", "0 0 0"]
 
 
 def test_faust_is_imported_without_a_kafka_client_which_can_be_imported_later() -> None:
-    code = "from streams.memory import import_faust; import_faust(); import aiokafka.client, croniter, yaml"
+    code = "from scentline.streams import memory; memory.import_faust(); import aiokafka.client, croniter, yaml"
     assert printed(f"{code}; print(yaml.safe_load('a: 1'), aiokafka.client.AIOKafkaClient.__name__)") == [
         "{'a': 1} AIOKafkaClient"
     ]
 
 
 def test_the_page_reader_s_process_imports_what_reads_pages_only() -> None:
-    loaded = imported(f"import agents.judge.apart.serve; {_PRINTED}")
+    loaded = imported(f"import scentline.agents.judge.apart.serve; {_PRINTED}")
     assert within(loaded, UNUSED | UNUSED_BY_READER) == []
 
 
 def test_what_takes_long_to_import_waits_until_the_page_reader_s_process_starts() -> None:
-    assert within(imported(f"import agents.crawl.command; {_PRINTED}"), UNUSED | BESIDE) == []
+    assert within(imported(f"import scentline.agents.crawl.command; {_PRINTED}"), UNUSED | BESIDE) == []
 
 
 def imported(code: str) -> list[str]:

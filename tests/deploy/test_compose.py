@@ -9,8 +9,8 @@ import yaml
 
 from deploy.manifests.configuration import DATA, METRICS_PORT
 from deploy.manifests.files import DEPLOY, ROOT
-from streams.configuration import PREFIX, keys
-from streams.topics import INBOXES, TABLES
+from scentline.streams.configuration import PREFIX, keys
+from scentline.streams.topics import INBOXES, TABLES
 
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]

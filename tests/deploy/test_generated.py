@@ -6,8 +6,8 @@ import yaml
 from deploy.manifests.configuration import GIVEN
 from deploy.manifests.files import DEPLOY, files
 from deploy.manifests.topics import PARTITIONS
-from streams.configuration import keys, load
-from streams.topics import declared
+from scentline.streams.configuration import keys, load
+from scentline.streams.topics import declared
 from tests.deploy.conftest import Rendered
 
 FILES = files()

@@ -12,7 +12,7 @@ import yaml
 
 from deploy.manifests.files import DEPLOY
 from deploy.manifests.panels import COLUMNS, dashboard
-from streams.metrics.catalogue import CATALOGUE
+from scentline.streams.metrics.catalogue import CATALOGUE
 from tests.deploy.programs import promtool
 
 RULES = DEPLOY / "prometheus" / "rules.yaml"

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.fetch.guard import Address, Network, is_global
 from deploy.manifests.configuration import GIVEN
 from deploy.manifests.files import DEPLOY
-from streams.settings import FetchSettings
+from scentline.agents.fetch.guard import Address, Network, is_global
+from scentline.streams.settings import FetchSettings
 from tests.deploy.conftest import Rendered, render, rendered
 
 WORKER = {"app.kubernetes.io/name": "scentline"}

@@ -8,13 +8,13 @@ import pytest
 import yaml
 from typer.main import get_command
 
-from agents.cli import load_commands
-from agents.cli.app import app
 from deploy.manifests.configuration import GIVEN
 from deploy.manifests.files import DEPLOY, ROOT
-from streams.configuration import keys
-from streams.metrics.catalogue import CATALOGUE
-from streams.settings import Settings
+from scentline.agents.cli import load_commands
+from scentline.agents.cli.app import app
+from scentline.streams.configuration import keys
+from scentline.streams.metrics.catalogue import CATALOGUE
+from scentline.streams.settings import Settings
 from tests.deploy.conftest import Rendered
 from tests.deploy.page import TEXT, commands, section
 

@@ -21,14 +21,14 @@ from kafka.admin import (
 )
 from kafka.errors import TopicAuthorizationFailedError
 
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
 from deploy.kafka.broker import QUICK, Broker
 from deploy.kafka.jars import MissingProgramError
 from deploy.manifests.files import DEPLOY
 from deploy.ports import free_port
-from streams.settings import Settings
-from streams.topics import (
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.streams.settings import Settings
+from scentline.streams.topics import (
     FETCHES,
     HARVEST,
     INBOXES,
@@ -39,7 +39,7 @@ from streams.topics import (
     declared,
     group_of,
 )
-from streams.transport.kafka.admin import Admin
+from scentline.streams.transport.kafka.admin import Admin
 from tests.agents.commands import printed, running
 from tests.patience import PATIENCE
 from tests.window.windows import entered

@@ -5,7 +5,7 @@ import yaml
 
 from deploy.manifests.files import DEPLOY
 from deploy.manifests.users import PARTIES, behind
-from streams.topics import INBOXES, TABLES, TOPICS, changelog_of, group_of
+from scentline.streams.topics import INBOXES, TABLES, TOPICS, changelog_of, group_of
 
 ROLES = tuple(INBOXES)
 USERS = {

@@ -7,8 +7,8 @@ import pytest
 
 from deploy.manifests.configuration import CREDENTIALS, DATA, METRICS_PORT
 from deploy.manifests.files import DEPLOY
-from streams.configuration import PREFIX, keys, load
-from streams.topics import INBOXES, TABLES
+from scentline.streams.configuration import PREFIX, keys, load
+from scentline.streams.topics import INBOXES, TABLES
 from tests.deploy.conftest import Rendered
 
 ROLES = tuple(INBOXES)

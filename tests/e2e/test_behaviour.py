@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from agents.operate.inspect.record import read_ledger
-from models.interest.features import PATTERN
+from scentline.agents.operate.inspect.record import read_ledger
+from scentline.models.interest.features import PATTERN
 from tests.agents.commands import last_line, printed
 from tests.agents.shards import table
 from tests.agents.test_archive import page, write

@@ -5,12 +5,12 @@ from pathlib import Path
 from random import Random
 from urllib.parse import urlsplit
 
-from agents.frontier.keys import DEPTH_PREFIX
-from agents.frontier.rows import DepthRow, FrontierRow
-from agents.offline.process import ServerProcess
-from agents.offline.squidlog import squid_line
-from agents.offline.synthetic.web import SyntheticWeb
-from streams.inbox import Codec
+from scentline.agents.frontier.keys import DEPTH_PREFIX
+from scentline.agents.frontier.rows import DepthRow, FrontierRow
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.squidlog import squid_line
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.streams.inbox import Codec
 from tests.agents.commands import complaint, last_line, printed
 from tests.agents.shards import rows_of
 from tests.e2e.test_kill import WEB, Crawl, kill_again_and_again

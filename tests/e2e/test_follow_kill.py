@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from agents.crawl.run import run_crawl
-from agents.observe.observer import Observer
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.audit.audit import audit
-from agents.operate.inspect.record import accesses
-from streams.settings import Settings
-from streams.topics import ACCESSES, DEAD_LETTERS
-from streams.transport.database import JournalMissingError
-from streams.transport.journal import Journal, UnknownTopicError
+from scentline.agents.crawl.run import run_crawl
+from scentline.agents.observe.observer import Observer
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.audit.audit import audit
+from scentline.agents.operate.inspect.record import accesses
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS
+from scentline.streams.transport.database import JournalMissingError
+from scentline.streams.transport.journal import Journal, UnknownTopicError
 from tests.agents.commands import running, wait_until
 from tests.patience import PATIENCE
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.frontier.keys import PAGE_PREFIX
-from agents.frontier.rows import FrontierRow, PageRow
-from agents.operate.inspect.record import outcomes
 from bench.hostile.crawl import crawl
-from models.domain import owner
-from models.url import host
-from streams.transport.journal import Journal
+from scentline.agents.frontier.keys import PAGE_PREFIX
+from scentline.agents.frontier.rows import FrontierRow, PageRow
+from scentline.agents.operate.inspect.record import outcomes
+from scentline.models.domain import owner
+from scentline.models.url import host
+from scentline.streams.transport.journal import Journal
 from tests.agents.commands import last_line, printed
 from tests.agents.shards import rows_of
 from tests.webs.dangers.rivals import KINDS, Rivals

@@ -9,14 +9,14 @@ from random import Random
 import msgspec
 import pytest
 
-from agents.frontier.rows import FrontierRow, PageRow
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from models.url import host
-from streams.records import FetchOrder, encode
-from streams.topics import EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS, partition_of
-from streams.transport.database import JournalMissingError
-from streams.transport.journal import Journal, UnknownTopicError
+from scentline.agents.frontier.rows import FrontierRow, PageRow
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.models.url import host
+from scentline.streams.records import FetchOrder, encode
+from scentline.streams.topics import EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS, partition_of
+from scentline.streams.transport.database import JournalMissingError
+from scentline.streams.transport.journal import Journal, UnknownTopicError
 from tests.agents.commands import forked, last_line, printed
 from tests.agents.shards import rows_of
 from tests.patience import PATIENCE

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.audit.audit import audit
-from agents.operate.control.command import submit
-from agents.operate.control.requests import AddPredicate, ChangePredicate
-from agents.operate.control.spool import Spool
-from agents.operate.inspect.record import judged_pages
-from streams.records import Outcome
-from streams.settings import Settings
-from streams.transport.database import JournalMissingError
-from streams.transport.journal import Journal, UnknownTopicError
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.audit.audit import audit
+from scentline.agents.operate.control.command import submit
+from scentline.agents.operate.control.requests import AddPredicate, ChangePredicate
+from scentline.agents.operate.control.spool import Spool
+from scentline.agents.operate.inspect.record import judged_pages
+from scentline.streams.records import Outcome
+from scentline.streams.settings import Settings
+from scentline.streams.transport.database import JournalMissingError
+from scentline.streams.transport.journal import Journal, UnknownTopicError
 from tests.agents.commands import last_line, printed, running, scentline, wait_until
 from tests.agents.test_cli_crawl import pages_of as rows_of
 from tests.patience import PATIENCE

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.offline.process import ServerProcess
+from scentline.agents.offline.process import ServerProcess
 from tests.agents.commands import complaint, last_line, printed
 from tests.agents.test_archive import page, write
 from tests.agents.test_cli_crawl import outcomes_of

@@ -10,24 +10,24 @@ import msgspec
 import numpy as np
 import pytest
 
-from agents.crawl.run import run_crawl
-from agents.crawl.seeds import seeds_of_log
-from agents.frontier.keys import page_key
-from agents.frontier.ledger import FrontierLedger
-from agents.learn.rows import BLOCK_PREFIX, SEGMENT_PREFIX, CountsRow, LearnRow
-from agents.observe.logfile import LogFile
-from agents.observe.observer import Observer
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.audit.audit import audit, failed_requests, judged_page
-from agents.operate.inspect.record import accesses, entries, outcomes, read_ledger
-from models.crowd.trace import Step
-from models.interest.features import BASE, split
-from models.ledger import INT32, Ledger, Slots
-from streams.records import Decoder, Interests, Outcome
-from streams.settings import Settings
-from streams.topics import INTERESTS
-from streams.transport.journal import Journal
+from scentline.agents.crawl.run import run_crawl
+from scentline.agents.crawl.seeds import seeds_of_log
+from scentline.agents.frontier.keys import page_key
+from scentline.agents.frontier.ledger import FrontierLedger
+from scentline.agents.learn.rows import BLOCK_PREFIX, SEGMENT_PREFIX, CountsRow, LearnRow
+from scentline.agents.observe.logfile import LogFile
+from scentline.agents.observe.observer import Observer
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.audit.audit import audit, failed_requests, judged_page
+from scentline.agents.operate.inspect.record import accesses, entries, outcomes, read_ledger
+from scentline.models.crowd.trace import Step
+from scentline.models.interest.features import BASE, split
+from scentline.models.ledger import INT32, Ledger, Slots
+from scentline.streams.records import Decoder, Interests, Outcome
+from scentline.streams.settings import Settings
+from scentline.streams.topics import INTERESTS
+from scentline.streams.transport.journal import Journal
 from tests.agents.cells import cells_of
 from tests.agents.encoders import write_words
 from tests.agents.shards import put, table

@@ -13,23 +13,23 @@ from statistics import mean
 import msgspec
 import pytest
 
-from agents.judge.labels import load as load_labels
-from agents.lab.evaluate.run import read_steps
-from agents.lab.progress import progress
-from agents.lab.reading import Web, load_web
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.export import export
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.semantic.tables import table_of
-from models.crowd.trace import Trace
-from models.evaluate.baselines.informed import Hindsight
-from models.evaluate.crawler import Task
-from models.evaluate.learned import LearnedCrawler
-from models.evaluate.metrics import auc
-from models.evaluate.policies import PRINTED, Truth, named
-from models.evaluate.virtual import Terms, virtual_crawl
-from models.predicate import parse
-from streams.settings import Settings
+from scentline.agents.judge.labels import load as load_labels
+from scentline.agents.lab.evaluate.run import read_steps
+from scentline.agents.lab.progress import progress
+from scentline.agents.lab.reading import Web, load_web
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.export import export
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.semantic.tables import table_of
+from scentline.models.crowd.trace import Trace
+from scentline.models.evaluate.baselines.informed import Hindsight
+from scentline.models.evaluate.crawler import Task
+from scentline.models.evaluate.learned import LearnedCrawler
+from scentline.models.evaluate.metrics import auc
+from scentline.models.evaluate.policies import PRINTED, Truth, named
+from scentline.models.evaluate.virtual import Terms, virtual_crawl
+from scentline.models.predicate import parse
+from scentline.streams.settings import Settings
 from tests.e2e.test_pipeline_equals_reference import crawl, judged_pages
 from tests.shared import shared
 

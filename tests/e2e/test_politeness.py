@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.crawl.run import run_crawl
-from agents.observe.observer import Observer
-from agents.operate.inspect.record import outcomes
-from streams.settings import Settings
-from streams.transport.journal import Journal
+from scentline.agents.crawl.run import run_crawl
+from scentline.agents.observe.observer import Observer
+from scentline.agents.operate.inspect.record import outcomes
+from scentline.streams.settings import Settings
+from scentline.streams.transport.journal import Journal
 from tests.agents.loopback import Request, Server, response, serving
 from tests.patience import PATIENCE
 

@@ -11,23 +11,23 @@ from typing import Any
 
 import pytest
 
-from agents.browse.agent import BrowseAgent
-from agents.crawl.run import run_crawl
-from agents.fetch.agent import FetchAgent
-from agents.frontier.agent import FrontierAgent
-from agents.frontier.learned import LearnedScorer
-from agents.harvest.agent import HarvestAgent
-from agents.judge.agent import JudgeAgent
-from agents.learn.agent import LearnAgent
-from agents.observe.observer import Observer
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.audit.audit import audit
-from streams.absorber import Handler
-from streams.records import Access, Count, DeadLetter, Decoder, FetchOrder, Judged, Linked
-from streams.settings import Settings
-from streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS
-from streams.transport.journal import Journal
+from scentline.agents.browse.agent import BrowseAgent
+from scentline.agents.crawl.run import run_crawl
+from scentline.agents.fetch.agent import FetchAgent
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.harvest.agent import HarvestAgent
+from scentline.agents.judge.agent import JudgeAgent
+from scentline.agents.learn.agent import LearnAgent
+from scentline.agents.observe.observer import Observer
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.audit.audit import audit
+from scentline.streams.absorber import Handler
+from scentline.streams.records import Access, Count, DeadLetter, Decoder, FetchOrder, Judged, Linked
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS
+from scentline.streams.transport.journal import Journal
 from tests.agents.commands import environment
 from tests.patience import PATIENCE
 
@@ -141,8 +141,8 @@ def test_faults_of_fetch_and_of_the_scorer_cost_a_page_and_a_place(
 #: A crawl whose browse role dies of one page, as by a fault in C code.
 DEADLY = """
 import os, signal, sys
-from agents.browse.agent import BrowseAgent
-from agents.cli import main
+from scentline.agents.browse.agent import BrowseAgent
+from scentline.agents.cli import main
 absorb = BrowseAgent.absorb
 def dies(self, shard, fact):
     if f"{fact.user} {fact.time}" == sys.argv[1]:

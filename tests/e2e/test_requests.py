@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from streams.topics import EVIDENCE
-from streams.transport.database import JournalMissingError
-from streams.transport.journal import Journal, UnknownTopicError
+from scentline.streams.topics import EVIDENCE
+from scentline.streams.transport.database import JournalMissingError
+from scentline.streams.transport.journal import Journal, UnknownTopicError
 from tests.agents.commands import forked, last_line, printed
 from tests.patience import PATIENCE
 

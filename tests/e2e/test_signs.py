@@ -5,9 +5,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from streams.records import Decoder, Hinted, SightingPack
-from streams.topics import SIGHTINGS
-from streams.transport.journal import Journal
+from scentline.streams.records import Decoder, Hinted, SightingPack
+from scentline.streams.topics import SIGHTINGS
+from scentline.streams.transport.journal import Journal
 from tests.agents.commands import COMMAND, running, wait_until
 from tests.agents.test_cli_crawl import judged_so_far
 from tests.e2e.test_keep_up import TEA, Site, keeping_up, serving, told

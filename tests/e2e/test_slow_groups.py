@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed
 
 WEB = (5, 2, 20, 2)  # seed, sites, pages a site, topics

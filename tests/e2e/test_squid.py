@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
 from bench.live.browsing import Visitor
 from bench.live.squid import Squid, SquidError
 from bench.live.watch import delays, visits
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
 from tests.agents.commands import COMMAND, environment, printed
 from tests.patience import PATIENCE
 

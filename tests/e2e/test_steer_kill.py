@@ -3,15 +3,15 @@
 import time
 from pathlib import Path
 
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.control.command import known_steering, submit
-from agents.operate.control.requests import Budget, Delay, Exclude, Include, Pause, Request, Resume
-from models.url import host
-from streams.records import Decoder, FetchOrder, Limit
-from streams.settings import Settings
-from streams.topics import FETCHES, OUTCOMES
-from streams.transport.journal import Journal
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.control.command import known_steering, submit
+from scentline.agents.operate.control.requests import Budget, Delay, Exclude, Include, Pause, Request, Resume
+from scentline.models.url import host
+from scentline.streams.records import Decoder, FetchOrder, Limit
+from scentline.streams.settings import Settings
+from scentline.streams.topics import FETCHES, OUTCOMES
+from scentline.streams.transport.journal import Journal
 from tests.agents.commands import forked
 from tests.e2e.test_kill import LOOK_SECONDS, WEB, Crawl, check
 from tests.patience import PATIENCE

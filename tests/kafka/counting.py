@@ -13,16 +13,16 @@ from typing import Any
 
 import msgspec
 
-from models.url import host
-from streams.absorber import Handler
-from streams.app import watch
-from streams.inbox import Shard
-from streams.records import AccessPack, Decoder, Visited
-from streams.runtime import Runtime
-from streams.settings import KafkaSettings, Settings, StreamSettings
-from streams.stateful import Stateful
-from streams.topics import ACCESSES, SIGHTINGS
-from streams.transport.kafka.log import connected
+from scentline.models.url import host
+from scentline.streams.absorber import Handler
+from scentline.streams.app import watch
+from scentline.streams.inbox import Shard
+from scentline.streams.records import AccessPack, Decoder, Visited
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import KafkaSettings, Settings, StreamSettings
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import ACCESSES, SIGHTINGS
+from scentline.streams.transport.kafka.log import connected
 
 SESSION_SECONDS = 3.0
 TABLE = "users"

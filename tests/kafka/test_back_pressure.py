@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.control.command import submit
-from agents.operate.control.requests import Seeds
 from bench.faults.workers import WorkerProcess
 from deploy.kafka.broker import Broker
 from deploy.ports import free_port
-from streams.configuration import load
-from streams.metrics.catalogue import LAG
-from streams.settings import Settings
-from streams.topics import ACCESSES, INBOXES, OUTCOMES, PAGES, TOPICS
-from streams.transport.kafka.admin import Admin
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.control.command import submit
+from scentline.agents.operate.control.requests import Seeds
+from scentline.streams.configuration import load
+from scentline.streams.metrics.catalogue import LAG
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES, INBOXES, OUTCOMES, PAGES, TOPICS
+from scentline.streams.transport.kafka.admin import Admin
 from tests.agents.commands import printed, running
 from tests.patience import PATIENCE, wait_for
 from tests.streams.scraping import asked, read
@@ -34,7 +34,7 @@ QUIET_LOOKS = 20
 #: Python that has a worker take a third of a second for each page that it reads.
 SLOW = """\
 import asyncio
-from agents.judge.apart.process import ExaminerProcess
+from scentline.agents.judge.apart.process import ExaminerProcess
 examine = ExaminerProcess.examine
 async def slowly(self, question):
     await asyncio.sleep(0.3)

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import msgspec
 
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.control.command import known_steering, submit
-from agents.operate.control.requests import Budget, Exclude, Seeds
-from agents.operate.topics.create import create
-from agents.operate.topics.lag import lags
 from bench.faults.workers import WorkerProcess
-from models.url import host
-from streams.configuration import load
-from streams.records import Limit, Outcome
-from streams.settings import Settings
-from streams.topics import OUTCOMES
-from streams.transport.kafka.admin import Admin, kept
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.control.command import known_steering, submit
+from scentline.agents.operate.control.requests import Budget, Exclude, Seeds
+from scentline.agents.operate.topics.create import create
+from scentline.agents.operate.topics.lag import lags
+from scentline.models.url import host
+from scentline.streams.configuration import load
+from scentline.streams.records import Limit, Outcome
+from scentline.streams.settings import Settings
+from scentline.streams.topics import OUTCOMES
+from scentline.streams.transport.kafka.admin import Admin, kept
 from tests.patience import wait_for
 
 WEB = (5, 8, 40, 2)  # seed, sites, pages a site, topics

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.operate.audit.audit import audit
-from agents.operate.snapshot import take
-from streams.settings import Settings
+from scentline.agents.operate.audit.audit import audit
+from scentline.agents.operate.snapshot import take
+from scentline.streams.settings import Settings
 from tests.agents.commands import printed
 from tests.e2e.keeping import Keeping
 from tests.webs.changing import LAST, serving

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from streams.settings import Settings
-from streams.topics import INBOXES, OUTCOMES, declared, group_of
-from streams.transport.kafka.admin import Admin
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.streams.settings import Settings
+from scentline.streams.topics import INBOXES, OUTCOMES, declared, group_of
+from scentline.streams.transport.kafka.admin import Admin
 from tests.agents.commands import last_line, printed, running, scentline
 from tests.patience import wait_for
 from tests.rubbish.measured import run

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from agents.operate.topics.create import create
-from streams.records import DeadLetter, encode
-from streams.transport.kafka.admin import kept
+from scentline.agents.operate.topics.create import create
+from scentline.streams.records import DeadLetter, encode
+from scentline.streams.transport.kafka.admin import kept
 from tests.agents.commands import complaint, printed
 from tests.kafka.test_lag import drop, send
 from tests.kafka.test_topics import settings

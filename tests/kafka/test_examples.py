@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.cli import load_commands
+from scentline.agents.cli import load_commands
 from tests.agents.commands import printed, running
 from tests.agents.test_cli_examples import STOPPED
 from tests.patience import PATIENCE

@@ -16,17 +16,17 @@ import pytest
 from kafka import KafkaConsumer
 from rocksdict import AccessType, Options, Rdict
 
-from agents.crawl.connect import connect
-from agents.frontier.keys import page_key
-from agents.frontier.rows import PageRow
-from agents.observe.observer import Observer
-from agents.observe.pseudonym import Pseudonyms
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.audit.audit import audit
-from agents.operate.audit.report import AuditReport
-from agents.operate.privacy.changelogs import Changelogs
-from agents.operate.privacy.kafka import (
+from scentline.agents.crawl.connect import connect
+from scentline.agents.frontier.keys import page_key
+from scentline.agents.frontier.rows import PageRow
+from scentline.agents.observe.observer import Observer
+from scentline.agents.observe.pseudonym import Pseudonyms
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.audit.audit import audit
+from scentline.agents.operate.audit.report import AuditReport
+from scentline.agents.operate.privacy.changelogs import Changelogs
+from scentline.agents.operate.privacy.kafka import (
     Deleted,
     ForgottenOnKafka,
     UnrestError,
@@ -34,19 +34,19 @@ from agents.operate.privacy.kafka import (
     forget_user_on_kafka,
     partitions_on_kafka,
 )
-from agents.operate.privacy.plan import Bounds, Replacement, bounds_of
-from agents.operate.snapshot import take
-from agents.operate.topics.create import create
-from agents.worker.worker import Worker
-from streams.configuration import ConfigurationError, load
-from streams.forgetting import FORGETTING
-from streams.metrics.registry import Metrics
-from streams.records import Access, AccessPack, encode
-from streams.settings import Settings
-from streams.topics import APP_ID, DAY, INTERESTS, TABLES, TOPICS, changelog_of
-from streams.transport.journal import Journal
-from streams.transport.kafka.admin import Admin, kept
-from streams.transport.kafka.publisher import CLAIM
+from scentline.agents.operate.privacy.plan import Bounds, Replacement, bounds_of
+from scentline.agents.operate.snapshot import take
+from scentline.agents.operate.topics.create import create
+from scentline.agents.worker.worker import Worker
+from scentline.streams.configuration import ConfigurationError, load
+from scentline.streams.forgetting import FORGETTING
+from scentline.streams.metrics.registry import Metrics
+from scentline.streams.records import Access, AccessPack, encode
+from scentline.streams.settings import Settings
+from scentline.streams.topics import APP_ID, DAY, INTERESTS, TABLES, TOPICS, changelog_of
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.kafka.admin import Admin, kept
+from scentline.streams.transport.kafka.publisher import CLAIM
 from tests.agents.commands import last_line, printed
 from tests.kafka.test_lag import commit, drop, send
 from tests.patience import PATIENCE, wait_for
@@ -67,7 +67,7 @@ USER = "0123456789abcdef"
 #: Kills the command when it has replaced some rows, and not others.
 KILLING = """\
 import os, signal
-from agents.operate.privacy.changelogs import Changelogs
+from scentline.agents.operate.privacy.changelogs import Changelogs
 replace = Changelogs.replace
 async def killing(self, place, replacement):
     if place == ("scentline-frontier-changelog", 1):

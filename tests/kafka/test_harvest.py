@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from kafka import KafkaProducer
 
-from agents.operate.snapshot import take
 from bench.faults.workers import WorkerProcess
 from deploy.kafka.broker import Broker
 from deploy.ports import free_port
-from models.harvest import Harvest, merged
-from streams.configuration import load
-from streams.metrics.catalogue import (
+from scentline.agents.operate.snapshot import take
+from scentline.models.harvest import Harvest, merged
+from scentline.streams.configuration import load
+from scentline.streams.metrics.catalogue import (
     BROKERS_LOST,
     HARVEST_HITS,
     HARVEST_PAGES,
@@ -23,10 +23,10 @@ from streams.metrics.catalogue import (
     WINDOW_HITS,
     WINDOW_PAGES,
 )
-from streams.records import HarvestPoint, Outcome
-from streams.settings import Settings
-from streams.topics import HARVEST, OUTCOMES, partition_of
-from streams.transport.kafka.admin import kept
+from scentline.streams.records import HarvestPoint, Outcome
+from scentline.streams.settings import Settings
+from scentline.streams.topics import HARVEST, OUTCOMES, partition_of
+from scentline.streams.transport.kafka.admin import kept
 from tests.agents.commands import printed
 from tests.patience import wait_for
 from tests.streams.scraping import asked, read

@@ -9,22 +9,22 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.audit.audit import audit
-from agents.operate.control.command import submit
-from agents.operate.control.requests import AddPredicate, Seeds
-from agents.operate.inspect.record import judged_pages, outcomes
-from agents.operate.snapshot import take
-from agents.operate.topics.create import create
-from agents.operate.topics.lag import lags
 from bench.faults.workers import WorkerProcess
-from streams.configuration import load
-from streams.records import HarvestPoint, Outcome
-from streams.settings import Settings
-from streams.topics import HARVEST, OUTCOMES
-from streams.transport.journal import Journal
-from streams.transport.kafka.admin import Admin, kept
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.audit.audit import audit
+from scentline.agents.operate.control.command import submit
+from scentline.agents.operate.control.requests import AddPredicate, Seeds
+from scentline.agents.operate.inspect.record import judged_pages, outcomes
+from scentline.agents.operate.snapshot import take
+from scentline.agents.operate.topics.create import create
+from scentline.agents.operate.topics.lag import lags
+from scentline.streams.configuration import load
+from scentline.streams.records import HarvestPoint, Outcome
+from scentline.streams.settings import Settings
+from scentline.streams.topics import HARVEST, OUTCOMES
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.kafka.admin import Admin, kept
 from tests.agents.commands import printed
 from tests.patience import PATIENCE
 

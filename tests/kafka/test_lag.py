@@ -7,9 +7,9 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 
-from agents.operate.topics.create import create
-from agents.operate.topics.lag import Lag, lags
-from streams.topics import INBOXES
+from scentline.agents.operate.topics.create import create
+from scentline.agents.operate.topics.lag import Lag, lags
+from scentline.streams.topics import INBOXES
 from tests.agents.commands import printed, scentline
 from tests.kafka.test_topics import settings
 

@@ -3,16 +3,16 @@
 import asyncio
 from pathlib import Path
 
-from agents.crawl.engine import Engine
-from agents.crawl.run import Meter, Status, _ready
-from agents.observe.observer import Observer
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.worker.roles import ROLES
-from streams.metrics import catalogue
-from streams.metrics.endpoint import serving
-from streams.settings import Settings
-from streams.topics import FETCHES, INTERESTS, PREDICATES, PROXY_LOG, TABLES
+from scentline.agents.crawl.engine import Engine
+from scentline.agents.crawl.run import Meter, Status, _ready
+from scentline.agents.observe.observer import Observer
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.worker.roles import ROLES
+from scentline.streams.metrics import catalogue
+from scentline.streams.metrics.endpoint import serving
+from scentline.streams.settings import Settings
+from scentline.streams.topics import FETCHES, INTERESTS, PREDICATES, PROXY_LOG, TABLES
 from tests.agents.commands import printed
 from tests.patience import PATIENCE
 from tests.streams.scraping import HOST, PATIENT, Scrape, get, idle

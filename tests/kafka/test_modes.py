@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from agents.frontier.keys import DEPTH_PREFIX
-from agents.frontier.rows import DepthRow, FrontierRow
-from streams.inbox import Codec
+from scentline.agents.frontier.keys import DEPTH_PREFIX
+from scentline.agents.frontier.rows import DepthRow, FrontierRow
+from scentline.streams.inbox import Codec
 from tests.agents.commands import last_line, printed
 from tests.agents.shards import rows_of
 from tests.e2e.test_instant import NEW, PAGES, SITE, Crawled, command

@@ -20,13 +20,13 @@ from kafka.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialUps
 from deploy.kafka.broker import QUICK, Broker
 from deploy.kafka.jars import MissingProgramError
 from deploy.ports import free_port
-from streams.configuration import load
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.topics import ACCESSES, declared
-from streams.transport.kafka.admin import Admin
-from streams.transport.kafka.connection import KafkaError, aiokafka_arguments
-from streams.transport.kafka.log import UnreachableError, connected, probe
+from scentline.streams.configuration import load
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES, declared
+from scentline.streams.transport.kafka.admin import Admin
+from scentline.streams.transport.kafka.connection import KafkaError, aiokafka_arguments
+from scentline.streams.transport.kafka.log import UnreachableError, connected, probe
 from tests.kafka.counting import Counter
 from tests.patience import PATIENCE
 

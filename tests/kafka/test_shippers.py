@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from streams.configuration import load
-from streams.topics import PROXY_LOG
-from streams.transport.kafka.admin import kept
+from scentline.streams.configuration import load
+from scentline.streams.topics import PROXY_LOG
+from scentline.streams.transport.kafka.admin import kept
 from tests.agents.commands import printed
 from tests.patience import PATIENCE, wait_for
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.offline.process import ServerProcess
+from scentline.agents.offline.process import ServerProcess
 from tests.agents.commands import printed
 from tests.kafka.test_crawl import PARTITIONS, WEB, arguments, counts
 from tests.rubbish.strangers import NUMBER, SECONDS, during

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from kafka.admin import KafkaAdminClient
 
-from agents.operate.topics.create import Difference, TopicsError, check, create
 from deploy.ports import free_port
-from streams.configuration import load
-from streams.settings import Settings
-from streams.topics import declared
-from streams.transport.kafka.admin import Admin, AdminError
+from scentline.agents.operate.topics.create import Difference, TopicsError, check, create
+from scentline.streams.configuration import load
+from scentline.streams.settings import Settings
+from scentline.streams.topics import declared
+from scentline.streams.transport.kafka.admin import Admin, AdminError
 from tests.agents.commands import complaint, printed, scentline
 from tests.patience import wait_for
 

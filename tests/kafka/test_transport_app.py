@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from deploy.kafka.broker import Broker
-from streams.app import create_app
-from streams.records import Access, Pack, encode
-from streams.runtime import Runtime
-from streams.settings import KafkaSettings, Settings
-from streams.topics import ACCESSES, APP_ID, changelog_of, declared
-from streams.transport.kafka.admin import Admin
-from streams.transport.kafka.consumer import Consumer, ConsumerThread
-from streams.transport.kafka.log import KafkaLog, connected, wait_for_topics
+from scentline.streams.app import create_app
+from scentline.streams.records import Access, Pack, encode
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import KafkaSettings, Settings
+from scentline.streams.topics import ACCESSES, APP_ID, changelog_of, declared
+from scentline.streams.transport.kafka.admin import Admin
+from scentline.streams.transport.kafka.consumer import Consumer, ConsumerThread
+from scentline.streams.transport.kafka.log import KafkaLog, connected, wait_for_topics
 from tests.kafka import counting
 from tests.kafka.counting import settings_of
 from tests.patience import PATIENCE

@@ -12,14 +12,14 @@ from pathlib import Path
 import msgspec
 
 from deploy.kafka.broker import Broker
-from streams.inbox import MARK, Mark
-from streams.records import Access, Pack, SightingPack, Visited, encode
-from streams.settings import Settings
-from streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of, declared, partition_of
-from streams.transport.kafka.admin import Admin
-from streams.transport.kafka.log import KafkaLog, connected
-from streams.transport.kafka.publisher import CLAIM
-from streams.transport.layout import Entry
+from scentline.streams.inbox import MARK, Mark
+from scentline.streams.records import Access, Pack, SightingPack, Visited, encode
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of, declared, partition_of
+from scentline.streams.transport.kafka.admin import Admin
+from scentline.streams.transport.kafka.log import KafkaLog, connected
+from scentline.streams.transport.kafka.publisher import CLAIM
+from scentline.streams.transport.layout import Entry
 from tests.kafka.counting import TABLE, Row, settings_of
 from tests.patience import PATIENCE
 

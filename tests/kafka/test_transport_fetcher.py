@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
-from streams.settings import Settings
-from streams.topics import ACCESSES, PAGES, declared
-from streams.transport.kafka.admin import Admin
-from streams.transport.kafka.connection import addresses
-from streams.transport.kafka.fetcher import PARTITION_BYTES, Feed, Fetcher, Reading
-from streams.transport.kafka.log import KafkaLog, connected
-from streams.transport.waiting import Place
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES, PAGES, declared
+from scentline.streams.transport.kafka.admin import Admin
+from scentline.streams.transport.kafka.connection import addresses
+from scentline.streams.transport.kafka.fetcher import PARTITION_BYTES, Feed, Fetcher, Reading
+from scentline.streams.transport.kafka.log import KafkaLog, connected
+from scentline.streams.transport.waiting import Place
 from tests.patience import PATIENCE
 
 PARTITIONS = 2

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from deploy.kafka.broker import Broker
-from streams.settings import Settings
-from streams.topics import ACCESSES, APP_ID, GROUP_BYTES, changelog_of, declared
-from streams.transport.kafka.admin import Admin
-from streams.transport.kafka.connection import KafkaError
-from streams.transport.kafka.lane import BATCH_BYTES
-from streams.transport.kafka.log import KafkaLog, connected
-from streams.transport.kafka.publisher import CLAIM
-from streams.transport.publisher import FencedError
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES, APP_ID, GROUP_BYTES, changelog_of, declared
+from scentline.streams.transport.kafka.admin import Admin
+from scentline.streams.transport.kafka.connection import KafkaError
+from scentline.streams.transport.kafka.lane import BATCH_BYTES
+from scentline.streams.transport.kafka.log import KafkaLog, connected
+from scentline.streams.transport.kafka.publisher import CLAIM
+from scentline.streams.transport.publisher import FencedError
 from tests.patience import PATIENCE
 
 PARTITIONS = 3

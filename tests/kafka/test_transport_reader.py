@@ -10,12 +10,12 @@ from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from deploy.kafka.broker import Broker
-from streams.broadcast import STEP_RECORDS, Broadcast
-from streams.settings import Settings
-from streams.topics import INTERESTS, PREDICATES, declared
-from streams.transport.kafka.admin import Admin
-from streams.transport.kafka.connection import addresses, aiokafka_arguments
-from streams.transport.kafka.log import KafkaLog, connected
+from scentline.streams.broadcast import STEP_RECORDS, Broadcast
+from scentline.streams.settings import Settings
+from scentline.streams.topics import INTERESTS, PREDICATES, declared
+from scentline.streams.transport.kafka.admin import Admin
+from scentline.streams.transport.kafka.connection import addresses, aiokafka_arguments
+from scentline.streams.transport.kafka.log import KafkaLog, connected
 from tests.patience import PATIENCE
 
 PARTITIONS = 3

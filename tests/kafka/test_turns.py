@@ -9,7 +9,7 @@ from faust.types import TP
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.transport.kafka.consumer import Consumer
+from scentline.streams.transport.kafka.consumer import Consumer
 
 HERE, CHANGELOG = TP("sightings", 0), TP("scentline-frontier-changelog", 0)
 END = 40

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from models.interest.features import BASE
-from models.ledger import INT32, Change
-from models.verdict import FAILED, Verdict
+from scentline.models.interest.features import BASE
+from scentline.models.ledger import INT32, Change
+from scentline.models.verdict import FAILED, Verdict
 
 LAWS = settings(derandomize=True, deadline=None, max_examples=100)
 #: Two predicates, and that a request brought no page.

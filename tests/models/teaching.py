@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from models.interest.weights import Weights
-from models.learner.knowledge import Knowledge
-from models.learner.words import Numbers
-from models.ledger import INT32, Ledger
+from scentline.models.interest.weights import Weights
+from scentline.models.learner.knowledge import Knowledge
+from scentline.models.learner.words import Numbers
+from scentline.models.ledger import INT32, Ledger
 
 Cell = tuple[int, int]
 

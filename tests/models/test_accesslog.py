@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.accesslog.entry import MAX_LINE, Entry, LogLineError, text_of
-from models.accesslog.recognise import FORMATS, LogFormatError, recognise
+from scentline.models.accesslog.entry import MAX_LINE, Entry, LogLineError, text_of
+from scentline.models.accesslog.recognise import FORMATS, LogFormatError, recognise
 
 proven = settings(derandomize=True, deadline=None)
 

@@ -1,7 +1,7 @@
 import pytest
 
-from models.accesslog.entry import Entry
-from models.accesslog.filter import page_view
+from scentline.models.accesslog.entry import Entry
+from scentline.models.accesslog.filter import page_view
 
 
 def entry(

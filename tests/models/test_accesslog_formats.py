@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.accesslog import apache, squid_format
-from models.accesslog.apache import parse_combined
-from models.accesslog.entry import MAX_LINE, Entry, LogLineError, text_of
-from models.accesslog.json_lines import JsonLines
-from models.accesslog.layout import FormatTextError
-from models.accesslog.recognise import Parser, parsers, recognise
-from models.accesslog.squid import parse as parse_squid
-from models.accesslog.w3c import W3C
+from scentline.models.accesslog import apache, squid_format
+from scentline.models.accesslog.apache import parse_combined
+from scentline.models.accesslog.entry import MAX_LINE, Entry, LogLineError, text_of
+from scentline.models.accesslog.json_lines import JsonLines
+from scentline.models.accesslog.layout import FormatTextError
+from scentline.models.accesslog.recognise import Parser, parsers, recognise
+from scentline.models.accesslog.squid import parse as parse_squid
+from scentline.models.accesslog.w3c import W3C
 
 proven = settings(derandomize=True, deadline=None)
 

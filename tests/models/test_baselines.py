@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.trace import Step, Trace
-from models.evaluate.baselines.best_first import BestFirst
-from models.evaluate.baselines.link_classifier import LinkClassifier, fit, platt
-from models.evaluate.baselines.opic import Opic
-from models.evaluate.baselines.queues import Board, Heap
-from models.evaluate.baselines.shark_search import SharkSearch
-from models.evaluate.baselines.simple import Backlink, BreadthFirst, Chance, Oracle, PageRank
-from models.evaluate.baselines.texts import Query, Texts
-from models.evaluate.crawler import Crawler, Task
-from models.evaluate.virtual import Terms, virtual_crawl
-from models.page import Link, Page
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.evaluate.baselines.best_first import BestFirst
+from scentline.models.evaluate.baselines.link_classifier import LinkClassifier, fit, platt
+from scentline.models.evaluate.baselines.opic import Opic
+from scentline.models.evaluate.baselines.queues import Board, Heap
+from scentline.models.evaluate.baselines.shark_search import SharkSearch
+from scentline.models.evaluate.baselines.simple import Backlink, BreadthFirst, Chance, Oracle, PageRank
+from scentline.models.evaluate.baselines.texts import Query, Texts
+from scentline.models.evaluate.crawler import Crawler, Task
+from scentline.models.evaluate.virtual import Terms, virtual_crawl
+from scentline.models.page import Link, Page
 from tests.papers.ranks import dense
 
 EXACT = settings(derandomize=True, deadline=None)

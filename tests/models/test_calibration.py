@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.evaluate.calibration import calibration as measured
-from models.learner.calibration import MOST_LOGIT, PRIORS, Calibration, calibrated
+from scentline.models.evaluate.calibration import calibration as measured
+from scentline.models.learner.calibration import MOST_LOGIT, PRIORS, Calibration, calibrated
 
 PLAIN = settings(derandomize=True, deadline=None, max_examples=100)
 LABELS = st.lists(

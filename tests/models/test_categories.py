@@ -1,6 +1,6 @@
 import pytest
 
-from models.categories import expand
+from scentline.models.categories import expand
 
 
 def test_category_brings_every_category_above_it() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from river.naive_bayes import MultinomialNB
 
-from models.classifier import (
+from scentline.models.classifier import (
     KIND,
     MOST_WORDS,
     Classifier,
@@ -21,7 +21,7 @@ from models.classifier import (
     pack,
     unpack,
 )
-from models.sealed import Sealed, digest
+from scentline.models.sealed import Sealed, digest
 
 WORDS = st.lists(st.sampled_from([f"word{number}" for number in range(12)]), min_size=1, max_size=8)
 EXAMPLES = st.lists(st.builds(Example, WORDS, st.sampled_from(["A", "A.B", "C"])), min_size=2, max_size=20)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.accesslog import clients as module
-from models.accesslog.clients import Clients, network
-from models.accesslog.entry import Entry
-from models.accesslog.rate import Rates
-from models.accesslog.robots import Robots
+from scentline.models.accesslog import clients as module
+from scentline.models.accesslog.clients import Clients, network
+from scentline.models.accesslog.entry import Entry
+from scentline.models.accesslog.rate import Rates
+from scentline.models.accesslog.robots import Robots
 
 proven = settings(derandomize=True, deadline=None)
 TODAY = 1_700_000_000.0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.learner.combiner import (
+from scentline.models.learner.combiner import (
     DRIFT,
     LEAST_VARIANCE,
     BayesianLogisticRegression,
@@ -16,10 +16,10 @@ from models.learner.combiner import (
     probabilities,
     probability,
 )
-from models.learner.inputs import NAMES, prior_covariance, prior_mean
-from models.learner.river_model import RATE, RiverLogisticRegression
-from models.learner.semantic import SEMANTIC_INPUTS, inputs_with
-from models.learner.state import CombinerKind, Learner
+from scentline.models.learner.inputs import NAMES, prior_covariance, prior_mean
+from scentline.models.learner.river_model import RATE, RiverLogisticRegression
+from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
+from scentline.models.learner.state import CombinerKind, Learner
 
 PLAIN = settings(derandomize=True, deadline=None, max_examples=60)
 

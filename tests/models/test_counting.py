@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.trace import Step, Trace
-from models.evaluate.recount import FailedRequests, JudgedPage, recount
-from models.interest.features import split
-from models.page import Link
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.evaluate.recount import FailedRequests, JudgedPage, recount
+from scentline.models.interest.features import split
+from scentline.models.page import Link
 from tests.models.webs import FAILURES, PAGES, STEPS
 from tests.reference.counting import Counting, GrowingTrace
 from tests.reference.counts import Counts, plain

@@ -3,11 +3,11 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.collaborative import features_of_crowd
-from models.crowd.evidence import SIGNERS, WORDS, inside, signature, signers
-from models.crowd.trace import Step, Trace
-from models.interest.factors import rank
-from models.interest.features import split
+from scentline.models.crowd.collaborative import features_of_crowd
+from scentline.models.crowd.evidence import SIGNERS, WORDS, inside, signature, signers
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.interest.factors import rank
+from scentline.models.interest.features import split
 
 EXACT = settings(derandomize=True, deadline=None)
 NEAR = st.dictionaries(st.sampled_from("abcdefgh"), st.tuples(st.integers(0, 3), st.integers(0, 9)))

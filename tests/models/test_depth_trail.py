@@ -6,9 +6,9 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.depth.sessions import ELSEWHERE, MAX_VIEWS, PAUSE, Sessions
-from models.depth.trail import MOST_SITES, Browsing, Changes
-from models.depth.visits import Visits
+from scentline.models.depth.sessions import ELSEWHERE, MAX_VIEWS, PAUSE, Sessions
+from scentline.models.depth.trail import MOST_SITES, Browsing, Changes
+from scentline.models.depth.visits import Visits
 
 
 class View(NamedTuple):

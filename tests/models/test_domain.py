@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from publicsuffixlist import PublicSuffixList
 
-from models.domain import domain, network, owner, server
+from scentline.models.domain import domain, network, owner, server
 
 labels = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,10}[a-z0-9])?", fullmatch=True)
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river.drift import ADWIN
 
-from models.learner.drift import DELTA, KEPT, Drift, adwin
-from models.learner.inputs import NAMES
-from models.learner.state import Learner
+from scentline.models.learner.drift import DELTA, KEPT, Drift, adwin
+from scentline.models.learner.inputs import NAMES
+from scentline.models.learner.state import Learner
 
 
 def told(drift: Drift, residuals: list[float]) -> list[tuple[int, float]]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.duplicates import BAND, SLOTS, bands, likeness, sketch
+from scentline.models.duplicates import BAND, SLOTS, bands, likeness, sketch
 
 
 def a_text(changed: int, length: int = 2000) -> str:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.predicate import View, excerpt, parse
-from models.predicate.excerpt import LENGTH
-from models.words import words
+from scentline.models.predicate import View, excerpt, parse
+from scentline.models.predicate.excerpt import LENGTH
+from scentline.models.words import words
 
 URL = "http://example.org/"
 TEXT = "Home News Ice hockey. It snowed in the Alps! The ice-hockey season begins on Sunday. Nobody knows more."

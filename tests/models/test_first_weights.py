@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from bench.first_weights import School, apart, table
-from models.crowd.trace import Trace
-from models.evaluate.baselines.informed import Hindsight
-from models.evaluate.crawler import Task
-from models.evaluate.policies import Truth
-from models.evaluate.virtual import Terms, virtual_crawl
-from models.learner.inputs import INPUTS, Input
-from models.page import Link, Page
+from scentline.models.crowd.trace import Trace
+from scentline.models.evaluate.baselines.informed import Hindsight
+from scentline.models.evaluate.crawler import Task
+from scentline.models.evaluate.policies import Truth
+from scentline.models.evaluate.virtual import Terms, virtual_crawl
+from scentline.models.learner.inputs import INPUTS, Input
+from scentline.models.page import Link, Page
 
 FLAT = [Input(entry.name, 0.0, 1.0) for entry in INPUTS]
 LINKS = tuple(Link(f"http://a.test/{n}", ("ski" if n % 3 else "sea",), position=n) for n in range(30))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.frontier.exclusions import Exclusions
+from scentline.models.frontier.exclusions import Exclusions
 
 # Few signs, so that prefixes begin with each other and URLs with them.
 texts = st.text("ab/", max_size=5).map("http://a.org/{}".format)

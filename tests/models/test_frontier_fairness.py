@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from models.frontier.turns import FairShare
+from scentline.models.frontier.turns import FairShare
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)
 shares = st.floats(0.01, 100)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.frontier.politeness import (
+from scentline.models.frontier.politeness import (
     LONGEST_BACK_OFF,
     LONGEST_CRAWL_DELAY,
     LONGEST_PACE,

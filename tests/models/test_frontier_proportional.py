@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.frontier.proportional import PRIOR_HITS, ProportionalTurns
-from models.frontier.turns import Prospects
+from scentline.models.frontier.proportional import PRIOR_HITS, ProportionalTurns
+from scentline.models.frontier.turns import Prospects
 
 
 @dataclass

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from models.frontier.queue import CandidateQueue
+from scentline.models.frontier.queue import CandidateQueue
 
 LIMIT = 40
 HOSTS = [f"h{number}.org" for number in range(6)]

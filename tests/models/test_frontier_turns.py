@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.frontier.turns import YieldTurns
+from scentline.models.frontier.turns import YieldTurns
 
 
 class Nothing:

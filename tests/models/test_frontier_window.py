@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.frontier.window import BACKLOG, Pace, window
+from scentline.models.frontier.window import BACKLOG, Pace, window
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.evidence import affinity_log, crowd_table, inside, region_log
-from models.crowd.trace import Step, Trace
-from models.evaluate.further import ExpectedVisits, Significance
-from models.interest.features import BASE, user
-from models.interest.ratio import Base
-from models.learner.knowledge import Knowledge
-from models.learner.words import Vocabulary
-from models.ledger import Ledger
+from scentline.models.crowd.evidence import affinity_log, crowd_table, inside, region_log
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.evaluate.further import ExpectedVisits, Significance
+from scentline.models.interest.features import BASE, user
+from scentline.models.interest.ratio import Base
+from scentline.models.learner.knowledge import Knowledge
+from scentline.models.learner.words import Vocabulary
+from scentline.models.ledger import Ledger
 
 PAGES = [f"http://a.org/{number}" for number in range(8)]
 STEPS = st.lists(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.harvest import Harvest, merged
+from scentline.models.harvest import Harvest, merged
 
 EXACT = settings(derandomize=True, deadline=None)
 PAGES = st.lists(

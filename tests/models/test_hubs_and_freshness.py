@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from models.news.revisits import price
-from models.revisit.gain import limit, when
+from scentline.models.news.revisits import price
+from scentline.models.revisit.gain import limit, when
 
 #: New links a second of a hundred hubs by Zipf's law, 600 an hour in all, and visits a second.
 RATES = (600 / 3600 * (1 / np.arange(1, 101)) / (1 / np.arange(1, 101)).sum()).tolist()

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from models.evaluate.baselines.informed import FOLDS, Hindsight, Informed, cross_fitted, logistic
-from models.evaluate.virtual import Terms, virtual_crawl
-from models.page import Link, Page
-from models.url import identifier
+from scentline.models.evaluate.baselines.informed import FOLDS, Hindsight, Informed, cross_fitted, logistic
+from scentline.models.evaluate.virtual import Terms, virtual_crawl
+from scentline.models.page import Link, Page
+from scentline.models.url import identifier
 
 
 def site(urls: Iterable[str], hits: Iterable[str]) -> dict[str, Page]:

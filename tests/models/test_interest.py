@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.interest.factors import LinkTable, joined, kept, locality_log, rank, sibling_log
-from models.interest.features import BASE, Feature, link, region, signature, split, token, user, word
-from models.interest.ratio import Base, interest, ratio, significance, significant_log
+from scentline.models.interest.factors import LinkTable, joined, kept, locality_log, rank, sibling_log
+from scentline.models.interest.features import BASE, Feature, link, region, signature, split, token, user, word
+from scentline.models.interest.ratio import Base, interest, ratio, significance, significant_log
 
 EXACT = settings(derandomize=True, deadline=None)
 BLIND = [Base(), Base(7, 0), Base(7, 7)]

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.interest.factors import correction, features_of, link_features
+from scentline.models.interest.factors import correction, features_of, link_features
 
 WORDS = st.lists(st.frozensets(st.sampled_from("abcdef")), max_size=4)
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.interest.features import BASE
-from models.interest.linkage import Contribution, Evidence, contributions, score
-from models.interest.ratio import Base, Denominator, composite_log, significant_log
-from models.interest.weights import Weights
-from models.ledger import Ledger
+from scentline.models.interest.features import BASE
+from scentline.models.interest.linkage import Contribution, Evidence, contributions, score
+from scentline.models.interest.ratio import Base, Denominator, composite_log, significant_log
+from scentline.models.interest.weights import Weights
+from scentline.models.ledger import Ledger
 from tests.models.teaching import weigh
 
 EXACT = settings(derandomize=True, deadline=None)

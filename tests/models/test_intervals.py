@@ -2,8 +2,8 @@
 
 from random import Random
 
-from models.evaluate.calibration import wilson
-from models.harvest import ratio_factor
+from scentline.models.evaluate.calibration import wilson
+from scentline.models.harvest import ratio_factor
 
 
 def test_intervals_of_rates_and_their_ratios_hold_the_truth_in_95_of_100_cases() -> None:

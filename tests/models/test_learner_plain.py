@@ -1,7 +1,7 @@
 """Each input of the learned policy has a plain name."""
 
-from models.learner.plain import PLAIN
-from models.learner.semantic import inputs_with
+from scentline.models.learner.plain import PLAIN
+from scentline.models.learner.semantic import inputs_with
 
 
 def test_every_input_has_a_plain_name_of_its_own_and_a_sentence() -> None:

@@ -9,16 +9,36 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.interest.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, PREFIX, URL_WORD, USER, link
-from models.learner import words
-from models.learner.batch import inputs_of
-from models.learner.candidate import Candidate, CoVisits, Crowd
-from models.learner.inputs import NAMES
-from models.learner.knowledge import TOPIC_PAGES, Knowledge
-from models.learner.lifts import Lifts
-from models.learner.linking import LinkingPage, LinkTable
-from models.learner.words import AKIN_PAGES, DRIFT, KINDS, LEAST, Roots, Vocabulary, WordLifts, root, roots
-from models.ledger import Ledger
+from scentline.models.interest.features import (
+    ANCHOR,
+    BASE,
+    CONTEXT,
+    HEADING,
+    PAGE_WORD,
+    PREFIX,
+    URL_WORD,
+    USER,
+    link,
+)
+from scentline.models.learner import words
+from scentline.models.learner.batch import inputs_of
+from scentline.models.learner.candidate import Candidate, CoVisits, Crowd
+from scentline.models.learner.inputs import NAMES
+from scentline.models.learner.knowledge import TOPIC_PAGES, Knowledge
+from scentline.models.learner.lifts import Lifts
+from scentline.models.learner.linking import LinkingPage, LinkTable
+from scentline.models.learner.words import (
+    AKIN_PAGES,
+    DRIFT,
+    KINDS,
+    LEAST,
+    Roots,
+    Vocabulary,
+    WordLifts,
+    root,
+    roots,
+)
+from scentline.models.ledger import Ledger
 from tests.models.teaching import Cell, put, teach
 
 PLAIN = settings(derandomize=True, deadline=None, max_examples=150)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.ledger import Cells, Ledger
+from scentline.models.ledger import Cells, Ledger
 from tests.models.facts import LAWS, LISTS, NAMES, PREDICATES, Fact
 
 

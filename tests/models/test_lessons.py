@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.learner.lessons import LinkWords
-from models.lessons import LinkFrom, lessons
+from scentline.models.learner.lessons import LinkWords
+from scentline.models.lessons import LinkFrom, lessons
 
 texts = st.lists(st.sampled_from("abcdefgh"), max_size=3)
 in_links = st.builds(

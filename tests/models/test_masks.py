@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.interest.features import BASE
-from models.interest.masks import UNSEEN, Mask, WordMasks
-from models.interest.weights import Weights
-from models.ledger import Ledger
+from scentline.models.interest.features import BASE
+from scentline.models.interest.masks import UNSEEN, Mask, WordMasks
+from scentline.models.interest.weights import Weights
+from scentline.models.ledger import Ledger
 from tests.models.teaching import weigh
 
 names = st.sampled_from([f"word{number}" for number in range(40)])

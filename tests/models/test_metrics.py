@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.evaluate.calibration import (
+from scentline.models.evaluate.calibration import (
     Running,
     calibration,
     equal_mass,
@@ -17,9 +17,9 @@ from models.evaluate.calibration import (
     wilson,
     windows,
 )
-from models.evaluate.metrics import auc, band, harvest_at, lift_curve, relative
-from models.evaluate.significance import interval, macro, paired_bootstrap
-from models.evaluate.virtual import Request
+from scentline.models.evaluate.metrics import auc, band, harvest_at, lift_curve, relative
+from scentline.models.evaluate.significance import interval, macro, paired_bootstrap
+from scentline.models.evaluate.virtual import Request
 
 EXACT = settings(derandomize=True, deadline=None)
 HITS = st.lists(st.booleans(), max_size=30)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.learner.batch import inputs_of, named_of
-from models.learner.candidate import Candidate
-from models.learner.knowledge import Knowledge
-from models.learner.linking import LinkTable
-from models.learner.named import ABOVE, AROUND, SAID, Named
-from models.learner.words import LEAST, Vocabulary, root
-from models.ledger import Ledger
+from scentline.models.learner.batch import inputs_of, named_of
+from scentline.models.learner.candidate import Candidate
+from scentline.models.learner.knowledge import Knowledge
+from scentline.models.learner.linking import LinkTable
+from scentline.models.learner.named import ABOVE, AROUND, SAID, Named
+from scentline.models.learner.words import LEAST, Vocabulary, root
+from scentline.models.ledger import Ledger
 
 PLAIN = settings(derandomize=True, deadline=None, max_examples=150)
 

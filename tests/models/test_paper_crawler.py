@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.collaborative import CrowdEvidence, crowd_score
-from models.crowd.evidence import crowd_table, inside, signature, signers
-from models.crowd.trace import Step, Trace
-from models.evaluate.crawler import Task
-from models.evaluate.linked import Weights
-from models.evaluate.paper import PaperCrawler, PaperPolicy
-from models.evaluate.recount import JudgedPage, recount
-from models.evaluate.tally import Tally, significant_logs
-from models.interest.features import split
-from models.interest.ratio import Base, Denominator, Sample, significant_log
-from models.page import Link, Page
-from models.url import identifier
+from scentline.models.crowd.collaborative import CrowdEvidence, crowd_score
+from scentline.models.crowd.evidence import crowd_table, inside, signature, signers
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.evaluate.crawler import Task
+from scentline.models.evaluate.linked import Weights
+from scentline.models.evaluate.paper import PaperCrawler, PaperPolicy
+from scentline.models.evaluate.recount import JudgedPage, recount
+from scentline.models.evaluate.tally import Tally, significant_logs
+from scentline.models.interest.features import split
+from scentline.models.interest.ratio import Base, Denominator, Sample, significant_log
+from scentline.models.page import Link, Page
+from scentline.models.url import identifier
 from tests.reference.counts import Counts, of_pages, plain
 from tests.reference.crawler import ReferenceCrawler
 

@@ -1,6 +1,6 @@
 import pytest
 
-from models.predicate import View, parse
+from scentline.models.predicate import View, parse
 
 URL = "http://www.example.org/wiki/Ice_hockey.html"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from models.predicate import PredicateError, parse
+from scentline.models.predicate import PredicateError, parse
 
 
 def error(expression: str) -> PredicateError:

@@ -6,10 +6,10 @@ from fnmatch import fnmatchcase
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.predicate import Predicate, View, parse
-from models.predicate.functions import Category, Host, Keyword, Title, UrlPrefix, UrlRegex, UrlSuffix
-from models.predicate.syntax import And, Node, Not, Or
-from models.words import words
+from scentline.models.predicate import Predicate, View, parse
+from scentline.models.predicate.functions import Category, Host, Keyword, Title, UrlPrefix, UrlRegex, UrlSuffix
+from scentline.models.predicate.syntax import And, Node, Not, Or
+from scentline.models.words import words
 
 WORDS = st.sampled_from(["ice", "hockey", "straße", "café", "nba", "1999", "日本", "crawler", "web"])
 TEXTS = st.lists(st.one_of(WORDS, st.sampled_from(["-", "and", "ICE", ". "])), max_size=12).map(" ".join)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.frontier.promises import PRIOR, Promised, Promises, believed
+from scentline.models.frontier.promises import PRIOR, Promised, Promises, believed
 
 chances = st.floats(0.01, 0.99)
 owners = st.sampled_from(["a.org", "b.org", "farm.net"])

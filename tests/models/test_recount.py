@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.trace import Step, Trace
-from models.evaluate.recount import JudgedPage, recount
-from models.interest.factors import kept
-from models.interest.features import split
-from models.page import Link
-from models.url import identifier
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.evaluate.recount import JudgedPage, recount
+from scentline.models.interest.factors import kept
+from scentline.models.interest.features import split
+from scentline.models.page import Link
+from scentline.models.url import identifier
 from tests.models.webs import PAGES, STEPS
 from tests.reference.counts import Counts, plain
 

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.collaborative import CrowdEvidence, crowd_score
-from models.crowd.evidence import crowd_table
-from models.crowd.trace import Step, Trace
-from models.evaluate.recount import JudgedPage, crowd_of, recount
-from models.interest.features import split
-from models.interest.ratio import Base, RatioTable
-from models.page import Link
+from scentline.models.crowd.collaborative import CrowdEvidence, crowd_score
+from scentline.models.crowd.evidence import crowd_table
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.evaluate.recount import JudgedPage, crowd_of, recount
+from scentline.models.interest.features import split
+from scentline.models.interest.ratio import Base, RatioTable
+from scentline.models.page import Link
 from tests.models.webs import PAGES, STEPS, URLS, VISITS, standing
 from tests.reference.counts import Counts, plain
 from tests.reference.crawler import Policy, ReferenceCrawler

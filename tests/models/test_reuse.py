@@ -13,29 +13,29 @@ import zstandard
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from models import sealed
-from models.crowd.trace import Step, Trace
-from models.evaluate.crawler import Crawler, Task
-from models.evaluate.learned import Experience, LearnedCrawler
-from models.evaluate.paper import PaperCrawler, PaperPolicy
-from models.evaluate.policies import Reusable, reusable
-from models.evaluate.tally import NAME
-from models.evaluate.virtual import Terms, virtual_crawl
-from models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
-from models.learner.batch import inputs_of
-from models.learner.calibration import Calibration
-from models.learner.candidate import Candidate, Crowd
-from models.learner.inputs import NAMES, prior_covariance, prior_mean
-from models.learner.knowledge import Knowledge
-from models.learner.lifts import Lifts, base_rate, log_lift
-from models.learner.linking import LinkTable
-from models.learner.state import Learner
-from models.learner.words import PAGE, Vocabulary, WordLifts
-from models.ledger import Ledger
-from models.page import Link, Page
-from models.reuse import Combining, Learned, LearnedStateError, State, learned, pack, unpack
-from models.sealed import digest
-from models.verdict import FAILED
+from scentline.models import sealed
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.evaluate.crawler import Crawler, Task
+from scentline.models.evaluate.learned import Experience, LearnedCrawler
+from scentline.models.evaluate.paper import PaperCrawler, PaperPolicy
+from scentline.models.evaluate.policies import Reusable, reusable
+from scentline.models.evaluate.tally import NAME
+from scentline.models.evaluate.virtual import Terms, virtual_crawl
+from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
+from scentline.models.learner.batch import inputs_of
+from scentline.models.learner.calibration import Calibration
+from scentline.models.learner.candidate import Candidate, Crowd
+from scentline.models.learner.inputs import NAMES, prior_covariance, prior_mean
+from scentline.models.learner.knowledge import Knowledge
+from scentline.models.learner.lifts import Lifts, base_rate, log_lift
+from scentline.models.learner.linking import LinkTable
+from scentline.models.learner.state import Learner
+from scentline.models.learner.words import PAGE, Vocabulary, WordLifts
+from scentline.models.ledger import Ledger
+from scentline.models.page import Link, Page
+from scentline.models.reuse import Combining, Learned, LearnedStateError, State, learned, pack, unpack
+from scentline.models.sealed import digest
+from scentline.models.verdict import FAILED
 from tests.models.teaching import put, teach
 
 # counts
@@ -297,7 +297,7 @@ def test_what_no_crawl_could_have_learned_is_refused(data: bytes, reason: str) -
 
 
 def test_no_more_features_than_the_bound_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.reuse.MOST_FEATURES", 5)
+    monkeypatch.setattr("scentline.models.reuse.MOST_FEATURES", 5)
     assert "7 features, expected at most 5" in refused(pack(STATE, ""))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.revisit.gain import gain, limit, stale, when
+from scentline.models.revisit.gain import gain, limit, stale, when
 
 #: Changes in the mean that a page has had since its visit, from hardly any to very many.
 CHANGES = st.floats(-12, 4).map(lambda power: 10**power)

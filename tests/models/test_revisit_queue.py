@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from models.revisit.gain import gain
-from models.revisit.queue import RATIO, DueQueue
+from scentline.models.revisit.gain import gain
+from scentline.models.revisit.queue import RATIO, DueQueue
 
 HOSTS = ("a.org", "b.org", "c.org")
 #: A rounding more than what is promised.

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.revisit.history import History
-from models.revisit.rate import NOTHING, Group, Prior, rate
+from scentline.models.revisit.history import History
+from scentline.models.revisit.rate import NOTHING, Group, Prior, rate
 
 INTERVALS = st.floats(-2, 7).map(lambda power: 10**power)
 VISITS = st.lists(st.tuples(INTERVALS, st.booleans()), max_size=30)

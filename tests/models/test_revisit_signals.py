@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.revisit.history import History
-from models.revisit.signals import Trust, steps
+from scentline.models.revisit.history import History
+from scentline.models.revisit.signals import Trust, steps
 
 
 def visits(change: float, recall: float, false: float, interval: float, number: int) -> Trust:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.revisit.sizes import SLACK, Answer, Sizes
+from scentline.models.revisit.sizes import SLACK, Answer, Sizes
 
 #: Few times and sizes, so that they meet.
 ANSWERS = st.lists(

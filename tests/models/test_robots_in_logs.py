@@ -2,10 +2,10 @@
 
 import pytest
 
-from models.accesslog import rate
-from models.accesslog import robots as module
-from models.accesslog.entry import Entry
-from models.accesslog.robots import Robots
+from scentline.models.accesslog import rate
+from scentline.models.accesslog import robots as module
+from scentline.models.accesslog.entry import Entry
+from scentline.models.accesslog.robots import Robots
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0 Safari/537.36"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.secrets import ENDINGS, LONG, NAMES, Secrets
-from models.url import canonical
+from scentline.models.secrets import ENDINGS, LONG, NAMES, Secrets
+from scentline.models.url import canonical
 
 proven = settings(derandomize=True, deadline=None)
 

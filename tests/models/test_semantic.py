@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.trace import Trace
-from models.evaluate.crawler import Task
-from models.evaluate.learned import LearnedCrawler
-from models.evaluate.virtual import Terms, virtual_crawl
-from models.learner.semantic import MOST_WORDS, Meaning, Sense, page_subject, subject
-from models.page import Link, Page
-from models.semantic.encoder import Bert, Shape, batches, distilled
-from models.semantic.table import (
+from scentline.models.crowd.trace import Trace
+from scentline.models.evaluate.crawler import Task
+from scentline.models.evaluate.learned import LearnedCrawler
+from scentline.models.evaluate.virtual import Terms, virtual_crawl
+from scentline.models.learner.semantic import MOST_WORDS, Meaning, Sense, page_subject, subject
+from scentline.models.page import Link, Page
+from scentline.models.semantic.encoder import Bert, Shape, batches, distilled
+from scentline.models.semantic.table import (
     MOST_LETTERS,
     NAME,
     VERSION,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.frontier.shares import LEAST, LEAST_WORTH, WINDOW, Shares
+from scentline.models.frontier.shares import LEAST, LEAST_WORTH, WINDOW, Shares
 
 names = st.sampled_from(["a.org", "www.a.org", "b.org", "127.0.0.1", "127.0.0.2", "[2001:db8::1]"])
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.learner.speaking import strongest
+from scentline.models.learner.speaking import strongest
 
 FEATURES = st.lists(
     st.tuples(st.sampled_from([-3.0, -1.0, 0.0, 0.5, 1.0, 3.0]), st.integers(0, 4)), max_size=30

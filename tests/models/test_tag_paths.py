@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.trace import Step, Trace
-from models.evaluate.baselines.tag_paths import Arms, TagPaths
-from models.evaluate.crawler import Task
-from models.evaluate.virtual import Terms, virtual_crawl
-from models.page import Link, Page
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.evaluate.baselines.tag_paths import Arms, TagPaths
+from scentline.models.evaluate.crawler import Task
+from scentline.models.evaluate.virtual import Terms, virtual_crawl
+from scentline.models.page import Link, Page
 
 EXACT = settings(derandomize=True, deadline=None)
 

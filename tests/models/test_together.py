@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.trace import Step, Trace, Visit, arrive, sixths
+from scentline.models.crowd.trace import Step, Trace, Visit, arrive, sixths
 
 URLS = [f"http://h.org/{name}" for name in "abcd"]
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from agents.judge.parse import parse
-from models.traps import Barren, Bounds, dated, pattern, says_missing, space, trap
-from models.url import canonical, host
-from streams.settings import FrontierSettings, JudgeSettings
+from scentline.agents.judge.parse import parse
+from scentline.models.traps import Barren, Bounds, dated, pattern, says_missing, space, trap
+from scentline.models.url import canonical, host
+from scentline.streams.settings import FrontierSettings, JudgeSettings
 from tests.shared import shared
 
 BOUNDS = Bounds()

@@ -5,7 +5,7 @@ from time import process_time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.frontier.trust import PAIRS, SEEDS, Trust
+from scentline.models.frontier.trust import PAIRS, SEEDS, Trust
 
 HONEST = ("a.org", "b.org", "c.org")
 HOSTILE = tuple(f"farm{number}.net" for number in range(6))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from models.url import MAX_LENGTH, canonical, host, identifier, tokens, without_query
+from scentline.models.url import MAX_LENGTH, canonical, host, identifier, tokens, without_query
 
 proven = settings(derandomize=True, deadline=None)
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.trace import Step, Trace
-from models.duplicates import sketch
-from models.evaluate.baselines.informed import Hindsight
-from models.evaluate.baselines.simple import BreadthFirst, Chance
-from models.evaluate.clock import Asked, Clock, slots_used
-from models.evaluate.crawler import Choice, Ready, Task, anywhere
-from models.evaluate.policies import Truth, policies
-from models.evaluate.virtual import Request, Terms, Texts, virtual_crawl
-from models.page import Link, Page
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.duplicates import sketch
+from scentline.models.evaluate.baselines.informed import Hindsight
+from scentline.models.evaluate.baselines.simple import BreadthFirst, Chance
+from scentline.models.evaluate.clock import Asked, Clock, slots_used
+from scentline.models.evaluate.crawler import Choice, Ready, Task, anywhere
+from scentline.models.evaluate.policies import Truth, policies
+from scentline.models.evaluate.virtual import Request, Terms, Texts, virtual_crawl
+from scentline.models.page import Link, Page
 
 EXACT = settings(derandomize=True, deadline=None)
 

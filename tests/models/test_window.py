@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.crowd.trace import Visit, insert
+from scentline.models.crowd.trace import Visit, insert
 
 proven = settings(derandomize=True, deadline=None)
 VISITS = st.builds(

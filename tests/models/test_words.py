@@ -4,7 +4,7 @@ from unicodedata import category, combining, normalize
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from models.words import MAX_DIGITS, MAX_LENGTH, WORD, folded, stream_safe, words
+from scentline.models.words import MAX_DIGITS, MAX_LENGTH, WORD, folded, stream_safe, words
 
 
 def test_words_are_case_folded_in_order_and_repeated() -> None:

@@ -4,13 +4,20 @@ import math
 
 import pytest
 
-from models.interest.factors import LinkTable, content_log, locality_log, sibling_log, token_log, union
-from models.interest.features import BASE
-from models.interest.linkage import Evidence, score
-from models.interest.ratio import Base, RatioTable, composite_log, interest, ratio, significance
-from models.interest.weights import Weights
-from models.ledger import Ledger
-from models.url import tokens
+from scentline.models.interest.factors import (
+    LinkTable,
+    content_log,
+    locality_log,
+    sibling_log,
+    token_log,
+    union,
+)
+from scentline.models.interest.features import BASE
+from scentline.models.interest.linkage import Evidence, score
+from scentline.models.interest.ratio import Base, RatioTable, composite_log, interest, ratio, significance
+from scentline.models.interest.weights import Weights
+from scentline.models.ledger import Ledger
+from scentline.models.url import tokens
 from tests.models.teaching import weigh
 
 #: "the crawler has collected about 10000 URLs and a fraction of P(C) = 0.1 of them satisfy"

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from models.crowd.collaborative import CrowdEvidence, crowd_contributions, crowd_score
-from models.crowd.evidence import (
+from scentline.models.crowd.collaborative import CrowdEvidence, crowd_contributions, crowd_score
+from scentline.models.crowd.evidence import (
     affinity_log,
     crowd_table,
     inside,
@@ -14,11 +14,11 @@ from models.crowd.evidence import (
     signature,
     signature_log,
 )
-from models.crowd.trace import Step, Trace
-from models.interest.features import BASE
-from models.interest.ratio import Base, Denominator, RatioTable, ratio, significance
-from models.interest.weights import Weights
-from models.ledger import Ledger
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.interest.features import BASE
+from scentline.models.interest.ratio import Base, Denominator, RatioTable, ratio, significance
+from scentline.models.interest.weights import Weights
+from scentline.models.ledger import Ledger
 from tests.models.teaching import weigh
 
 #: "only 0.1% of the pages on the web correspond to this particular predicate"

@@ -6,9 +6,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from models.depth.sessions import Session
-from models.depth.surfers import Surfer, best, fit
-from models.depth.visits import Visits
+from scentline.models.depth.sessions import Session
+from scentline.models.depth.surfers import Surfer, best, fit
+from scentline.models.depth.visits import Visits
 
 KNOWN = [(Surfer.A, 0.2), (Surfer.A, 0.38), (Surfer.B, 0.3), (Surfer.B, 0.7), (Surfer.C, 0.3), (Surfer.C, 0.5)]
 

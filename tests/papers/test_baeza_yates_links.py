@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.depth.breadth import breadth_first, ranks_by_level
-from models.depth.growth import FOLLOWED, MAX_LEVEL, Growth
-from models.depth.sessions import unbrowsed
-from models.depth.site import ENOUGH, Advice, Directories, Site, by_model, stop, why
-from models.depth.visits import Visits
+from scentline.models.depth.breadth import breadth_first, ranks_by_level
+from scentline.models.depth.growth import FOLLOWED, MAX_LEVEL, Growth
+from scentline.models.depth.sessions import unbrowsed
+from scentline.models.depth.site import ENOUGH, Advice, Directories, Site, by_model, stop, why
+from scentline.models.depth.visits import Visits
 
 #: Days of a calendar that is fetched to some depth only.
 FETCHED = 30

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from models.depth.surfers import Surfer
+from scentline.models.depth.surfers import Surfer
 
 #: Levels of a truncated chain: at the q tested here what lies deeper has less than 1e-12 of the time.
 LEVELS = 120

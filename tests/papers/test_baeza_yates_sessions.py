@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.depth import sessions as module
-from models.depth.sessions import ELSEWHERE, FRAME, MAX_VIEWS, OPEN, PAUSE, Session, Sessions
-from models.depth.visits import Move, Visits, move, moves
+from scentline.models.depth import sessions as module
+from scentline.models.depth.sessions import ELSEWHERE, FRAME, MAX_VIEWS, OPEN, PAUSE, Session, Sessions
+from scentline.models.depth.visits import Move, Visits, move, moves
 
 #: A log has referrers from the first one seen on.
 _SEARCHED = ("someone", 0.0, "/found", ELSEWHERE)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.ordering.crawl import Frontier, Heat, crawl
-from models.ordering.estimate import Crawled, Estimate
-from models.ordering.orderings import OCCURRENCES, Backlinks, Mentions, NearHot, is_hot
-from models.ordering.rank import Rank
+from scentline.models.ordering.crawl import Frontier, Heat, crawl
+from scentline.models.ordering.estimate import Crawled, Estimate
+from scentline.models.ordering.orderings import OCCURRENCES, Backlinks, Mentions, NearHot, is_hot
+from scentline.models.ordering.rank import Rank
 from tests.papers.ranks import dense
 
 EXACT = settings(derandomize=True, deadline=None)

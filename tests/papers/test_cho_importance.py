@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.ordering.bounded import BoundedCounts
-from models.ordering.estimate import Crawled
-from models.ordering.graph import Graph, pagerank
-from models.ordering.orderings import AnchorSimilarity, Backlinks, Weighted
-from models.ordering.rank import Rank
-from models.ordering.similarity import Idf, Location, Similarity
+from scentline.models.ordering.bounded import BoundedCounts
+from scentline.models.ordering.estimate import Crawled
+from scentline.models.ordering.graph import Graph, pagerank
+from scentline.models.ordering.orderings import AnchorSimilarity, Backlinks, Weighted
+from scentline.models.ordering.rank import Rank
+from scentline.models.ordering.similarity import Idf, Location, Similarity
 from tests.papers.ranks import dense
 
 EXACT = settings(derandomize=True, deadline=None)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.ordering.crawl import Buffer, limited_buffers
-from models.ordering.estimate import Crawled
-from models.ordering.graph import Graph, Walk, walk
-from models.ordering.orderings import Backlinks
-from models.ordering.performance import (
+from scentline.models.ordering.crawl import Buffer, limited_buffers
+from scentline.models.ordering.estimate import Crawled
+from scentline.models.ordering.graph import Graph, Walk, walk
+from scentline.models.ordering.orderings import Backlinks
+from scentline.models.ordering.performance import (
     crawl_and_stop,
     crawl_and_stop_with_threshold,
     ideal_limited_buffer,
@@ -22,7 +22,7 @@ from models.ordering.performance import (
     random_crawl_and_stop,
     random_limited_buffer,
 )
-from models.ordering.rank import Rank
+from scentline.models.ordering.rank import Rank
 
 EXACT = settings(derandomize=True, deadline=None)
 VALUES = st.lists(st.integers(0, 4), min_size=1, max_size=5).map(lambda values: np.array(values, np.float64))

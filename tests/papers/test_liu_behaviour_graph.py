@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from models.patterns.mine import importance
+from scentline.models.patterns.mine import importance
 
 DERANDOMISED = settings(derandomize=True, deadline=None, max_examples=150)
 Matrix = npt.NDArray[np.float64]

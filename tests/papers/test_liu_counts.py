@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.patterns.counts import BehaviourCounts
-from models.patterns.mine import Patterns, mine
+from scentline.models.patterns.counts import BehaviourCounts
+from scentline.models.patterns.mine import Patterns, mine
 from tests.agents.commands import ROOT
 
 DERANDOMISED = settings(derandomize=True, deadline=None, max_examples=100)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.patterns.build import Growth, build
-from models.patterns.counts import Behaviour
-from models.patterns.cuts import Figures, figures, propagation, similarities, smoothed, transit_cut
-from models.patterns.tree import Node, PatternTree, TreeCut
+from scentline.models.patterns.build import Growth, build
+from scentline.models.patterns.counts import Behaviour
+from scentline.models.patterns.cuts import Figures, figures, propagation, similarities, smoothed, transit_cut
+from scentline.models.patterns.tree import Node, PatternTree, TreeCut
 from tests.papers.test_liu_tree import sites
 
 DERANDOMISED = settings(derandomize=True, deadline=None, max_examples=150)

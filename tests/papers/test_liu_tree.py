@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.patterns.build import Growth, Syntax, build, entropy
-from models.patterns.tree import PARAMETERS, SEGMENTS, Node, TreeCut, decompose
-from models.url import canonical
+from scentline.models.patterns.build import Growth, Syntax, build, entropy
+from scentline.models.patterns.tree import PARAMETERS, SEGMENTS, Node, TreeCut, decompose
+from scentline.models.url import canonical
 
 DERANDOMISED = settings(derandomize=True, deadline=None, max_examples=150)
 

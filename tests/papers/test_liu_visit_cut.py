@@ -8,10 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.patterns.build import Growth, Syntax, build
-from models.patterns.counts import Behaviour
-from models.patterns.cuts import Figures, data_length, description_length, figures, model_length, visit_cut
-from models.patterns.tree import Node
+from scentline.models.patterns.build import Growth, Syntax, build
+from scentline.models.patterns.counts import Behaviour
+from scentline.models.patterns.cuts import (
+    Figures,
+    data_length,
+    description_length,
+    figures,
+    model_length,
+    visit_cut,
+)
+from scentline.models.patterns.tree import Node
 from tests.papers.test_liu_tree import sites
 
 DERANDOMISED = settings(derandomize=True, deadline=None, max_examples=150)

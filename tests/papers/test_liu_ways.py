@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.patterns.counts import RANKS, BehaviourCounts, Ways, behaviour
+from scentline.models.patterns.counts import RANKS, BehaviourCounts, Ways, behaviour
 
 RECORDS = st.lists(
     st.tuples(st.sampled_from("abcdef"), st.integers(0, 4), st.none() | st.integers(0, 4)), max_size=60

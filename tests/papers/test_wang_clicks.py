@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.news.clicks import DAY, DailyClicks, History
+from scentline.models.news.clicks import DAY, DailyClicks, History
 
 URLS = [f"http://a.org/{number}" for number in range(4)]
 #: (page, user, day, second of the day)

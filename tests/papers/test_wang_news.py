@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.news.clicks import Criterion, DailyClicks, History, concentration, standing, standings
-from models.news.discovery import Cut, NewsDiscovery, best_cut, prefixes
-from models.news.outlinks import Hub, Outlinks
-from models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, news_prefix, nodes
+from scentline.models.news.clicks import Criterion, DailyClicks, History, concentration, standing, standings
+from scentline.models.news.discovery import Cut, NewsDiscovery, best_cut, prefixes
+from scentline.models.news.outlinks import Hub, Outlinks
+from scentline.models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, news_prefix, nodes
 
 #: Clicks of a news page, in per cent, on the days after its birth.
 DECAY = [53, 22, 8, 7, 4, 2, 2, 3]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.news.revisits import ArrivalRate, Revisits, price
+from scentline.models.news.revisits import ArrivalRate, Revisits, price
 from tests.papers.wang import expected, simulate
 
 HOUR, DAY, WEEK = 3_600.0, 86_400.0, 604_800.0

@@ -13,10 +13,10 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from models.news.outlinks import REFERRERS, Hub, Outlinks, remember
-from models.news.revisits import Revisits
-from models.url import host
-from streams.topics import partition_of
+from scentline.models.news.outlinks import REFERRERS, Hub, Outlinks, remember
+from scentline.models.news.revisits import Revisits
+from scentline.models.url import host
+from scentline.streams.topics import partition_of
 from tests.webs.news import NewsWeb
 
 _HUBS, _VISITS_AN_HOUR, _WEEKS = 50, 100, 4

@@ -5,15 +5,15 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from models.crowd.trace import Pair, Step, Visit, arrive
-from models.evaluate.recount import CrowdOf, FailedRequests, InLink, JudgedPage, crowd_of, links_of
-from models.evaluate.tally import Places
-from models.interest.factors import kept, link_features
-from models.interest.features import BASE
-from models.lessons import LinkFrom, lessons
-from models.page import Link
-from models.url import identifier
-from models.verdict import FAILED, Verdict
+from scentline.models.crowd.trace import Pair, Step, Visit, arrive
+from scentline.models.evaluate.recount import CrowdOf, FailedRequests, InLink, JudgedPage, crowd_of, links_of
+from scentline.models.evaluate.tally import Places
+from scentline.models.interest.factors import kept, link_features
+from scentline.models.interest.features import BASE
+from scentline.models.lessons import LinkFrom, lessons
+from scentline.models.page import Link
+from scentline.models.url import identifier
+from scentline.models.verdict import FAILED, Verdict
 from tests.reference.counts import Counts
 
 

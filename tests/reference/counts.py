@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from models.ledger import Ledger
-from models.verdict import FAILED, Verdict
+from scentline.models.ledger import Ledger
+from scentline.models.verdict import FAILED, Verdict
 
 
 class Counts:

@@ -8,17 +8,17 @@ from collections.abc import Iterable
 from random import Random
 from typing import Literal, get_args
 
-from models.crowd.collaborative import CrowdEvidence, crowd_score
-from models.crowd.evidence import signature
-from models.crowd.trace import Step
-from models.evaluate.recount import JudgedPage
-from models.interest.linkage import EQUAL, Evidence, Factors, score
-from models.interest.ratio import Denominator
-from models.interest.weights import Weights
-from models.ledger import Ledger
-from models.page import Link
-from models.url import tokens
-from models.verdict import Verdict
+from scentline.models.crowd.collaborative import CrowdEvidence, crowd_score
+from scentline.models.crowd.evidence import signature
+from scentline.models.crowd.trace import Step
+from scentline.models.evaluate.recount import JudgedPage
+from scentline.models.interest.linkage import EQUAL, Evidence, Factors, score
+from scentline.models.interest.ratio import Denominator
+from scentline.models.interest.weights import Weights
+from scentline.models.ledger import Ledger
+from scentline.models.page import Link
+from scentline.models.url import tokens
+from scentline.models.verdict import Verdict
 from tests.models.teaching import weigh
 from tests.reference.counting import Counting
 from tests.reference.counts import Counts

@@ -3,7 +3,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.verdict import Verdict
+from scentline.models.verdict import Verdict
 from tests.reference.counts import Counts
 
 FEATURES = st.lists(st.sampled_from(["", "w:a", "w:b", "t:a", "l:p:1"]), unique=True)

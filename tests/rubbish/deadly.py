@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from models.page import Page
+from scentline.models.page import Page
 from tests.patience import PATIENCE
 
 WHERE = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ def tell():
     pathlib.Path("memory.txt").write_text(re.search("VmHWM:[^0-9]*([0-9]+)", status)[1])
 atexit.register(tell)
 """
-_MAIN = "from agents.cli import main; main()"
+_MAIN = "from scentline.agents.cli import main; main()"
 
 
 @dataclass(frozen=True)

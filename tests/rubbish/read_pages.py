@@ -5,12 +5,12 @@ It prints the name of each before it begins with it.
 
 import resource
 
-from agents.judge.parse import parse
-from agents.judge.verdicts import Language
-from models.duplicates import sketch
-from models.predicate import View
-from models.predicate import parse as predicate
-from streams.settings import JudgeSettings
+from scentline.agents.judge.parse import parse
+from scentline.agents.judge.verdicts import Language
+from scentline.models.duplicates import sketch
+from scentline.models.predicate import View
+from scentline.models.predicate import parse as predicate
+from scentline.streams.settings import JudgeSettings
 from tests.rubbish.pages import hostile_pages
 
 #: Of CPU for one page: ten times as much as any needs, and far less than any took.

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from agents.crawl.engine import Engine
-from streams.outbox import Message
-from streams.topics import TOPICS
+from scentline.agents.crawl.engine import Engine
+from scentline.streams.outbox import Message
+from scentline.streams.topics import TOPICS
 from tests.patience import PATIENCE
 from tests.streams.wire.records import RECORDS
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from zstandard import ZstdCompressor
 
-from agents.judge.apart.process import ExaminerProcess
-from agents.judge.question import Examined, PageError, Question, Work
-from streams.configuration import ConfigurationError
-from streams.records import RecordError, encode
-from streams.settings import Settings
+from scentline.agents.judge.apart.process import ExaminerProcess
+from scentline.agents.judge.question import Examined, PageError, Question, Work
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.records import RecordError, encode
+from scentline.streams.settings import Settings
 from tests.agents.test_keep import fetched
 from tests.patience import PATIENCE, wait_for
 from tests.rubbish.deadly import installed

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed
 from tests.rubbish.measured import Ended, complaint, run
 

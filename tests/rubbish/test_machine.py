@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.fetch.agent import IN_A_ROW, Silence
-from agents.fetch.result import Failure, Moved
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.fetch.agent import IN_A_ROW, Silence
+from scentline.agents.fetch.result import Failure, Moved
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint as said_by
 from tests.agents.commands import last_line, printed
 from tests.rubbish.measured import Ended, complaint, run

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agents.harvest.agent import read_counted, read_outcome
-from agents.judge.predicates import Predicates
-from models.page import Link
-from streams.records import (
+from scentline.agents.harvest.agent import read_counted, read_outcome
+from scentline.agents.judge.predicates import Predicates
+from scentline.models.page import Link
+from scentline.streams.records import (
     VERSION,
     AccessPack,
     DeadLetter,

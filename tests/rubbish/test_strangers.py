@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.offline.process import ServerProcess
-from streams.topics import DEAD_LETTERS
+from scentline.agents.offline.process import ServerProcess
+from scentline.streams.topics import DEAD_LETTERS
 from tests.agents.commands import printed
 from tests.kafka.test_crawl import WEB, arguments, counts
 from tests.rubbish.strangers import NUMBER, SECONDS, during

@@ -7,7 +7,7 @@ from urllib.error import HTTPError
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.metrics.catalogue import LAG, Metric
+from scentline.streams.metrics.catalogue import LAG, Metric
 
 HOST = "127.0.0.1"
 #: Long enough that only a loop that is really stuck is called so.

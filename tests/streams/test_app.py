@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from faust.tables import TableManager
 
-from agents.crawl.engine import Engine
-from agents.observe.observer import Observer
-from streams.app import Tables, create_app
-from streams.settings import Settings
+from scentline.agents.crawl.engine import Engine
+from scentline.agents.observe.observer import Observer
+from scentline.streams.app import Tables, create_app
+from scentline.streams.settings import Settings
 from tests.patience import PATIENCE
 
 
@@ -39,6 +39,6 @@ def test_people_are_not_told_that_tables_start_and_stop(
         async with asyncio.timeout(PATIENCE), Engine(here, Observer(here.observe, b"key")):
             pass
 
-    with caplog.at_level(logging.INFO, logger="streams.app"):
+    with caplog.at_level(logging.INFO, logger="scentline.streams.app"):
         asyncio.run(run())
-    assert [record for record in caplog.records if record.name == "streams.app"] == []
+    assert [record for record in caplog.records if record.name == "scentline.streams.app"] == []

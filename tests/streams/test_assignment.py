@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from streams.app import create_app
-from streams.metrics.registry import Assignment
-from streams.settings import Settings
+from scentline.streams.app import create_app
+from scentline.streams.metrics.registry import Assignment
+from scentline.streams.settings import Settings
 
 
 def test_a_probe_before_the_start_leaves_an_app_in_its_event_loop(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.attempts import SLOTS, Attempts, Place
+from scentline.streams.attempts import SLOTS, Attempts, Place
 
 HERE, THERE = Place("pages", 0, 7), Place("pages", 1, 7)
 
@@ -22,7 +22,8 @@ def test_a_message_that_was_taken_in_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_process_that_is_killed_leaves_what_it_was_taking_in(tmp_path: Path) -> None:
     program = (
-        "import os, signal, sys; from pathlib import Path; from streams.attempts import Attempts, Place\n"
+        "import os, signal, sys; from pathlib import Path\n"
+        "from scentline.streams.attempts import Attempts, Place\n"
         "attempts = Attempts(Path(sys.argv[1]))\n"
         "with attempts.taking(Place('pages', 1, 7)): pass\n"
         "with attempts.taking(Place('pages', 0, 7)): os.kill(os.getpid(), signal.SIGKILL)\n"

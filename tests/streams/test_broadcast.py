@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.broadcast import STEP_RECORDS, Broadcast
-from streams.transport.journal import Journal
+from scentline.streams.broadcast import STEP_RECORDS, Broadcast
+from scentline.streams.transport.journal import Journal
 from tests.patience import PATIENCE
 
 TOPIC = "interests"

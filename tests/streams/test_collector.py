@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from agents.crawl.engine import Engine
-from agents.judge.markup import Markup, read
-from agents.observe.observer import Observer
-from streams.memory import YOUNG, YOUNG_OF_PAGES, collected_seldom, uncollected
-from streams.settings import Settings
+from scentline.agents.crawl.engine import Engine
+from scentline.agents.judge.markup import Markup, read
+from scentline.agents.observe.observer import Observer
+from scentline.streams.memory import YOUNG, YOUNG_OF_PAGES, collected_seldom, uncollected
+from scentline.streams.settings import Settings
 from tests.patience import PATIENCE
 
 
@@ -83,7 +83,7 @@ def test_nothing_is_collected_while_modules_are_imported_and_they_are_left_out_a
 def test_large_blocks_are_given_back_though_small_ones_lie_between() -> None:
     # The first round is what glibc would raise its bound by.
     code = (
-        "import psutil; from streams.memory import give_back_large_blocks as told; told(); small = []\n"
+        "import psutil; from scentline.streams import memory; memory.give_back_large_blocks(); small = []\n"
         "for _ in range(2):\n"
         "    large = [(b'x' * 1_500_000, small.append(b'y' * 2_000)) for _ in range(40)]\n"
         "    held, large = psutil.Process().memory_info().rss, None\n"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.configuration import ConfigurationError, Loaded, assignment, keys, load
-from streams.settings import Settings
+from scentline.streams.configuration import ConfigurationError, Loaded, assignment, keys, load
+from scentline.streams.settings import Settings
 
 
 def loaded(

@@ -14,8 +14,8 @@ import pytest
 from faust.transport.drivers import TRANSPORTS
 from faust.types import TP
 
-from streams.transport import embedded
-from streams.transport.journal import Journal
+from scentline.streams.transport import embedded
+from scentline.streams.transport.journal import Journal
 from tests.patience import PATIENCE
 
 ID = "app"
@@ -264,7 +264,7 @@ def test_a_rebalance_is_announced_before_it_is_made(tmp_path: Path, caplog: pyte
 
     with caplog.at_level(logging.WARNING):
         run(work, tmp_path)
-    assert [r.getMessage() for r in caplog.records if r.name.startswith(("faust", "streams", "mode"))] == []
+    assert [r.getMessage() for r in caplog.records if r.name.startswith(("faust", "scentline", "mode"))] == []
 
 
 def test_a_new_topic_is_taken_in_and_what_was_not_acknowledged_comes_again(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
 
-from streams.inbox import KEPT, MARK, ROW_BYTES, Codec, Committer, LostShardError, Shard, commit
-from streams.outbox import PACK_FACTS, Message, Outbox
-from streams.records import Access, AccessPack, Decoder, Pack, encode
-from streams.transport.journal import Journal
-from streams.transport.kafka.four_steps import FourSteps, Recovered
-from streams.transport.layout import Entry
+from scentline.streams.inbox import KEPT, MARK, ROW_BYTES, Codec, Committer, LostShardError, Shard, commit
+from scentline.streams.outbox import PACK_FACTS, Message, Outbox
+from scentline.streams.records import Access, AccessPack, Decoder, Pack, encode
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.kafka.four_steps import FourSteps, Recovered
+from scentline.streams.transport.layout import Entry
 
 CHANGELOG = "scentline-rows-changelog"
 decode = Decoder[AccessPack](AccessPack)

@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict, WriteBatch
 
-from streams.transport.database import (
+from scentline.streams.transport.database import (
     JournalFormatError,
     JournalInUseError,
     JournalMissingError,
     TableMissingError,
 )
-from streams.transport.journal import Journal, UnknownTopicError
-from streams.transport.partition import Clock
-from streams.transport.publisher import JournalPublisher, Publisher
+from scentline.streams.transport.journal import Journal, UnknownTopicError
+from scentline.streams.transport.partition import Clock
+from scentline.streams.transport.publisher import JournalPublisher, Publisher
 from tests.agents.shards import put
 from tests.patience import PATIENCE
 
@@ -365,7 +365,7 @@ def python(script: str, *arguments: str) -> list[str]:
 WRITER = """
     import json, random, sys
     from pathlib import Path
-    from streams.transport.journal import Journal
+    from scentline.streams.transport.journal import Journal
     journal = Journal.open(Path(sys.argv[1]))
     for topic in ("a", "b", "table"):
         journal.create_topic(topic, 2, retention=None, compacted=topic == "table")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.logging import PERSONAL, RESERVED, EventLog, JsonFormatter, TextFormatter, configure
-from streams.settings import LogSettings
+from scentline.streams.logging import PERSONAL, RESERVED, EventLog, JsonFormatter, TextFormatter, configure
+from scentline.streams.settings import LogSettings
 
 log = EventLog("frontier")
 
@@ -18,7 +18,7 @@ log = EventLog("frontier")
 @pytest.fixture(autouse=True)
 def restored_logging() -> Iterator[None]:
     root = logging.getLogger()
-    names = ("scentline", "streams", "agents")
+    names = ("scentline", "scentline.streams.transport")
     handlers, level = list(root.handlers), root.level
     levels = {name: logging.getLogger(name).level for name in names}
     yield

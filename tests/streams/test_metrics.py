@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.metrics.catalogue import (
+from scentline.streams.metrics.catalogue import (
     CATALOGUE,
     FETCHED,
     GROUP_SECONDS,
@@ -22,8 +22,8 @@ from streams.metrics.catalogue import (
     QUEUED,
     REBALANCES,
 )
-from streams.metrics.reading import Ends, Reading, broadcast_lag, read_lag
-from streams.metrics.registry import MOST_PREDICATES, OTHER, ByPredicate, Metrics, Outcomes
+from scentline.streams.metrics.reading import Ends, Reading, broadcast_lag, read_lag
+from scentline.streams.metrics.registry import MOST_PREDICATES, OTHER, ByPredicate, Metrics, Outcomes
 
 #: All the labels there may be: none of a URL, a host or a user.
 LABELS = {
@@ -189,7 +189,7 @@ def test_lag_is_what_lies_between_the_positions_and_the_ends() -> None:
 
 
 def test_a_log_that_does_not_answer_leaves_the_lag_untold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.metrics.reading.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("scentline.streams.metrics.reading.PATIENCE_SECONDS", 0.01)
 
     async def ends(_: str) -> Mapping[int, int]:
         return await asyncio.Future[Mapping[int, int]]()

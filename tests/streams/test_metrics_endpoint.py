@@ -12,12 +12,12 @@ from typing import TypeVar
 
 import pytest
 
-from streams.configuration import ConfigurationError
-from streams.metrics.catalogue import BEAT_AGE, BUILD, PARTITIONS
-from streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving
-from streams.metrics.reading import Reading
-from streams.metrics.registry import Health, Metrics
-from streams.settings import MetricsSettings
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.metrics.catalogue import BEAT_AGE, BUILD, PARTITIONS
+from scentline.streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving
+from scentline.streams.metrics.reading import Reading
+from scentline.streams.metrics.registry import Health, Metrics
+from scentline.streams.settings import MetricsSettings
 from tests.patience import PATIENCE, wait_for
 from tests.streams.scraping import HOST, PATIENT, asked, get
 
@@ -232,7 +232,7 @@ def test_those_who_do_not_take_their_answer_stop_no_health_check() -> None:
 
 
 def test_a_request_that_takes_too_long_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.metrics.endpoint.REQUEST_SECONDS", 0.05)
+    monkeypatch.setattr("scentline.streams.metrics.endpoint.REQUEST_SECONDS", 0.05)
 
     async def run() -> None:
         async with serving(HOST, 0, PATIENT, Metrics()) as url:

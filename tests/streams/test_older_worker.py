@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.crawl.connect import open_journal
-from streams.absorber import Handler
-from streams.inbox import MARK, Mark, Shard
-from streams.metrics.catalogue import DEAD_LETTERS as BURIED
-from streams.records import VERSION, DeadLetter, Decoder, Pack, SightingPack, Visited, encode
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.stateful import Stateful
-from streams.topics import DEAD_LETTERS, SIGHTINGS
+from scentline.agents.crawl.connect import open_journal
+from scentline.streams.absorber import Handler
+from scentline.streams.inbox import MARK, Mark, Shard
+from scentline.streams.metrics.catalogue import DEAD_LETTERS as BURIED
+from scentline.streams.records import VERSION, DeadLetter, Decoder, Pack, SightingPack, Visited, encode
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import DEAD_LETTERS, SIGHTINGS
 from tests.agents.shards import a_runtime, disk, put
 from tests.streams.test_stateful import Messages
 from tests.streams.test_wire import Praised

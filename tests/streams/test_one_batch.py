@@ -18,18 +18,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.crawl.connect import EmbeddedLog, open_journal
-from streams.absorber import Handler
-from streams.app import create_app
-from streams.inbox import ROW_BYTES, Codec, Shard, commit
-from streams.records import Access, AccessPack, Decoder, Pack, encode
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.stateful import Stateful
-from streams.topics import ACCESSES, SIGHTINGS, TABLES
-from streams.transport.database import JournalFormatError
-from streams.transport.journal import Journal
-from streams.transport.one_batch import OneBatch
+from scentline.agents.crawl.connect import EmbeddedLog, open_journal
+from scentline.streams.absorber import Handler
+from scentline.streams.app import create_app
+from scentline.streams.inbox import ROW_BYTES, Codec, Shard, commit
+from scentline.streams.records import Access, AccessPack, Decoder, Pack, encode
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import ACCESSES, SIGHTINGS, TABLES
+from scentline.streams.transport.database import JournalFormatError
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.one_batch import OneBatch
 from tests.patience import PATIENCE
 
 GROUP = "scentline"

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.outbox import PACK_BYTES, PACK_FACTS, Outbox
-from streams.records import Decoder, Met, SightingPack
+from scentline.streams.outbox import PACK_BYTES, PACK_FACTS, Outbox
+from scentline.streams.records import Decoder, Met, SightingPack
 
 decode = Decoder[Any](SightingPack)
 

@@ -12,16 +12,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.observe.agent import Relay
-from streams.attempts import Attempts, Place
-from streams.outbox import Outbox
-from streams.records import Access, AccessPack, DeadLetter, Decoder, Pack, SightingPack, Visited, encode
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.stateful import Stateful
-from streams.topics import ACCESSES, DEAD_LETTERS, PROXY_LOG, SIGHTINGS
-from streams.transport.journal import Journal
-from streams.transport.publisher import JournalPublisher
+from scentline.agents.observe.agent import Relay
+from scentline.streams.attempts import Attempts, Place
+from scentline.streams.outbox import Outbox
+from scentline.streams.records import (
+    Access,
+    AccessPack,
+    DeadLetter,
+    Decoder,
+    Pack,
+    SightingPack,
+    Visited,
+    encode,
+)
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, PROXY_LOG, SIGHTINGS
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.publisher import JournalPublisher
 from tests.agents.shards import a_runtime, disk
 from tests.streams.test_stateful import Messages, Raising
 

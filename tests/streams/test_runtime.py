@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from streams.settings import Settings
+from scentline.streams.settings import Settings
 from tests.agents.shards import a_runtime
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from streams.absorber import Handler
-from streams.inbox import Shard
-from streams.records import Access, AccessPack, Decoder, Pack, Visited, encode
-from streams.runtime import Runtime
-from streams.settings import Settings
-from streams.stateful import Stateful
-from streams.topics import ACCESSES, SIGHTINGS
+from scentline.streams.absorber import Handler
+from scentline.streams.inbox import Shard
+from scentline.streams.records import Access, AccessPack, Decoder, Pack, Visited, encode
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import ACCESSES, SIGHTINGS
 from tests.agents.shards import a_runtime, disk
 
 

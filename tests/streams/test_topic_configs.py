@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.topics import TABLES, TOPICS, Declared, changelog_of, declared
+from scentline.streams.topics import TABLES, TOPICS, Declared, changelog_of, declared
 
 DECLARED = declared(4)
 

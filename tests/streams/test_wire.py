@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.judge.predicates import read_definition
-from streams import records
-from streams.attempts import why
-from streams.records import (
+from scentline.agents.judge.predicates import read_definition
+from scentline.streams import records
+from scentline.streams.attempts import why
+from scentline.streams.records import (
     VERSION,
     Count,
     Decoder,
@@ -29,8 +29,8 @@ from streams.records import (
     Visited,
     encode,
 )
-from streams.topics import HARVEST, PREDICATES, PROXY_LOG, TABLES, TOPICS
-from streams.transport.layout import FORMAT
+from scentline.streams.topics import HARVEST, PREDICATES, PROXY_LOG, TABLES, TOPICS
+from scentline.streams.transport.layout import FORMAT
 from tests.streams.wire.forms import CODECS, FORMS, RECORD, Form
 from tests.streams.wire.newer import newer
 from tests.streams.wire.pins import pinned, shown

@@ -7,7 +7,7 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from agents.offline.serve import serve_on
+from scentline.agents.offline.serve import serve_on
 from tests.webs.dangers.rivals import KINDS, Rivals
 from tests.webs.dangers.server import DangerServer
 from tests.webs.newspaper.server import NewspaperServer

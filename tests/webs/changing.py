@@ -17,7 +17,7 @@ from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, NamedTuple
 
-from models.words import words
+from scentline.models.words import words
 
 HOSTS = ("127.0.0.1", "localhost", "a.localhost")
 #: Predicates and what they look for; a page says one of the words, or none.

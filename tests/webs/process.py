@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from pathlib import Path
 
-from agents.offline.process import ServerProcess
+from scentline.agents.offline.process import ServerProcess
 from tests.webs.dangers.rivals import Rivals
 from tests.webs.newspaper.site import Site
 

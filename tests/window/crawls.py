@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
-from streams.topics import SIGHTINGS, TABLES
-from streams.transport.journal import Journal
+from scentline.streams.topics import SIGHTINGS, TABLES
+from scentline.streams.transport.journal import Journal
 from tests.agents.commands import COMMAND, environment, printed
 from tests.patience import PATIENCE, wait_for
 from tests.webs.hostile import SCRIPT, HostileWeb, address, log_lines

@@ -9,9 +9,9 @@ from time import sleep
 
 from PIL import Image
 
-from agents.lab.demo.command import ACCESSES, PAGES_PER_SITE, PREDICATES, SITES, TOPICS, USERS
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.lab.demo.command import ACCESSES, PAGES_PER_SITE, PREDICATES, SITES, TOPICS, USERS
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
 from tests.agents.commands import ROOT
 from tests.window.browser import SCHEMES, Browser
 from tests.window.crawls import RunningCrawl, of_predicates

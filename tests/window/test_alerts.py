@@ -7,11 +7,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.window import alerts
-from agents.window.alerts import Seen, firing
-from agents.window.curves import LEAST, SHOWN, chance, curve, lift
-from models.harvest import RANDOM, Harvest
-from streams.records import HarvestPoint, Standing
+from scentline.agents.window import alerts
+from scentline.agents.window.alerts import Seen, firing
+from scentline.agents.window.curves import LEAST, SHOWN, chance, curve, lift
+from scentline.models.harvest import RANDOM, Harvest
+from scentline.streams.records import HarvestPoint, Standing
 from tests.agents.commands import ROOT
 
 NOW = 1_000_000.0

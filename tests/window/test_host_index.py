@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.keys import host_key
-from agents.frontier.rows import HostRow
-from agents.window.index.hosts import LOOKED_SECONDS, ORDERS, HostIndex
-from agents.window.index.index import Index
-from models.frontier.causes import Cause
-from models.frontier.waits import Waits
-from streams.topics import partition_of
-from streams.transport.journal import Journal
+from scentline.agents.frontier.keys import host_key
+from scentline.agents.frontier.rows import HostRow
+from scentline.agents.window.index.hosts import LOOKED_SECONDS, ORDERS, HostIndex
+from scentline.agents.window.index.index import Index
+from scentline.models.frontier.causes import Cause
+from scentline.models.frontier.waits import Waits
+from scentline.streams.topics import partition_of
+from scentline.streams.transport.journal import Journal
 from tests.agents.shards import put
 from tests.agents.test_record import an_outcome
 from tests.window.test_page_index import a_crawl, tell

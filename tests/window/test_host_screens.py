@@ -11,18 +11,18 @@ import msgspec
 import pytest
 import zstandard
 
-from agents.frontier.keys import depth_key, host_key, page_key, robots_key
-from agents.frontier.rows import DepthRow, FrontierRow, HostRow, PageRow, RobotsRow
-from agents.window.reading import Reading
-from agents.window.screens import errors, hosts
-from models.frontier.causes import MOST_CAUSES, Cause
-from models.frontier.politeness import HostState
-from models.frontier.waits import Waits
-from models.url import identifier
-from streams.records import DeadLetter, RobotsTxt, encode
-from streams.settings import Settings
-from streams.topics import DEAD_LETTERS, OUTCOMES, partition_of
-from streams.transport.journal import Journal
+from scentline.agents.frontier.keys import depth_key, host_key, page_key, robots_key
+from scentline.agents.frontier.rows import DepthRow, FrontierRow, HostRow, PageRow, RobotsRow
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.screens import errors, hosts
+from scentline.models.frontier.causes import MOST_CAUSES, Cause
+from scentline.models.frontier.politeness import HostState
+from scentline.models.frontier.waits import Waits
+from scentline.models.url import identifier
+from scentline.streams.records import DeadLetter, RobotsTxt, encode
+from scentline.streams.settings import Settings
+from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, partition_of
+from scentline.streams.transport.journal import Journal
 from tests.agents.shards import put
 from tests.agents.test_record import an_outcome
 from tests.window.crawls import make_tables

@@ -14,18 +14,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agents.judge.keep.records import Packing
-from agents.judge.keep.store import KeptPages, copies
-from agents.window.index.search import Asked, Phrase
-from agents.window.kept.process import Answer, CopyReader
-from agents.window.kept.text import LONGEST, MOST, Text, Unreadable, Wanted, shown, text_of
-from agents.window.reading import Reading
-from agents.window.screens import page
-from models.page import Page
-from streams.records import PredicateDefinition
-from streams.settings import KeepSettings, Settings
-from streams.topics import CHANGES, OUTCOMES, PREDICATES
-from streams.transport.journal import Journal
+from scentline.agents.judge.keep.records import Packing
+from scentline.agents.judge.keep.store import KeptPages, copies
+from scentline.agents.window.index.search import Asked, Phrase
+from scentline.agents.window.kept.process import Answer, CopyReader
+from scentline.agents.window.kept.text import LONGEST, MOST, Text, Unreadable, Wanted, shown, text_of
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.screens import page
+from scentline.models.page import Page
+from scentline.streams.records import PredicateDefinition
+from scentline.streams.settings import KeepSettings, Settings
+from scentline.streams.topics import CHANGES, OUTCOMES, PREDICATES
+from scentline.streams.transport.journal import Journal
 from tests.agents.test_keep import fetched
 from tests.agents.test_record import an_outcome
 from tests.patience import wait_for

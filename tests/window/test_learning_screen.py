@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.operate.inspect.learning import KINDS
-from agents.window.reading import Reading
-from agents.window.screens import learning
-from models.interest.features import BASE
-from models.verdict import FAILED
+from scentline.agents.operate.inspect.learning import KINDS
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.screens import learning
+from scentline.models.interest.features import BASE
+from scentline.models.verdict import FAILED
 from tests.agents.learnt import EXPRESSIONS, Learnt, a_crawl
 
 PAPER = ("linkage", "collaborative", "combined")

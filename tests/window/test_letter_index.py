@@ -8,11 +8,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.cli.dead_letters import _letters
-from agents.window.index.index import Index
-from streams.records import DeadLetter, encode
-from streams.topics import DEAD_LETTERS
-from streams.transport.journal import Journal
+from scentline.agents.cli.dead_letters import _letters
+from scentline.agents.window.index.index import Index
+from scentline.streams.records import DeadLetter, encode
+from scentline.streams.topics import DEAD_LETTERS
+from scentline.streams.transport.journal import Journal
 
 SECRET = b"GET /?password=hunter2 jane"
 LETTERS = st.builds(

@@ -9,18 +9,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.frontier.keys import page_key, parent_key
-from agents.frontier.rows import FrontierRow, PageRow, ParentRow
-from agents.window.reading import Reading
-from agents.window.screens import next as upcoming
-from models.interest.features import BASE
-from models.learner.plain import NAMED
-from models.url import host, identifier
-from streams.inbox import Codec
-from streams.records import Exclusion, Standing, Upcoming
-from streams.settings import Settings
-from streams.topics import STANDING, STEERING, partition_of
-from streams.transport.journal import Journal
+from scentline.agents.frontier.keys import page_key, parent_key
+from scentline.agents.frontier.rows import FrontierRow, PageRow, ParentRow
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.screens import next as upcoming
+from scentline.models.interest.features import BASE
+from scentline.models.learner.plain import NAMED
+from scentline.models.url import host, identifier
+from scentline.streams.inbox import Codec
+from scentline.streams.records import Exclusion, Standing, Upcoming
+from scentline.streams.settings import Settings
+from scentline.streams.topics import STANDING, STEERING, partition_of
+from scentline.streams.transport.journal import Journal
 from tests.agents.learnt import PARTITIONS, Learnt, a_crawl
 from tests.agents.shards import put
 

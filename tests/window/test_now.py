@@ -16,13 +16,13 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from agents.frontier.rows import TotalsRow
-from agents.operate.inspect.record import totals
-from agents.window.reading import Reading
-from agents.window.screens import now
-from agents.window.screens.now import Query
-from agents.window.top import shown, sparkline
-from streams.settings import Settings
+from scentline.agents.frontier.rows import TotalsRow
+from scentline.agents.operate.inspect.record import totals
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.screens import now
+from scentline.agents.window.screens.now import Query
+from scentline.agents.window.top import shown, sparkline
+from scentline.streams.settings import Settings
 from tests.agents.commands import COMMAND, complaint, environment, printed, running, wait_until
 from tests.patience import PATIENCE, wait_for
 

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.operate.inspect.record import current_pages, judged_pages
-from agents.window.index.index import Index
-from agents.window.index.pages import IndexedPage, Place
-from agents.window.index.search import Asked, runs
-from streams.records import Outcome
-from streams.topics import OUTCOMES, partition_of
-from streams.transport.journal import Journal
+from scentline.agents.operate.inspect.record import current_pages, judged_pages
+from scentline.agents.window.index.index import Index
+from scentline.agents.window.index.pages import IndexedPage, Place
+from scentline.agents.window.index.search import Asked, runs
+from scentline.streams.records import Outcome
+from scentline.streams.topics import OUTCOMES, partition_of
+from scentline.streams.transport.journal import Journal
 from tests.agents.commands import ROOT, environment
 from tests.agents.test_record import an_outcome
 
@@ -216,8 +216,8 @@ def test_one_that_may_not_be_written_or_is_in_use_is_made_for_this_time(tmp_path
 _FOLLOW = """
 import sys, time
 from pathlib import Path
-from agents.window.index.index import Index
-from streams.transport.journal import Journal
+from scentline.agents.window.index.index import Index
+from scentline.streams.transport.journal import Journal
 data = Path(sys.argv[1])
 with Journal.open(data / "journal", read_only=True) as journal:
     index = Index(data, journal)

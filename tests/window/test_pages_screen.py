@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.frontier.rows import INSTANT
-from agents.window.index.pages import IndexedPage
-from agents.window.reading import Reading
-from agents.window.screens import pages
-from streams.records import Change, Outcome
-from streams.settings import Settings
-from streams.topics import CHANGES, OUTCOMES, PREDICATES, partition_of
-from streams.transport.journal import Journal
+from scentline.agents.frontier.rows import INSTANT
+from scentline.agents.window.index.pages import IndexedPage
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.screens import pages
+from scentline.streams.records import Change, Outcome
+from scentline.streams.settings import Settings
+from scentline.streams.topics import CHANGES, OUTCOMES, PREDICATES, partition_of
+from scentline.streams.transport.journal import Journal
 from tests.agents.test_record import an_outcome
 from tests.window.crawls import make_tables
 

@@ -6,9 +6,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.window.reading import Points
-from agents.window.watching import HOLDS, RENEWED, SHORTEST, Watching
-from streams.records import MOST_HOSTS, HarvestPoint, Watch
+from scentline.agents.window.reading import Points
+from scentline.agents.window.watching import HOLDS, RENEWED, SHORTEST, Watching
+from scentline.streams.records import MOST_HOSTS, HarvestPoint, Watch
 
 MOST = 20
 

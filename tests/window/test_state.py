@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.window.standings import together
-from agents.window.state import REASONS, Facts, said
-from streams.records import Standing
+from scentline.agents.window.standings import together
+from scentline.agents.window.state import REASONS, Facts, said
+from scentline.streams.records import Standing
 
 NOW = 1_000_000.0
 

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.window.screens import steer
-from streams.records import Limit, Standing
-from streams.topics import STANDING, STEERING
+from scentline.agents.window.screens import steer
+from scentline.streams.records import Limit, Standing
+from scentline.streams.topics import STANDING, STEERING
 from tests.window.test_next_screen import reading
 
 TOLD = Standing(

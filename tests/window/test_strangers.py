@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.types import Receive, Scope, Send
 
-from agents.window.command import Connection
-from agents.window.server import MOST_VIEWERS
+from scentline.agents.window.command import Connection
+from scentline.agents.window.server import MOST_VIEWERS
 from tests.window.windows import entered
 
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.judge.keep.records import Packing
-from agents.judge.keep.store import KeptPages, copies
-from agents.window.index.index import Index
-from agents.window.index.search import Asked, runs
-from agents.window.index.texts import EXCERPT, FoundText, excerpt_of
-from models.page import Page
-from streams.settings import KeepSettings
-from streams.topics import OUTCOMES
-from streams.transport.journal import Journal
+from scentline.agents.judge.keep.records import Packing
+from scentline.agents.judge.keep.store import KeptPages, copies
+from scentline.agents.window.index.index import Index
+from scentline.agents.window.index.search import Asked, runs
+from scentline.agents.window.index.texts import EXCERPT, FoundText, excerpt_of
+from scentline.models.page import Page
+from scentline.streams.settings import KeepSettings
+from scentline.streams.topics import OUTCOMES
+from scentline.streams.transport.journal import Journal
 from tests.agents.test_keep import again, fetched
 
 WORDS = ("ice", "Hockey", "puck", "Straße", "rink", "e-mail", "हिन्दी", "12345")

@@ -7,16 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.frontier.keys import PAGE_PREFIX
-from agents.frontier.rows import FrontierRow, PageRow
-from agents.operate.inspect.record import current_pages
-from agents.window import trials as module
-from agents.window.reading import Reading
-from agents.window.screens import trial as screen
-from agents.window.trials import Judging, Tried
-from streams.settings import Settings
-from streams.topics import PAGES
-from streams.transport.journal import Journal
+from scentline.agents.frontier.keys import PAGE_PREFIX
+from scentline.agents.frontier.rows import FrontierRow, PageRow
+from scentline.agents.operate.inspect.record import current_pages
+from scentline.agents.window import trials as module
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.screens import trial as screen
+from scentline.agents.window.trials import Judging, Tried
+from scentline.streams.settings import Settings
+from scentline.streams.topics import PAGES
+from scentline.streams.transport.journal import Journal
 from tests.agents.commands import printed, scentline
 from tests.agents.shards import rows_of
 from tests.patience import PATIENCE

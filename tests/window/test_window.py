@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from agents.window.server import SCREENS
+from scentline.agents.window.server import SCREENS
 from tests.agents.commands import ROOT, TOLD_TO_END, complaint, printed, running
 from tests.patience import PATIENCE, wait_for
 from tests.window.windows import base_of, entered, printed_address

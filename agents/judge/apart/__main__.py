@@ -1,12 +1,12 @@
 """The process of an examiner (`agents.judge.apart.serve`)."""
 
-from streams.memory import collect_seldom
+from scentline.streams.memory import collect_seldom
 
 
 def main() -> None:
     """Serve until the end of standard input."""
     collect_seldom()  # before most is imported: no garbage is among it
-    from agents.judge.apart.serve import serve
+    from scentline.agents.judge.apart.serve import serve
 
     serve()
 

@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from agents.judge.question import Examined, Question, Work
+from scentline.agents.judge.question import Examined, Question, Work
 
 #: Bytes of the length of a message.
 HEAD = 4

@@ -10,7 +10,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 
 import msgspec
 
-from agents.judge.apart.messages import (
+from scentline.agents.judge.apart.messages import (
     HEAD,
     MOST_BYTES,
     Answer,
@@ -23,11 +23,11 @@ from agents.judge.apart.messages import (
     Request,
     framed,
 )
-from agents.judge.question import Examined, PageError, Question, Work
-from agents.signals import command, environment, kill_group
-from models.errors import ScentlineError
-from streams.configuration import PREFIX, ConfigurationError
-from streams.records import RecordError
+from scentline.agents.judge.question import Examined, PageError, Question, Work
+from scentline.agents.signals import command, environment, kill_group
+from scentline.models.errors import ScentlineError
+from scentline.streams.configuration import PREFIX, ConfigurationError
+from scentline.streams.records import RecordError
 
 #: Seconds until the judges must be loaded: a large table of labels takes a minute.
 READY_SECONDS = 600.0
@@ -35,7 +35,7 @@ READY_SECONDS = 600.0
 END_SECONDS = 5.0
 # Bytes of an answer that are read ahead.
 _AHEAD = 1 << 20
-_MODULE = "agents.judge.apart"
+_MODULE = "scentline.agents.judge.apart"
 
 _decode = msgspec.msgpack.Decoder(Answer).decode
 

@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from agents.judge.apart.bounds import alone, bound_cpu, bound_memory, die_first, die_with_parent
-from agents.judge.apart.messages import (
+from scentline.agents.judge.apart.bounds import alone, bound_cpu, bound_memory, die_first, die_with_parent
+from scentline.agents.judge.apart.messages import (
     HEAD,
     Answer,
     Asked,
@@ -21,12 +21,12 @@ from agents.judge.apart.messages import (
     Request,
     framed,
 )
-from agents.judge.categories import load_judges
-from agents.judge.examiner import Examiner
-from agents.judge.question import Question, Work
-from streams.logging import printable
-from streams.memory import YOUNG_OF_PAGES, collected_seldom
-from streams.records import RecordError
+from scentline.agents.judge.categories import load_judges
+from scentline.agents.judge.examiner import Examiner
+from scentline.agents.judge.question import Question, Work
+from scentline.streams.logging import printable
+from scentline.streams.memory import YOUNG_OF_PAGES, collected_seldom
+from scentline.streams.records import RecordError
 
 _decode = msgspec.msgpack.Decoder(Request).decode
 

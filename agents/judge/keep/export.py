@@ -10,10 +10,10 @@ from typing import BinaryIO
 from warcio.recordloader import ArcWarcRecord
 from warcio.warcwriter import WARCWriter
 
-from agents.judge.keep.records import VERSION, date_of
-from agents.judge.keep.store import DIRECTORY, files
-from agents.offline.warc import ArchiveError, CutShortError, records, target_url
-from streams.logging import EventLog
+from scentline.agents.judge.keep.records import VERSION, date_of
+from scentline.agents.judge.keep.store import DIRECTORY, files
+from scentline.agents.offline.warc import ArchiveError, CutShortError, records, target_url
+from scentline.streams.logging import EventLog
 
 log = EventLog("keep")
 

@@ -27,12 +27,12 @@ from isal import isal_zlib
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from models.errors import ScentlineError
-from models.page import Page
-from models.url import crawlable
-from models.verdict import Verdict, keeps
-from streams.logging import printable
-from streams.records import FetchedPage
+from scentline.models.errors import ScentlineError
+from scentline.models.page import Page
+from scentline.models.url import crawlable
+from scentline.models.verdict import Verdict, keeps
+from scentline.streams.logging import printable
+from scentline.streams.records import FetchedPage
 
 VERSION = "1.1"
 _PROFILES = f"http://netpreserve.org/warc/{VERSION}/revisit/"

@@ -11,10 +11,10 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-from models.errors import ScentlineError
-from models.url import IDENTIFIER_BYTES, identifier
-from streams.logging import EventLog
-from streams.settings import KeepSettings
+from scentline.models.errors import ScentlineError
+from scentline.models.url import IDENTIFIER_BYTES, identifier
+from scentline.streams.logging import EventLog
+from scentline.streams.settings import KeepSettings
 
 log = EventLog("keep")
 

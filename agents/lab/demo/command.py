@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.crawl.run import run_crawl
-from agents.crawl.seeds import seeds_of_log
-from agents.crawl.view import reporter
-from agents.lab.output import OutputDirectory
-from agents.lab.picture import INK, canvas, frame
-from agents.observe.observer import Observer
-from agents.observe.pseudonym import KEY_FILE, user_key
-from agents.offline.process import ServerProcess
-from agents.offline.synthetic.web import SyntheticWeb
-from agents.operate.inspect.record import judged_pages
-from streams.configuration import load
-from streams.records import Outcome
-from streams.settings import Settings
-from streams.transport.journal import Journal
+from scentline.agents.crawl.run import run_crawl
+from scentline.agents.crawl.seeds import seeds_of_log
+from scentline.agents.crawl.view import reporter
+from scentline.agents.lab.output import OutputDirectory
+from scentline.agents.lab.picture import INK, canvas, frame
+from scentline.agents.observe.observer import Observer
+from scentline.agents.observe.pseudonym import KEY_FILE, user_key
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.operate.inspect.record import judged_pages
+from scentline.streams.configuration import load
+from scentline.streams.records import Outcome
+from scentline.streams.settings import Settings
+from scentline.streams.transport.journal import Journal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.lab.depth.figures import Result, result, write_tables
-from agents.lab.depth.picture import draw
-from agents.lab.depth.reading import Places, Sites, fetch_archives, fetch_graph, read_log
-from agents.lab.output import OutputDirectory
-from agents.lab.progress import Progress, progress
-from agents.lab.reading import LogReader
-from agents.observe.site import observed, site_named
-from streams.configuration import ConfigurationError
-from streams.settings import Settings
+from scentline.agents.lab.depth.figures import Result, result, write_tables
+from scentline.agents.lab.depth.picture import draw
+from scentline.agents.lab.depth.reading import Places, Sites, fetch_archives, fetch_graph, read_log
+from scentline.agents.lab.output import OutputDirectory
+from scentline.agents.lab.progress import Progress, progress
+from scentline.agents.lab.reading import LogReader
+from scentline.agents.observe.site import observed, site_named
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import Settings
 
 #: Characters of a file's name: a host may have more than file systems take.
 _LONGEST = 200

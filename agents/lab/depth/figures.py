@@ -6,10 +6,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from agents.lab.output import OutputDirectory, rounded, write_table
-from models.depth.site import Advice, Site
-from models.depth.surfers import Fit, Surfer, best, fit
-from models.depth.visits import Move
+from scentline.agents.lab.output import OutputDirectory, rounded, write_table
+from scentline.models.depth.site import Advice, Site
+from scentline.models.depth.surfers import Fit, Surfer, best, fit
+from scentline.models.depth.visits import Move
 
 
 @dataclass(frozen=True)

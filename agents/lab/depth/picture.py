@@ -6,9 +6,9 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from agents.lab.depth.figures import Result
-from agents.lab.picture import INK, canvas, frame
-from models.depth.surfers import Surfer
+from scentline.agents.lab.depth.figures import Result
+from scentline.agents.lab.picture import INK, canvas, frame
+from scentline.models.depth.surfers import Surfer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

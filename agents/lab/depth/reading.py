@@ -9,17 +9,17 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.judge.parse import parse
-from agents.lab.progress import Progress
-from agents.lab.reading import LogReader, bodies
-from agents.offline.archive import Archive
-from agents.offline.linkgraph import read_graph
-from models.depth.breadth import breadth_first, ranks_by_level
-from models.depth.sessions import ELSEWHERE, unbrowsed
-from models.depth.site import Site
-from models.duplicates import Sketch, bands, likeness, sketch
-from models.url import host
-from streams.settings import Settings
+from scentline.agents.judge.parse import parse
+from scentline.agents.lab.progress import Progress
+from scentline.agents.lab.reading import LogReader, bodies
+from scentline.agents.offline.archive import Archive
+from scentline.agents.offline.linkgraph import read_graph
+from scentline.models.depth.breadth import breadth_first, ranks_by_level
+from scentline.models.depth.sessions import ELSEWHERE, unbrowsed
+from scentline.models.depth.site import Site
+from scentline.models.duplicates import Sketch, bands, likeness, sketch
+from scentline.models.url import host
+from scentline.streams.settings import Settings
 
 
 class Page(NamedTuple):

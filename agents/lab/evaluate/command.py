@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from agents.judge.predicates import check_judges
-from agents.lab.evaluate.crawls import Evaluation
-from agents.lab.evaluate.pictures import draw_lift, draw_reliability
-from agents.lab.evaluate.report import Compared, Facts, write_report
-from agents.lab.evaluate.results import Results
-from agents.lab.evaluate.run import Options, Output, crawl, measures_of, prepare
-from agents.lab.evaluate.tables import (
+from scentline.agents.judge.predicates import check_judges
+from scentline.agents.lab.evaluate.crawls import Evaluation
+from scentline.agents.lab.evaluate.pictures import draw_lift, draw_reliability
+from scentline.agents.lab.evaluate.report import Compared, Facts, write_report
+from scentline.agents.lab.evaluate.results import Results
+from scentline.agents.lab.evaluate.run import Options, Output, crawl, measures_of, prepare
+from scentline.agents.lab.evaluate.tables import (
     against_best,
     headline,
     learned_against,
@@ -23,15 +23,15 @@ from agents.lab.evaluate.tables import (
     write_means,
     write_results,
 )
-from agents.lab.evaluate.webs import WebsOutput, write_tables
-from agents.lab.progress import Progress, progress
-from agents.observe.logfile import LogFile
-from agents.semantic.tables import table_of
-from models.evaluate.policies import Maker, named, policies, reusable
-from models.evaluate.virtual import Terms
-from models.predicate import Predicate, parse
-from streams.configuration import ConfigurationError
-from streams.settings import Settings
+from scentline.agents.lab.evaluate.webs import WebsOutput, write_tables
+from scentline.agents.lab.progress import Progress, progress
+from scentline.agents.observe.logfile import LogFile
+from scentline.agents.semantic.tables import table_of
+from scentline.models.evaluate.policies import Maker, named, policies, reusable
+from scentline.models.evaluate.virtual import Terms
+from scentline.models.predicate import Predicate, parse
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import Settings
 
 
 def run(settings: Settings, options: Options, out: Path) -> Results | None:

@@ -6,15 +6,15 @@ from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
-from agents.lab.reading import Web
-from models.crowd.trace import Trace
-from models.evaluate.baselines.informed import Hindsight
-from models.evaluate.clock import Asked, slots_used
-from models.evaluate.crawler import Crawler, Task
-from models.evaluate.policies import LEARNED, LEARNING, PRINTED, Heir, Maker, Reusable, Truth
-from models.evaluate.virtual import Request, Terms, virtual_crawl
-from models.predicate import Predicate
-from models.url import host
+from scentline.agents.lab.reading import Web
+from scentline.models.crowd.trace import Trace
+from scentline.models.evaluate.baselines.informed import Hindsight
+from scentline.models.evaluate.clock import Asked, slots_used
+from scentline.models.evaluate.crawler import Crawler, Task
+from scentline.models.evaluate.policies import LEARNED, LEARNING, PRINTED, Heir, Maker, Reusable, Truth
+from scentline.models.evaluate.virtual import Request, Terms, virtual_crawl
+from scentline.models.predicate import Predicate
+from scentline.models.url import host
 
 #: What an earlier crawl's seeds and chance are drawn with.
 FIRST = ":first"

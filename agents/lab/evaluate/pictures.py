@@ -9,10 +9,10 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from agents.lab.evaluate.crawls import NEW_ONLY, NO_LOG, NO_USERS, REUSE
-from agents.lab.evaluate.results import Result, Results
-from agents.lab.picture import INK, SOFT, Look, canvas, frame
-from models.evaluate.calibration import Bin, Outcome, calibration, wilson
+from scentline.agents.lab.evaluate.crawls import NEW_ONLY, NO_LOG, NO_USERS, REUSE
+from scentline.agents.lab.evaluate.results import Result, Results
+from scentline.agents.lab.picture import INK, SOFT, Look, canvas, frame
+from scentline.models.evaluate.calibration import Bin, Outcome, calibration, wilson
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from agents.lab.evaluate.results import Figures
-from agents.lab.evaluate.tables import Versus
-from models.evaluate.policies import LIMITS
+from scentline.agents.lab.evaluate.results import Figures
+from scentline.agents.lab.evaluate.tables import Versus
+from scentline.models.evaluate.policies import LIMITS
 
 _LOOKS = {
     "oracle": Look("#26292e", 1.4, (0, (5, 2))),

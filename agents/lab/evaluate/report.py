@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from agents.lab.evaluate.pictures import figures_table, versus_table
-from agents.lab.evaluate.results import AREA, Results
-from agents.lab.evaluate.run import Output
-from agents.lab.evaluate.tables import Versus
+from scentline.agents.lab.evaluate.pictures import figures_table, versus_table
+from scentline.agents.lab.evaluate.results import AREA, Results
+from scentline.agents.lab.evaluate.run import Output
+from scentline.agents.lab.evaluate.tables import Versus
 
 _STYLE = """
 :root {

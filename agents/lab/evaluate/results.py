@@ -8,12 +8,12 @@ from functools import cached_property
 from statistics import fmean
 from typing import NamedTuple
 
-from agents.lab.evaluate.crawls import NEW_ONLY, Crawl
-from models.evaluate.calibration import Calibration, Outcome, calibration, outcomes
-from models.evaluate.metrics import Band, Curve, band, lift_curve, relative
-from models.evaluate.policies import ORACLE
-from models.evaluate.virtual import Request
-from models.url import host
+from scentline.agents.lab.evaluate.crawls import NEW_ONLY, Crawl
+from scentline.models.evaluate.calibration import Calibration, Outcome, calibration, outcomes
+from scentline.models.evaluate.metrics import Band, Curve, band, lift_curve, relative
+from scentline.models.evaluate.policies import ORACLE
+from scentline.models.evaluate.virtual import Request
+from scentline.models.url import host
 
 #: Pages, or requests, at which the harvest rate is told; the area is that under the curve's first 1,000.
 POINTS = (12, 30, 100, 250, 500, 1000)

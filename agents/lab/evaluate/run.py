@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from agents.judge.labels import load as load_labels
-from agents.lab.evaluate.crawls import NO_LOG, NO_USERS, Crawl, Evaluation, Job
-from agents.lab.evaluate.results import Results
-from agents.lab.evaluate.tables import write_order, write_seeds
-from agents.lab.output import OutputDirectory
-from agents.lab.progress import Progress
-from agents.lab.reading import LogReader, Web, load_web
-from agents.lab.spread import spread
-from models.crowd.trace import Step, Trace
-from models.evaluate.clock import Clock, Latency
-from models.evaluate.paper import UNBOUNDED
-from models.evaluate.policies import LEARNED, PRINTED, Heir, Maker, Measures
-from models.evaluate.virtual import Terms
-from models.frontier.queue import UNLIMITED
-from models.predicate import Predicate
-from models.url import canonical, host
-from streams.configuration import ConfigurationError
-from streams.settings import ObserveSettings, Settings
+from scentline.agents.judge.labels import load as load_labels
+from scentline.agents.lab.evaluate.crawls import NO_LOG, NO_USERS, Crawl, Evaluation, Job
+from scentline.agents.lab.evaluate.results import Results
+from scentline.agents.lab.evaluate.tables import write_order, write_seeds
+from scentline.agents.lab.output import OutputDirectory
+from scentline.agents.lab.progress import Progress
+from scentline.agents.lab.reading import LogReader, Web, load_web
+from scentline.agents.lab.spread import spread
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.evaluate.clock import Clock, Latency
+from scentline.models.evaluate.paper import UNBOUNDED
+from scentline.models.evaluate.policies import LEARNED, PRINTED, Heir, Maker, Measures
+from scentline.models.evaluate.virtual import Terms
+from scentline.models.frontier.queue import UNLIMITED
+from scentline.models.predicate import Predicate
+from scentline.models.url import canonical, host
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import ObserveSettings, Settings
 
 #: The users' pseudonyms decide which are kept of a page that has many, so they are the same at each evaluation.
 KEY = b"scentline evaluate"

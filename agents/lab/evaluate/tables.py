@@ -9,13 +9,13 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
-from agents.lab.evaluate.crawls import NEW_ONLY, NO_LOG, NO_USERS, REUSE
-from agents.lab.evaluate.results import Figures, Result, Results, mean_figures
-from agents.lab.output import rounded, write_table
-from models.evaluate.metrics import relative
-from models.evaluate.policies import LEARNED, LIMITS, PRINTED
-from models.evaluate.significance import Comparison, Groups, interval, macro, paired_bootstrap
-from models.evaluate.virtual import Request
+from scentline.agents.lab.evaluate.crawls import NEW_ONLY, NO_LOG, NO_USERS, REUSE
+from scentline.agents.lab.evaluate.results import Figures, Result, Results, mean_figures
+from scentline.agents.lab.output import rounded, write_table
+from scentline.models.evaluate.metrics import relative
+from scentline.models.evaluate.policies import LEARNED, LIMITS, PRINTED
+from scentline.models.evaluate.significance import Comparison, Groups, interval, macro, paired_bootstrap
+from scentline.models.evaluate.virtual import Request
 
 #: What is compared of a crawl.
 Figure: TypeAlias = Callable[[Result], float]

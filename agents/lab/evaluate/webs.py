@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from agents.lab.evaluate.results import Results
-from agents.lab.evaluate.run import Options
-from agents.lab.evaluate.tables import (
+from scentline.agents.lab.evaluate.results import Results
+from scentline.agents.lab.evaluate.run import Options
+from scentline.agents.lab.evaluate.tables import (
     against_best,
     area,
     area_by_request,
@@ -18,9 +18,9 @@ from agents.lab.evaluate.tables import (
     write_comparisons,
     write_webs,
 )
-from agents.lab.output import OutputDirectory
-from streams.configuration import ConfigurationError
-from streams.settings import Count, PredicateName, Section
+from scentline.agents.lab.output import OutputDirectory
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import Count, PredicateName, Section
 
 
 class WebSpec(Section):

@@ -8,8 +8,8 @@ from heapq import nlargest
 from itertools import chain
 from pathlib import Path
 
-from agents.judge.labels import Labels, LabelsError, load
-from agents.lab.news.measures import (
+from scentline.agents.judge.labels import Labels, LabelsError, load
+from scentline.agents.lab.news.measures import (
     Measure,
     Reach,
     Separation,
@@ -23,17 +23,17 @@ from agents.lab.news.measures import (
     write_pages,
     write_prefixes,
 )
-from agents.lab.news.pictures import draw_concentration, draw_daily
-from agents.lab.output import OutputDirectory
-from agents.lab.progress import Progress, progress
-from agents.lab.reading import LogReader
-from agents.observe.logfile import LogFile
-from agents.observe.site import HINT, Site, observed, site_named
-from models.news.clicks import DAY, Criterion, DailyClicks, History
-from models.news.discovery import News, NewsDiscovery
-from models.news.outlinks import Outlinks
-from streams.configuration import ConfigurationError
-from streams.settings import NewsSettings, Settings
+from scentline.agents.lab.news.pictures import draw_concentration, draw_daily
+from scentline.agents.lab.output import OutputDirectory
+from scentline.agents.lab.progress import Progress, progress
+from scentline.agents.lab.reading import LogReader
+from scentline.agents.observe.logfile import LogFile
+from scentline.agents.observe.site import HINT, Site, observed, site_named
+from scentline.models.news.clicks import DAY, Criterion, DailyClicks, History
+from scentline.models.news.discovery import News, NewsDiscovery
+from scentline.models.news.outlinks import Outlinks
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import NewsSettings, Settings
 
 #: Pages of each kind that are drawn.
 _DRAWN = 3

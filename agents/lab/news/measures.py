@@ -10,13 +10,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, get_args
 
-from agents.lab.output import rounded, write_table
-from models.news.clicks import Criterion, History, Kind, Standing, standings
-from models.news.discovery import Cut, News, NewsDiscovery, best_cut, prefixes
-from models.news.outlinks import Hub
-from models.news.prefixes import NewsPrefix, NewsPrefixes
-from models.url import host
-from streams.settings import NewsSettings
+from scentline.agents.lab.output import rounded, write_table
+from scentline.models.news.clicks import Criterion, History, Kind, Standing, standings
+from scentline.models.news.discovery import Cut, News, NewsDiscovery, best_cut, prefixes
+from scentline.models.news.outlinks import Hub
+from scentline.models.news.prefixes import NewsPrefix, NewsPrefixes
+from scentline.models.url import host
+from scentline.streams.settings import NewsSettings
 
 
 class Measure(NamedTuple):

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.lab.news.measures import day
-from agents.lab.picture import INK, canvas, frame
-from models.news.clicks import History
+from scentline.agents.lab.news.measures import day
+from scentline.agents.lab.picture import INK, canvas, frame
+from scentline.models.news.clicks import History
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

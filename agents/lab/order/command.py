@@ -5,16 +5,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents.lab.order.crawls import BACKLINK, BREADTH_FIRST, LOCATION, PAGERANK, Crawls, Job
-from agents.lab.order.pictures import draw_results, draw_topic
-from agents.lab.order.reading import IB, IR, Chosen, Web, read_web
-from agents.lab.order.results import Results, TopicResults, topic_jobs, write_order, write_results, write_topics
-from agents.lab.output import OutputDirectory
-from agents.lab.progress import Progress, progress
-from models.ordering.graph import Ints
-from models.words import words
-from streams.configuration import ConfigurationError
-from streams.settings import Settings
+from scentline.agents.lab.order.crawls import BACKLINK, BREADTH_FIRST, LOCATION, PAGERANK, Crawls, Job
+from scentline.agents.lab.order.pictures import draw_results, draw_topic
+from scentline.agents.lab.order.reading import IB, IR, Chosen, Web, read_web
+from scentline.agents.lab.order.results import (
+    Results,
+    TopicResults,
+    topic_jobs,
+    write_order,
+    write_results,
+    write_topics,
+)
+from scentline.agents.lab.output import OutputDirectory
+from scentline.agents.lab.progress import Progress, progress
+from scentline.models.ordering.graph import Ints
+from scentline.models.words import words
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import Settings
 
 
 class Output(OutputDirectory):

@@ -6,15 +6,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.lab.order.reading import IB, IF, IR, Web
-from agents.lab.progress import Progress
-from agents.lab.spread import spread
-from models.ordering.crawl import Frontier, Heat, crawl, limited_buffers
-from models.ordering.estimate import Estimate
-from models.ordering.graph import Ints
-from models.ordering.orderings import AnchorSimilarity, Backlinks, ForwardLinks, Mentions, NearHot, Weighted
-from models.ordering.rank import Rank
-from models.ordering.similarity import Location
+from scentline.agents.lab.order.reading import IB, IF, IR, Web
+from scentline.agents.lab.progress import Progress
+from scentline.agents.lab.spread import spread
+from scentline.models.ordering.crawl import Frontier, Heat, crawl, limited_buffers
+from scentline.models.ordering.estimate import Estimate
+from scentline.models.ordering.graph import Ints
+from scentline.models.ordering.orderings import (
+    AnchorSimilarity,
+    Backlinks,
+    ForwardLinks,
+    Mentions,
+    NearHot,
+    Weighted,
+)
+from scentline.models.ordering.rank import Rank
+from scentline.models.ordering.similarity import Location
 
 
 def swept_rank() -> Rank[int]:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from agents.lab.order.crawls import ANCHOR, BACKLINK, BREADTH_FIRST, COMBINED, LOCATION, PAGERANK
-from agents.lab.order.reading import IB, IF
-from agents.lab.order.results import IDEAL, RANDOM, Curve, Results
-from agents.lab.order.results import Panel as TopicPanel
-from agents.lab.output import OutputDirectory
-from agents.lab.picture import INK, Look, canvas, frame
+from scentline.agents.lab.order.crawls import ANCHOR, BACKLINK, BREADTH_FIRST, COMBINED, LOCATION, PAGERANK
+from scentline.agents.lab.order.reading import IB, IF
+from scentline.agents.lab.order.results import IDEAL, RANDOM, Curve, Results
+from scentline.agents.lab.order.results import Panel as TopicPanel
+from scentline.agents.lab.output import OutputDirectory
+from scentline.agents.lab.picture import INK, Look, canvas, frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

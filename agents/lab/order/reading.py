@@ -14,18 +14,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.lab.progress import Progress
-from agents.lab.reading import Body, bodies, chunks, indexable
-from agents.lab.spread import spread
-from agents.observe.logfile import LogFile
-from agents.offline.archive import Archive
-from agents.offline.linkgraph import GraphError
-from agents.offline.linkgraph import read_graph as read_links
-from models.ordering.estimate import Crawled
-from models.ordering.graph import Graph, Ints, pagerank
-from models.url import canonical
-from models.words import words
-from streams.settings import JudgeSettings, Settings
+from scentline.agents.lab.progress import Progress
+from scentline.agents.lab.reading import Body, bodies, chunks, indexable
+from scentline.agents.lab.spread import spread
+from scentline.agents.observe.logfile import LogFile
+from scentline.agents.offline.archive import Archive
+from scentline.agents.offline.linkgraph import GraphError
+from scentline.agents.offline.linkgraph import read_graph as read_links
+from scentline.models.ordering.estimate import Crawled
+from scentline.models.ordering.graph import Graph, Ints, pagerank
+from scentline.models.url import canonical
+from scentline.models.words import words
+from scentline.streams.settings import JudgeSettings, Settings
 
 #: The importance metrics that are worked out of links alone.
 IB, IR, IF = "backlinks", "PageRank", "forward links"

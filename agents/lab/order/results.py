@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.lab.order.crawls import (
+from scentline.agents.lab.order.crawls import (
     ANCHOR,
     BACKLINK,
     BACKLINK_WEIGHT,
@@ -25,11 +25,11 @@ from agents.lab.order.crawls import (
     Job,
     Kept,
 )
-from agents.lab.order.reading import Web
-from agents.lab.output import OutputDirectory, write_table
-from models.ordering.graph import Ints, Walk, walk
-from models.ordering.orderings import is_hot
-from models.ordering.performance import (
+from scentline.agents.lab.order.reading import Web
+from scentline.agents.lab.output import OutputDirectory, write_table
+from scentline.models.ordering.graph import Ints, Walk, walk
+from scentline.models.ordering.orderings import is_hot
+from scentline.models.ordering.performance import (
     area,
     crawl_and_stop,
     crawl_and_stop_with_threshold,
@@ -39,7 +39,7 @@ from models.ordering.performance import (
     random_crawl_and_stop,
     random_limited_buffer,
 )
-from models.ordering.similarity import Idf, Similarity
+from scentline.models.ordering.similarity import Idf, Similarity
 
 Curve = npt.NDArray[np.float64]
 

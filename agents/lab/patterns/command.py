@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from agents.lab.output import OutputDirectory
-from agents.lab.patterns.measures import (
+from scentline.agents.lab.output import OutputDirectory
+from scentline.agents.lab.patterns.measures import (
     ALL,
     FIRST,
     Record,
@@ -20,9 +20,9 @@ from agents.lab.patterns.measures import (
     split,
     tree_figures,
 )
-from agents.lab.patterns.orderings import Result, crawled, static
-from agents.lab.patterns.pictures import draw_coverage, draw_curves, draw_tree
-from agents.lab.patterns.tables import (
+from scentline.agents.lab.patterns.orderings import Result, crawled, static
+from scentline.agents.lab.patterns.pictures import draw_coverage, draw_curves, draw_tree
+from scentline.agents.lab.patterns.tables import (
     write_coverage,
     write_curves,
     write_orderings,
@@ -30,18 +30,18 @@ from agents.lab.patterns.tables import (
     write_traffic,
     write_trees,
 )
-from agents.lab.progress import Progress, progress
-from agents.lab.reading import load_web
-from agents.observe.logfile import LogFile
-from agents.observe.site import HINT
-from agents.offline.archive import Archive
-from models.page import Page
-from models.patterns.counts import Behaviour, BehaviourCounts
-from models.patterns.measures import Layout
-from models.patterns.mine import Patterns, mine
-from streams.configuration import ConfigurationError
-from streams.logging import printable
-from streams.settings import Settings
+from scentline.agents.lab.progress import Progress, progress
+from scentline.agents.lab.reading import load_web
+from scentline.agents.observe.logfile import LogFile
+from scentline.agents.observe.site import HINT
+from scentline.agents.offline.archive import Archive
+from scentline.models.page import Page
+from scentline.models.patterns.counts import Behaviour, BehaviourCounts
+from scentline.models.patterns.measures import Layout
+from scentline.models.patterns.mine import Patterns, mine
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.logging import printable
+from scentline.streams.settings import Settings
 
 #: Pages of a mirror whose layouts are compared, each with each.
 LAYOUTS = 300

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from agents.lab.progress import Progress
-from agents.lab.reading import LogReader
-from agents.observe.site import Site as Host
-from agents.observe.site import base_url, site_named
-from models.patterns.counts import Behaviour, BehaviourCounts
-from models.patterns.measures import (
+from scentline.agents.lab.progress import Progress
+from scentline.agents.lab.reading import LogReader
+from scentline.agents.observe.site import Site as Host
+from scentline.agents.observe.site import base_url, site_named
+from scentline.models.patterns.counts import Behaviour, BehaviourCounts
+from scentline.models.patterns.measures import (
     Coverage,
     Layout,
     coverage,
@@ -24,10 +24,10 @@ from models.patterns.measures import (
     matching,
     traffic_approximation,
 )
-from models.patterns.mine import Patterns
-from models.url import canonical, host
-from streams.records import Access
-from streams.settings import ObserveSettings
+from scentline.models.patterns.mine import Patterns
+from scentline.models.url import canonical, host
+from scentline.streams.records import Access
+from scentline.streams.settings import ObserveSettings
 
 _WWW = "www."
 

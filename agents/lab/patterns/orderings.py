@@ -7,16 +7,16 @@ from random import Random
 import numpy as np
 from scipy.sparse import csr_array
 
-from agents.lab.progress import Progress
-from models.evaluate.baselines.simple import Ranked
-from models.evaluate.virtual import Terms, virtual_crawl
-from models.ordering.graph import pagerank
-from models.page import Page
-from models.patterns.counts import Behaviour
-from models.patterns.measures import Curve, discovered_visits, fetched_visits, reached
-from models.patterns.mine import Patterns
-from models.patterns.ranking import DISCOVERY, FETCH, VISITS, score
-from models.url import identifier
+from scentline.agents.lab.progress import Progress
+from scentline.models.evaluate.baselines.simple import Ranked
+from scentline.models.evaluate.virtual import Terms, virtual_crawl
+from scentline.models.ordering.graph import pagerank
+from scentline.models.page import Page
+from scentline.models.patterns.counts import Behaviour
+from scentline.models.patterns.measures import Curve, discovered_visits, fetched_visits, reached
+from scentline.models.patterns.mine import Patterns
+from scentline.models.patterns.ranking import DISCOVERY, FETCH, VISITS, score
+from scentline.models.url import identifier
 
 #: The share of the visits that the paper asks for.
 WANTED = 0.8

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.lab.patterns.measures import URLS, Reliability
-from agents.lab.patterns.orderings import BREADTH_FIRST, OWN_REFERRALS, OWN_VISITS, PAGERANK, Result
-from agents.lab.picture import GRID, INK, SOFT, Look, canvas, frame
-from models.patterns.measures import reached
-from models.patterns.mine import Patterns
-from models.patterns.ranking import VISITS, Pattern
-from models.patterns.tree import Node
+from scentline.agents.lab.patterns.measures import URLS, Reliability
+from scentline.agents.lab.patterns.orderings import BREADTH_FIRST, OWN_REFERRALS, OWN_VISITS, PAGERANK, Result
+from scentline.agents.lab.picture import GRID, INK, SOFT, Look, canvas, frame
+from scentline.models.patterns.measures import reached
+from scentline.models.patterns.mine import Patterns
+from scentline.models.patterns.ranking import VISITS, Pattern
+from scentline.models.patterns.tree import Node
 
 _LOOKS = {
     URLS: Look("#85898f", 1.8),

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from agents.lab.output import write_table
-from agents.lab.patterns.measures import Reliability, TreeFigures
-from agents.lab.patterns.orderings import Result
-from models.patterns.mine import Patterns
-from models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
+from scentline.agents.lab.output import write_table
+from scentline.agents.lab.patterns.measures import Reliability, TreeFigures
+from scentline.agents.lab.patterns.orderings import Result
+from scentline.models.patterns.mine import Patterns
+from scentline.models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
 
 #: Shares of the pages at which a curve is told in `write_orderings`: the throughputs of the paper's figures.
 THROUGHPUTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)

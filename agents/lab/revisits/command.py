@@ -7,10 +7,10 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from agents.lab.output import OutputDirectory, rounded, write_table
-from agents.lab.progress import progress
-from agents.lab.revisits.pictures import draw
-from agents.lab.revisits.policies import (
+from scentline.agents.lab.output import OutputDirectory, rounded, write_table
+from scentline.agents.lab.progress import progress
+from scentline.agents.lab.revisits.pictures import draw
+from scentline.agents.lab.revisits.policies import (
     LEARNED,
     LEARNED_SIGNALS,
     NUTCH,
@@ -21,9 +21,9 @@ from agents.lab.revisits.policies import (
     UNIFORM,
     policies,
 )
-from agents.lab.revisits.simulation import crawl
-from agents.lab.revisits.web import DAY, make_web
-from agents.lab.spread import spread
+from scentline.agents.lab.revisits.simulation import crawl
+from scentline.agents.lab.revisits.web import DAY, make_web
+from scentline.agents.lab.spread import spread
 
 POLICIES = (
     UNIFORM, PROPORTIONAL, NUTCH, STORMCRAWLER, OPTIMUM, LEARNED, OPTIMUM_SIGNALS, LEARNED_SIGNALS,

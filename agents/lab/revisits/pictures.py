@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agents.lab.picture import INK, Look, canvas, frame
-from agents.lab.revisits.policies import (
+from scentline.agents.lab.picture import INK, Look, canvas, frame
+from scentline.agents.lab.revisits.policies import (
     LEARNED,
     LEARNED_SIGNALS,
     NUTCH,

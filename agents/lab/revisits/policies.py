@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify, heapreplace
 from typing import TypeAlias
 
-from agents.lab.revisits.simulation import Policy
-from agents.lab.revisits.web import DAY, FALSE, NOISE, Page
-from models.revisit.history import History
-from models.revisit.queue import DueQueue
-from models.revisit.rate import NOTHING, Group, rate
-from models.revisit.signals import Trust, steps
+from scentline.agents.lab.revisits.simulation import Policy
+from scentline.agents.lab.revisits.web import DAY, FALSE, NOISE, Page
+from scentline.models.revisit.history import History
+from scentline.models.revisit.queue import DueQueue
+from scentline.models.revisit.rate import NOTHING, Group, rate
+from scentline.models.revisit.signals import Trust, steps
 
 UNIFORM, PROPORTIONAL = "uniform", "proportional"
 NUTCH, STORMCRAWLER = "Nutch", "StormCrawler"

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from agents.lab.revisits.web import Page, Times
+from scentline.agents.lab.revisits.web import Page, Times
 
 
 class Policy(Protocol):

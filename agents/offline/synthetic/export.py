@@ -10,8 +10,8 @@ from uuid import NAMESPACE_URL, uuid5
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from agents.offline.answer import Answer
-from agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.offline.answer import Answer
+from scentline.agents.offline.synthetic.web import SyntheticWeb
 
 #: When all was recorded: equal webs make equal files.
 _DATE = "2024-01-08T08:00:00Z"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from urllib.parse import urlsplit
 
-from agents.offline.synthetic.plan import HUB_SIZE, Plan, PlannedPage
+from scentline.agents.offline.synthetic.plan import HUB_SIZE, Plan, PlannedPage
 
 _WITHIN, _ACROSS, _NOISE = 4, 3, 3
 # Of the links within a section: to the same sub-topic, and to the same topic at least.

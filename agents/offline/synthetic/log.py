@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from agents.offline.squidlog import squid_line
-from agents.offline.synthetic.links import Hyperlink, Linker
-from agents.offline.synthetic.plan import Plan, PlannedPage
-from agents.offline.synthetic.vocabulary import Topic
+from scentline.agents.offline.squidlog import squid_line
+from scentline.agents.offline.synthetic.links import Hyperlink, Linker
+from scentline.agents.offline.synthetic.plan import Plan, PlannedPage
+from scentline.agents.offline.synthetic.vocabulary import Topic
 
 # A link to a page of a user's taste is this many times as likely to be followed as another one.
 _PULL = 8.0

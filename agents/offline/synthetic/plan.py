@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agents.offline.synthetic.vocabulary import COMMON, TOPICS, Subtopic, Topic
+from scentline.agents.offline.synthetic.vocabulary import COMMON, TOPICS, Subtopic, Topic
 
 SECTIONS = 4
 

@@ -8,12 +8,12 @@ from html import escape
 from itertools import accumulate
 from urllib.parse import urlsplit
 
-from agents.offline.answer import Answer, plain
-from agents.offline.synthetic.links import CALENDAR, PICTURE, Hyperlink, Linker
-from agents.offline.synthetic.log import User, make_users, write_log
-from agents.offline.synthetic.plan import Plan, PlannedPage, Site, make_plan
-from agents.offline.synthetic.vocabulary import COMMON, TOPICS, Subtopic, Topic
-from models.url import canonical
+from scentline.agents.offline.answer import Answer, plain
+from scentline.agents.offline.synthetic.links import CALENDAR, PICTURE, Hyperlink, Linker
+from scentline.agents.offline.synthetic.log import User, make_users, write_log
+from scentline.agents.offline.synthetic.plan import Plan, PlannedPage, Site, make_plan
+from scentline.agents.offline.synthetic.vocabulary import COMMON, TOPICS, Subtopic, Topic
+from scentline.models.url import canonical
 
 # What the words of a page are drawn from; what a page has no topic or sub-topic for is common words.
 _TOPIC_SHARE, _SUBTOPIC_SHARE, _FOREIGN_SHARE = 0.22, 0.12, 0.06

@@ -32,31 +32,31 @@ from zlib import crc32
 
 import msgspec
 
-from agents.browse.agent import USER_PREFIX, UserRow
-from agents.crawl.fixed import of_crawl
-from agents.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, WAYS_PREFIX
-from agents.frontier.keys import TOTALS_KEY as FRONTIER_TOTALS
-from agents.frontier.rows import FrontierRow, HostRow, PageRow, TotalsRow, WaysRow
-from agents.harvest.agent import PREDICATE_PREFIX, Counted, HarvestRow, HarvestTableRow
-from agents.learn.rows import TOTALS_KEY, LearnRow, always_kept
-from agents.operate.audit.quarantined import Quarantined, Seen, seen_of
-from agents.operate.audit.report import AuditReport, RecountedDepths
-from agents.operate.inspect.record import read_ledger, users, ways
-from models.crowd.trace import Step, Trace
-from models.evaluate.recount import FailedRequests, JudgedPage, recount
-from models.interest.features import BASE
-from models.learner.semantic import page_subject
-from models.ledger import Change, Ledger
-from models.lessons import lessons
-from models.patterns.counts import Ways
-from models.url import host
-from models.verdict import FAILED
-from streams.inbox import MARK, Mark
-from streams.records import Access, Count, Outcome
-from streams.settings import Settings
-from streams.topics import ACCESSES, EVIDENCE, TABLES
-from streams.transport.database import TablePartition
-from streams.transport.journal import Journal
+from scentline.agents.browse.agent import USER_PREFIX, UserRow
+from scentline.agents.crawl.fixed import of_crawl
+from scentline.agents.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, WAYS_PREFIX
+from scentline.agents.frontier.keys import TOTALS_KEY as FRONTIER_TOTALS
+from scentline.agents.frontier.rows import FrontierRow, HostRow, PageRow, TotalsRow, WaysRow
+from scentline.agents.harvest.agent import PREDICATE_PREFIX, Counted, HarvestRow, HarvestTableRow
+from scentline.agents.learn.rows import TOTALS_KEY, LearnRow, always_kept
+from scentline.agents.operate.audit.quarantined import Quarantined, Seen, seen_of
+from scentline.agents.operate.audit.report import AuditReport, RecountedDepths
+from scentline.agents.operate.inspect.record import read_ledger, users, ways
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.evaluate.recount import FailedRequests, JudgedPage, recount
+from scentline.models.interest.features import BASE
+from scentline.models.learner.semantic import page_subject
+from scentline.models.ledger import Change, Ledger
+from scentline.models.lessons import lessons
+from scentline.models.patterns.counts import Ways
+from scentline.models.url import host
+from scentline.models.verdict import FAILED
+from scentline.streams.inbox import MARK, Mark
+from scentline.streams.records import Access, Count, Outcome
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES, EVIDENCE, TABLES
+from scentline.streams.transport.database import TablePartition
+from scentline.streams.transport.journal import Journal
 
 
 def audit(settings: Settings) -> AuditReport:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agents.harvest.agent import Counted, read_counted
-from agents.operate.inspect.record import (
+from scentline.agents.harvest.agent import Counted, read_counted
+from scentline.agents.operate.inspect.record import (
     accesses_of,
     entries,
     harvested_of,
@@ -17,8 +17,8 @@ from agents.operate.inspect.record import (
     outcomes,
     outcomes_of,
 )
-from models.url import host
-from streams.records import (
+from scentline.models.url import host
+from scentline.streams.records import (
     Access,
     AccessPack,
     DeadLetter,
@@ -33,9 +33,9 @@ from streams.records import (
     UnknownFactsError,
     encode,
 )
-from streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, OUTCOMES, SIGHTINGS, partition_of
-from streams.transport.journal import Journal
-from streams.transport.layout import Entry
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, OUTCOMES, SIGHTINGS, partition_of
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.layout import Entry
 
 #: Origins of the facts of one message that were quarantined; None stands for all of them.
 _Facts = set[tuple[int, int] | None]

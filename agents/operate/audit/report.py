@@ -6,12 +6,12 @@ Depths are recounted from `accesses`, and from the links of judged pages.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from agents.browse.agent import Sessions, UserRow
-from agents.frontier.rows import DepthRow, PageRow
-from models.depth.growth import FAR, Place
-from models.url import host
-from streams.records import Access, Outcome
-from streams.topics import partition_of
+from scentline.agents.browse.agent import Sessions, UserRow
+from scentline.agents.frontier.rows import DepthRow, PageRow
+from scentline.models.depth.growth import FAR, Place
+from scentline.models.url import host
+from scentline.streams.records import Access, Outcome
+from scentline.streams.topics import partition_of
 
 
 @dataclass

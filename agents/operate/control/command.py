@@ -8,19 +8,19 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
-from agents.crawl.connect import connect
-from agents.frontier.rows import TotalsRow
-from agents.frontier.steered import Steered
-from agents.operate.control.requests import Known, RefusedError, Request, carry_out
-from agents.operate.control.spool import Spool
-from agents.operate.inspect.record import all_definitions, definitions_of, entries, totals
-from streams.outbox import Message
-from streams.records import Limit, PredicateDefinition
-from streams.settings import Settings
-from streams.topics import PREDICATES, SIGHTINGS, STEERING
-from streams.transport.database import JournalInUseError
-from streams.transport.journal import Journal
-from streams.transport.layout import Entry
+from scentline.agents.crawl.connect import connect
+from scentline.agents.frontier.rows import TotalsRow
+from scentline.agents.frontier.steered import Steered
+from scentline.agents.operate.control.requests import Known, RefusedError, Request, carry_out
+from scentline.agents.operate.control.spool import Spool
+from scentline.agents.operate.inspect.record import all_definitions, definitions_of, entries, totals
+from scentline.streams.outbox import Message
+from scentline.streams.records import Limit, PredicateDefinition
+from scentline.streams.settings import Settings
+from scentline.streams.topics import PREDICATES, SIGHTINGS, STEERING
+from scentline.streams.transport.database import JournalInUseError
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.layout import Entry
 
 #: How often it is looked at whether a crawl is running, and how many seconds it is given each time.
 LOOKS, LOOK_SECONDS = 10, 1.0
@@ -106,14 +106,14 @@ def _carry_out_on_kafka(settings: Settings, request: Request) -> str:
 def _known_on_kafka(settings: Settings) -> dict[str, PredicateDefinition]:
     """Return the predicates that the crawl at the broker has had, by name."""
     # Imported where it is used: the embedded log has no use for a Kafka client.
-    from streams.transport.kafka.admin import kept
+    from scentline.streams.transport.kafka.admin import kept
 
     found = definitions_of(kept(settings, PREDICATES.name, 0))
     return {definition.name: definition for definition in found}
 
 
 def _steered_on_kafka(settings: Settings) -> Steered:
-    from streams.transport.kafka.admin import kept
+    from scentline.streams.transport.kafka.admin import kept
 
     return _steered(kept(settings, STEERING.name, 0))
 
@@ -126,7 +126,7 @@ def _steered(told: Iterable[Entry]) -> Steered:
 
 
 def _partitions(settings: Settings) -> dict[str, int]:
-    from streams.transport.kafka.admin import Admin
+    from scentline.streams.transport.kafka.admin import Admin
 
     names = (PREDICATES.name, STEERING.name, SIGHTINGS.name)
     with Admin(settings) as admin:

@@ -10,16 +10,16 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from agents.frontier.steered import Steered
-from agents.judge.predicates import check_judges
-from models.errors import ScentlineError
-from models.frontier.exclusions import Exclusions
-from models.predicate import PredicateError, parse
-from models.url import canonical, host
-from streams.configuration import ConfigurationError
-from streams.logging import printable
-from streams.outbox import Message
-from streams.records import (
+from scentline.agents.frontier.steered import Steered
+from scentline.agents.judge.predicates import check_judges
+from scentline.models.errors import ScentlineError
+from scentline.models.frontier.exclusions import Exclusions
+from scentline.models.predicate import PredicateError, parse
+from scentline.models.url import canonical, host
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.logging import printable
+from scentline.streams.outbox import Message
+from scentline.streams.records import (
     MOST_EXCLUDING,
     REMOVED,
     Exclusion,
@@ -34,8 +34,8 @@ from streams.records import (
     encode,
     steering_key,
 )
-from streams.settings import JudgeSettings
-from streams.topics import PREDICATES, SIGHTINGS, STEERING, WATCHING, partition_of
+from scentline.streams.settings import JudgeSettings
+from scentline.streams.topics import PREDICATES, SIGHTINGS, STEERING, WATCHING, partition_of
 
 #: URLs in one request at most, and bytes of one.
 MOST_URLS = 10_000
@@ -128,10 +128,10 @@ def defined(request: AddPredicate | ChangePredicate, known: PredicateDefinition 
     >>> sports = defined(AddPredicate("sports", '"ski"'), None)
     >>> defined(ChangePredicate("sports", share=3.0), sports).share
     3.0
-    >>> defined(AddPredicate("sports", '"golf"'), sports)
+    >>> defined(AddPredicate("sports", '"golf"'), sports)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    agents.operate.control.requests.RefusedError: predicate sports is already "ski" here: choose another name
+    scentline.agents.operate.control.requests.RefusedError: predicate sports is already "ski" ...
     """
     name = request.name
     if known is not None and known.state == REMOVED:

@@ -7,14 +7,14 @@ Reads the spool in the data directory; keeps nothing; writes `predicates`, `stee
 import asyncio
 from collections.abc import Callable, Mapping
 
-from agents.frontier.steered import Steered
-from agents.judge.predicates import Predicates
-from agents.operate.control.requests import Carried, Known, RefusedError, carry_out
-from agents.operate.control.spool import DIRECTORY, Spool, UnreadableError
-from streams.attempts import Place
-from streams.logging import EventLog, printable
-from streams.outbox import Outbox
-from streams.runtime import Runtime
+from scentline.agents.frontier.steered import Steered
+from scentline.agents.judge.predicates import Predicates
+from scentline.agents.operate.control.requests import Carried, Known, RefusedError, carry_out
+from scentline.agents.operate.control.spool import DIRECTORY, Spool, UnreadableError
+from scentline.streams.attempts import Place
+from scentline.streams.logging import EventLog, printable
+from scentline.streams.outbox import Outbox
+from scentline.streams.runtime import Runtime
 
 #: Seconds between two looks at the spool.
 POLL_SECONDS = 0.2

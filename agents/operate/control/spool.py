@@ -14,9 +14,9 @@ from secrets import token_hex
 
 import msgspec
 
-from agents.operate.control.requests import MOST_BYTES, RefusedError, Request
-from agents.stored import open_plain, write_stored
-from streams.records import UNREADABLE
+from scentline.agents.operate.control.requests import MOST_BYTES, RefusedError, Request
+from scentline.agents.stored import open_plain, write_stored
+from scentline.streams.records import UNREADABLE
 
 DIRECTORY = "requests"
 #: The name of the request by which somebody looks at the crawl: the newest takes the place of the one before.

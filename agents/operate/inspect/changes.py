@@ -7,12 +7,12 @@ from functools import partial
 from heapq import merge
 from operator import attrgetter
 
-from agents.operate.inspect.record import READ_AT_ONCE, entries, read_change
-from streams.records import Change, RecordError
-from streams.settings import Settings
-from streams.topics import CHANGES
-from streams.transport.journal import Journal
-from streams.transport.layout import Entry
+from scentline.agents.operate.inspect.record import READ_AT_ONCE, entries, read_change
+from scentline.streams.records import Change, RecordError
+from scentline.streams.settings import Settings
+from scentline.streams.topics import CHANGES
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.layout import Entry
 
 #: Changes by which one that comes twice is known. Repeats come soon, where a worker goes on for another one.
 REMEMBERED = 100_000
@@ -75,7 +75,7 @@ def _embedded(settings: Settings, offsets: _Offsets, follow: bool) -> Iterator[l
 def _on_kafka(settings: Settings, offsets: _Offsets, follow: bool) -> Iterator[list[Iterator[Entry]]]:
     """Yield the records of each partition as `_embedded` does."""
     # Imported where it is used: the embedded log has no use for a Kafka client.
-    from streams.transport.kafka.admin import Admin, arriving, kept
+    from scentline.streams.transport.kafka.admin import Admin, arriving, kept
 
     with Admin(settings) as admin:
         topic = admin.topics([CHANGES.name]).get(CHANGES.name)

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from models.evaluate.calibration import Running
-from models.verdict import Verdict
-from streams.records import UNREADABLE, VERSION, Finite, Time
-from streams.topics import OUTCOMES
-from streams.transport.journal import Journal
-from streams.transport.layout import Entry
+from scentline.models.evaluate.calibration import Running
+from scentline.models.verdict import Verdict
+from scentline.streams.records import UNREADABLE, VERSION, Finite, Time
+from scentline.streams.topics import OUTCOMES
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.layout import Entry
 
 #: Outcomes that are read at a step: each has the words and links of its page.
 STEP = 25

@@ -6,32 +6,32 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from agents.frontier.depth import why_beyond
-from agents.frontier.groups import Groups
-from agents.frontier.keys import depth_of, hub_of, page_key, space_key, visit_of
-from agents.frontier.learned import LearnedScorer
-from agents.frontier.pages import why_spent
-from agents.frontier.rows import FrontierShard, HubRow, PageRow, SpaceRow, VisitRow
-from agents.frontier.scope import descends
-from agents.frontier.scoring import crowd_of
-from agents.frontier.steered import Steered
-from agents.operate.inspect.linking import Counting, Linking, counting_words, linking_pages
-from agents.operate.inspect.record import entries
-from agents.operate.inspect.teaching import Taught, frontier_shard
-from models.crowd.collaborative import crowd_contributions
-from models.domain import owner
-from models.frontier.shares import LEAST, WINDOW
-from models.interest.features import BASE, region, user
-from models.interest.linkage import Contribution, ordered
-from models.interest.weights import weights_of
-from models.lessons import lessons
-from models.traps import space
-from models.url import host
-from models.verdict import FAILED
-from streams.records import Decoder, Exclusion, FetchOrder, RecordError
-from streams.settings import FrontierSettings, LearnSettings, Settings
-from streams.topics import FETCHES, STEERING, partition_of
-from streams.transport.journal import Journal
+from scentline.agents.frontier.depth import why_beyond
+from scentline.agents.frontier.groups import Groups
+from scentline.agents.frontier.keys import depth_of, hub_of, page_key, space_key, visit_of
+from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.frontier.pages import why_spent
+from scentline.agents.frontier.rows import FrontierShard, HubRow, PageRow, SpaceRow, VisitRow
+from scentline.agents.frontier.scope import descends
+from scentline.agents.frontier.scoring import crowd_of
+from scentline.agents.frontier.steered import Steered
+from scentline.agents.operate.inspect.linking import Counting, Linking, counting_words, linking_pages
+from scentline.agents.operate.inspect.record import entries
+from scentline.agents.operate.inspect.teaching import Taught, frontier_shard
+from scentline.models.crowd.collaborative import crowd_contributions
+from scentline.models.domain import owner
+from scentline.models.frontier.shares import LEAST, WINDOW
+from scentline.models.interest.features import BASE, region, user
+from scentline.models.interest.linkage import Contribution, ordered
+from scentline.models.interest.weights import weights_of
+from scentline.models.lessons import lessons
+from scentline.models.traps import space
+from scentline.models.url import host
+from scentline.models.verdict import FAILED
+from scentline.streams.records import Decoder, Exclusion, FetchOrder, RecordError
+from scentline.streams.settings import FrontierSettings, LearnSettings, Settings
+from scentline.streams.topics import FETCHES, STEERING, partition_of
+from scentline.streams.transport.journal import Journal
 
 
 class Part(msgspec.Struct, frozen=True):

@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime
 
-from agents.frontier.rows import INSTANT, HubRow, PageRow
-from agents.operate.inspect.explain import Again, Explanation
-from models.learner.plain import PLAIN
-from models.verdict import FAILED, Verdict
-from streams.records import Exclusion
+from scentline.agents.frontier.rows import INSTANT, HubRow, PageRow
+from scentline.agents.operate.inspect.explain import Again, Explanation
+from scentline.models.learner.plain import PLAIN
+from scentline.models.verdict import FAILED, Verdict
+from scentline.streams.records import Exclusion
 
 
 def describe(found: Explanation, threshold: float) -> list[str]:

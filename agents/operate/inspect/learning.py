@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from agents.frontier.learned import LearnedScorer
-from agents.frontier.scoring import PaperScorer
-from agents.learn.models import inputs_of
-from agents.learn.rows import LearnRow, ModelRow, model_key
-from agents.operate.inspect.expectations import Expectations
-from agents.operate.inspect.explain import Explanation, explain
-from agents.operate.inspect.teaching import Taught
-from models.crowd.collaborative import region_cells
-from models.errors import ScentlineError
-from models.evaluate.calibration import Bin, Reliability, Running, windows
-from models.interest.features import (
+from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.frontier.scoring import PaperScorer
+from scentline.agents.learn.models import inputs_of
+from scentline.agents.learn.rows import LearnRow, ModelRow, model_key
+from scentline.agents.operate.inspect.expectations import Expectations
+from scentline.agents.operate.inspect.explain import Explanation, explain
+from scentline.agents.operate.inspect.teaching import Taught
+from scentline.models.crowd.collaborative import region_cells
+from scentline.models.errors import ScentlineError
+from scentline.models.evaluate.calibration import Bin, Reliability, Running, windows
+from scentline.models.interest.features import (
     ANCHOR,
     BASE,
     CONTEXT,
@@ -40,24 +40,24 @@ from models.interest.features import (
     link,
     region,
 )
-from models.interest.ratio import ratio, significance
-from models.interest.weights import Weights, weights_of
-from models.learner.combiner import Vector, probability
-from models.learner.inputs import Input, prior_covariance, prior_mean
-from models.learner.knowledge import PREFIX_PRIOR
-from models.learner.lifts import log_lifts
-from models.learner.plain import PLAIN, plain
-from models.learner.requests import failing
-from models.learner.speaking import strongest
-from models.learner.words import WORDS
-from models.ledger import Slots
-from models.verdict import FAILED
-from streams.logging import printable
-from streams.records import UNREADABLE, Label, Pack
-from streams.settings import Settings
-from streams.topics import EVIDENCE, INTERESTS, PREDICATES, partition_of
-from streams.transport.journal import Journal
-from streams.transport.layout import Entry
+from scentline.models.interest.ratio import ratio, significance
+from scentline.models.interest.weights import Weights, weights_of
+from scentline.models.learner.combiner import Vector, probability
+from scentline.models.learner.inputs import Input, prior_covariance, prior_mean
+from scentline.models.learner.knowledge import PREFIX_PRIOR
+from scentline.models.learner.lifts import log_lifts
+from scentline.models.learner.plain import PLAIN, plain
+from scentline.models.learner.requests import failing
+from scentline.models.learner.speaking import strongest
+from scentline.models.learner.words import WORDS
+from scentline.models.ledger import Slots
+from scentline.models.verdict import FAILED
+from scentline.streams.logging import printable
+from scentline.streams.records import UNREADABLE, Label, Pack
+from scentline.streams.settings import Settings
+from scentline.streams.topics import EVIDENCE, INTERESTS, PREDICATES, partition_of
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.layout import Entry
 
 #: Seconds for which what was taught is new enough.
 FRESH_SECONDS = 30.0

@@ -6,16 +6,16 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from agents.frontier.keys import parent_of
-from agents.frontier.learned import LearnedScorer
-from agents.frontier.rows import FrontierShard, PageRow, ParentRow, place_in
-from models.interest.features import ANCHOR, CONTEXT, HEADING, PAGE_WORD, URL_WORD
-from models.learner.candidate import url_words
-from models.learner.inputs import NAMES
-from models.learner.lessons import IN_LINKS, LinkWords
-from models.learner.words import WORDS
-from models.url import identifier
-from models.verdict import Verdict
+from scentline.agents.frontier.keys import parent_of
+from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.frontier.rows import FrontierShard, PageRow, ParentRow, place_in
+from scentline.models.interest.features import ANCHOR, CONTEXT, HEADING, PAGE_WORD, URL_WORD
+from scentline.models.learner.candidate import url_words
+from scentline.models.learner.inputs import NAMES
+from scentline.models.learner.lessons import IN_LINKS, LinkWords
+from scentline.models.learner.words import WORDS
+from scentline.models.url import identifier
+from scentline.models.verdict import Verdict
 
 #: Where a word stands.
 Where: TypeAlias = Literal["in a link", "around a link", "above a link", "on a linking page", "in the URL"]

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from agents.browse.agent import UserRow, within
-from agents.frontier.keys import TOTALS_KEY
-from agents.frontier.rows import FrontierRow, TotalsRow
-from agents.harvest.agent import Counted, Told, read_outcome
-from agents.judge.predicates import read_definition
-from agents.learn.rows import (
+from scentline.agents.browse.agent import UserRow, within
+from scentline.agents.frontier.keys import TOTALS_KEY
+from scentline.agents.frontier.rows import FrontierRow, TotalsRow
+from scentline.agents.harvest.agent import Counted, Told, read_outcome
+from scentline.agents.judge.predicates import read_definition
+from scentline.agents.learn.rows import (
     BLOCK_PREFIX,
     PRIOR_PREFIX,
     SEGMENT_PREFIX,
@@ -21,13 +21,13 @@ from agents.learn.rows import (
     PriorRow,
     name_of,
 )
-from agents.learn.store import ledger_of
-from models.crowd.trace import Visit, insert
-from models.ledger import Ledger
-from models.patterns.counts import Ways
-from streams.inbox import Codec
-from streams.logging import EventLog
-from streams.records import (
+from scentline.agents.learn.store import ledger_of
+from scentline.models.crowd.trace import Visit, insert
+from scentline.models.ledger import Ledger
+from scentline.models.patterns.counts import Ways
+from scentline.streams.inbox import Codec
+from scentline.streams.logging import EventLog
+from scentline.streams.records import (
     POINT_VERSION,
     REMOVED,
     VERSION,
@@ -43,10 +43,10 @@ from streams.records import (
     RecordError,
     Standing,
 )
-from streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
-from streams.transport.database import TableMissingError, TablePartition
-from streams.transport.journal import Journal
-from streams.transport.layout import Entry
+from scentline.streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
+from scentline.streams.transport.database import TableMissingError, TablePartition
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.layout import Entry
 
 READ_AT_ONCE = 1_000
 

@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from agents.frontier.behaviour import SitePatterns
-from agents.frontier.estimates import ordering
-from agents.frontier.learned import LearnedScorer
-from agents.frontier.ordering import Ranks
-from agents.frontier.priorities import LinkPromises, Priorities
-from agents.frontier.rows import FrontierRow, FrontierShard
-from agents.frontier.scorer import OrderedScorer, learned_scorer
-from agents.frontier.scoring import PaperScorer
-from agents.learn.rows import (
+from scentline.agents.frontier.behaviour import SitePatterns
+from scentline.agents.frontier.estimates import ordering
+from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.frontier.ordering import Ranks
+from scentline.agents.frontier.priorities import LinkPromises, Priorities
+from scentline.agents.frontier.rows import FrontierRow, FrontierShard
+from scentline.agents.frontier.scorer import OrderedScorer, learned_scorer
+from scentline.agents.frontier.scoring import PaperScorer
+from scentline.agents.learn.rows import (
     BLOCK_PREFIX,
     MODEL_PREFIX,
     PRIOR_PREFIX,
@@ -25,19 +25,19 @@ from agents.learn.rows import (
     PriorRow,
     name_of,
 )
-from agents.learn.store import put_back
-from agents.operate.inspect.record import definitions
-from models.interest.features import BASE
-from models.learner.calibration import Calibration
-from models.ledger import Ledger, Slots
-from models.lessons import lessons
-from models.predicate import Predicate, parse
-from models.reuse import Cell
-from streams.inbox import Codec, Shard
-from streams.records import Weighting
-from streams.settings import Settings
-from streams.transport.database import TablePartition
-from streams.transport.journal import Journal
+from scentline.agents.learn.store import put_back
+from scentline.agents.operate.inspect.record import definitions
+from scentline.models.interest.features import BASE
+from scentline.models.learner.calibration import Calibration
+from scentline.models.ledger import Ledger, Slots
+from scentline.models.lessons import lessons
+from scentline.models.predicate import Predicate, parse
+from scentline.models.reuse import Cell
+from scentline.streams.inbox import Codec, Shard
+from scentline.streams.records import Weighting
+from scentline.streams.settings import Settings
+from scentline.streams.transport.database import TablePartition
+from scentline.streams.transport.journal import Journal
 
 #: Features that are taken in at a step.
 STEP = 250

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from rocksdict import WriteBatch
 
-from agents.crawl.connect import open_journal
-from agents.observe.observer import Observer
-from agents.operate.inspect.record import entries
-from agents.operate.privacy.plan import (
+from scentline.agents.crawl.connect import open_journal
+from scentline.agents.observe.observer import Observer
+from scentline.agents.operate.inspect.record import entries
+from scentline.agents.operate.privacy.plan import (
     Replacement,
     begin,
     bounds_of,
@@ -20,11 +20,11 @@ from agents.operate.privacy.plan import (
     pending,
     pseudonym_of,
 )
-from streams.settings import Settings
-from streams.topics import PROXY_LOG
-from streams.transport.database import Database, TablePartition, open_writer
-from streams.transport.journal import Journal
-from streams.transport.layout import pack_offset, place
+from scentline.streams.settings import Settings
+from scentline.streams.topics import PROXY_LOG
+from scentline.streams.transport.database import Database, TablePartition, open_writer
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.layout import pack_offset, place
 
 #: Entries written at once.
 _BATCH = 1_000

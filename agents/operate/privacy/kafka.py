@@ -12,15 +12,23 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from agents.frontier.keys import page_key
-from agents.frontier.rows import FrontierRow, PageRow
-from agents.operate.inspect.record import accesses_of
-from agents.operate.privacy.changelogs import Changelogs, find
-from agents.operate.privacy.plan import Bounds, Replacement, bounds, choose, pages_of, pseudonym_of, visitors_of
-from agents.operate.topics.lag import lags
-from streams.records import Access
-from streams.settings import Settings
-from streams.topics import (
+from scentline.agents.frontier.keys import page_key
+from scentline.agents.frontier.rows import FrontierRow, PageRow
+from scentline.agents.operate.inspect.record import accesses_of
+from scentline.agents.operate.privacy.changelogs import Changelogs, find
+from scentline.agents.operate.privacy.plan import (
+    Bounds,
+    Replacement,
+    bounds,
+    choose,
+    pages_of,
+    pseudonym_of,
+    visitors_of,
+)
+from scentline.agents.operate.topics.lag import lags
+from scentline.streams.records import Access
+from scentline.streams.settings import Settings
+from scentline.streams.topics import (
     ACCESSES,
     APP_ID,
     DEAD_LETTERS,
@@ -36,11 +44,11 @@ from streams.topics import (
     declared,
     group_of,
 )
-from streams.transport.kafka.admin import Admin, kept
-from streams.transport.kafka.connection import KafkaError
-from streams.transport.kafka.log import connected
-from streams.transport.publisher import FencedError, Publisher
-from streams.transport.waiting import Place
+from scentline.streams.transport.kafka.admin import Admin, kept
+from scentline.streams.transport.kafka.connection import KafkaError
+from scentline.streams.transport.kafka.log import connected
+from scentline.streams.transport.publisher import FencedError, Publisher
+from scentline.streams.transport.waiting import Place
 
 
 @dataclass

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import msgspec
 
-from agents.frontier.keys import PAGE_PREFIX
-from agents.frontier.rows import FrontierRow, PageRow
-from agents.observe.pseudonym import KEY_FILE, Pseudonyms, kept_key
-from agents.operate.inspect.record import accesses
-from agents.stored import write_stored
-from models.interest.features import user as user_feature
-from streams.configuration import ConfigurationError
-from streams.records import Access
-from streams.settings import Settings
-from streams.topics import partition_of
-from streams.transport.database import TableMissingError
-from streams.transport.journal import Journal
+from scentline.agents.frontier.keys import PAGE_PREFIX
+from scentline.agents.frontier.rows import FrontierRow, PageRow
+from scentline.agents.observe.pseudonym import KEY_FILE, Pseudonyms, kept_key
+from scentline.agents.operate.inspect.record import accesses
+from scentline.agents.stored import write_stored
+from scentline.models.interest.features import user as user_feature
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.records import Access
+from scentline.streams.settings import Settings
+from scentline.streams.topics import partition_of
+from scentline.streams.transport.database import TableMissingError
+from scentline.streams.transport.journal import Journal
 
 #: The file in a data directory that says which replacement is under way.
 PLAN_FILE = "forgetting"

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from models.errors import ScentlineError
-from streams.settings import Settings
-from streams.topics import Declared, declared
-from streams.transport.kafka.admin import Admin, Found
+from scentline.models.errors import ScentlineError
+from scentline.streams.settings import Settings
+from scentline.streams.topics import Declared, declared
+from scentline.streams.transport.kafka.admin import Admin, Found
 
 
 class Difference(NamedTuple):

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from streams.settings import Settings
-from streams.topics import INBOXES, group_of
-from streams.transport.kafka.admin import Admin
+from scentline.streams.settings import Settings
+from scentline.streams.topics import INBOXES, group_of
+from scentline.streams.transport.kafka.admin import Admin
 
 
 class Lag(NamedTuple):

@@ -5,13 +5,13 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
-from agents.operate.inspect.record import read_change
-from agents.window.index.pages import PARTITIONS, TITLE, Place, key_of
-from agents.window.index.store import Store, Tail, Told
-from streams.logging import printable
-from streams.records import Change, RecordError
-from streams.topics import CHANGES
-from streams.transport.journal import Journal
+from scentline.agents.operate.inspect.record import read_change
+from scentline.agents.window.index.pages import PARTITIONS, TITLE, Place, key_of
+from scentline.agents.window.index.store import Store, Tail, Told
+from scentline.streams.logging import printable
+from scentline.streams.records import Change, RecordError
+from scentline.streams.topics import CHANGES
+from scentline.streams.transport.journal import Journal
 
 SCHEMA = """
 CREATE TABLE changes (

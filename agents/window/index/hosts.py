@@ -13,13 +13,13 @@ from zlib import crc32
 
 import msgspec
 
-from agents.frontier.keys import HOST_PREFIX
-from agents.frontier.rows import HostRow
-from agents.window.index.pages import ANY, PageIndex
-from agents.window.index.store import Store
-from models.frontier.causes import Cause
-from streams.transport.database import TableMissingError, TablePartition
-from streams.transport.journal import Journal
+from scentline.agents.frontier.keys import HOST_PREFIX
+from scentline.agents.frontier.rows import HostRow
+from scentline.agents.window.index.pages import ANY, PageIndex
+from scentline.agents.window.index.store import Store
+from scentline.models.frontier.causes import Cause
+from scentline.streams.transport.database import TableMissingError, TablePartition
+from scentline.streams.transport.journal import Journal
 
 SCHEMA = """
 CREATE TABLE hosts (

@@ -3,16 +3,16 @@
 import sqlite3
 from pathlib import Path
 
-from agents.window.index import changes, hosts, letters, pages, texts
-from agents.window.index.changes import ChangeIndex
-from agents.window.index.hosts import HostIndex
-from agents.window.index.letters import LetterIndex
-from agents.window.index.newest import NewestPages
-from agents.window.index.pages import PageIndex
-from agents.window.index.store import Store
-from agents.window.index.texts import TextIndex
-from streams.logging import EventLog
-from streams.transport.journal import Journal
+from scentline.agents.window.index import changes, hosts, letters, pages, texts
+from scentline.agents.window.index.changes import ChangeIndex
+from scentline.agents.window.index.hosts import HostIndex
+from scentline.agents.window.index.letters import LetterIndex
+from scentline.agents.window.index.newest import NewestPages
+from scentline.agents.window.index.pages import PageIndex
+from scentline.agents.window.index.store import Store
+from scentline.agents.window.index.texts import TextIndex
+from scentline.streams.logging import EventLog
+from scentline.streams.transport.journal import Journal
 
 log = EventLog("window")
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from agents.window.index.store import Store, Tail, Told
-from streams.logging import printable
-from streams.records import DeadLetter, Decoder, RecordError
-from streams.topics import DEAD_LETTERS
-from streams.transport.journal import Journal
+from scentline.agents.window.index.store import Store, Tail, Told
+from scentline.streams.logging import printable
+from scentline.streams.records import DeadLetter, Decoder, RecordError
+from scentline.streams.topics import DEAD_LETTERS
+from scentline.streams.transport.journal import Journal
 
 SCHEMA = """
 CREATE TABLE letters (

@@ -6,10 +6,18 @@ has caught up, the last outcomes of each partition lie over what it says.
 
 from collections.abc import Iterator
 
-from agents.window.index.pages import PARTITIONS, IndexedPage, PageIndex, Place, ShownOutcome, outcomes_of, take
-from streams.topics import OUTCOMES
-from streams.transport.journal import Journal
-from streams.transport.layout import Entry
+from scentline.agents.window.index.pages import (
+    PARTITIONS,
+    IndexedPage,
+    PageIndex,
+    Place,
+    ShownOutcome,
+    outcomes_of,
+    take,
+)
+from scentline.streams.topics import OUTCOMES
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.layout import Entry
 
 #: Outcomes that lie over the index, and how many earlier ones are read at a time: of all partitions together.
 MOST, AT_ONCE = 400, 100

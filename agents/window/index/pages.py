@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agents.harvest.agent import Counted, read_as
-from agents.window.index.search import Asked, runs
-from agents.window.index.store import Store, Tail
-from agents.window.index.store import Told as Records
-from models.url import host, identifier
-from models.verdict import Verdict
-from streams.logging import printable
-from streams.records import Finite, Natural, RecordError
-from streams.topics import OUTCOMES
-from streams.transport.journal import Journal
-from streams.transport.layout import Entry
+from scentline.agents.harvest.agent import Counted, read_as
+from scentline.agents.window.index.search import Asked, runs
+from scentline.agents.window.index.store import Store, Tail
+from scentline.agents.window.index.store import Told as Records
+from scentline.models.url import host, identifier
+from scentline.models.verdict import Verdict
+from scentline.streams.logging import printable
+from scentline.streams.records import Finite, Natural, RecordError
+from scentline.streams.topics import OUTCOMES
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.layout import Entry
 
 SCHEMA = """
 CREATE TABLE pages (

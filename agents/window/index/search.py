@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from models.words import MAX_LENGTH, WORD, folded, spaced
+from scentline.models.words import MAX_LENGTH, WORD, folded, spaced
 
 #: Signs of a query that are looked at, and words in it.
 MOST_SIGNS, MOST_WORDS = 300, 20

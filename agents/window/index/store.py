@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from streams.logging import EventLog
-from streams.transport.journal import Journal
-from streams.transport.layout import Entry
+from scentline.streams.logging import EventLog
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.layout import Entry
 
 DIRECTORY, FILE = "window", "index.sqlite"
 #: Raised by whoever changes what rows mean while the tables stay as they are.

@@ -12,12 +12,12 @@ from os import fsencode
 from pathlib import Path
 from typing import NamedTuple
 
-from agents.judge.keep.store import DIRECTORY, Copy, entries_in, files, kept_in
-from agents.window.index.pages import key_of
-from agents.window.index.search import Asked, runs
-from agents.window.index.store import Store
-from agents.window.kept.process import CopyReader
-from agents.window.kept.text import Text, Wanted
+from scentline.agents.judge.keep.store import DIRECTORY, Copy, entries_in, files, kept_in
+from scentline.agents.window.index.pages import key_of
+from scentline.agents.window.index.search import Asked, runs
+from scentline.agents.window.index.store import Store
+from scentline.agents.window.kept.process import CopyReader
+from scentline.agents.window.kept.text import Text, Wanted
 
 SCHEMA = """
 CREATE TABLE texts (

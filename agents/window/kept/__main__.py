@@ -6,9 +6,9 @@ from typing import BinaryIO
 
 import msgspec
 
-from agents.judge.apart.bounds import alone, bound_cpu, bound_memory, die_first, die_with_parent
-from agents.judge.apart.messages import HEAD, framed
-from agents.window.kept.text import Text, Unreadable, Wanted, text_of
+from scentline.agents.judge.apart.bounds import alone, bound_cpu, bound_memory, die_first, die_with_parent
+from scentline.agents.judge.apart.messages import HEAD, framed
+from scentline.agents.window.kept.text import Text, Unreadable, Wanted, text_of
 
 #: Seconds of CPU, and bytes of memory, that a copy may take; seconds without a request after which it ends.
 CPU_SECONDS, MEMORY, IDLE_SECONDS = 5, 500_000_000, 60.0

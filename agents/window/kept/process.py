@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from agents.judge.apart.messages import HEAD, framed
-from agents.signals import command, environment, kill_group
-from agents.window.kept.text import Text, Unreadable, Wanted
-from streams.configuration import PREFIX
+from scentline.agents.judge.apart.messages import HEAD, framed
+from scentline.agents.signals import command, environment, kill_group
+from scentline.agents.window.kept.text import Text, Unreadable, Wanted
+from scentline.streams.configuration import PREFIX
 
 #: Seconds that a copy may take; bytes of an answer at most.
 SECONDS, MOST_BYTES = 30.0, 1 << 24
@@ -100,7 +100,7 @@ class CopyReader:
         if self._child is None:
             inherited = {name: value for name, value in environment().items() if not name.startswith(PREFIX)}
             self._child = subprocess.Popen(  # noqa: S603 - this program
-                command("agents.window.kept"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                command("scentline.agents.window.kept"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL, env=inherited, start_new_session=True,
             )  # fmt: skip
             assert self._child.stdout is not None

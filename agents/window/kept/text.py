@@ -13,12 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from agents.judge.decode import decode
-from agents.judge.markup import read as read_markup
-from agents.judge.parse import is_plain, unread_of
-from agents.offline.warc import ArchiveError, read
-from agents.window.index.search import Asked, Phrase
-from streams.logging import printable
+from scentline.agents.judge.decode import decode
+from scentline.agents.judge.markup import read as read_markup
+from scentline.agents.judge.parse import is_plain, unread_of
+from scentline.agents.offline.warc import ArchiveError, read
+from scentline.agents.window.index.search import Asked, Phrase
+from scentline.streams.logging import printable
 
 #: Characters of all paragraphs of a copy, and of one of them, at most; paragraphs.
 MOST, LONGEST, PARAGRAPHS = 200_000, 20_000, 5_000

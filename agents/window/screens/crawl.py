@@ -2,8 +2,8 @@
 
 import msgspec
 
-from agents.window.reading import Reading
-from streams.logging import printable
+from scentline.agents.window.reading import Reading
+from scentline.streams.logging import printable
 
 #: Characters that are shown of an expression.
 _SHOWN = 300

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import msgspec
 
-from agents.window.index.hosts import CauseTotal
-from agents.window.reading import Reading
-from agents.window.rows import SHOWN, HostRows
-from streams.logging import printable
-from streams.records import Natural
+from scentline.agents.window.index.hosts import CauseTotal
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.rows import SHOWN, HostRows
+from scentline.streams.logging import printable
+from scentline.streams.records import Natural
 
 #: Rows of a list at most.
 ROWS = 50

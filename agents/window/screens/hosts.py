@@ -6,14 +6,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 import zstandard
 
-from agents.frontier.depth import advised
-from agents.frontier.rows import HostRow
-from agents.window.reading import Reading
-from agents.window.rows import SHOWN, HostRows
-from models.frontier.politeness import HostClocks, HostState, Wait
-from models.frontier.waits import BOUNDS
-from streams.logging import printable
-from streams.records import HostStanding, Natural, RobotsTxt
+from scentline.agents.frontier.depth import advised
+from scentline.agents.frontier.rows import HostRow
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.rows import SHOWN, HostRows
+from scentline.models.frontier.politeness import HostClocks, HostState, Wait
+from scentline.models.frontier.waits import BOUNDS
+from scentline.streams.logging import printable
+from scentline.streams.records import HostStanding, Natural, RobotsTxt
 
 #: Rows of a list at most.
 ROWS = 50

@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from agents.operate.inspect.learning import Held, Learning, Speaking, users_part
-from agents.window.reading import Reading
-from models.evaluate.calibration import Bin, Reliability, wilson
-from models.lessons import lessons
-from models.verdict import FAILED
-from streams.logging import printable
+from scentline.agents.operate.inspect.learning import Held, Learning, Speaking, users_part
+from scentline.agents.window.reading import Reading
+from scentline.models.evaluate.calibration import Bin, Reliability, wilson
+from scentline.models.lessons import lessons
+from scentline.models.verdict import FAILED
+from scentline.streams.logging import printable
 
 #: Features that are shown at once, and characters of one.
 SHOWN, MOST_CHARACTERS = 50, 120

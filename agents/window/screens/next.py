@@ -6,18 +6,18 @@ from typing import Annotated
 
 import msgspec
 
-from agents.frontier.rows import OPEN
-from agents.operate.inspect.explain import Explanation
-from agents.operate.inspect.in_words import describe, verdict_in_words
-from agents.operate.inspect.learning import Learning
-from agents.operate.inspect.linking import Counting, Linking
-from agents.window.reading import Reading
-from models.interest.linkage import Contribution
-from models.learner.plain import plain
-from models.url import MAX_LENGTH, canonical
-from models.verdict import FAILED
-from streams.logging import printable
-from streams.records import Upcoming
+from scentline.agents.frontier.rows import OPEN
+from scentline.agents.operate.inspect.explain import Explanation
+from scentline.agents.operate.inspect.in_words import describe, verdict_in_words
+from scentline.agents.operate.inspect.learning import Learning
+from scentline.agents.operate.inspect.linking import Counting, Linking
+from scentline.agents.window.reading import Reading
+from scentline.models.interest.linkage import Contribution
+from scentline.models.learner.plain import plain
+from scentline.models.url import MAX_LENGTH, canonical
+from scentline.models.verdict import FAILED
+from scentline.streams.logging import printable
+from scentline.streams.records import Upcoming
 
 #: Candidates that are shown, parts of an explanation, and characters of a text.
 SHOWN, PARTS, MOST_CHARACTERS = 50, 12, 300

@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 import msgspec
 
-from agents.operate.inspect.record import totals
-from agents.window.alerts import firing, seen
-from agents.window.curves import chance, curve, lift
-from agents.window.reading import Reading
-from agents.window.standings import together
-from agents.window.state import MOODS, Facts, queued, said
-from streams.logging import printable
-from streams.records import ACTIVE, PAUSED, HarvestPoint, PredicateDefinition, Standing
+from scentline.agents.operate.inspect.record import totals
+from scentline.agents.window.alerts import firing, seen
+from scentline.agents.window.curves import chance, curve, lift
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.standings import together
+from scentline.agents.window.state import MOODS, Facts, queued, said
+from scentline.streams.logging import printable
+from scentline.streams.records import ACTIVE, PAUSED, HarvestPoint, PredicateDefinition, Standing
 
 #: Predicates with their curves in one view.
 PREDICATES = 6

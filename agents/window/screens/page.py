@@ -6,15 +6,15 @@ from typing import Annotated
 
 import msgspec
 
-from agents.judge.keep.store import Copy, copies
-from agents.window.index.pages import IndexedPage
-from agents.window.index.search import MOST_SIGNS, Asked, Phrase
-from agents.window.kept.text import Text, Wanted
-from agents.window.reading import Reading
-from agents.window.screens.pages import SHOWN, story
-from models.predicate import parse
-from models.url import MAX_LENGTH
-from streams.logging import printable
+from scentline.agents.judge.keep.store import Copy, copies
+from scentline.agents.window.index.pages import IndexedPage
+from scentline.agents.window.index.search import MOST_SIGNS, Asked, Phrase
+from scentline.agents.window.kept.text import Text, Wanted
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.screens.pages import SHOWN, story
+from scentline.models.predicate import parse
+from scentline.models.url import MAX_LENGTH
+from scentline.streams.logging import printable
 
 #: Phrases of predicates that are marked in a text.
 PHRASES = 50

@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from agents.frontier.rows import INSTANT
-from agents.window.index.pages import IndexedPage, Place
-from agents.window.index.search import MOST_SIGNS, Asked
-from agents.window.reading import Reading
-from streams.logging import printable
-from streams.records import Change
+from scentline.agents.frontier.rows import INSTANT
+from scentline.agents.window.index.pages import IndexedPage, Place
+from scentline.agents.window.index.search import MOST_SIGNS, Asked
+from scentline.agents.window.reading import Reading
+from scentline.streams.logging import printable
+from scentline.streams.records import Change
 
 #: Rows of a list at most.
 ROWS = 50

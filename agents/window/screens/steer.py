@@ -5,9 +5,9 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from agents.window.reading import Reading
-from streams.logging import printable
-from streams.records import Exclusion, Limit, PredicateDefinition, Slowing
+from scentline.agents.window.reading import Reading
+from scentline.streams.logging import printable
+from scentline.streams.records import Exclusion, Limit, PredicateDefinition, Slowing
 
 #: Rows of a list, and characters of a text.
 ROWS, SHOWN = 50, 300

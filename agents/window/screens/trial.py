@@ -7,11 +7,11 @@ from typing import Annotated
 
 import msgspec
 
-from agents.frontier.steered import Steered
-from agents.operate.control.requests import Exclude, RefusedError, steering
-from agents.window.reading import Reading
-from models.predicate import PredicateError, parse
-from streams.records import MOST_EXCLUDING
+from scentline.agents.frontier.steered import Steered
+from scentline.agents.operate.control.requests import Exclude, RefusedError, steering
+from scentline.agents.window.reading import Reading
+from scentline.models.predicate import PredicateError, parse
+from scentline.streams.records import MOST_EXCLUDING
 
 #: Characters of a predicate that is tried: what is longer does not fit into an address.
 MOST_SIGNS = 3_000

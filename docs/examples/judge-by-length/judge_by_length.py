@@ -1,6 +1,6 @@
 """A judge of categories by the length of a page."""
 
-from models.page import Page
+from scentline.models.page import Page
 
 
 def judge(page: Page) -> list[str]:

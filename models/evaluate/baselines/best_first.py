@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from models.evaluate.baselines.queues import Board, grown
-from models.evaluate.baselines.texts import Query, Texts, by_length
-from models.evaluate.crawler import Choice, Ready, Task, anywhere
-from models.page import Page
+from scentline.models.evaluate.baselines.queues import Board, grown
+from scentline.models.evaluate.baselines.texts import Query, Texts, by_length
+from scentline.models.evaluate.crawler import Choice, Ready, Task, anywhere
+from scentline.models.page import Page
 
 
 class BestFirst:

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
-from models.evaluate.baselines.simple import Ranked
-from models.evaluate.baselines.texts import Texts
-from models.page import Page
-from models.url import identifier
-from models.words import words
+from scentline.models.evaluate.baselines.simple import Ranked
+from scentline.models.evaluate.baselines.texts import Texts
+from scentline.models.page import Page
+from scentline.models.url import identifier
+from scentline.models.words import words
 
 _Floats = npt.NDArray[np.float64]
 _Labels = npt.NDArray[np.bool_]

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.evaluate.baselines.queues import Board, grown
-from models.evaluate.baselines.texts import Texts
-from models.evaluate.crawler import Choice, Ready, Task, anywhere
-from models.page import Page
-from models.words import words
+from scentline.models.evaluate.baselines.queues import Board, grown
+from scentline.models.evaluate.baselines.texts import Texts
+from scentline.models.evaluate.crawler import Choice, Ready, Task, anywhere
+from scentline.models.page import Page
+from scentline.models.words import words
 
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int32]

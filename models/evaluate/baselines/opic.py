@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from models.evaluate.baselines.queues import Board, grown
-from models.evaluate.crawler import Choice, Ready, Task, anywhere
-from models.page import Page
+from scentline.models.evaluate.baselines.queues import Board, grown
+from scentline.models.evaluate.crawler import Choice, Ready, Task, anywhere
+from scentline.models.page import Page
 
 
 class Opic:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from models.evaluate.crawler import Ready, anywhere
-from models.frontier.queue import UNLIMITED, CandidateQueue
-from models.url import host
+from scentline.models.evaluate.crawler import Ready, anywhere
+from scentline.models.frontier.queue import UNLIMITED, CandidateQueue
+from scentline.models.url import host
 
 # URLs that only the log knows come after all that links or seeds lead to.
 _LATE = 1 << 62

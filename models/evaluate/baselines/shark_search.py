@@ -1,9 +1,9 @@
 """The policy `shark-search`: a page's likeness to the query is inherited by what it links to, and decays."""
 
-from models.evaluate.baselines.queues import Heap
-from models.evaluate.baselines.texts import Query, Texts
-from models.evaluate.crawler import Choice, Ready, Task, anywhere
-from models.page import Page
+from scentline.models.evaluate.baselines.queues import Heap
+from scentline.models.evaluate.baselines.texts import Query, Texts
+from scentline.models.evaluate.crawler import Choice, Ready, Task, anywhere
+from scentline.models.page import Page
 
 #: What is left of a score from a page to its child (delta), the part of the anchor beside its context (beta),
 #: and the part of what is inherited beside both (gamma).

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Collection
 
-from models.evaluate.baselines.queues import Heap
-from models.evaluate.crawler import Choice, Ready, Task, anywhere
-from models.ordering.estimate import Crawled
-from models.ordering.graph import DAMPING
-from models.ordering.rank import EVERY, Rank
-from models.page import Page
-from models.url import host
+from scentline.models.evaluate.baselines.queues import Heap
+from scentline.models.evaluate.crawler import Choice, Ready, Task, anywhere
+from scentline.models.ordering.estimate import Crawled
+from scentline.models.ordering.graph import DAMPING
+from scentline.models.ordering.rank import EVERY, Rank
+from scentline.models.page import Page
+from scentline.models.url import host
 
 
 class Ranked:

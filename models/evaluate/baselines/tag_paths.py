@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from models.evaluate.crawler import Choice, Ready, Task, anywhere
-from models.page import Page
-from models.url import host
+from scentline.models.evaluate.crawler import Choice, Ready, Task, anywhere
+from scentline.models.page import Page
+from scentline.models.url import host
 
 #: Similarity from which on a path belongs to an arm, as in the paper; the weight of the exploration.
 LIKE = 0.75

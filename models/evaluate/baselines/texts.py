@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.evaluate.baselines.queues import grown
+from scentline.models.evaluate.baselines.queues import grown
 
 
 class Occurrences(NamedTuple):

@@ -16,11 +16,11 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, Of
 from kafka.errors import KafkaError as ClientError
 from kafka.errors import KafkaTimeoutError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
-from streams.settings import Settings
-from streams.topics import Declared
-from streams.transport.kafka.connection import KafkaError, addresses, kafka_python_arguments
-from streams.transport.layout import Entry
-from streams.transport.waiting import Place
+from scentline.streams.settings import Settings
+from scentline.streams.topics import Declared
+from scentline.streams.transport.kafka.connection import KafkaError, addresses, kafka_python_arguments
+from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.waiting import Place
 
 #: Time for brokers that are just starting, too.
 _CONNECT_MS = 10_000

@@ -21,9 +21,9 @@ from aiokafka.errors import (
 from aiokafka.errors import KafkaError as ClientError
 from faust import SASLCredentials, SSLCredentials
 
-from models.errors import ScentlineError
-from streams.logging import EventLog
-from streams.settings import KafkaSettings, Settings
+from scentline.models.errors import ScentlineError
+from scentline.streams.logging import EventLog
+from scentline.streams.settings import KafkaSettings, Settings
 
 #: A request without an answer for so long is given up, and sent again on a new connection.
 REQUEST_SECONDS = 30.0

@@ -35,12 +35,12 @@ from faust.transport.drivers import aiokafka as driver
 from faust.transport.producer import Producer
 from faust.types import TP
 
-from streams.logging import EventLog
-from streams.transport.kafka.connection import REQUEST_SECONDS
-from streams.transport.kafka.fetcher import Fetcher, Reading
-from streams.transport.layout import Entry
-from streams.transport.offering import Offering
-from streams.transport.waiting import Place
+from scentline.streams.logging import EventLog
+from scentline.streams.transport.kafka.connection import REQUEST_SECONDS
+from scentline.streams.transport.kafka.fetcher import Fetcher, Reading
+from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.offering import Offering
+from scentline.streams.transport.waiting import Place
 
 log = EventLog("kafka")
 

@@ -27,10 +27,10 @@ from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 
-from streams.settings import Settings
-from streams.transport.kafka.connection import GATHER_SECONDS, KafkaError, aiokafka_arguments, persist
-from streams.transport.layout import Entry
-from streams.transport.waiting import Place, finish
+from scentline.streams.settings import Settings
+from scentline.streams.transport.kafka.connection import GATHER_SECONDS, KafkaError, aiokafka_arguments, persist
+from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.waiting import Place, finish
 
 #: Milliseconds that a broker waits for records before it says that there are none; what becomes wanted
 #: meanwhile is asked for after that.

@@ -15,12 +15,12 @@ import faust
 from faust.stores.rocksdb import Store as FaustStore
 from rocksdict import WriteBatch
 
-from streams.forgetting import check_not_forgetting
-from streams.inbox import Group, LostShardError, Shard
-from streams.topics import APP_ID, changelog_of
-from streams.transport.database import TablePartition
-from streams.transport.layout import Entry
-from streams.transport.publisher import FencedError, Publisher
+from scentline.streams.forgetting import check_not_forgetting
+from scentline.streams.inbox import Group, LostShardError, Shard
+from scentline.streams.topics import APP_ID, changelog_of
+from scentline.streams.transport.database import TablePartition
+from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.publisher import FencedError, Publisher
 
 #: What Faust's RocksDB store is told: small buffers, since a worker holds several partitions open.
 OPTIONS: dict[str, Any] = {

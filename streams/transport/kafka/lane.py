@@ -28,9 +28,9 @@ from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import TopicPartition
 
-from streams.transport.journal import Record
-from streams.transport.kafka.connection import GATHER_SECONDS, REQUEST_SECONDS, KafkaError, persist
-from streams.transport.publisher import FencedError
+from scentline.streams.transport.journal import Record
+from scentline.streams.transport.kafka.connection import GATHER_SECONDS, REQUEST_SECONDS, KafkaError, persist
+from scentline.streams.transport.publisher import FencedError
 
 #: Bytes up to which batches share a request.
 SHARED_BYTES = 16 * 1024 * 1024

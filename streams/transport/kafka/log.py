@@ -18,14 +18,14 @@ from aiokafka.errors import (
 )
 from aiokafka.errors import KafkaError as ClientError
 
-from streams.app import create_app
-from streams.logging import EventLog
-from streams.settings import Settings
-from streams.topics import APP_ID, TABLES, TOPICS, changelog_of
-from streams.transport.kafka.connection import OUTAGE, KafkaError, addresses, aiokafka_arguments
-from streams.transport.kafka.fetcher import Fetcher
-from streams.transport.kafka.publisher import KafkaPublisher
-from streams.transport.kafka.reader import KafkaReader
+from scentline.streams.app import create_app
+from scentline.streams.logging import EventLog
+from scentline.streams.settings import Settings
+from scentline.streams.topics import APP_ID, TABLES, TOPICS, changelog_of
+from scentline.streams.transport.kafka.connection import OUTAGE, KafkaError, addresses, aiokafka_arguments
+from scentline.streams.transport.kafka.fetcher import Fetcher
+from scentline.streams.transport.kafka.publisher import KafkaPublisher
+from scentline.streams.transport.kafka.reader import KafkaReader
 
 #: Seconds between two looks, and between two words about the same.
 LOOK_SECONDS = 1.0

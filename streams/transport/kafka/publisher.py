@@ -33,16 +33,16 @@ from aiokafka.errors import ConcurrentTransactions, NodeNotReadyError, NoError, 
 from aiokafka.errors import KafkaError as ClientError
 from aiokafka.protocol.transaction import InitProducerIdRequest
 
-from streams.inbox import Committer
-from streams.settings import Settings
-from streams.transport.journal import Record
-from streams.transport.kafka.connection import KafkaError, aiokafka_arguments, persist
-from streams.transport.kafka.four_steps import four_steps
-from streams.transport.kafka.lane import BATCH_BYTES, RECORD_BYTES, Lane, Wire, Writer
-from streams.transport.kafka.reader import KafkaReader
-from streams.transport.layout import Entry
-from streams.transport.publisher import FencedError
-from streams.transport.waiting import Place
+from scentline.streams.inbox import Committer
+from scentline.streams.settings import Settings
+from scentline.streams.transport.journal import Record
+from scentline.streams.transport.kafka.connection import KafkaError, aiokafka_arguments, persist
+from scentline.streams.transport.kafka.four_steps import four_steps
+from scentline.streams.transport.kafka.lane import BATCH_BYTES, RECORD_BYTES, Lane, Wire, Writer
+from scentline.streams.transport.kafka.reader import KafkaReader
+from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.publisher import FencedError
+from scentline.streams.transport.waiting import Place
 
 #: The key of a claim; its value names the claimant.
 CLAIM = b"\x00claim"

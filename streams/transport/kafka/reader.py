@@ -12,11 +12,11 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import TopicPartition
 
-from streams.settings import Settings
-from streams.transport.kafka.connection import KafkaError, aiokafka_arguments, persist
-from streams.transport.kafka.fetcher import Feed, Fetcher, Reading
-from streams.transport.layout import Entry
-from streams.transport.waiting import Place
+from scentline.streams.settings import Settings
+from scentline.streams.transport.kafka.connection import KafkaError, aiokafka_arguments, persist
+from scentline.streams.transport.kafka.fetcher import Feed, Fetcher, Reading
+from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.waiting import Place
 
 #: Records that `KafkaReader.records` asks for at a time.
 RECORDS_AT_ONCE = 1_000

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from agents.frontier.steered import read_steering
-from agents.harvest.agent import read_outcome
-from agents.judge.predicates import read_definition
-from agents.operate.inspect.record import read_change, read_point, read_standing
-from streams.inbox import Codec, Mark
-from streams.records import (
+from scentline.agents.frontier.steered import read_steering
+from scentline.agents.harvest.agent import read_outcome
+from scentline.agents.judge.predicates import read_definition
+from scentline.agents.operate.inspect.record import read_change, read_point, read_standing
+from scentline.streams.inbox import Codec, Mark
+from scentline.streams.records import (
     AccessPack,
     DeadLetter,
     Decoder,
@@ -29,7 +29,7 @@ from streams.records import (
     Watch,
     encode,
 )
-from streams.topics import (
+from scentline.streams.topics import (
     ACCESSES,
     CHANGES,
     DEAD_LETTERS,
@@ -48,7 +48,7 @@ from streams.topics import (
     STEERING,
     WATCHING,
 )
-from streams.transport.layout import Entry, TopicMeta, decode_record, encode_record
+from scentline.streams.transport.layout import Entry, TopicMeta, decode_record, encode_record
 from tests.streams.wire.records import RECORDS
 from tests.streams.wire.rows import MARK, ROW_TYPES, ROWS, TOPIC
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from models.harvest import Harvest
-from models.page import Link
-from streams.records import (
+from scentline.models.harvest import Harvest
+from scentline.models.page import Link
+from scentline.streams.records import (
     PAUSED,
     Access,
     Beside,
@@ -58,7 +58,7 @@ from streams.records import (
     Watch,
     Weighting,
 )
-from streams.topics import (
+from scentline.streams.topics import (
     ACCESSES,
     CHANGES,
     DEAD_LETTERS,

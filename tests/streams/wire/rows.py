@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from agents.browse.agent import UserRow
-from agents.frontier.rows import (
+from scentline.agents.browse.agent import UserRow
+from scentline.agents.frontier.rows import (
     BesideRow,
     ChildrenRow,
     Choice,
@@ -27,29 +27,29 @@ from agents.frontier.rows import (
     VisitRow,
     WaysRow,
 )
-from agents.harvest.agent import HarvestRow, HarvestTableRow, SeenRow
-from agents.judge.duplicates import BandRow, DuplicateRow, SketchRow
-from agents.judge.duplicates import SpaceRow as TextsRow
-from agents.judge.rows import LaterRow
-from agents.learn.rows import CountsRow, LearnRow, LearnTotals, ModelRow, PriorRow
-from models.crowd.trace import Visit
-from models.depth.growth import Growth, Place
-from models.depth.trail import Browsing, Trail
-from models.frontier.causes import Cause
-from models.frontier.politeness import HostState
-from models.frontier.promises import Promised
-from models.frontier.waits import Waits
-from models.news.clicks import History
-from models.news.revisits import ArrivalRate
-from models.patterns.counts import Ways
-from models.revisit.history import History as Visited
-from models.revisit.rate import Group
-from models.revisit.signals import Trust
-from models.revisit.sizes import Sizes
-from models.traps import Barren
-from streams.inbox import Mark
-from streams.topics import PREDICATES
-from streams.transport.layout import TopicMeta
+from scentline.agents.harvest.agent import HarvestRow, HarvestTableRow, SeenRow
+from scentline.agents.judge.duplicates import BandRow, DuplicateRow, SketchRow
+from scentline.agents.judge.duplicates import SpaceRow as TextsRow
+from scentline.agents.judge.rows import LaterRow
+from scentline.agents.learn.rows import CountsRow, LearnRow, LearnTotals, ModelRow, PriorRow
+from scentline.models.crowd.trace import Visit
+from scentline.models.depth.growth import Growth, Place
+from scentline.models.depth.trail import Browsing, Trail
+from scentline.models.frontier.causes import Cause
+from scentline.models.frontier.politeness import HostState
+from scentline.models.frontier.promises import Promised
+from scentline.models.frontier.waits import Waits
+from scentline.models.news.clicks import History
+from scentline.models.news.revisits import ArrivalRate
+from scentline.models.patterns.counts import Ways
+from scentline.models.revisit.history import History as Visited
+from scentline.models.revisit.rate import Group
+from scentline.models.revisit.signals import Trust
+from scentline.models.revisit.sizes import Sizes
+from scentline.models.traps import Barren
+from scentline.streams.inbox import Mark
+from scentline.streams.topics import PREDICATES
+from scentline.streams.transport.layout import TopicMeta
 from tests.streams.wire.records import CHILD, PAGE, RECORDS, ROBOTS, STATE, URL, VERDICT, VERSION_HAD
 
 #: What each table's rows are read as.

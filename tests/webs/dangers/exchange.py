@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
-from models.errors import ScentlineError
+from scentline.models.errors import ScentlineError
 from tests.webs.dangers.text import document
 
 HTML = "text/html; charset=utf-8"
