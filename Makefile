@@ -19,7 +19,7 @@ NGINX := $(VENV)/nginx
 ATHERIS := $(VENV)/atheris
 PYSPY := $(VENV)/py-spy
 
-.PHONY: help setup develop check format model test kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka clock stages size fuzz docs screenshots manifests lock clean
+.PHONY: help setup develop check format model test kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka clock stages size budget fuzz docs screenshots manifests lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -158,6 +158,9 @@ live: develop ## seconds from a visitor's request through Squid to a candidate, 
 $(ATHERIS)/installed.stamp: bench/fuzz/requirements.txt $(INSTALLED)
 	@$(PIP) --upgrade --require-hashes --target $(ATHERIS) -r $<
 	touch $@
+
+budget: develop ## how much each room of the house holds, as its budget in pyproject.toml has it
+	@$(BIN)/python -m tests.test_budget
 
 fuzz: develop $(ATHERIS)/installed.stamp ## fuzz every reader and whole crawls, a minute each, or SECONDS=...; write 100,000 messages to crawls
 	@failed=

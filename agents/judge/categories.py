@@ -35,10 +35,7 @@ def load_judges(named: Judging) -> list[CategoryJudge]:
     if named.labels is not None:
         judges.append(load_labels(Path(named.labels)))
     if named.classifier is not None:
-        # Imported where there is a classifier: it brings numpy.
-        from scentline.agents.judge.text import load as load_text
-
-        judges.append(load_text(Path(named.classifier)))
+        judges.append(load_trained(Path(named.classifier)))
     if named.python is not None:
         judges.append(load_installed(named.python))
     return judges
@@ -69,6 +66,27 @@ def _checked(told: Iterable[str]) -> frozenset[str]:
         if not isinstance(name, str):
             raise TypeError(f"a category is of type {type(name).__name__}, expected str")
     return frozenset().union(*(expand(name) for name in names))
+
+
+def load_trained(path: Path) -> CategoryJudge:
+    """Return the judge of a file of `scentline classifier train`; raises `ClassifierError`, which names it.
+
+    It gives a page the category that its words make most probable, and those above it: none where no word of
+    the page stood in an example.
+    """
+    # Imported where there is a classifier: it brings numpy.
+    from scentline.agents.stored import read_stored
+    from scentline.models.classifier import ClassifierError, unpack
+    from scentline.models.sealed import MOST_BYTES
+
+    classifier, _ = read_stored(path, MOST_BYTES, unpack, ClassifierError, f"classifier {path}")
+    expanded = {name: expand(name) for name in classifier.categories}
+
+    def judge(page: Page) -> frozenset[str]:
+        category = classifier.category(page.words)
+        return frozenset() if category is None else expanded[category]
+
+    return judge
 
 
 def load_installed(name: str) -> Callable[[Page], Iterable[str]]:

@@ -33,12 +33,13 @@ from scentline.streams.topics import HARVEST, PREDICATES, PROXY_LOG, TABLES, TOP
 from scentline.streams.transport.layout import FORMAT
 from tests.streams.wire.forms import CODECS, FORMS, RECORD, Form
 from tests.streams.wire.newer import newer
-from tests.streams.wire.pins import pinned, shown
 from tests.streams.wire.records import RECORDS, TAUGHT
 from tests.streams.wire.rows import ROW_TYPES, ROWS
 
 ROOT = Path(__file__).parents[2]
 ALL = [*FORMS, RECORD]
+#: Bytes on a line of a pin.
+WIDTH = 16
 FILES = sorted({form.file for form in ALL})
 
 CHANGED = """\
@@ -248,3 +249,34 @@ def test_a_pack_with_a_damaged_fact_of_a_known_kind_is_no_pack() -> None:
     with pytest.raises(RecordError, match="Expected `str`, got `int`") as caught:
         Decoder[Any](SightingPack)(encode(damaged))
     assert not isinstance(caught.value, UnknownFactsError)
+
+
+# pins: for each form its name, then its bytes as hexadecimal and as text, the newest of them last
+
+
+def shown(name: str, value: bytes) -> str:
+    """Return the lines of a pin.
+
+    >>> print(shown("Seeded", b"a \\xc1"))
+    Seeded
+      61 20 c1                                         |a .|
+    """
+    lines = [name]
+    for start in range(0, len(value), WIDTH):
+        part = value[start : start + WIDTH]
+        text = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in part)
+        lines.append(f"  {part.hex(' '):<{3 * WIDTH}} |{text}|")
+    return "\n".join(lines)
+
+
+def pinned(file: Path) -> dict[str, list[bytes]]:
+    """Return the pins of a file by name, the newest of each at the end."""
+    found: dict[str, list[bytes]] = {}
+    name = ""
+    for line in file.read_text(encoding="ascii").splitlines() if file.exists() else ():
+        if line.startswith("  "):
+            found[name][-1] += bytes.fromhex(line.partition("|")[0])
+        elif line:
+            name = line
+            found.setdefault(name, []).append(b"")
+    return found
