@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scentline.models.accesslog.entry import MAX_LINE, Entry, LogLineError, text_of
-from scentline.models.accesslog.recognise import FORMATS, LogFormatError, recognise
+from scentline.models.accesslog.recognise import FORMATS, RECOGNISED, LogFormatError, recognise
 
 proven = settings(derandomize=True, deadline=None)
 
@@ -311,5 +311,5 @@ def test_only_the_first_twenty_lines_are_looked_at() -> None:
 
 
 def test_an_unknown_format_names_what_was_tried() -> None:
-    with pytest.raises(LogFormatError, match=r"known format \(squid, combined, common, w3c, json\)"):
+    with pytest.raises(LogFormatError, match=rf"known format \({', '.join(RECOGNISED)}\)"):
         recognise([b"hello", b"world"])
