@@ -202,16 +202,18 @@ def harvest_points(journal: Journal, follow: bool = False) -> Iterator[HarvestPo
     points = _Points(journal)
     partitions = range(journal.partitions(HARVEST.name))
     offsets = {(HARVEST.name, partition): journal.start(HARVEST.name, partition) for partition in partitions}
-    while True:
-        for (topic, partition), start in tuple(offsets.items()):
-            offset = start
-            while found := journal.read(topic, partition, offset, READ_AT_ONCE):
-                offset = found[-1].offset + 1
-                yield from points.of(found)
-            offsets[topic, partition] = offset
-        if not follow:
-            return
-        asyncio.run(journal.wait(offsets))
+    # One loop for all waits: Ctrl-C leaves none that is made and not closed.
+    with asyncio.Runner() as runner:
+        while True:
+            for (topic, partition), start in tuple(offsets.items()):
+                offset = start
+                while found := journal.read(topic, partition, offset, READ_AT_ONCE):
+                    offset = found[-1].offset + 1
+                    yield from points.of(found)
+                offsets[topic, partition] = offset
+            if not follow:
+                return
+            runner.run(journal.wait(offsets))
 
 
 def accesses(journal: Journal) -> Iterator[Access]:
