@@ -1,6 +1,6 @@
 """What a crawl left: judged pages and accesses in its journal, each once, and in its tables what it learned."""
 
-import asyncio
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
@@ -45,7 +45,7 @@ from streams.records import (
 )
 from streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
 from streams.transport.database import TableMissingError, TablePartition
-from streams.transport.journal import Journal
+from streams.transport.journal import FOLLOW_SECONDS, Journal
 from streams.transport.layout import Entry
 
 READ_AT_ONCE = 1_000
@@ -195,25 +195,24 @@ class _Points:
 
 
 def harvest_points(journal: Journal, follow: bool = False) -> Iterator[HarvestPoint]:
-    """Yield every point of the harvest-rate stream, with ``follow`` those that come, without end.
+    """Yield every point of the harvest-rate stream; with ``follow`` those that come to a read-only journal, too.
 
     What can't be read is left out.
     """
     points = _Points(journal)
     partitions = range(journal.partitions(HARVEST.name))
     offsets = {(HARVEST.name, partition): journal.start(HARVEST.name, partition) for partition in partitions}
-    # One loop for all waits: Ctrl-C leaves none that is made and not closed.
-    with asyncio.Runner() as runner:
-        while True:
-            for (topic, partition), start in tuple(offsets.items()):
-                offset = start
-                while found := journal.read(topic, partition, offset, READ_AT_ONCE):
-                    offset = found[-1].offset + 1
-                    yield from points.of(found)
-                offsets[topic, partition] = offset
-            if not follow:
-                return
-            runner.run(journal.wait(offsets))
+    while True:
+        for (topic, partition), start in tuple(offsets.items()):
+            offset = start
+            while found := journal.read(topic, partition, offset, READ_AT_ONCE):
+                offset = found[-1].offset + 1
+                yield from points.of(found)
+            offsets[topic, partition] = offset
+        if not follow:
+            return
+        time.sleep(FOLLOW_SECONDS)
+        journal.refresh()
 
 
 def accesses(journal: Journal) -> Iterator[Access]:
