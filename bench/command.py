@@ -17,7 +17,7 @@ Made = TypeVar("Made")
 DATA = Path(__file__).parents[2] / "shared" / "data"
 WIKISPEEDIA, DOCS = DATA / "wikispeedia", DATA / "docs"
 
-COMMAND = (sys.executable, "-c", "from agents.cli import main; main()")
+COMMAND = (sys.executable, "-c", "from scentline.agents.cli import main; main()")
 
 
 def summary(*arguments: str) -> dict[str, Any]:

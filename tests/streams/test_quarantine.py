@@ -111,7 +111,7 @@ def test_a_dead_letter_says_where_it_failed_and_quotes_nobody(tmp_path: Path) ->
     found = taken_in(tmp_path, [message(0, ["ann", "bad"])], ValueError("the user ann"))
     (letter,) = found.letters
     assert letter.why == "quarantine"
-    assert letter.reason.startswith("could not be taken in: ValueError in tests/streams/test_stateful.py")
+    assert letter.reason.startswith("could not be taken in: ValueError in streams/absorber.py")
     assert "ann" not in letter.reason
     assert [fact.user for _, _, fact in read_accesses(letter.value).facts] == ["bad"]
 

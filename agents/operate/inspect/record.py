@@ -1,6 +1,6 @@
 """What a crawl left: judged pages and accesses in its journal, each once, and in its tables what it learned."""
 
-import asyncio
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
@@ -45,7 +45,7 @@ from scentline.streams.records import (
 )
 from scentline.streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
 from scentline.streams.transport.database import TableMissingError, TablePartition
-from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.journal import FOLLOW_SECONDS, Journal
 from scentline.streams.transport.layout import Entry
 
 READ_AT_ONCE = 1_000
@@ -195,7 +195,7 @@ class _Points:
 
 
 def harvest_points(journal: Journal, follow: bool = False) -> Iterator[HarvestPoint]:
-    """Yield every point of the harvest-rate stream, with ``follow`` those that come, without end.
+    """Yield every point of the harvest-rate stream; with ``follow`` those that come to a read-only journal too.
 
     What can't be read is left out.
     """
@@ -211,7 +211,8 @@ def harvest_points(journal: Journal, follow: bool = False) -> Iterator[HarvestPo
             offsets[topic, partition] = offset
         if not follow:
             return
-        asyncio.run(journal.wait(offsets))
+        time.sleep(FOLLOW_SECONDS)
+        journal.refresh()
 
 
 def accesses(journal: Journal) -> Iterator[Access]:
