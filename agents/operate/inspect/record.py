@@ -195,7 +195,7 @@ class _Points:
 
 
 def harvest_points(journal: Journal, follow: bool = False) -> Iterator[HarvestPoint]:
-    """Yield every point of the harvest-rate stream; with ``follow`` those that come to a read-only journal, too.
+    """Yield every point of the harvest-rate stream; with ``follow`` those that come to a read-only journal too.
 
     What can't be read is left out.
     """
