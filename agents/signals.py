@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 
@@ -73,8 +74,10 @@ def command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
-def environment() -> dict[str, str]:
-    """Return this process's environment, by which the package is found."""
-    inherited = os.environ.get("PYTHONPATH")
-    path = [str(_ROOT), inherited] if inherited else [str(_ROOT)]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+def environment(module: str = "") -> dict[str, str]:
+    """Return this process's environment, by which the package is found, and that of a ``module`` beside it."""
+    path = [str(_ROOT)]
+    if module:
+        path.append(str(Path(import_module(module.partition(".")[0]).__file__ or "").parents[1]))
+    path += filter(None, [os.environ.get("PYTHONPATH")])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(path))}

@@ -46,7 +46,7 @@ class ServerProcess:
             # Ctrl-C reaches every process of a terminal's foreground group; this one has to serve on until
             # the pages in flight are in.
             start_new_session=True,
-            env=environment(),
+            env=environment(module),
         )
         try:
             self.url = self._started(progress)
