@@ -1,11 +1,13 @@
-"""The order of the tests, and what they may leave open: nothing."""
+"""The order of the tests, how much of a property they try, and what they may leave open: nothing."""
 
 import gc
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from tests.window.browser import Browser
@@ -13,6 +15,11 @@ if TYPE_CHECKING:
 #: The rooms whose files take longest: with these first, several workers have enough to do to the end.
 LONG = ("costs", "deploy", "e2e", "kafka", "rubbish")
 _HERE = Path(__file__).parent
+
+# The examples that a property is tried with: the same few in every run, and a thousand others in `make night`.
+settings.register_profile("few", max_examples=25, derandomize=True, deadline=None)
+settings.register_profile("night", max_examples=1000, deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "few"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,7 +1,11 @@
-"""Pages written from code say what the code says."""
+"""Pages written from code say what the code says, and the examples in docstrings print what they claim."""
 
+import doctest
+import importlib
+import pkgutil
 from pathlib import Path
 
+import scentline
 from scentline.streams.configuration import keys
 from scentline.streams.settings_docs import markdown
 
@@ -14,3 +18,11 @@ def test_settings_page_is_what_the_class_says() -> None:
 
 def test_settings_page_names_every_key() -> None:
     assert [key for key in keys() if f"| `{key}` |" not in markdown()] == []
+
+
+def test_examples_in_docstrings_print_what_they_claim() -> None:
+    modules = [found.name for found in pkgutil.walk_packages(scentline.__path__, "scentline.")]
+    runnable = [importlib.import_module(name) for name in modules if not name.endswith("__main__")]
+    results = {module.__name__: doctest.testmod(module) for module in runnable}
+    assert {name: result.failed for name, result in results.items() if result.failed} == {}
+    assert sum(result.attempted for result in results.values()) > 300  # they were found

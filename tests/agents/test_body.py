@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from scentline.agents.fetch.body import MAX_MEMBERS, gunzip, read
@@ -51,7 +50,6 @@ bodies = st.binary(max_size=200) | st.builds(
 
 
 @given(st.sampled_from(PACKERS), bodies, sizes)
-@examples(derandomize=True, deadline=None)
 def test_every_encoding_is_undone_however_it_is_chunked(
     packer: tuple[str, Callable[[bytes], bytes]], data: bytes, sizes: list[int]
 ) -> None:
@@ -61,7 +59,6 @@ def test_every_encoding_is_undone_however_it_is_chunked(
 
 
 @given(st.sampled_from(PACKERS), bodies.filter(bool), sizes, st.data())
-@examples(derandomize=True, deadline=None)
 def test_no_more_than_the_limit_is_ever_returned(
     packer: tuple[str, Callable[[bytes], bytes]], data: bytes, sizes: list[int], draw: st.DataObject
 ) -> None:
@@ -74,7 +71,6 @@ def test_no_more_than_the_limit_is_ever_returned(
 
 
 @given(st.sampled_from(["gzip", "deflate", "identity"]), st.binary(max_size=100), sizes)
-@examples(derandomize=True, deadline=None)
 def test_rubbish_gives_a_body_or_an_error(encoding: str, data: bytes, sizes: list[int]) -> None:
     try:
         assert len(unpacked(data, encoding, 50, sizes)) <= 50

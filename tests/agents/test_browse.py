@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.browse.agent import USER_PREFIX, BrowseAgent, UserRow
@@ -101,7 +101,6 @@ def test_the_window_is_bounded_and_all_accesses_are_counted(shard: Shard[UserRow
     assert row(shard).window == [Visit(float(time), "http://h0.org/0") for time in (7, 8, 9)]
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=12))
 def test_the_lines_of_a_short_time_count_once_in_any_order_and_across_restarts(
     rows: Disk, agent: BrowseAgent, lines: list[tuple[int, int]]

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.crawl.connect import open_journal
@@ -202,7 +202,6 @@ CHANGED = st.builds(
 )
 
 
-@settings(derandomize=True, deadline=None)
 @given(TEXTS, st.lists(CHANGED, max_size=3))
 def test_a_feed_is_whole_whatever_pages_say_and_readers_see_only_text(
     title: str, changes: list[Change]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.main import get_command
 from warcio.archiveiterator import ArchiveIterator
@@ -175,7 +175,6 @@ def test_the_harvest_is_written_as_csv(crawl: Path) -> None:
     assert float(last["harvest_rate"]) == pytest.approx(2 / 3)
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(st.text() | st.floats(allow_nan=False) | st.none(), min_size=1, max_size=4))
 def test_a_line_of_csv_is_one_line_of_printable_cells_that_are_no_formulas(cells: list[object]) -> None:
     line = csv_line(cells)
@@ -185,7 +184,6 @@ def test_a_line_of_csv_is_one_line_of_printable_cells_that_are_no_formulas(cells
         assert not isinstance(value, str) or not cell.startswith(("=", "+", "-", "@"))
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.text())
 def test_a_line_of_json_is_printable_and_holds_the_text(text: str) -> None:
     line = json_line({"title": text})

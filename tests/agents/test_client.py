@@ -12,7 +12,6 @@ from random import Random
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from scentline.agents.fetch import client as module
@@ -681,7 +680,6 @@ FRAGMENTS = (
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS) | st.binary(max_size=20), max_size=12))
-@examples(derandomize=True, deadline=None, max_examples=60)
 def test_whatever_a_server_sends_there_is_a_result(parts: list[bytes]) -> None:
     result, _ = fetch(writing(*parts, then=close), "/", timeout_seconds=5)
     assert isinstance(result, Fetched | Moved | Failure)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
@@ -167,7 +167,6 @@ def test_of_recorded_pages_hardly_a_changed_sentence_or_word_is_missed_and_hardl
     assert seen >= 0.95 * worded
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.text(max_size=200), st.text(max_size=300), st.lists(st.text(max_size=20), max_size=5))
 def test_every_text_has_a_digest_of_one_size_that_numbers_do_not_change(
     title: str, text: str, urls: list[str]
@@ -179,7 +178,6 @@ def test_every_text_has_a_digest_of_one_size_that_numbers_do_not_change(
     assert len(links_digest(url.encode("utf-8", "replace").decode() for url in urls)) == LINKS_BYTES
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
 @given(
     st.lists(
         st.sampled_from(MARKUP),

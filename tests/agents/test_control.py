@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rocksdict import Options
 
@@ -163,7 +163,6 @@ def test_that_kept_pages_are_of_concern_is_part_of_the_definition_and_stays_so(c
         assert known_predicates(crawled)["tea"].kept
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(
     st.sampled_from(
         [

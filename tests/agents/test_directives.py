@@ -1,7 +1,7 @@
 """X-Robots-Tag: what it says to this crawler, in every form that sites use."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.fetch.rules import directives
@@ -37,7 +37,6 @@ def test_directives_are_read_as_sites_write_them(values: list[str], found: set[s
 
 
 @given(st.lists(st.text(alphabet="noindexfoluw:,* -_1", max_size=60), max_size=4))
-@settings(derandomize=True, deadline=None)
 def test_whatever_a_header_says_the_answer_is_of_two_directives(values: list[str]) -> None:
     assert directives(values, "scentline") <= BOTH
     assert directives([*values, "none"], "scentline") == BOTH

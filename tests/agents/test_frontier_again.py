@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -62,7 +62,6 @@ from tests.models.webs import STEPS, URLS, VISITS
 from tests.reference.counts import Counts, plain
 
 POLICIES = ["linkage", "collaborative", "combined", "learned", "breadth-first"]
-EXACT = settings(derandomize=True, deadline=None, max_examples=50)
 PARTITIONS, SEEDS = st.integers(1, 3), st.integers(0, 10_000)
 #: Words of a moment, as dates are, and a target of navigation: they make no change.
 PASSING, ASIDE = {"g", "h"}, URLS[0]
@@ -321,7 +320,6 @@ def an_outcome(found: Fetched, verdict: Verdict, *, again: bool = False) -> Outc
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@EXACT
 @given(VISITS, STEPS, PARTITIONS, st.sampled_from([WIDE, TIGHT]), SEEDS)
 def test_the_evidence_of_pages_that_are_visited_again_adds_up_to_the_recount(
     place: Place,
@@ -338,7 +336,6 @@ def test_the_evidence_of_pages_that_are_visited_again_adds_up_to_the_recount(
     assert world.counts == plain(expected)
 
 
-@EXACT
 @given(VISITS, STEPS, PARTITIONS, SEEDS)
 def test_every_row_is_that_of_the_pages_as_they_stand(
     place: Place, visits: list[JudgedPage], steps: list[Step], partitions: int, seed: int
@@ -379,7 +376,6 @@ def check_linking(world: World, page: JudgedPage, pages: dict[str, JudgedPage]) 
             }
 
 
-@EXACT
 @given(VISITS, STEPS, PARTITIONS, SEEDS)
 def test_the_changes_that_are_told_come_to_what_holds_in_the_end(
     place: Place, visits: list[JudgedPage], steps: list[Step], partitions: int, seed: int
@@ -397,7 +393,6 @@ def test_the_changes_that_are_told_come_to_what_holds_in_the_end(
     assert len({(change.origin, change.predicate) for change in world.changes}) == len(world.changes)
 
 
-@EXACT
 @given(VISITS, STEPS, PARTITIONS, SEEDS)
 def test_a_page_leaves_once_until_it_is_judged_again(
     place: Place, visits: list[JudgedPage], steps: list[Step], partitions: int, seed: int

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.candidates import Candidates
@@ -105,7 +105,6 @@ class Crawl:
             self.told, self.told_requests = self.judged, self.answered
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.integers(0, 10_000), st.integers(0, 600))
 def test_one_worker_judges_as_many_pages_as_it_may_and_no_more(seed: int, steps: int) -> None:
     random, crawl = Random(seed), Crawl([PARTITIONS])
@@ -118,7 +117,6 @@ def test_one_worker_judges_as_many_pages_as_it_may_and_no_more(seed: int, steps:
     assert crawl.budgets[0].spent
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.integers(0, 10_000), st.integers(0, 600))
 def test_one_worker_makes_as_many_requests_as_it_may_and_no_more(seed: int, steps: int) -> None:
     random, crawl = Random(seed), Crawl([PARTITIONS], requests=True)
@@ -131,7 +129,6 @@ def test_one_worker_makes_as_many_requests_as_it_may_and_no_more(seed: int, step
     assert crawl.budgets[0].spent
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.sampled_from([[2, 2], [3, 1], [2, 1, 1], [1, 1, 1, 1]]), st.integers(0, 10_000), st.integers(0, 20))
 def test_several_pass_requests_by_the_windows_of_the_others_and_what_was_not_told_at_most(
     held: list[int], seed: int, untold: int
@@ -145,7 +142,6 @@ def test_several_pass_requests_by_the_windows_of_the_others_and_what_was_not_tol
     assert BUDGET <= crawl.answered <= BUDGET + (len(held) - 1) * WINDOW + untold
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.sampled_from([[2, 2], [3, 1], [2, 1, 1], [1, 1, 1, 1]]), st.integers(0, 10_000), st.integers(0, 20))
 def test_several_pass_it_by_the_windows_of_the_others_and_what_was_not_told_at_most(
     held: list[int], seed: int, untold: int

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.agent import FrontierAgent
@@ -454,7 +454,6 @@ IDENTIFIERS = st.one_of(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(
     noted=st.lists(IDENTIFIERS, max_size=200),
     leased=st.lists(IDENTIFIERS, max_size=10),
@@ -573,7 +572,6 @@ ACCESSES = st.one_of(
 
 
 @pytest.mark.parametrize("policy", ["learned", "collaborative"])
-@settings(derandomize=True, deadline=None, max_examples=80)
 @given(facts=st.lists(ACCESSES, max_size=25), together=st.integers(1, 4))
 def test_what_users_did_leaves_every_candidate_with_the_score_that_it_has_now(
     place: Disk, policy: str, facts: list[Any], together: int
@@ -648,7 +646,6 @@ def test_urls_that_wait_are_all_fetched_though_few_of_them_are_in_memory(rows: D
 WAITS = st.lists(st.tuples(st.sampled_from("abcdefghij"), st.integers(1, 9), st.integers(0, 2)), max_size=80)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
 @given(st.integers(1, 6), WAITS)
 def test_what_waits_is_in_memory_or_known_to_be_on_disk(most: int, steps: list[tuple[str, int, int]]) -> None:
     """The twin are the rows: who waits until when. Rows are looked through whenever it is said to be time."""

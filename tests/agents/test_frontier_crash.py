@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.browse.agent import BrowseAgent, UserRow
@@ -188,7 +188,6 @@ def mixed(pages: list[JudgedPage], steps: list[Step], random: Random) -> list[Ju
 
 
 @pytest.mark.parametrize("policy", ["linkage", "combined", "learned"])
-@settings(derandomize=True, deadline=None, max_examples=80)
 @given(
     SOME_SILENT, STEPS, st.integers(1, 3), st.sampled_from([WIDE, TIGHT]), st.booleans(), st.integers(0, 10_000)
 )

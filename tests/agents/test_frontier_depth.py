@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.agent import FrontierAgent
@@ -98,7 +98,6 @@ def test_a_short_cut_found_late_brings_everything_behind_it_nearer(rows: Disk) -
 graphs = st.lists(st.lists(st.integers(0, 8), max_size=4, unique=True), min_size=9, max_size=9)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(graphs, st.randoms(use_true_random=False))
 def test_in_any_order_of_fetching_links_count_as_in_a_breadth_first_crawl(
     module_rows: Disk, graph: list[list[int]], random: Random
@@ -136,7 +135,6 @@ def outcome(url: str, targets: Sequence[str]) -> Outcome:
     )  # fmt: skip
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.data())
 def test_whatever_way_pages_are_found_the_counts_are_those_of_a_recount(
     module_rows: Disk, data: st.DataObject

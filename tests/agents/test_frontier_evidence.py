@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.keys import PAGE_PREFIX, beside_of, totals_of
@@ -34,7 +34,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(derandomize=True, deadline=None, max_examples=120)
 @given(SOME_SILENT, STEPS, PARTITIONS, BOUNDS, st.booleans(), SEEDS)
 def test_the_evidence_of_any_order_of_sightings_adds_up_to_the_recount(
     place: Place,
@@ -52,7 +51,6 @@ def test_the_evidence_of_any_order_of_sightings_adds_up_to_the_recount(
 
 
 @pytest.mark.parametrize("policy", ["linkage", "learned"])
-@settings(derandomize=True, deadline=None, max_examples=120)
 @given(SOME_SILENT, FAILURES, STEPS, PARTITIONS, BOUNDS, SEEDS)
 def test_requests_that_failed_count_until_a_page_comes_all_the_same(
     place: Place,
@@ -75,7 +73,6 @@ def test_requests_that_failed_count_until_a_page_comes_all_the_same(
         assert totals_of(shard).requests == sum(row.requests for row in rows)
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
 @given(SOME_SILENT, STEPS, PARTITIONS, SEEDS)
 def test_every_partition_ends_with_the_verdicts_that_scoring_in_it_needs(
     place: Place, pages: list[JudgedPage], steps: list[Step], partitions: int, seed: int

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.hosts import NO_PAGE, Ended, host_of, state_of
@@ -127,7 +127,6 @@ def test_that_nobody_answers_says_nothing_of_how_a_host_wants_to_be_asked(shard:
     assert state_of(shard, HOST) is None
 
 
-@settings(deadline=None)
 @given(ends())
 def test_causes_are_bounded_and_no_count_is_lost(opened: Disk, found: list[Ended]) -> None:
     opened.clear()
@@ -183,7 +182,6 @@ def replayed(opened: Disk, found: Sequence[Ended], random: Random | None) -> Hos
     return host_of(shard, HOST)
 
 
-@settings(deadline=None, max_examples=50)
 @given(ends(), st.randoms(use_true_random=False))
 def test_a_host_knows_the_same_whatever_crashes(opened: Disk, found: list[Ended], random: Random) -> None:
     assert replayed(opened, found, random) == replayed(opened, found, None)

@@ -5,7 +5,7 @@ from random import Random
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.keys import page_key, parent_of, totals_of
@@ -63,7 +63,6 @@ def run_with_a_later_predicate(
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(derandomize=True, deadline=None, max_examples=120)
 @given(SOME_SILENT, STEPS, st.integers(1, 3), st.sampled_from([WIDE, TIGHT]), st.integers(0, 10_000))
 def test_the_counts_are_those_of_a_crawl_that_had_the_predicate_from_the_start(
     place: Place,
@@ -79,7 +78,6 @@ def test_the_counts_are_those_of_a_crawl_that_had_the_predicate_from_the_start(
     assert pipeline.counts == plain(recount(pages, policy, bounds.trace(steps), bounds.parents))
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
 @given(SOME_SILENT, STEPS, st.integers(1, 3), st.integers(0, 10_000))
 def test_every_partition_ends_with_all_verdicts(
     place: Place, pages: list[JudgedPage], steps: list[Step], partitions: int, seed: int

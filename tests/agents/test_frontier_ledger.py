@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.ledger import MOST_OWN, FrontierLedger, OwnCount
@@ -199,7 +199,6 @@ def test_one_worker_alone_knows_every_count_at_once_and_needs_no_answer() -> Non
         assert learns.known() == cells_of(expected)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(facts=st.lists(FACTS, min_size=1, max_size=12), told=st.integers(0, 12))
 def test_what_the_learner_tells_of_a_frontiers_own_verdicts_is_not_counted_again(
     facts: list[Count], told: int

@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.browse.agent import BrowseAgent, UserRow
@@ -47,7 +47,6 @@ def clicks_of(shard: FrontierShard, url: str) -> ClicksRow:
 # clicks
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 12), max_size=40), st.integers(1, 6))
 def test_clicks_are_those_of_the_last_days_whatever_their_order(
     rows: Disk, days: list[int], window: int

@@ -8,7 +8,7 @@ from random import Random
 import msgspec
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.crawl.fixed import keep_fixed, of_crawl
@@ -61,7 +61,6 @@ class Telling:
         self.book.absorb(shard, fact)
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
 @given(st.sets(st.tuples(st.sampled_from(["a.org", "a.org:80", "a.orgs", "b.a.org"]), st.integers(0, 20))))
 def test_each_site_that_users_were_seen_on_is_found_once(rows: Disk, visited: set[tuple[str, int]]) -> None:
     shard = a_shard(rows)
@@ -72,7 +71,6 @@ def test_each_site_that_users_were_seen_on_is_found_once(rows: Disk, visited: se
     assert list(sites(shard)) == sorted({host for host, _ in visited}, key=lambda host: f"{host}\0")
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
 @given(WEBS, st.randoms(use_true_random=False))
 def test_backlinks_and_ranks_are_those_of_the_links_known(
     rows: Disk, web: dict[int, set[int]], random: Random
@@ -149,7 +147,6 @@ def test_location_prefers_few_slashes_and_what_is_wanted(rows: Disk) -> None:
     assert [found.value(shard, page(shard, address), ()) for address in addresses] == [1, 0, -1, -2]
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
 @given(WEBS, st.tuples(*[st.sampled_from((0.0, 0.001, 1.0, -2.0))] * 4))
 def test_the_weighted_ordering_is_the_weighted_sum_of_the_others(
     rows: Disk, web: dict[int, set[int]], weights: tuple[float, float, float, float]

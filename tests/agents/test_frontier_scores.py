@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.inlinks import InLinks
@@ -175,7 +175,6 @@ class Facts:
 
 
 @pytest.mark.parametrize("policy", ["linkage", "collaborative", "combined"])
-@settings(derandomize=True, deadline=None, max_examples=80)
 @given(PAGES, STEPS, PARTITIONS, BOUNDS, SEEDS)
 def test_priorities_of_the_papers_policies_are_those_of_the_reference(
     place: Place,
@@ -207,7 +206,6 @@ def test_priorities_of_the_papers_policies_are_those_of_the_reference(
                     assert crowd_of(shard, row, name) == reference.crowd_evidence(row.url, name)
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
 @given(PAGES, STEPS, PARTITIONS, BOUNDS, SEEDS)
 def test_inputs_of_the_learned_policy_are_those_of_a_candidate_made_of_the_same_facts(
     place: Place, pages: list[JudgedPage], steps: list[Step], partitions: int, bounds: Bounds, seed: int
@@ -253,7 +251,6 @@ def bring_up(pipeline: Pipeline, *scorers: LearnedScorer | InLinks) -> None:
             scorer.bring_up(shard, noted)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(PAGES, STEPS, PARTITIONS, SEEDS)
 def test_links_that_were_dropped_and_taken_up_again_are_worth_the_same(
     place: Place, pages: list[JudgedPage], steps: list[Step], partitions: int, seed: int
@@ -276,7 +273,6 @@ def test_links_that_were_dropped_and_taken_up_again_are_worth_the_same(
             assert found[0] == pytest.approx(found[2])
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(
     PAGES,
     STEPS,
@@ -321,7 +317,6 @@ def a_table() -> SemanticTable:
     return SemanticTable(pieces, vectors.astype(np.int8), np.ones(len(pieces), np.float32))
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
 @given(PAGES, STEPS, PARTITIONS, BOUNDS, SEEDS)
 def test_what_words_mean_is_that_of_the_same_subjects_whatever_came_in_between(
     place: Place, pages: list[JudgedPage], steps: list[Step], partitions: int, bounds: Bounds, seed: int

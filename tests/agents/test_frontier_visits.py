@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -260,7 +260,6 @@ SIGHTED = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=25)
 @given(SIGHTED)
 def test_rows_have_in_order_of_time_when_each_judged_page_is_due(
     told: list[tuple[str, str, int]],

@@ -5,7 +5,6 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -99,7 +98,6 @@ def test_what_is_of_the_open_internet_is_global(text: str) -> None:
 
 
 @given(v4)
-@examples(derandomize=True, deadline=None)
 def test_an_ipv4_address_within_an_ipv6_address_is_judged(inner: IPv4Address) -> None:
     number = int(inner)
     assert is_global(IPv6Address((0xFFFF << 32) + number)) == is_global(inner)
@@ -108,7 +106,6 @@ def test_an_ipv4_address_within_an_ipv6_address_is_judged(inner: IPv4Address) ->
 
 
 @given(st.integers(0, 2**128 - 1).map(IPv6Address))
-@examples(derandomize=True, deadline=None)
 def test_only_global_unicast_and_translations_of_ipv4_are_global(address: IPv6Address) -> None:
     if is_global(address):
         assert address.packed[0] >> 5 == 1 or address.packed[:2] == b"\x00\x64"
@@ -145,7 +142,6 @@ class TestDenied:
         Guard(deny=["corp.example", "9.9.9.9"]).check(name, 80)
 
     @given(v4, st.integers(8, 32))
-    @examples(derandomize=True, deadline=None)
     def test_no_address_of_a_denied_network_is_allowed_in_any_form(
         self, address: IPv4Address, bits: int
     ) -> None:
@@ -410,7 +406,6 @@ def test_of_every_block_of_ipv4_what_python_calls_global_is_global_and_nothing_e
     st.integers(0, 2**128 - 1).map(IPv6Address)
     | st.integers(0, 2**125 - 1).map(lambda n: IPv6Address(2**125 + n))
 )
-@examples(derandomize=True, deadline=None, max_examples=500)
 def test_what_python_does_not_call_global_is_not(address: IPv6Address) -> None:
     if is_global(address):
         assert address.is_global
@@ -419,7 +414,6 @@ def test_what_python_does_not_call_global_is_not(address: IPv6Address) -> None:
 
 
 @given(v4, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
-@examples(derandomize=True, deadline=None)
 def test_a_teredo_address_is_never_global_whatever_it_holds(inner: IPv4Address, server: int, rest: int) -> None:
     number = (0x20010000 << 96) + (server << 64) + (rest << 32) + (int(inner) ^ 0xFFFFFFFF)
     assert not is_global(IPv6Address(number))
@@ -438,7 +432,6 @@ def spellings(address: IPv4Address) -> list[str]:
 
 
 @given(v4)
-@examples(derandomize=True, deadline=None)
 def test_every_spelling_of_an_ipv4_address_is_judged_as_that_address(address: IPv4Address) -> None:
     for text in spellings(address):
         assert literal(text) == address, text
@@ -451,7 +444,6 @@ def test_every_spelling_of_an_ipv4_address_is_judged_as_that_address(address: IP
 
 
 @given(st.text(alphabet="0123456789abcdefx.:[]%-", max_size=40))
-@examples(derandomize=True, deadline=None)
 def test_a_name_that_is_no_address_is_taken_for_none(text: str) -> None:
     found = literal(text)
     assert found is None or isinstance(found, IPv4Address | IPv6Address)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.crawl.connect import open_journal
@@ -119,7 +119,6 @@ def fresh(partition: int, time: float, matches: int, current: float) -> Freshnes
     )  # fmt: skip
 
 
-@settings(derandomize=True, deadline=None)
 @given(
     st.permutations(
         [fresh(0, 5.0, 9, 9.0), fresh(0, 7.0, 4, 3.0), fresh(1, 6.0, 1, 0.5), fresh(1, 2.0, 0, 0.0)]

@@ -380,7 +380,7 @@ PAGES = st.lists(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=150, phases=[Phase.generate])
+@settings(phases=[Phase.generate])
 @given(pages=PAGES, steps=st.integers(100, 500), seed=st.integers(0, 10_000))
 def test_points_are_of_the_whole_count_each_page_once_and_never_go_back(
     app: faust.App, pages: list[Page], steps: int, seed: int

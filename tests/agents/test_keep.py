@@ -13,7 +13,6 @@ from urllib.parse import unquote
 import msgspec
 import pytest
 from hypothesis import example, given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
@@ -362,7 +361,6 @@ texts = st.text(max_size=40) | st.sampled_from(FOREIGN)
 
 @given(st.dictionaries(texts, texts, max_size=6), texts, texts)
 @example({"link": FOREIGN[0], "etag": FOREIGN[1], "content-type": FOREIGN[2]}, "Bot/1 (é; a=b)", "é;a=b")
-@examples(derandomize=True, deadline=None, max_examples=300)
 def test_every_record_is_read_back_whatever_its_headers_hold(
     headers: dict[str, str], agent: str, title: str
 ) -> None:
@@ -383,7 +381,6 @@ def test_every_record_is_read_back_whatever_its_headers_hold(
 
 
 @given(st.binary(max_size=300), st.integers(0, 20_000))
-@examples(derandomize=True, deadline=None, max_examples=100)
 def test_every_body_is_read_back_and_each_record_is_a_gzip_member(piece: bytes, times: int) -> None:
     page, body = fetched(1), piece * times
     data = packed(page, body, Page(page.order.url, "Tea"), YES, "a test")

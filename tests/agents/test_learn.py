@@ -12,7 +12,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.learn.agent import LearnAgent
@@ -93,7 +93,6 @@ def seen(pages: int, *features: str, hit: bool = False) -> list[Count]:
 FACTS = counts_of(["", "w:a", "w:b", "t:a", "l:p:1"], st.integers(1, 3))
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(
     facts=st.lists(FACTS, max_size=20),
     back=st.lists(st.integers(0, 19), unique=True),
@@ -222,7 +221,6 @@ def test_each_of_several_partitions_keeps_within_the_limit(rows: Disk) -> None:
     assert [learn_totals(learner.shard).features <= 20 for learner in learners] == [True] * 3
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(facts=st.lists(FACTS, min_size=1, max_size=12), seed=st.integers(0, 1000))
 def test_what_is_taken_back_of_a_forgotten_feature_leaves_no_more_than_was_counted(
     one_disk: Disk, facts: list[Count], seed: int

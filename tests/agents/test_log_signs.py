@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.browse.agent import BrowseAgent, UserRow
@@ -81,7 +81,6 @@ def crashing(rows: Disk, facts: Sequence[object], random: Random) -> FrontierSha
 
 
 @given(LINES, st.data(), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=60)
 def test_what_a_log_tells_of_changes_depends_on_its_lines_alone(
     place: tuple[Disk, BrowseAgent], lines: list[tuple[str, int, int]], data: st.DataObject, random: Random
 ) -> None:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import scentline.agents.fetch
@@ -103,7 +103,6 @@ def test_what_is_no_failure_is_of_one_class() -> None:
     assert [outcome_of(result) for result in results] == ["2xx", "3xx", "early"]
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.text() | st.builds("{} {}".format, st.sampled_from(["status", "robots.txt", "address"]), st.text()))
 def test_no_reason_makes_a_new_class(reason: str) -> None:
     assert outcome_of(Failure("gone", reason)) in OUTCOMES

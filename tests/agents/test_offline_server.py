@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.offline.answer import MAX_VALUE, Answer, end_to_end, plain
@@ -178,7 +178,6 @@ def test_serving_goes_on_until_it_is_cancelled() -> None:
     asyncio.run(run())
 
 
-@settings(derandomize=True, deadline=None)
 @given(
     time=st.floats(0, 4e9),
     elapsed=st.integers(0, 10**9),
@@ -198,7 +197,6 @@ def test_whatever_is_logged_is_one_line_of_ten_fields(
     assert len(line.split()) == 10
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=12), st.text(max_size=40)), max_size=100))
 def test_whatever_headers_were_recorded_those_passed_on_are_well_formed(given: list[tuple[str, str]]) -> None:
     passed = end_to_end([*given, ("ETag", "x" * (MAX_VALUE + 1)), ("Bad", "a\r\nInjected: 1")])

@@ -2,7 +2,7 @@ import random
 from html import escape
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from warcio.archiveiterator import ArchiveIterator
@@ -457,7 +457,6 @@ TYPES = st.sampled_from(
 HEADERS = st.one_of(TYPES, st.text(max_size=60), st.text(max_size=30).map("text/html; charset={}".format))
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
 @given(st.binary(max_size=400), HEADERS)
 def test_any_bytes_and_any_header_are_read(body: bytes, content_type: str | None) -> None:
     page = parse(URL, body, content_type, LIMITS, paths=True)
@@ -490,7 +489,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=600)
 @given(st.lists(PIECES, max_size=40))
 @example(["<a href=x>", "e", "</a>", "\u0301"])
 @example(["<a href=x>", "\U00011099", "</a>", "\U000110ba"])
@@ -503,7 +501,6 @@ def test_any_markup_is_read(pieces: list[str]) -> None:
 SIGNS = "aB1_ \n-\u2013\u2014\xa0\xe9\xad\u0301\u0315\u200d\u0e01\u65e5\u0130\ufb01\U00011099\U000110ba"
 
 
-@settings(derandomize=True, deadline=None, max_examples=1000)
 @given(st.text(alphabet=SIGNS, max_size=120) | st.text(), st.lists(st.integers(0, 130), max_size=12))
 @example("1" * 41 + "\xe9 \u65e5\u65e5", [3, 42, 44, 60])
 @example("\ufb01\xad x\u0301", [1, 1, 2, 4, 5])

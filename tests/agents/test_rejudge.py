@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from zstandard import ZstdCompressor
 
@@ -227,7 +227,6 @@ def left(partition: Partition) -> float:
     return sum(sample.value for family in reading.families() for sample in family.samples)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(STEPS)
 @example(["absorb", "hear", "look", "commit", "crash", "page", "absorb"])  # the next one has not heard of it
 @example(["absorb", "freeze", "hear", "look", "commit", "thaw"])  # the owner before is late

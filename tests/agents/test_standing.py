@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier import standing
@@ -242,7 +242,6 @@ class Candidates(SimpleNamespace):
     """What host counts know of candidates, and nothing else."""
 
 
-@settings(derandomize=True, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from("abcdefgh"), st.booleans(), st.booleans()), min_size=1, max_size=30),
     st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 100)),
@@ -280,7 +279,6 @@ def test_rates_are_those_of_the_last_seconds_and_of_the_same_partitions() -> Non
     assert rates.told() == (None, None)
 
 
-@settings(derandomize=True)
 @given(st.lists(st.tuples(st.text(max_size=2), st.floats(-9, 9)), max_size=9))
 def test_three_inputs_speak_for_and_three_against(adds: list[tuple[str, float]]) -> None:
     found = [each for _, each in speaking(adds)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.agent import FrontierAgent
@@ -123,7 +123,6 @@ commands = st.one_of(
 )  # fmt: skip
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(commands, max_size=12))
 def test_what_is_asked_twice_is_in_force_once_and_the_newest_word_holds(wanted: list[Steer]) -> None:
     once, twice = asked(*wanted), asked(*(each for each in wanted for _ in range(2)))

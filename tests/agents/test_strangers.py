@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from scentline.agents.fetch.client import Client
@@ -132,7 +131,6 @@ def test_a_host_that_idna_2008_does_not_know_is_fetched(name: str, delay: float)
 
 
 @given(st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=30))
-@examples(derandomize=True, deadline=None, max_examples=25)
 def test_every_host_that_can_be_a_candidate_can_be_asked(labels: list[str]) -> None:
     async def run() -> None:
         async with serving(fixed(b"x")) as server, local() as client:
@@ -167,7 +165,6 @@ def test_a_host_of_any_one_code_point_is_asked_or_no_candidate() -> None:
 
 
 @given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), max_size=10))
-@examples(derandomize=True, deadline=None, max_examples=30)
 def test_a_text_that_is_no_url_is_refused_without_a_word_to_anybody(texts: list[tuple[str, str]]) -> None:
     async def run() -> None:
         async with local(Broken(AssertionError("asked"))) as client:
@@ -273,7 +270,6 @@ _heads = st.tuples(
 
 
 @given(st.lists(_heads, min_size=5, max_size=10))
-@examples(derandomize=True, deadline=None, max_examples=30)
 def test_whatever_bytes_a_head_is_made_of_there_is_a_result(
     heads: list[tuple[int, bytes, list[tuple[bytes, bytes]]]],
 ) -> None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from faust.types import TP
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.streams.transport.kafka.consumer import Consumer
@@ -117,7 +117,6 @@ async def a_while(reading: Reading, events: list[str]) -> None:
 EVENTS = ("turn", "half", "lost", "ahead", "rebalance")
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(st.sampled_from(EVENTS), max_size=40))
 def test_everything_is_delivered_once_whatever_faust_drops(events: list[str]) -> None:
     reading = Reading(5)

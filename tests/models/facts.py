@@ -10,7 +10,7 @@ from scentline.models.interest.features import BASE
 from scentline.models.ledger import INT32, Change
 from scentline.models.verdict import FAILED, Verdict
 
-LAWS = settings(derandomize=True, deadline=None, max_examples=100)
+LAWS = settings(max_examples=100)  # what every count rests on
 #: Two predicates, and that a request brought no page.
 PREDICATES = ("p", "q", FAILED)
 NAMES = (BASE, "p:a", "p:b", "x:a", "t:a", "l:p:1")

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.accesslog import apache, squid_format
@@ -15,8 +15,6 @@ from scentline.models.accesslog.layout import FormatTextError
 from scentline.models.accesslog.recognise import Parser, parsers, recognise
 from scentline.models.accesslog.squid import parse as parse_squid
 from scentline.models.accesslog.w3c import W3C
-
-proven = settings(derandomize=True, deadline=None)
 
 COMBINED = r"%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\""
 SQUID = "%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt"
@@ -250,7 +248,6 @@ EDITED = st.tuples(
 ).map(lambda edit: edit[0][: edit[1]] + edit[3] + edit[0][edit[1] + edit[2] :])
 
 
-@proven
 @given((LINES | EDITED | st.text()).map(lambda line: line.encode("utf-8", "replace")) | st.binary())
 def test_any_bytes_give_an_entry_or_the_error_of_a_line(line: bytes) -> None:
     for parse in every():
@@ -271,7 +268,6 @@ WORDS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_ch
 MOMENTS = st.integers(0, 4_102_444_800)
 
 
-@proven
 @given(WORDS, WORDS, WORDS, MOMENTS, st.integers(100, 599), st.integers(0, 10**12))
 def test_well_formed_lines_come_back_as_they_were_written(
     client: str, user: str, path: str, moment: int, status: int, size: int

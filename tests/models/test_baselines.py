@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.trace import Step, Trace
@@ -23,8 +23,6 @@ from scentline.models.evaluate.crawler import Crawler, Task
 from scentline.models.evaluate.virtual import Terms, virtual_crawl
 from scentline.models.page import Link, Page
 from tests.papers.ranks import dense
-
-EXACT = settings(derandomize=True, deadline=None)
 
 
 def task(*keywords: str, log: Iterable[str] = (), seed: int = 1) -> Task:
@@ -81,7 +79,6 @@ def test_chance_is_the_same_for_the_same_seed() -> None:
     assert order(Chance(task(seed=4)), WEB, "a") == order(Chance(task(seed=4)), WEB, "a")
 
 
-@EXACT
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.text("abcdefghk", max_size=5), min_size=2))
 def test_each_choice_is_the_candidate_of_the_highest_pagerank(links: dict[str, str]) -> None:
     crawler = PageRank(task(), every=1)
@@ -161,7 +158,6 @@ def cosine(text: Counter[str], query: Counter[str], pages: list[Page]) -> float:
     return product / length if length else 0.0
 
 
-@EXACT
 @given(st.integers(0, 10_000))
 def test_each_choice_is_the_candidate_of_the_highest_cosine(seed: int) -> None:
     # Up to ten pages the weights are worked out at every page.
@@ -245,7 +241,6 @@ def test_shark_search_goes_breadth_first_without_a_hit_and_takes_the_log_last() 
     assert order(SharkSearch(task(log="xfy")), WEB, "a") == "abcdfexy"
 
 
-@EXACT
 @given(st.integers(0, 10_000))
 def test_cosines_of_several_texts_are_those_of_each(seed: int) -> None:
     random = Random(seed)
@@ -351,7 +346,6 @@ def test_platt_gives_the_rate_of_each_margin() -> None:
     assert said == pytest.approx([0.1, 0.7], abs=0.003)
 
 
-@EXACT
 @given(st.lists(st.tuples(st.floats(-5, 5), st.booleans()), min_size=1, max_size=30))
 def test_platt_is_finite_and_never_falls(sample: list[tuple[float, bool]]) -> None:
     slope, offset = platt(np.array([one for one, _ in sample]), np.array([holds for _, holds in sample]))
@@ -363,7 +357,6 @@ def test_platt_is_finite_and_never_falls(sample: list[tuple[float, bool]]) -> No
 PUTS = st.lists(st.tuples(st.sampled_from("abcdefxy"), st.integers(-1, 5)), max_size=400)
 
 
-@EXACT
 @given(PUTS)
 def test_the_heap_gives_what_a_sort_would(puts: list[tuple[str, int]]) -> None:
     # -1 stands for closing; x and y are known from the log at first.
@@ -387,7 +380,6 @@ def test_the_heap_gives_what_a_sort_would(puts: list[tuple[str, int]]) -> None:
         assert deepcopy(heap).take() == (ranked[0] if ranked else None)
 
 
-@EXACT
 @given(PUTS)
 def test_the_board_gives_what_a_sort_would(puts: list[tuple[str, int]]) -> None:
     board = Board("xy")

@@ -4,13 +4,12 @@ import math
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.evaluate.calibration import calibration as measured
 from scentline.models.learner.calibration import MOST_LOGIT, PRIORS, Calibration, calibrated
 
-PLAIN = settings(derandomize=True, deadline=None, max_examples=100)
 LABELS = st.lists(
     st.tuples(st.floats(0, 1), st.booleans(), st.sampled_from(["selected", "explored", "other"])), max_size=30
 )
@@ -66,7 +65,6 @@ def test_probabilities_that_come_out_too_high_are_corrected(chosen: str) -> None
     assert after.brier < after.base_brier
 
 
-@PLAIN
 @given(labels=LABELS)
 def test_it_goes_on_where_its_state_was_written_down(labels: list[tuple[float, bool, str]]) -> None:
     one, other = Calibration(), Calibration()
@@ -79,7 +77,6 @@ def test_it_goes_on_where_its_state_was_written_down(labels: list[tuple[float, b
     assert len(one.state()) == 96
 
 
-@PLAIN
 @given(labels=LABELS, said=st.lists(st.floats(0, 1), min_size=2, max_size=2))
 def test_whatever_was_seen_a_probability_stays_one_and_keeps_its_order(
     labels: list[tuple[float, bool, str]], said: list[float]

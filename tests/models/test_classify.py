@@ -5,7 +5,7 @@ from random import Random
 import msgspec
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from river.naive_bayes import MultinomialNB
 
@@ -34,7 +34,6 @@ def trained(examples: list[Example]) -> Classifier:
     return classifier
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(EXAMPLES, WORDS)
 def test_it_tells_what_river_finds_most_probable_of_the_words_it_knows(
     examples: list[Example], found: list[str]
@@ -51,7 +50,6 @@ def test_it_tells_what_river_finds_most_probable_of_the_words_it_knows(
         assert likely[told] == pytest.approx(max(likely.values()))
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(EXAMPLES, st.lists(WORDS, max_size=5))
 def test_a_classifier_read_from_its_bytes_tells_the_same(
     examples: list[Example], asked: list[list[str]]
@@ -69,7 +67,6 @@ def test_only_the_first_distinct_words_count() -> None:
     assert len(trained([Example(names, "A")]).counts()) == MOST_WORDS
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(EXAMPLES, st.integers(0, 100))
 def test_every_example_is_held_out_once(examples: list[Example], seed: int) -> None:
     holdout = held_out(examples, Random(seed))
@@ -133,7 +130,6 @@ def test_bytes_that_are_no_classifier_are_refused_with_the_reason(data: bytes, w
         unpack(data)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
 @given(st.integers(0, 10_000), st.integers(1, 255))
 def test_a_damaged_file_is_refused_or_read_as_it_was(place: int, flip: int) -> None:
     data = bytearray(packed(BODY))

@@ -3,7 +3,7 @@
 from ipaddress import IPv6Address
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.accesslog import clients as module
@@ -12,7 +12,6 @@ from scentline.models.accesslog.entry import Entry
 from scentline.models.accesslog.rate import Rates
 from scentline.models.accesslog.robots import Robots
 
-proven = settings(derandomize=True, deadline=None)
 TODAY = 1_700_000_000.0
 FUTURE = 100_000_000_000.0  # the year 5138
 
@@ -43,7 +42,6 @@ def test_after_a_pause_of_days_the_rate_is_that_of_the_minute() -> None:
     assert [rates.count("u", TODAY + 86_400 * number) for number in range(10)] == [1] * 10
 
 
-@proven
 @given(st.lists(st.floats(min_value=0, max_value=1e17), max_size=200))
 def test_no_time_has_more_views_counted_than_there_were(times: list[float]) -> None:
     rates = Rates()
@@ -65,14 +63,12 @@ def test_a_client_is_what_one_party_holds_of_addresses(client: str, name: str | 
     assert network(client) == name
 
 
-@proven
 @given(st.text(max_size=60))
 def test_any_text_may_stand_for_a_client(client: str) -> None:
     found = network(client)
     assert found is None or isinstance(found, str)
 
 
-@proven
 @given(
     st.integers(1, 5),
     st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["u1", "u2", "u3", "u4", "u5", "u6", "a"]))),

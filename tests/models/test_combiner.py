@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.learner.combiner import (
@@ -20,8 +20,6 @@ from scentline.models.learner.inputs import NAMES, prior_covariance, prior_mean
 from scentline.models.learner.river_model import RATE, RiverLogisticRegression
 from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from scentline.models.learner.state import CombinerKind, Learner
-
-PLAIN = settings(derandomize=True, deadline=None, max_examples=60)
 
 INPUTS = st.lists(st.floats(-4, 4), min_size=3, max_size=3)
 LABELS = st.lists(st.tuples(INPUTS, st.booleans()), max_size=30)
@@ -46,7 +44,6 @@ def plain_update(
     return after, rows
 
 
-@PLAIN
 @given(labels=LABELS)
 def test_a_label_updates_mean_and_covariance_as_the_formula_says(
     labels: list[tuple[list[float], bool]],
@@ -60,7 +57,6 @@ def test_a_label_updates_mean_and_covariance_as_the_formula_says(
     assert model.covariance == pytest.approx(np.array(covariance), rel=1e-6, abs=1e-8)
 
 
-@PLAIN
 @given(labels=LABELS, asked=INPUTS)
 def test_the_covariance_stays_one_and_no_label_makes_a_logit_less_certain_but_by_drift(
     labels: list[tuple[list[float], bool]], asked: list[float]
@@ -136,7 +132,6 @@ def test_both_combiners_have_the_interface_of_river() -> None:
         assert sum(after.values()) == pytest.approx(1.0)
 
 
-@PLAIN
 @given(labels=LABELS, start=INPUTS)
 def test_rivers_model_takes_one_gradient_step_a_label_from_the_weights_it_is_given(
     labels: list[tuple[list[float], bool]], start: list[float]

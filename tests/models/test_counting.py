@@ -3,7 +3,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.trace import Step, Trace
@@ -14,7 +14,6 @@ from tests.models.webs import FAILURES, PAGES, STEPS
 from tests.reference.counting import Counting, GrowingTrace
 from tests.reference.counts import Counts, plain
 
-EXACT = settings(derandomize=True, deadline=None)
 POLICIES = ["linkage", "collaborative", "combined", "learned", "breadth-first", "random"]
 
 
@@ -68,7 +67,6 @@ def cells(counts: Counts) -> dict[tuple[str, str], tuple[int, int]]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@EXACT
 @given(PAGES, FAILURES, STEPS, BOUNDS, st.randoms(use_true_random=False))
 def test_counts_equal_the_recount_at_any_time_in_whatever_order_answers_and_accesses_come(
     policy: str,
@@ -102,7 +100,6 @@ def test_counts_equal_the_recount_at_any_time_in_whatever_order_answers_and_acce
     assert counting.counts == plain(every)
 
 
-@EXACT
 @given(STEPS, BOUNDS, st.randoms(use_true_random=False))
 def test_a_growing_trace_is_at_the_end_that_of_the_whole_log(
     steps: list[Step], bounds: Bounds, random: Random

@@ -1,6 +1,6 @@
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.collaborative import features_of_crowd
@@ -9,7 +9,6 @@ from scentline.models.crowd.trace import Step, Trace
 from scentline.models.interest.factors import rank
 from scentline.models.interest.features import split
 
-EXACT = settings(derandomize=True, deadline=None)
 NEAR = st.dictionaries(st.sampled_from("abcdefgh"), st.tuples(st.integers(0, 3), st.integers(0, 9)))
 
 
@@ -23,7 +22,6 @@ def test_a_user_and_a_word_of_one_name_are_two_features() -> None:
     assert len(features_of_crowd(["snow"], ["snow"], ["snow"])) == 3
 
 
-@EXACT
 @given(NEAR, st.frozensets(st.sampled_from("abcdefgh")), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_signers_are_the_judged_pages_of_lowest_rank_in_whatever_order_they_came(
     near: dict[str, tuple[int, int]], judged: frozenset[str], bound: int, random: Random

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.depth.sessions import ELSEWHERE, MAX_VIEWS, PAUSE, Sessions
@@ -65,7 +65,6 @@ def summed(found: list[Told]) -> tuple[Counter[int], int]:
     return +levels, sum(begun for _, begun, _ in found)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
 @given(views)
 def test_what_is_told_view_by_view_adds_up_to_the_sessions_of_the_paper(found: list[View]) -> None:
     assert summed(told(Browsing(), found)) == by_sessions(found)

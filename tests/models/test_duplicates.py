@@ -1,7 +1,7 @@
 """Sketches: how well they estimate likeness, and what of a text they depend on."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.duplicates import BAND, SLOTS, bands, likeness, sketch
@@ -56,7 +56,6 @@ def test_a_sketch_is_the_same_on_every_machine() -> None:
     assert found[:16].hex() == "b2787730f2fa6e7be0dc4621a5aa3e12"
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.text(max_size=300), st.integers(1, 20))
 def test_any_text_has_a_sketch_or_is_too_short(text: str, least: int) -> None:
     found = sketch(text, least)

@@ -1,7 +1,7 @@
 """Excerpts: why a page satisfies a predicate, in a few words, whatever the page holds."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.predicate import View, excerpt, parse
@@ -61,7 +61,6 @@ def test_sentences_without_spaces_between_them_end_too() -> None:
     )
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
 @given(st.text(max_size=400), st.text(max_size=400), st.integers(0, 50))
 def test_any_text_has_an_excerpt_of_one_printable_line(text: str, prose: str, place: int) -> None:
     found = words(text)

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.frontier.exclusions import Exclusions
@@ -16,7 +16,6 @@ expressions = st.sampled_from(["a+b", "/$", "(?i)B", "b/b"]).map(lambda text: ("
 changes = st.lists(st.tuples(names, prefixes | expressions | st.none()), max_size=20)
 
 
-@settings(derandomize=True, deadline=None)
 @given(changes, st.lists(texts, min_size=1, max_size=10))
 def test_exclusions_hold_for_the_urls_that_each_says_by_itself(
     told: list[tuple[str, tuple[str, str] | None]], urls: list[str]

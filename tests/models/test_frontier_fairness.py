@@ -5,12 +5,11 @@ from collections import Counter
 from collections.abc import Collection
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline.models.frontier.turns import FairShare
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)
 shares = st.floats(0.01, 100)
 
 
@@ -24,7 +23,6 @@ def run(fair: FairShare, eligible: Collection[str], charges: int) -> Counter[str
     return got
 
 
-@PROPERTY
 @example([100.0] + [1.0] * 100, 300)
 @given(st.lists(shares, min_size=1, max_size=12), st.integers(1, 300))
 def test_at_every_moment_each_is_within_one_fetch_of_its_share(weights: list[float], charges: int) -> None:
@@ -36,7 +34,6 @@ def test_at_every_moment_each_is_within_one_fetch_of_its_share(weights: list[flo
             assert abs(got[name] - done * weight / sum(weights)) < 1 + 1e-6
 
 
-@PROPERTY
 @given(st.lists(shares, min_size=2, max_size=6), st.integers(0, 200), st.integers(1, 200))
 def test_a_newcomer_gets_its_share_from_its_arrival_on(weights: list[float], before: int, after: int) -> None:
     names = {f"p{number}": weight for number, weight in enumerate(weights)}
@@ -49,7 +46,6 @@ def test_a_newcomer_gets_its_share_from_its_arrival_on(weights: list[float], bef
         assert abs(got[name] - after * weight / sum(weights)) < 2 + 1e-6
 
 
-@PROPERTY
 @given(st.lists(st.frozensets(st.sampled_from("abcde"), min_size=1), min_size=1, max_size=60))
 def test_whoever_stays_eligible_is_served_whatever_the_others_do(others: list[frozenset[str]]) -> None:
     fair = FairShare(dict.fromkeys("abcdez", 1.0))

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain, repeat
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.frontier.politeness import (
@@ -19,7 +19,6 @@ from scentline.models.frontier.politeness import (
     HostState,
 )
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=200)
 HOST = "example.org"
 times = st.lists(
     st.tuples(
@@ -67,7 +66,6 @@ class Seen:
     until: float = -math.inf
 
 
-@PROPERTY
 @given(times, st.floats(0.01, 30))
 def test_starts_are_apart_one_in_flight_and_none_during_back_off(
     steps: list[tuple[str, float, str, float | None]], delay: float
@@ -97,7 +95,6 @@ def test_starts_are_apart_one_in_flight_and_none_during_back_off(
                 state.until = now + min(max(SHORTEST_BACK_OFF, asked), LONGEST_BACK_OFF)
 
 
-@PROPERTY
 @given(times, st.floats(0, 30))
 def test_a_host_is_ready_at_the_time_foretold_and_not_before(
     steps: list[tuple[str, float, str, float | None]], delay: float
@@ -119,7 +116,6 @@ def test_a_host_is_ready_at_the_time_foretold_and_not_before(
             assert due == now or not clocks.ready(host, math.nextafter(due, now))
 
 
-@PROPERTY
 @given(times, st.floats(0, 30), st.integers(1, 3), st.lists(st.sampled_from(["", "s", "t"]), max_size=80))
 def test_why_a_host_waits_and_until_when_is_told_without_a_clock_of_its_own(
     steps: list[tuple[str, float, str, float | None]], delay: float, limit: int, servers: list[str]
@@ -405,7 +401,6 @@ def test_an_order_that_came_too_early_was_no_start_for_its_server() -> None:
     assert clocks.next_ready(["a", "b"], 0.9) == 1.0
 
 
-@PROPERTY
 @given(times, st.lists(st.sampled_from(["", "s", "t"]), min_size=80, max_size=80), st.floats(0.01, 30))
 def test_starts_on_a_known_server_are_apart_and_one_in_flight(
     steps: list[tuple[str, float, str, float | None]], moves: list[str], delay: float
@@ -458,7 +453,6 @@ def test_settings_out_of_range_are_refused(delay: float, limit: int) -> None:
         Hosts(delay, limit)
 
 
-@PROPERTY
 @given(times, st.floats(0.01, 30), st.lists(st.sampled_from(["", "s"]), min_size=80, max_size=80))
 def test_clocks_that_begin_with_the_states_ask_no_host_before_those_that_went_on(
     steps: list[tuple[str, float, str, float | None]], delay: float, moves: list[str]

@@ -8,7 +8,7 @@ from math import log
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.frontier.proportional import PRIOR_HITS, ProportionalTurns
@@ -72,7 +72,6 @@ def test_where_there_is_nothing_to_find_few_turns_go_to_looking() -> None:
     assert got["music"] < 300
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
 @given(
     chances=st.lists(st.floats(1e-9, 1), min_size=2, max_size=5),
     even=st.floats(0.1, 1),
@@ -133,7 +132,6 @@ def test_who_joins_late_or_had_no_candidates_does_not_catch_up() -> None:
     assert 15 < got["sports"] < 75
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
 @given(
     chances=st.lists(
         st.fixed_dictionaries({"a": st.floats(0, 1), "b": st.floats(0, 1)}), min_size=2, max_size=2

@@ -151,9 +151,7 @@ class QueueAgainstDictionary(RuleBasedStateMachine):
         assert self.queue.floor == max(self.evicted, default=None)
 
 
-QueueAgainstDictionary.TestCase.settings = settings(
-    derandomize=True, deadline=None, max_examples=60, stateful_step_count=40
-)
+QueueAgainstDictionary.TestCase.settings = settings(stateful_step_count=40)
 TestQueueAgainstDictionary = QueueAgainstDictionary.TestCase
 
 
@@ -322,7 +320,6 @@ def test_a_candidate_that_is_none_has_no_priority() -> None:
         CandidateQueue(1).priority("http://a.org/")
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.booleans()), max_size=60))
 def test_an_owner_has_no_more_hosts_than_allowed_and_others_lose_nothing(
     steps: list[tuple[int, int, bool]],

@@ -4,7 +4,7 @@ from collections import Counter
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.frontier.turns import YieldTurns
@@ -53,7 +53,6 @@ def test_predicates_that_find_about_as_much_get_about_as_many_turns() -> None:
     assert 500 < got["sports"] < 1500
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
 @given(
     rates=st.lists(st.floats(0, 1), min_size=2, max_size=5),
     even=st.floats(0.1, 1),

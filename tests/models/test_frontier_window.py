@@ -1,7 +1,7 @@
 """Pages in flight grow with what is known."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.frontier.window import BACKLOG, Pace, window
@@ -14,14 +14,12 @@ def test_five_percent_between_one_and_sixteen(judged: int, expected: int) -> Non
     assert window(judged, share=0.05, at_most=16) == expected
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.integers(0, 10**9), st.integers(0, 10**6), st.floats(0, 1), st.integers(1, 1000))
 def test_it_never_shrinks_nor_leaves_its_bounds(judged: int, more: int, share: float, at_most: int) -> None:
     pages = window(judged, share, at_most)
     assert 1 <= pages <= window(judged + more, share, at_most) <= at_most
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.integers(1, 300), st.lists(st.tuples(st.floats(0, 5), st.floats(-1, 60)), max_size=300))
 def test_a_pace_stays_within_its_bounds_whatever_the_clocks_say(
     most: int, verdicts: list[tuple[float, float]]

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.evidence import affinity_log, crowd_table, inside, region_log
@@ -23,7 +23,6 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.dictionaries(st.sampled_from(PAGES), st.booleans(), max_size=8))
-@settings(derandomize=True, deadline=None, max_examples=100)
 def test_significant_users_and_the_region_are_those_of_the_paper(
     steps: list[Step], verdicts: dict[str, bool]
 ) -> None:

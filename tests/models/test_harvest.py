@@ -2,12 +2,11 @@ import math
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.harvest import Harvest, merged
 
-EXACT = settings(derandomize=True, deadline=None)
 PAGES = st.lists(
     st.tuples(
         st.booleans(),
@@ -33,7 +32,6 @@ def counted(pages: Pages, window_pages: int, window_seconds: float) -> Harvest:
     return harvest
 
 
-@EXACT
 @given(PAGES, st.integers(1, 20))
 def test_rates_equal_those_of_the_whole_list(pages: Pages, window: int) -> None:
     harvest = counted(pages, window, 60.0)
@@ -44,7 +42,6 @@ def test_rates_equal_those_of_the_whole_list(pages: Pages, window: int) -> None:
     assert len(harvest.ring) <= math.ceil(window / 8)
 
 
-@EXACT
 @given(PAGES, st.sampled_from([7.0, 60.0, 240.0]), st.floats(0, 600))
 def test_rate_by_time_equals_that_of_the_pages_in_the_window(pages: Pages, window: float, now: float) -> None:
     harvest = counted(pages, 10, window)
@@ -55,7 +52,6 @@ def test_rate_by_time_equals_that_of_the_pages_in_the_window(pages: Pages, windo
     assert len(harvest.parts) <= 60
 
 
-@EXACT
 @given(PAGES)
 def test_pages_are_split_by_policy_and_explored_ones_count_as_random(pages: Pages) -> None:
     harvest = counted(pages, 10, 60.0)
@@ -126,7 +122,6 @@ def in_turn(shards: list[Pages]) -> list[bool]:
     return [hit for *_, hit in sorted(found, key=lambda page: page[:2])]
 
 
-@EXACT
 @given(PAGES, st.lists(st.integers(0, 2), min_size=40, max_size=40), st.integers(1, 20), st.floats(0, 600))
 def test_shards_together_have_the_totals_and_windows_of_all_their_pages(
     pages: Pages, places: list[int], window: int, now: float
@@ -141,7 +136,6 @@ def test_shards_together_have_the_totals_and_windows_of_all_their_pages(
     assert whole.rate_by_pages == rate(in_turn(shards)[-window:])
 
 
-@EXACT
 @given(PAGES, st.lists(st.integers(0, 2), min_size=40, max_size=40), st.integers(1, 20))
 def test_shards_whose_pages_come_in_their_order_are_together_what_one_shard_is(
     pages: Pages, places: list[int], window: int
@@ -155,7 +149,6 @@ def test_shards_whose_pages_come_in_their_order_are_together_what_one_shard_is(
     assert len(whole.gaps) >= len(straight.gaps) - 1
 
 
-@EXACT
 @given(PAGES, st.lists(st.integers(0, 2), min_size=40, max_size=40), st.integers(1, 20))
 def test_it_does_not_matter_which_shards_are_put_together_first(
     pages: Pages, places: list[int], window: int
@@ -205,7 +198,6 @@ def test_figures_that_no_pages_have_are_refused(figures: tuple[object, ...]) -> 
         msgspec.msgpack.decode(msgspec.msgpack.encode(figures), type=Harvest)
 
 
-@EXACT
 @given(st.integers(0, 2**40), st.binary(max_size=4), st.lists(st.integers(-(2**60), 2**60), max_size=4))
 def test_whatever_ring_a_state_comes_with_it_can_be_put_together(
     pages: int, ring: bytes, gaps: list[int]

@@ -4,14 +4,13 @@ import math
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.interest.factors import LinkTable, joined, kept, locality_log, rank, sibling_log
 from scentline.models.interest.features import BASE, Feature, link, region, signature, split, token, user, word
 from scentline.models.interest.ratio import Base, interest, ratio, significance, significant_log
 
-EXACT = settings(derandomize=True, deadline=None)
 BLIND = [Base(), Base(7, 0), Base(7, 7)]
 
 
@@ -52,7 +51,6 @@ def test_link_kinds_never_seen_have_factor_one_and_those_without_hits_half_a_hit
     assert LinkTable((50, 0), (50, 30)).p(base) == pytest.approx(0.5 / (100 * 0.2 * 0.2))
 
 
-@EXACT
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
 def test_every_ratio_has_a_logarithm(pages: int, more: int, hits: int, total_hits: int) -> None:
     base = Base(pages + more, min(total_hits, pages + more))
@@ -60,7 +58,6 @@ def test_every_ratio_has_a_logarithm(pages: int, more: int, hits: int, total_hit
     assert math.isfinite(significant_log(pages, min(hits, pages), base, denominator="paper"))
 
 
-@EXACT
 @given(st.text(), st.booleans())
 def test_feature_names_are_taken_apart_as_they_were_made(name: str, holds: bool) -> None:
     assert split(word(name)) == Feature("word", name)
@@ -81,7 +78,6 @@ def test_a_foreign_feature_name_is_an_error_that_shows_it(name: str) -> None:
 IDENTIFIERS = st.lists(st.binary(min_size=12, max_size=12), unique=True, max_size=8)
 
 
-@EXACT
 @given(IDENTIFIERS, st.binary(min_size=12, max_size=12), st.integers(1, 5), st.randoms(use_true_random=False))
 def test_kept_parents_do_not_depend_on_order(
     parents: list[bytes],
@@ -98,7 +94,6 @@ def test_kept_parents_do_not_depend_on_order(
     assert all(rank(parent, child) < other for parent in found for other in left)
 
 
-@EXACT
 @given(IDENTIFIERS, st.binary(min_size=12, max_size=12), st.integers(1, 5))
 def test_keeping_one_by_one_keeps_the_same_parents(parents: list[bytes], child: bytes, bound: int) -> None:
     held: list[bytes] = []

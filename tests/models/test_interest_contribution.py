@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.interest.factors import correction, features_of, link_features
@@ -16,7 +16,6 @@ def test_a_link_counts_under_each_predicate_its_source_was_judged_by() -> None:
     assert link_features({}) == frozenset()
 
 
-@settings(derandomize=True, deadline=None)
 @given(WORDS, WORDS)
 def test_a_correction_is_the_difference_of_the_features(
     before: list[frozenset[str]], after: list[frozenset[str]]

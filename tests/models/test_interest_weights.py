@@ -2,7 +2,7 @@ import math
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.interest.features import BASE
@@ -12,7 +12,6 @@ from scentline.models.interest.weights import Weights
 from scentline.models.ledger import Ledger
 from tests.models.teaching import weigh
 
-EXACT = settings(derandomize=True, deadline=None)
 COUNTS = st.integers(0, 60).flatmap(lambda pages: st.tuples(st.just(pages), st.integers(0, pages)))
 UPDATES = st.lists(st.tuples(st.sampled_from(["", "w:a", "w:b", "w:c", "t:a", "t:b"]), COUNTS), max_size=20)
 
@@ -26,7 +25,6 @@ def expected(counts: dict[str, tuple[int, int]], kind: str, base: Base, test: De
     return {name: log for name, log in logs.items() if log}
 
 
-@EXACT
 @given(UPDATES, st.sampled_from(["binomial", "paper"]))
 def test_without_drift_weights_equal_the_formula_after_every_update(
     updates: list[tuple[str, tuple[int, int]]], test: Denominator
@@ -42,7 +40,6 @@ def test_without_drift_weights_equal_the_formula_after_every_update(
         assert weights.tokens.logs == expected(counts, "t:", base, test)
 
 
-@EXACT
 @given(UPDATES, st.sampled_from(["binomial", "paper"]))
 def test_refresh_makes_weights_exact(updates: list[tuple[str, tuple[int, int]]], test: Denominator) -> None:
     weights = Weights("p", Ledger(), denominator=test)
@@ -91,7 +88,6 @@ def test_a_forgotten_feature_weighs_nothing() -> None:
     assert weights.content_log([frozenset({"snow"})]) == 0
 
 
-@EXACT
 @given(st.lists(st.frozensets(st.sampled_from(["snow", "sea", "the", "new"])), max_size=4))
 def test_content_is_the_composite_of_the_distinct_words(parents: list[frozenset[str]]) -> None:
     weights = trained()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.interest.features import (
@@ -41,7 +41,6 @@ from scentline.models.learner.words import (
 from scentline.models.ledger import Ledger
 from tests.models.teaching import Cell, put, teach
 
-PLAIN = settings(derandomize=True, deadline=None, max_examples=150)
 NEARLY = 1e-12
 # Of what is kept in seven digits.
 KEPT = 1e-5
@@ -82,7 +81,6 @@ def put_words(lifts: WordLifts, counts: dict[tuple[int, str], Cell]) -> None:
     lifts.take(vocabulary.places_in(slots))
 
 
-@PLAIN
 @given(
     started=st.dictionaries(st.sampled_from(WORDS), st.integers(1, 4), max_size=2),
     steps=st.lists(
@@ -121,7 +119,6 @@ def test_words_weigh_the_clipped_lift_of_every_count_wherever_it_lies(
             assert lifts.sum(vocabulary.numbers([word], kind)) == pytest.approx(expected, abs=NEARLY)
 
 
-@PLAIN
 @given(
     counts=st.lists(st.dictionaries(st.sampled_from(WORDS), CELLS), max_size=3),
     asked=st.lists(st.sampled_from(WORDS)),
@@ -143,7 +140,6 @@ def test_the_sum_is_that_of_the_clipped_lifts_of_the_names_that_were_counted(
             assert lifts.sum(asked) == pytest.approx(expected, abs=NEARLY)
 
 
-@PLAIN
 @given(SOME_WORDS, st.sampled_from(range(KINDS)))
 def test_the_weights_of_a_word_lie_side_by_side(some: list[str], kind: int) -> None:
     ledger = Ledger()
@@ -156,7 +152,6 @@ def test_the_weights_of_a_word_lie_side_by_side(some: list[str], kind: int) -> N
     assert lifts.by_word[numbers, kind].tolist() == lifts.weights[places].tolist()
 
 
-@PLAIN
 @given(
     counted=st.dictionaries(
         st.sampled_from([k + w for k in (PAGE_WORD, ANCHOR, URL_WORD) for w in WORDS]), CELLS
@@ -233,7 +228,6 @@ def test_a_short_word_has_no_root() -> None:
     assert roots(("time", "zone")) == {"timezon"}
 
 
-@PLAIN
 @given(
     topic=st.lists(st.sampled_from(["password", "merging", "sea"]), unique=True, max_size=2),
     before=st.lists(
@@ -480,7 +474,6 @@ LEARNT = st.builds(
 )
 
 
-@PLAIN
 @given(
     learnt=st.lists(LEARNT, min_size=PREDICATES, max_size=PREDICATES),
     pages=st.lists(A_PAGE, min_size=PAGES, max_size=PAGES),
@@ -513,7 +506,6 @@ def test_the_inputs_are_those_that_are_described(
             assert inputs == pytest.approx(expected, abs=KEPT)
 
 
-@PLAIN
 @given(
     learnt=st.lists(LEARNT, min_size=PREDICATES, max_size=PREDICATES),
     pages=st.lists(A_PAGE, min_size=PAGES, max_size=PAGES),
@@ -559,7 +551,6 @@ def test_a_link_is_silent_until_it_is_told_what_it_says() -> None:
     assert [table.silent(page.first + number) for number in (0, 1)] == [False, True]
 
 
-@PLAIN
 @given(LEARNT)
 def test_what_was_counted_is_there(learnt: Learnt) -> None:
     assert dict(counts_of(learnt.knowledge(Vocabulary(Ledger())))) == {

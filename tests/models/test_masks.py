@@ -1,7 +1,7 @@
 """Word masks score as word sets do, whatever is learned in between."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.interest.features import BASE
@@ -17,7 +17,6 @@ steps = st.one_of(
 )
 
 
-@settings(derandomize=True, deadline=None)
 @given(
     steps=st.lists(steps, max_size=40),
     parents=st.lists(st.frozensets(names, max_size=20), min_size=1, max_size=5),

@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.evaluate.calibration import (
@@ -21,7 +21,6 @@ from scentline.models.evaluate.metrics import auc, band, harvest_at, lift_curve,
 from scentline.models.evaluate.significance import interval, macro, paired_bootstrap
 from scentline.models.evaluate.virtual import Request
 
-EXACT = settings(derandomize=True, deadline=None)
 HITS = st.lists(st.booleans(), max_size=30)
 
 
@@ -45,7 +44,6 @@ def test_an_area_relative_to_nothing_is_none() -> None:
     assert relative(0.3, 0.0) is None
 
 
-@EXACT
 @given(HITS, st.integers(1, 40))
 def test_the_curve_is_the_harvest_at_each_page(hits: list[bool], budget: int) -> None:
     curve = lift_curve(hits, budget)
@@ -53,7 +51,6 @@ def test_the_curve_is_the_harvest_at_each_page(hits: list[bool], budget: int) ->
     assert 0 <= auc(hits, budget) <= 1
 
 
-@EXACT
 @given(HITS, st.integers(0, 28))
 def test_a_hit_that_comes_earlier_never_lowers_the_area(hits: list[bool], place: int) -> None:
     swapped = [*hits[:place], *reversed(hits[place : place + 2]), *hits[place + 2 :]]
@@ -137,7 +134,6 @@ def test_what_is_no_probability_is_an_error(wrong: float) -> None:
 SAMPLES = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40)
 
 
-@EXACT
 @given(SAMPLES, st.randoms(use_true_random=False))
 def test_calibration_is_bounded_and_does_not_depend_on_order(
     sample: list[tuple[float, bool]], random: Random
@@ -156,7 +152,6 @@ def test_calibration_is_bounded_and_does_not_depend_on_order(
     assert found.mass_error <= found.brier**0.5 + 1e-12
 
 
-@EXACT
 @given(SAMPLES)
 def test_calibration_counted_one_by_one_is_that_of_all(sample: list[tuple[float, bool]]) -> None:
     found, expected = Running(sample).reliability(), calibration(sample)
@@ -168,7 +163,6 @@ def test_calibration_counted_one_by_one_is_that_of_all(sample: list[tuple[float,
         assert place[3:] == pytest.approx(other[3:])
 
 
-@EXACT
 @given(SAMPLES, st.integers(1, 50))
 def test_windows_are_all_outcomes_in_their_order_in_parts_of_one_size(
     sample: list[tuple[float, bool]], most: int
@@ -240,7 +234,6 @@ def test_webs_count_alike_however_many_predicates_they_have() -> None:
 RUNS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12)
 
 
-@EXACT
 @given(RUNS)
 def test_the_interval_lies_within_the_differences_and_turns_round_with_the_policies(
     runs: list[tuple[float, float]],

@@ -5,7 +5,7 @@ from itertools import chain, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.learner.batch import inputs_of, named_of
@@ -15,8 +15,6 @@ from scentline.models.learner.linking import LinkTable
 from scentline.models.learner.named import ABOVE, AROUND, SAID, Named
 from scentline.models.learner.words import LEAST, Vocabulary, root
 from scentline.models.ledger import Ledger
-
-PLAIN = settings(derandomize=True, deadline=None, max_examples=150)
 
 WORDS = ["password", "passwords", "passwordhash", "time", "zone", "timezones", "zones", "sea", "seas", "x"]
 SOME = st.lists(st.sampled_from(WORDS), max_size=4)
@@ -54,7 +52,6 @@ def topic_of(phrases: Sequence[Sequence[str]]) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(phrases)))
 
 
-@PLAIN
 @given(phrases=PHRASES, before=SOME, after=SOME, gone=st.booleans(), later=SOME)
 def test_words_hold_what_they_hold_whenever_they_are_met(
     phrases: list[tuple[str, ...]], before: list[str], after: list[str], gone: bool, later: list[str]
@@ -70,7 +67,6 @@ def test_words_hold_what_they_hold_whenever_they_are_met(
     assert knowledge.named.by_word[numbers].tolist() == pytest.approx([part(each, phrases) for each in WORDS])
 
 
-@PLAIN
 @given(
     phrases=st.lists(PHRASES, min_size=1, max_size=2),
     pages=st.lists(st.lists(LINKS, min_size=1, max_size=3), min_size=1, max_size=3),

@@ -3,7 +3,7 @@ from typing import cast, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.collaborative import CrowdEvidence, crowd_score
@@ -21,7 +21,6 @@ from scentline.models.url import identifier
 from tests.reference.counts import Counts, of_pages, plain
 from tests.reference.crawler import ReferenceCrawler
 
-EXACT = settings(derandomize=True, deadline=None)
 URLS = [f"http://host{number % 3}.example/{number}" for number in range(9)]
 PAGES = st.lists(
     st.tuples(
@@ -78,7 +77,6 @@ def crawler_of(
     )
 
 
-@EXACT
 @given(
     PAGES, STEPS, st.integers(1, 4), st.sampled_from(get_args(PaperPolicy)), st.randoms(use_true_random=False)
 )
@@ -105,7 +103,6 @@ def test_counts_equal_the_recount_where_more_pages_sign_than_count() -> None:
     assert counts_of(crawler) == expected(judged, trace, "collaborative", 32)
 
 
-@EXACT
 @given(PAGES, st.sampled_from(get_args(Denominator)), st.integers(1, 4))
 def test_linkage_priorities_are_those_of_the_reference(
     judged: Judged, denominator: Denominator, parents: int
@@ -119,7 +116,6 @@ def test_linkage_priorities_are_those_of_the_reference(
         assert crawler.priority(url) == pytest.approx(reference.priority(url, "p"), abs=1e-8)
 
 
-@EXACT
 @given(PAGES, STEPS, st.sampled_from(get_args(Denominator)))
 def test_collaborative_priorities_are_the_composite_ratio_and_combined_ones_the_sum(
     judged: Judged, steps: list[Step], denominator: Denominator
@@ -147,7 +143,6 @@ def test_collaborative_priorities_are_the_composite_ratio_and_combined_ones_the_
         assert crawlers["combined"].priority(url) == pytest.approx(both, abs=1e-8)
 
 
-@EXACT
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)).map(lambda pair: (max(pair), min(pair)))),
     st.integers(0, 60),

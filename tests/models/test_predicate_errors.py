@@ -1,7 +1,7 @@
 import pickle
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline.models.predicate import PredicateError, parse
@@ -131,7 +131,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=500)
 @given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
 @example("\ud800")
 @example('"aa" \ud800')

@@ -3,7 +3,7 @@
 import re
 from fnmatch import fnmatchcase
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.predicate import Predicate, View, parse
@@ -86,7 +86,6 @@ def naive(node: Node, view: View) -> bool:
     raise AssertionError(node)
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
 @given(TREES)
 def test_what_a_predicate_writes_parses_to_an_equal_one(tree: Node) -> None:
     predicate = Predicate(tree)
@@ -94,7 +93,6 @@ def test_what_a_predicate_writes_parses_to_an_equal_one(tree: Node) -> None:
     assert str(parse(str(predicate))) == str(predicate)
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
 @given(TREES, VIEWS)
 def test_predicate_holds_where_a_naive_reading_of_it_holds(tree: Node, view: View) -> None:
     assert parse(str(tree)).evaluate(view) == naive(tree, view)

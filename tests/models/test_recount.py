@@ -1,7 +1,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.trace import Step, Trace
@@ -168,7 +168,6 @@ def test_a_policy_counts_its_own_kinds_of_features_alone(policy: str, expected: 
     assert kinds(plain(recount(pages, policy, trace, 32))) == expected
 
 
-@settings(derandomize=True, deadline=None)
 @given(
     PAGES,
     STEPS,

@@ -2,7 +2,7 @@ from random import Random
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.collaborative import CrowdEvidence, crowd_score
@@ -15,8 +15,6 @@ from scentline.models.page import Link
 from tests.models.webs import PAGES, STEPS, URLS, VISITS, standing
 from tests.reference.counts import Counts, plain
 from tests.reference.crawler import Policy, ReferenceCrawler
-
-EXACT = settings(derandomize=True, deadline=None)
 
 
 def shown(policy: Policy, pages: list[JudgedPage], steps: list[Step], random: Random) -> ReferenceCrawler:
@@ -41,7 +39,6 @@ def linked(*urls: str) -> list[Link]:
     return [Link(url) for url in urls]
 
 
-@EXACT
 @given(PAGES, STEPS, st.sampled_from(get_args(Policy)), st.randoms(use_true_random=False))
 def test_counts_equal_the_recount_in_whatever_order_pages_are_judged_and_visited(
     pages: list[JudgedPage], steps: list[Step], policy: Policy, random: Random
@@ -52,7 +49,6 @@ def test_counts_equal_the_recount_in_whatever_order_pages_are_judged_and_visited
     assert shown(policy, pages, steps, random).counts == expected
 
 
-@EXACT
 @given(VISITS, STEPS, st.sampled_from(get_args(Policy)), st.randoms(use_true_random=False))
 def test_pages_that_are_visited_again_count_as_they_stand(
     visits: list[JudgedPage], steps: list[Step], policy: Policy, random: Random
@@ -61,7 +57,6 @@ def test_pages_that_are_visited_again_count_as_they_stand(
     assert shown(policy, visits, steps, random).counts == expected
 
 
-@EXACT
 @given(PAGES, STEPS, st.randoms(use_true_random=False))
 def test_users_add_the_logs_of_their_three_factors_to_that_of_links(
     pages: list[JudgedPage], steps: list[Step], random: Random

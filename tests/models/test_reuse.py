@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 import zstandard
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline.models import sealed
@@ -50,7 +50,6 @@ def expected(counted: tuple[float, float], earlier: tuple[float, float], then: f
     return max(-3.0, min(3.0, log_lift(*cell, now)))
 
 
-@settings(derandomize=True, deadline=None)
 @given(counted=CELLS, earlier=CELLS, then=RATES, now=RATES, order=st.permutations([0, 1, 2]))
 def test_inherited_hits_count_by_the_ratio_of_the_base_rates_whatever_comes_first(
     counted: tuple[int, int], earlier: tuple[int, int], then: float, now: float, order: list[int]
@@ -230,7 +229,6 @@ def test_a_file_of_another_version_or_kind_or_with_a_wrong_checksum_is_refused()
     assert "expected what `scentline state export` wrote" in refused(written([1, 2]))
 
 
-@settings(derandomize=True, deadline=None)
 @given(data=st.binary(max_size=200))
 @example(b"")
 @example(b"\x28\xb5\x2f\xfd")
@@ -241,7 +239,6 @@ def test_any_other_bytes_are_refused(data: bytes) -> None:
     assert refused(zstandard.compress(data))
 
 
-@settings(derandomize=True, deadline=None)
 @given(place=st.integers(0, 10_000), bit=st.integers(0, 7))
 def test_a_flipped_bit_is_refused_or_changes_nothing_that_was_learned(place: int, bit: int) -> None:
     data = bytearray(pack(STATE, ""))

@@ -102,7 +102,7 @@ class Queues(RuleBasedStateMachine):
 
 
 TestQueues = Queues.TestCase
-TestQueues.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+TestQueues.settings = settings(stateful_step_count=60)
 
 
 def test_a_host_is_asked_once_and_a_busy_one_is_passed_over() -> None:

@@ -5,13 +5,11 @@ from random import Random
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.secrets import ENDINGS, LONG, NAMES, Secrets
 from scentline.models.url import canonical
-
-proven = settings(derandomize=True, deadline=None)
 
 
 def strip(url: str, *more: str) -> str | None:
@@ -189,7 +187,6 @@ PARAMETERS = st.tuples(
 )
 
 
-@proven
 @given(st.lists(PARAMETERS, max_size=6), st.sampled_from("&;"))
 def test_no_secret_parameter_is_left_and_the_result_is_canonical_and_stays(
     parameters: list[tuple[str, str, bool]], mark: str
@@ -208,7 +205,6 @@ def test_no_secret_parameter_is_left_and_the_result_is_canonical_and_stays(
     assert strip(left) == left
 
 
-@proven
 @given(st.text(max_size=80))
 def test_any_canonical_url_can_be_stripped(text: str) -> None:
     url = canonical(f"http://e.org/{text}")

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.trace import Trace
@@ -30,8 +30,6 @@ from scentline.models.semantic.table import (
     unpack,
 )
 from tests.models.encoders import SHAPE, tensors
-
-PLAIN = settings(derandomize=True, deadline=None, max_examples=60)
 
 PIECES = {piece: number for number, piece in enumerate(["a", "b", "ab", "##a", "##b", "##ba", "!", "日", "-"])}
 
@@ -65,7 +63,6 @@ def test_text_is_cut_into_the_longest_pieces(text: str, found: list[str]) -> Non
     assert [names[number] for number in piece_numbers(text, PIECES)] == found
 
 
-@PLAIN
 @given(st.text("ab", min_size=1, max_size=30))
 def test_the_pieces_of_a_word_make_it_up(word: str) -> None:
     names = list(PIECES)
@@ -75,7 +72,6 @@ def test_the_pieces_of_a_word_make_it_up(word: str) -> None:
 # tables
 
 
-@PLAIN
 @given(st.text(max_size=40) | st.lists(st.sampled_from(["ski", "wars", "snow"])).map(" ".join))
 def test_the_vector_of_any_text_has_length_one_or_none(text: str) -> None:
     words = table()
@@ -99,7 +95,6 @@ def test_a_table_comes_back_from_its_bytes() -> None:
     assert pack(again) == data
 
 
-@PLAIN
 @given(st.integers(0, len(pack(table())) - 1), st.integers(1, 255))
 def test_a_byte_that_changed_is_found(place: int, by: int) -> None:
     data = bytearray(pack(table()))
@@ -108,7 +103,6 @@ def test_a_byte_that_changed_is_found(place: int, by: int) -> None:
         unpack(bytes(data))
 
 
-@PLAIN
 @given(st.binary(max_size=60) | st.integers(0, len(pack(table())) - 1).map(lambda end: pack(table())[:end]))
 def test_bytes_that_are_no_table_are_refused(data: bytes) -> None:
     with pytest.raises(SemanticTableError):
@@ -284,7 +278,6 @@ def test_the_subject_of_a_fetched_page_is_its_last_segment_and_its_title(
     assert page_subject(url, title) == found
 
 
-@PLAIN
 @given(st.text(max_size=300), st.lists(st.text(max_size=60), max_size=60).map(" ".join))
 def test_a_subject_is_short_whatever_the_page_says(segment: str, title: str) -> None:
     found = page_subject(f"http://a.example/{segment}", title)
@@ -320,7 +313,6 @@ def test_a_page_like_the_ones_that_satisfied_is_ahead() -> None:
 TEXTS = st.sampled_from(["ski", "snow", "sled", "war", "army", "ski war", "snow army"])
 
 
-@PLAIN
 @given(st.lists(st.tuples(TEXTS, st.booleans(), st.booleans()), max_size=150), TEXTS, st.floats(0.01, 0.9))
 def test_the_kernel_average_is_kept_up_as_if_it_were_taken_anew(
     verdicts: list[tuple[str, bool, bool]], text: str, rate: float

@@ -1,7 +1,7 @@
 """What speaks most is found as by sorting everything."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.learner.speaking import strongest
@@ -11,7 +11,6 @@ FEATURES = st.lists(
 )
 
 
-@settings(derandomize=True, deadline=None)
 @given(FEATURES, st.integers(1, 12), st.booleans())
 def test_the_strongest_are_those_that_come_first_where_all_are_sorted(
     features: list[tuple[float, int]], most: int, against: bool

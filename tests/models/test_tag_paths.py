@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.trace import Step, Trace
@@ -15,8 +15,6 @@ from scentline.models.evaluate.baselines.tag_paths import Arms, TagPaths
 from scentline.models.evaluate.crawler import Task
 from scentline.models.evaluate.virtual import Terms, virtual_crawl
 from scentline.models.page import Link, Page
-
-EXACT = settings(derandomize=True, deadline=None)
 
 
 def task(log: str = "", seed: int = 1) -> Task:
@@ -47,7 +45,6 @@ def test_an_arms_mean_moves_with_its_paths() -> None:
     assert joins(["b b c", "b b c"])
 
 
-@EXACT
 @given(st.lists(st.lists(st.sampled_from(["div", "ul", "li", "p", "a"]), max_size=5), max_size=40))
 def test_the_arm_is_that_of_the_nearest_mean(paths: list[list[str]]) -> None:
     arms, means, members = Arms(like=0.6), list[Counter[tuple[str, str]]](), list[int]()

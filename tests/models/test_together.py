@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.trace import Step, Trace, Visit, arrive, sixths
@@ -22,7 +22,6 @@ def brute_force(window: list[Visit], reach: int) -> Counter[tuple[frozenset[str]
     return +found
 
 
-@settings(derandomize=True, deadline=None)
 @given(
     visits=st.lists(st.tuples(st.integers(0, 9), st.sampled_from(URLS)), max_size=12), reach=st.integers(1, 5)
 )

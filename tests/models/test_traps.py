@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
@@ -150,7 +150,6 @@ PIECES = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
 @given(st.lists(PIECES, max_size=14).map("".join))
 def test_a_url_without_its_session_id_is_its_own_canonical_form(rest: str) -> None:
     url = canonical(f"{SITE}/{rest}")
@@ -256,7 +255,6 @@ def test_a_page_of_many_words_is_none_and_one_without_a_title_is_judged_by_its_f
     assert not says_missing("", "Not Found " + "but much else " * 30)
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_title_and_text_are_looked_at(title: str, text: str) -> None:
     assert says_missing(title, text) in (True, False)

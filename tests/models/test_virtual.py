@@ -4,7 +4,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.trace import Step, Trace
@@ -16,8 +16,6 @@ from scentline.models.evaluate.crawler import Choice, Ready, Task, anywhere
 from scentline.models.evaluate.policies import Truth, policies
 from scentline.models.evaluate.virtual import Request, Terms, Texts, virtual_crawl
 from scentline.models.page import Link, Page
-
-EXACT = settings(derandomize=True, deadline=None)
 
 
 class Scripted:
@@ -127,7 +125,6 @@ def test_barred_urls_cost_nothing() -> None:
 WEBS = st.dictionaries(st.sampled_from("abcdefgh"), st.text("abcdefghxyz", max_size=6), min_size=1)
 
 
-@EXACT
 @given(WEBS, st.lists(st.sampled_from("abcdefghx"), max_size=3), st.integers(0, 12), st.integers(0, 9))
 def test_every_page_is_fetched_once_and_none_beyond_the_budget(
     links: dict[str, str], seeds: list[str], budget: int, seed: int
@@ -181,7 +178,6 @@ LATE = st.sampled_from([0.0, 0.2, 0.9, 1.5, 60.0])
 TIMED = ["random", "breadth-first", "opic", "tag-paths", "link-classifier", "combined", "learned", "oracle"]
 
 
-@EXACT
 @given(
     st.dictionaries(st.integers(0, 11), st.lists(st.integers(0, 13), max_size=6), min_size=1),
     st.sets(st.integers(0, 11)),

@@ -1,9 +1,8 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.trace import Visit, insert
 
-proven = settings(derandomize=True, deadline=None)
 VISITS = st.builds(
     Visit, st.integers(0, 6).map(float), st.sampled_from(["http://a/", "http://b/", "http://c/"])
 )
@@ -13,7 +12,6 @@ def visit(time: float, url: str = "http://example.org/") -> Visit:
     return Visit(time, url)
 
 
-@proven
 @given(st.lists(VISITS, max_size=40), st.integers(1, 8))
 def test_the_window_is_the_latest_distinct_visits_in_order(visits: list[Visit], limit: int) -> None:
     window: list[Visit] = []
@@ -26,7 +24,6 @@ def test_the_window_is_the_latest_distinct_visits_in_order(visits: list[Visit], 
         assert window == latest
 
 
-@proven
 @given(
     st.lists(VISITS, max_size=20).flatmap(lambda visits: st.tuples(st.just(visits), st.permutations(visits)))
 )

@@ -1,7 +1,7 @@
 import sys
 from unicodedata import category, combining, normalize
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline.models.words import MAX_DIGITS, MAX_LENGTH, WORD, folded, stream_safe, words
@@ -68,14 +68,12 @@ def test_every_sign_that_is_put_in_order_is_cut_in_a_long_run() -> None:
     assert [sign for sign in moved if len(stream_safe(sign * 100)) != 30] == []
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.text(alphabet="aİ \u0301\u0315\u0344\u0345\u0f73!", max_size=400))
 @example("a" + "\u0344" * 40)
 def test_folding_twice_changes_nothing(text: str) -> None:
     assert folded(folded(text)) == folded(text)
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.text())
 @example("İ ΐ ǰ ᾳ \u0345")
 def test_words_of_words_are_the_same_words(text: str) -> None:
@@ -84,20 +82,17 @@ def test_words_of_words_are_the_same_words(text: str) -> None:
     assert all(0 < len(word) <= MAX_LENGTH for word in found)
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=30), max_size=40))
 def test_long_text_gives_the_words_of_its_lines(lines: list[str]) -> None:
     # Text is taken in pieces that end at a space: joined by spaces, no word may be lost or made.
     assert words(" ".join(lines)) == [word for line in lines for word in words(line)]
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.text())
 def test_folding_twice_is_folding_once(text: str) -> None:
     assert folded(folded(text)) == folded(text)
 
 
-@settings(derandomize=True, deadline=None, max_examples=500)
 @given(
     st.text(alphabet="aB1_ \n-\u2013\xe9\xad\u0301\u0315\u0e01\u65e5\u0130\ufb01\U000110ba", max_size=200)
     | st.text()

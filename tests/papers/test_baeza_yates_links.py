@@ -5,7 +5,7 @@ from collections.abc import Callable
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.depth.breadth import breadth_first, ranks_by_level
@@ -105,7 +105,6 @@ def test_levels_are_bounded() -> None:
 _GRAPHS = st.dictionaries(st.integers(0, 12), st.lists(st.integers(0, 12), unique=True), max_size=12)
 
 
-@settings(derandomize=True, deadline=None)
 @given(_GRAPHS)
 def test_the_counts_are_those_of_every_path(graph: dict[int, list[int]]) -> None:
     # By brute force: the levels of all pages that exist, by repeated relaxation over all links.
@@ -165,7 +164,6 @@ def test_the_depth_by_the_models_is_that_of_the_fitted_surfer() -> None:
     assert stop(few, Growth(), 0.95, "model") is None
 
 
-@settings(derandomize=True, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["/", "/a", "/a/", "/a/b", "/a/b/c/?d=/e"]), st.booleans()), max_size=9)
 )

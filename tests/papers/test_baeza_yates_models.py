@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -53,7 +53,6 @@ def test_shares_worked_by_hand() -> None:
     assert [Surfer.C.share(0.5, level) for level in range(3)] == pytest.approx([1 / 4, 1 / 4, 3 / 16])
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.floats(0.0, 0.95), st.integers(0, 40))
 def test_a_is_b_with_another_q(q_b: float, level: int) -> None:
     # The paper: equivalent for q_A = q_B / (1 + q_B).
@@ -62,7 +61,6 @@ def test_a_is_b_with_another_q(q_b: float, level: int) -> None:
     assert Surfer.A.reached(q_a, level) == pytest.approx(Surfer.B.reached(q_b, level))
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.sampled_from(Surfer), st.floats(0.0, 0.49), st.floats(0.0, 0.999))
 def test_the_depth_is_the_least_that_keeps_the_share(surfer: Surfer, q: float, share: float) -> None:
     depth = surfer.depth(q, share)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.depth import sessions as module
@@ -152,7 +152,6 @@ _VIEWS = st.lists(
 )
 
 
-@settings(derandomize=True, deadline=None)
 @given(_VIEWS)
 def test_whatever_a_log_holds_sessions_are_whole(views: list[tuple[str, float, str, str | None]]) -> None:
     found = sessions_of(*views)
@@ -168,7 +167,6 @@ def _with_deepest(levels: tuple[int, ...]) -> Iterable[tuple[int, int]]:
     return ((max(levels[:number]), levels[number]) for number in range(1, len(levels)))
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 6), max_size=8).map(lambda rest: (0, *rest)), min_size=1))
 def test_counts_are_those_of_the_sessions(walks: list[tuple[int, ...]]) -> None:
     visits = Visits()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.ordering.crawl import Frontier, Heat, crawl
@@ -12,7 +12,6 @@ from scentline.models.ordering.orderings import OCCURRENCES, Backlinks, Mentions
 from scentline.models.ordering.rank import Rank
 from tests.papers.ranks import dense
 
-EXACT = settings(derandomize=True, deadline=None)
 WORD = "computer"
 
 Links = Mapping[str, Sequence[str]]
@@ -86,7 +85,6 @@ def basic_crawl(
     return steps
 
 
-@EXACT
 @given(LINKS)
 def test_backlink_ordering_is_figure_2_read_literally(links: Links) -> None:
     def backlinks(page: str, pairs: list[tuple[str, str]], crawled: list[str]) -> float:
@@ -95,7 +93,6 @@ def test_backlink_ordering_is_figure_2_read_literally(links: Links) -> None:
     assert order(links, Backlinks()) == "".join(page for page, _ in basic_crawl(links, backlinks))
 
 
-@EXACT
 @given(LINKS)
 def test_pagerank_ordering_takes_a_page_of_the_highest_rank_at_every_step(links: Links) -> None:
     pairs: list[tuple[str, str]] = []
@@ -200,7 +197,6 @@ WEBS = st.fixed_dictionaries({
 })  # fmt: skip
 
 
-@EXACT
 @given(WEBS)
 def test_the_similarity_crawlers_are_figures_4_and_5_read_literally(web: Mapping[str, Crawled[str]]) -> None:
     def fetch(page: str) -> Crawled[str]:
@@ -211,7 +207,6 @@ def test_the_similarity_crawlers_are_figures_4_and_5_read_literally(web: Mapping
     assert found == [literal(web, modified=False), literal(web, modified=True)]
 
 
-@EXACT
 @given(WEBS)
 def test_a_hot_queue_is_in_the_order_of_the_estimate_too(web: Mapping[str, Crawled[str]]) -> None:
     counts = dict.fromkeys(PAGES, 0)

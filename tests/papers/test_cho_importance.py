@@ -7,7 +7,7 @@ from math import sqrt
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.ordering.bounded import BoundedCounts
@@ -18,7 +18,6 @@ from scentline.models.ordering.rank import Rank
 from scentline.models.ordering.similarity import Idf, Location, Similarity
 from tests.papers.ranks import dense
 
-EXACT = settings(derandomize=True, deadline=None)
 NODES = 8
 EDGES = st.sets(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=30)
 PAGES = "abcdefgh"
@@ -37,7 +36,6 @@ def test_pagerank_of_two_pages_by_hand() -> None:
     assert pagerank(graph([(0, 1)], 2).matrix).tolist() == pytest.approx([1.0 / 1.45, 2 - 1.0 / 1.45])
 
 
-@EXACT
 @given(EDGES, st.sampled_from([0.5, 0.85, 0.9]))
 def test_pagerank_solves_its_equations(edges: set[tuple[int, int]], damping: float) -> None:
     found = graph(edges)
@@ -48,7 +46,6 @@ def test_pagerank_solves_its_equations(edges: set[tuple[int, int]], damping: flo
     assert again.tolist() == pytest.approx(expected, abs=1e-7)
 
 
-@EXACT
 @given(EDGES)
 def test_pagerank_is_that_of_networkx(edges: set[tuple[int, int]]) -> None:
     other = networkx.DiGraph()
@@ -59,7 +56,6 @@ def test_pagerank_is_that_of_networkx(edges: set[tuple[int, int]]) -> None:
     assert (found / NODES).tolist() == pytest.approx([expected[node] for node in range(NODES)], abs=1e-8)
 
 
-@EXACT
 @given(EDGES)
 def test_a_graph_counts_each_link_once_and_none_to_oneself(edges: set[tuple[int, int]]) -> None:
     pairs = [*edges, *edges]
@@ -78,7 +74,6 @@ def test_a_graph_counts_each_link_once_and_none_to_oneself(edges: set[tuple[int,
     }
 
 
-@EXACT
 @given(LINKS, st.permutations(PAGES))
 def test_backlinks_are_at_every_moment_what_a_recount_finds(
     links: Mapping[str, Sequence[str]], order: Sequence[str]
@@ -99,7 +94,6 @@ def recomputed(links: Mapping[str, Sequence[str]], crawled: Sequence[str]) -> di
     return dict(zip(known, ranks, strict=True))
 
 
-@EXACT
 @given(LINKS, st.permutations(PAGES), st.integers(1, 4))
 def test_ranks_are_after_a_sweep_those_of_the_graph_known_by_then_and_grow_by_shares_between(
     links: Mapping[str, Sequence[str]], order: Sequence[str], every: int
@@ -131,7 +125,6 @@ def test_ranks_are_swept_when_the_crawl_has_grown() -> None:
     assert swept == [10, 20, 30, 45, 67, 100]
 
 
-@EXACT
 @given(LINKS, st.permutations(PAGES), st.integers(3, 12))
 def test_ranks_forget_links_of_the_lowest_ranked_pages(
     links: Mapping[str, Sequence[str]], order: Sequence[str], limit: int
@@ -159,7 +152,6 @@ def test_what_is_left_when_ranks_forget_is_the_graph_of_what_was_kept() -> None:
     assert rank.value("h") > 2 * rank.value("a") > rank.value("x0") > 0
 
 
-@EXACT
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 5))), st.integers(1, 10))
 def test_counts_are_bounded_and_never_too_high(adds: list[tuple[int, int]], limit: int) -> None:
     counts = BoundedCounts[int](limit)
@@ -202,7 +194,6 @@ def cosine(one: Mapping[str, int], other: Mapping[str, int], occurrences: Mappin
     return product / float(np.linalg.norm(vector(one)) * np.linalg.norm(vector(other))) if product else 0.0
 
 
-@EXACT
 @given(LINKS, st.permutations(PAGES), st.data())
 def test_anchor_similarity_is_that_of_all_known_links_by_the_idf_of_the_crawled_pages(
     links: Mapping[str, Sequence[str]], order: Sequence[str], data: st.DataObject

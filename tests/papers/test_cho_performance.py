@@ -6,7 +6,7 @@ from itertools import combinations, permutations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.ordering.crawl import Buffer, limited_buffers
@@ -24,7 +24,6 @@ from scentline.models.ordering.performance import (
 )
 from scentline.models.ordering.rank import Rank
 
-EXACT = settings(derandomize=True, deadline=None)
 VALUES = st.lists(st.integers(0, 4), min_size=1, max_size=5).map(lambda values: np.array(values, np.float64))
 PAGES = "abcdefgh"
 LINKS = st.fixed_dictionaries({
@@ -61,7 +60,6 @@ def test_a_threshold_that_no_page_meets_is_an_error() -> None:
         crawl_and_stop_with_threshold(np.array([1.0, 3.0]), 3.5, np.array([1]))
 
 
-@EXACT
 @given(VALUES)
 def test_an_ideal_crawler_has_what_is_said_of_it(values: npt.NDArray[np.float64]) -> None:
     best, points = -np.sort(-values), every(len(values))
@@ -74,7 +72,6 @@ def test_an_ideal_crawler_has_what_is_said_of_it(values: npt.NDArray[np.float64]
             assert kept == pytest.approx(ideal_limited_buffer(values, size, threshold))
 
 
-@EXACT
 @given(VALUES)
 def test_a_random_crawler_has_on_the_mean_of_all_orders_what_is_said_of_it(
     values: npt.NDArray[np.float64],
@@ -104,7 +101,6 @@ def thrown_out(links: Mapping[str, Sequence[str]], order: Sequence[str], size: i
     return set(kept)
 
 
-@EXACT
 @given(LINKS, st.permutations(PAGES))
 def test_a_full_buffer_throws_out_the_page_of_the_lowest_estimate(
     links: Mapping[str, Sequence[str]], order: Sequence[str]
@@ -114,7 +110,6 @@ def test_a_full_buffer_throws_out_the_page_of_the_lowest_estimate(
     assert [set(kept) for kept in found] == [thrown_out(links, order, size) for size in sizes]
 
 
-@EXACT
 @given(LINKS, st.permutations(PAGES), st.integers(1, 7))
 def test_a_buffer_by_pagerank_throws_out_the_page_of_the_lowest_rank(
     links: Mapping[str, Sequence[str]], order: Sequence[str], size: int

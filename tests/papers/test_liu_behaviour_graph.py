@@ -4,13 +4,12 @@ import networkx
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from scentline.models.patterns.mine import importance
 
-DERANDOMISED = settings(derandomize=True, deadline=None, max_examples=150)
 Matrix = npt.NDArray[np.float64]
 
 graphs = st.integers(2, 6).flatmap(lambda size: arrays(np.float64, (size, size), elements=st.integers(0, 9)))
@@ -34,7 +33,6 @@ def test_equation_10_by_hand() -> None:
     assert found.hub.tolist() == pytest.approx([1, 0, 0])
 
 
-@DERANDOMISED
 @given(transitions=graphs, outside=st.integers(0, 20))
 def test_scores_are_the_leading_singular_vectors_of_the_scaled_transitions(
     transitions: Matrix, outside: int
@@ -50,7 +48,6 @@ def test_scores_are_the_leading_singular_vectors_of_the_scaled_transitions(
     assert found.hub == pytest.approx(unit(np.abs(left[:, 0]) * np.sqrt(referrals)), abs=1e-6)
 
 
-@DERANDOMISED
 @given(transitions=graphs)
 def test_where_all_patterns_are_visited_alike_scores_are_those_of_hits(transitions: Matrix) -> None:
     transitions = transitions + 1
@@ -65,7 +62,6 @@ def test_where_all_patterns_are_visited_alike_scores_are_those_of_hits(transitio
     assert found.hub == pytest.approx(unit(np.array([hubs[node] for node in range(size)])), abs=1e-6)
 
 
-@DERANDOMISED
 @given(transitions=graphs)
 def test_where_every_visit_comes_from_within_the_graph_says_what_the_counts_say(transitions: Matrix) -> None:
     transitions = transitions + 1
@@ -74,7 +70,6 @@ def test_where_every_visit_comes_from_within_the_graph_says_what_the_counts_say(
     assert found.hub == pytest.approx(unit(transitions.sum(axis=1)), abs=1e-6)
 
 
-@DERANDOMISED
 @given(transitions=graphs)
 def test_scores_have_unit_magnitude_whatever_the_graph(transitions: Matrix) -> None:
     found = importance(transitions, transitions.sum(axis=0) + 1, transitions.sum(axis=1) + 1)

@@ -8,14 +8,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.patterns.counts import BehaviourCounts
 from scentline.models.patterns.mine import Patterns, mine
 from tests.agents.commands import ROOT
-
-DERANDOMISED = settings(derandomize=True, deadline=None, max_examples=100)
 
 pages = st.sampled_from([f"http://t/{kind}/{number}" for kind in "ab" for number in range(4)])
 records = st.tuples(st.sampled_from(["ann", "bob"]), pages, st.none() | pages)
@@ -52,7 +50,6 @@ def test_a_users_second_transition_is_no_record() -> None:
     assert counts.snapshot().visits == {"http://t/a": 0, "http://t/b": 2}
 
 
-@DERANDOMISED
 @given(log=logs)
 def test_counts_equal_a_recount_of_the_distinct_records(log: list[tuple[str, str, str | None]]) -> None:
     behaviour = counted(log).snapshot()
@@ -62,7 +59,6 @@ def test_counts_equal_a_recount_of_the_distinct_records(log: list[tuple[str, str
     assert behaviour.transitions == Counter((r, url) for _, url, r in distinct if r is not None)
 
 
-@DERANDOMISED
 @given(log=logs, cut=st.integers(0, 60))
 def test_patterns_rebuilt_as_accesses_arrive_are_those_of_the_whole_log(
     log: list[tuple[str, str, str | None]], cut: int

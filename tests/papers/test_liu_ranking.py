@@ -8,7 +8,7 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
@@ -74,7 +74,6 @@ def of_kinds(**visits: tuple[int, ...]) -> Behaviour:
     return Behaviour({f"http://t/{kind}/{number}": count for kind, number, count in kinds}, {}, {})
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), min_size=1, max_size=30))
 def test_visits_are_trusted_as_far_as_they_vary_more_than_chance(pages: list[tuple[str, int]]) -> None:
     visits = {f"http://t/{kind}/{number}": count for number, (kind, count) in enumerate(pages)}
@@ -92,7 +91,6 @@ def test_visits_are_trusted_as_far_as_they_vary_more_than_chance(pages: list[tup
         assert low - 1e-9 <= mined.expected_visits(url, count) <= high + 1e-9
 
 
-@settings(derandomize=True, deadline=None)
 @given(pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=20))
 def test_jensen_shannon_is_that_of_scipy(pairs: list[tuple[int, int]]) -> None:
     p, q = (np.array(column, np.float64) for column in zip(*pairs, strict=True))

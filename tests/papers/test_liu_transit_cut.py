@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.patterns.build import Growth, build
@@ -12,8 +12,6 @@ from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.cuts import Figures, figures, propagation, similarities, smoothed, transit_cut
 from scentline.models.patterns.tree import Node, PatternTree, TreeCut
 from tests.papers.test_liu_tree import sites
-
-DERANDOMISED = settings(derandomize=True, deadline=None, max_examples=150)
 
 
 class Small:
@@ -175,14 +173,12 @@ def smalls(draw: st.DrawFn) -> Small:
     )
 
 
-@settings(DERANDOMISED, max_examples=60)
 @given(small=smalls(), threshold=st.sampled_from([0.0519, 0.2041, 0.3517, 0.4831, 0.6523, 0.8011, 0.9507]))
 def test_the_cut_is_what_algorithm_1_does_word_for_word(small: Small, threshold: float) -> None:
     found = transit_cut(small.tree, small.cut, small.figures, threshold)
     assert list(found.patterns) == algorithm_1(small, threshold)
 
 
-@DERANDOMISED
 @given(small=smalls())
 def test_transitions_of_patterns_are_sums_over_their_urls(small: Small) -> None:
     whole = small.figures.transitions(TreeCut(small.tree, [0]))

@@ -6,14 +6,12 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.patterns.build import Growth, Syntax, build, entropy
 from scentline.models.patterns.tree import PARAMETERS, SEGMENTS, Node, TreeCut, decompose
 from scentline.models.url import canonical
-
-DERANDOMISED = settings(derandomize=True, deadline=None, max_examples=150)
 
 #: Two kinds of pages: ten items by number, in two shops, and three lists.
 SHOP = [
@@ -109,7 +107,6 @@ def test_a_star_in_a_url_is_told_from_one_in_a_pattern() -> None:
     assert "http://t/%2A/**" in leaves_of(build(urls, Growth(support=3)))
 
 
-@DERANDOMISED
 @given(urls=sites, support=supports)
 def test_every_url_that_a_tree_was_built_of_is_found_where_it_was_put(urls: list[str], support: int) -> None:
     assert all(canonical(url) == url for url in urls)
@@ -118,7 +115,6 @@ def test_every_url_that_a_tree_was_built_of_is_found_where_it_was_put(urls: list
     assert set(syntax.leaf_of.tolist()) == set(syntax.tree.leaves)
 
 
-@DERANDOMISED
 @given(urls=sites, support=supports, random=st.randoms(use_true_random=False))
 def test_the_tree_does_not_depend_on_the_order_of_the_urls(
     urls: list[str], support: int, random: Random
@@ -128,7 +124,6 @@ def test_the_tree_does_not_depend_on_the_order_of_the_urls(
     assert {url: one.tree.find(url) for url in urls} == {url: other.tree.find(url) for url in urls}
 
 
-@DERANDOMISED
 @given(urls=sites, support=supports)
 def test_every_split_is_by_the_most_concentrated_key_that_has_a_value_with_support(
     urls: list[str], support: int
@@ -157,14 +152,12 @@ def test_every_split_is_by_the_most_concentrated_key_that_has_a_value_with_suppo
             assert set(node.children) == wanted
 
 
-@DERANDOMISED
 @given(urls=sites, support=supports)
 def test_patterns_have_names_of_their_own(urls: list[str], support: int) -> None:
     names = [node.name for node in build(urls, Growth(support)).tree.nodes]
     assert len(set(names)) == len(names)
 
 
-@DERANDOMISED
 @given(urls=sites, support=supports)
 def test_nodes_are_numbered_from_top_to_bottom(urls: list[str], support: int) -> None:
     tree = build(urls, Growth(support)).tree
@@ -201,7 +194,6 @@ def test_hostile_parameters_make_no_more_keys_than_are_looked_at() -> None:
     assert len({node.key for node in tree.nodes}) <= 64
 
 
-@DERANDOMISED
 @given(urls=sites, support=supports)
 def test_a_cut_finds_what_a_tree_that_ends_there_would_find(urls: list[str], support: int) -> None:
     tree = build(urls, Growth(support)).tree

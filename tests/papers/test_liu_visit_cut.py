@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.patterns.build import Growth, Syntax, build
@@ -20,8 +20,6 @@ from scentline.models.patterns.cuts import (
 )
 from scentline.models.patterns.tree import Node
 from tests.papers.test_liu_tree import sites
-
-DERANDOMISED = settings(derandomize=True, deadline=None, max_examples=150)
 
 visited_sites = sites.flatmap(
     lambda urls: st.lists(st.sampled_from([0, 1, 2, 3, 20, 100]), min_size=len(urls), max_size=len(urls)).map(
@@ -94,7 +92,6 @@ def test_siblings_are_cut_while_others_stay() -> None:
     ]
 
 
-@DERANDOMISED
 @given(visits=visited_sites, support=supports)
 def test_the_cut_is_the_best_of_all_cuts(visits: dict[str, int], support: int) -> None:
     syntax, counted = tree_of(visits, support)
@@ -108,7 +105,6 @@ def test_the_cut_is_the_best_of_all_cuts(visits: dict[str, int], support: int) -
     assert len(found.patterns) == min(map(len, equal))
 
 
-@DERANDOMISED
 @given(visits=visited_sites, support=supports)
 def test_as_equation_3_is_printed_one_pattern_for_all_would_always_be_the_best(
     visits: dict[str, int], support: int

@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.patterns.counts import RANKS, BehaviourCounts, Ways, behaviour
@@ -24,7 +24,6 @@ def ways_of(records: list[tuple[str, int, int | None]], most: int) -> dict[str, 
     return pages
 
 
-@settings(derandomize=True, deadline=None)
 @given(RECORDS)
 def test_within_the_bound_they_say_what_the_counts_of_the_log_say(
     records: list[tuple[str, int, int | None]],
@@ -36,7 +35,6 @@ def test_within_the_bound_they_say_what_the_counts_of_the_log_say(
     assert found == counts.snapshot()
 
 
-@settings(derandomize=True, deadline=None)
 @given(RECORDS, st.integers(1, 8), st.randoms(use_true_random=False))
 def test_beyond_it_what_is_kept_depends_on_the_set_of_records_alone(
     records: list[tuple[str, int, int | None]], most: int, random: Random

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.news.clicks import DAY, DailyClicks, History
@@ -39,7 +39,6 @@ def recount(accesses: Sequence[tuple[str, str, int, int]], window: int, open_day
     }
 
 
-@settings(derandomize=True, deadline=None)
 @given(ACCESSES, st.integers(1, 14), st.integers(1, 14))
 def test_the_incremental_counts_equal_a_recount(
     accesses: list[tuple[str, str, int, int]], window: int, open_days: int
@@ -55,7 +54,6 @@ def test_the_incremental_counts_equal_a_recount(
     assert clicks.late == late
 
 
-@settings(derandomize=True, deadline=None)
 @given(ACCESSES, st.integers(13, 20))
 def test_within_the_open_days_the_order_of_accesses_is_of_no_account(
     accesses: list[tuple[str, str, int, int]], window: int
@@ -66,7 +64,6 @@ def test_within_the_open_days_the_order_of_accesses_is_of_no_account(
     assert one.histories == other.histories
 
 
-@settings(derandomize=True, deadline=None)
 @given(ACCESSES, st.integers(1, 3), st.integers(1, 6))
 def test_the_bounds_hold_and_what_is_left_out_is_counted(
     accesses: list[tuple[str, str, int, int]], pages: int, visitors: int

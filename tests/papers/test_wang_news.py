@@ -1,7 +1,7 @@
 """News told by their clicks, hubs and prefixes (Wang 2007, sections 4 to 6): by hand, and by brute force."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.news.clicks import Criterion, DailyClicks, History, concentration, standing, standings
@@ -38,14 +38,12 @@ def test_equation_1_by_hand() -> None:
 
 
 @given(st.integers(1, 20), st.integers(1, 40), st.integers(1, 60))
-@settings(derandomize=True, deadline=None)
 def test_even_clicks_have_concentration_1(clicks: int, first_days: int, days: int) -> None:
     found = concentration(History(3, [clicks] * days), 3 + days - 1, first_days)
     assert found == pytest.approx(1 if first_days <= days else days / first_days)
 
 
 @given(HISTORIES, st.integers(1, 12))
-@settings(derandomize=True, deadline=None)
 def test_concentration_is_the_sums_of_equation_1_over_m_and_n_minus_a_days(history: History, m: int) -> None:
     a, n = history.first, history.first + len(history.clicks)
     clicks = {a + place: number for place, number in enumerate(history.clicks)}
@@ -95,7 +93,6 @@ def test_an_impossible_criterion_is_refused(numbers: tuple[int, float, float]) -
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.5, 1.0, 1.5, 2.0, 3.0]), st.booleans()), min_size=1, max_size=12))
-@settings(derandomize=True, deadline=None)
 def test_the_best_threshold_is_that_of_brute_force(pages: list[tuple[float, bool]]) -> None:
     right = {
         cut: sum((value > cut) == news for value, news in pages)
@@ -148,7 +145,6 @@ def by_brute_force(pages: dict[str, bool], threshold: float, least: int) -> list
 
 
 @given(PAGES, st.sampled_from([0.0, 0.5, 0.8, 0.99]), st.integers(1, 3))
-@settings(derandomize=True, deadline=None, max_examples=300)
 def test_the_news_prefixes_are_those_of_brute_force(
     pages: dict[str, bool], threshold: float, least: int
 ) -> None:
@@ -159,7 +155,6 @@ def test_the_news_prefixes_are_those_of_brute_force(
 
 
 @given(PAGES, PAGES)
-@settings(derandomize=True, deadline=None)
 def test_a_url_matches_the_prefix_that_it_begins_with(known: dict[str, bool], asked: dict[str, bool]) -> None:
     names = [prefix.prefix for prefix in by_brute_force(known, 0.5, 1)]
     matcher = NewsPrefixes(names)
@@ -202,7 +197,6 @@ def test_hubs_are_ranked_by_distinct_news_pages_or_by_clicks() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from("123456789")), max_size=80))
-@settings(derandomize=True, deadline=None)
 def test_the_links_kept_are_within_their_bounds_and_true(links: list[tuple[str, str]]) -> None:
     outlinks = Outlinks(targets=4, pairs=10)
     for source, target in links:

@@ -4,7 +4,7 @@ import math
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.news.revisits import ArrivalRate, Revisits, price
@@ -31,7 +31,6 @@ def test_the_rate_is_the_mean_of_the_posterior() -> None:
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.integers(0, 5))
-@settings(derandomize=True, deadline=None)
 def test_even_links_come_to_the_same_however_often_one_looks(gaps: list[int], rate: int) -> None:
     parts, whole = (ArrivalRate.expecting(1.0) for _ in range(2))
     for gap in gaps:
@@ -86,7 +85,6 @@ def test_a_hub_that_falls_silent_is_left_alone_and_one_that_wakes_is_found() -> 
     st.floats(1, 1e3),
     st.floats(1, 1e3),
 )
-@settings(derandomize=True, deadline=None)
 def test_the_price_spends_the_budget_where_the_bounds_allow(
     rates: list[float], budget: float, shortest: float, times: float
 ) -> None:
@@ -102,7 +100,6 @@ def test_the_price_spends_the_budget_where_the_bounds_allow(
 @given(
     st.lists(st.floats(0.01, 10), min_size=2, max_size=6), st.floats(0.1, 10), st.randoms(use_true_random=False)
 )
-@settings(derandomize=True, deadline=None)
 def test_no_other_intervals_of_the_same_cost_make_links_wait_shorter(
     rates: list[float], budget: float, random: Random
 ) -> None:

@@ -1,6 +1,6 @@
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.verdict import Verdict
@@ -9,7 +9,6 @@ from tests.reference.counts import Counts
 FEATURES = st.lists(st.sampled_from(["", "w:a", "w:b", "t:a", "l:p:1"]), unique=True)
 VERDICTS = st.dictionaries(st.sampled_from(["p", "q"]), st.booleans())
 FACTS = st.lists(st.tuples(FEATURES, VERDICTS, st.integers(-3, 3)), max_size=12)
-EXACT = settings(derandomize=True, deadline=None)
 
 Facts = list[tuple[list[str], Verdict, int]]
 
@@ -21,7 +20,6 @@ def counted(facts: Facts) -> Counts:
     return counts
 
 
-@EXACT
 @given(FACTS, st.randoms(use_true_random=False))
 def test_order_is_of_no_account(facts: Facts, random: Random) -> None:
     shuffled = list(facts)
@@ -29,7 +27,6 @@ def test_order_is_of_no_account(facts: Facts, random: Random) -> None:
     assert counted(shuffled) == counted(facts)
 
 
-@EXACT
 @given(FACTS)
 def test_what_is_taken_back_leaves_nothing(facts: Facts) -> None:
     counts = counted(facts)
@@ -40,7 +37,6 @@ def test_what_is_taken_back_leaves_nothing(facts: Facts) -> None:
     assert list(counts.items()) == []
 
 
-@EXACT
 @given(FACTS, FACTS)
 def test_merging_equals_counting_all(first: Facts, second: Facts) -> None:
     merged = counted(first)
@@ -50,7 +46,6 @@ def test_merging_equals_counting_all(first: Facts, second: Facts) -> None:
     assert merged == counted(first)
 
 
-@EXACT
 @given(FACTS)
 def test_counts_equal_a_plain_sum(facts: Facts) -> None:
     counts = counted(facts)

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline.agents.harvest.agent import read_counted, read_outcome
@@ -58,7 +58,6 @@ def check(decode: Decoder[Any], message: bytes) -> None:
 
 
 @pytest.mark.parametrize("decode", DECODERS, ids=range(len(KINDS)))
-@settings(derandomize=True, deadline=None, max_examples=300)
 @given(messages)
 @example(b"")
 @example(b"\xc1")
@@ -76,7 +75,6 @@ def test_any_bytes_are_a_record_or_an_error(decode: Decoder[Any], message: bytes
 
 
 @pytest.mark.parametrize("decode", DECODERS, ids=range(len(KINDS)))
-@settings(derandomize=True, deadline=None, max_examples=200)
 @given(st.data())
 def test_damaged_records_are_records_or_errors(decode: Decoder[Any], data: st.DataObject) -> None:
     whole = bytearray(data.draw(st.sampled_from(WHOLE)))
@@ -85,7 +83,6 @@ def test_damaged_records_are_records_or_errors(decode: Decoder[Any], data: st.Da
     check(decode, bytes(whole[: data.draw(st.integers(0, len(whole)))]))
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
 @given(st.binary(max_size=300) | st.builds(msgspec.json.encode, values) | st.text().map(str.encode))
 def test_any_bytes_are_an_outcome_or_an_error(message: bytes) -> None:
     for read in (read_outcome, read_counted):
@@ -95,7 +92,6 @@ def test_any_bytes_are_an_outcome_or_an_error(message: bytes) -> None:
             assert len(str(error)) < REASON
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
 @given(st.binary(max_size=50), st.binary(max_size=300) | st.builds(msgspec.json.encode, values))
 def test_any_bytes_are_a_definition_or_are_passed_over(key: bytes, message: bytes) -> None:
     predicates = Predicates()

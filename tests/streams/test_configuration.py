@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.streams.configuration import ConfigurationError, Loaded, assignment, keys, load
@@ -183,7 +183,6 @@ def test_an_assignment_needs_a_key_and_a_value(text: str) -> None:
         assignment(text)
 
 
-@settings(derandomize=True, deadline=None)
 @given(key=st.text(max_size=60), value=st.text(max_size=200))
 def test_whatever_is_given_loads_or_is_one_bounded_line(key: str, value: str) -> None:
     try:

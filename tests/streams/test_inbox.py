@@ -9,7 +9,7 @@ from typing import Any
 
 import faust
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
 
@@ -151,7 +151,6 @@ def packed(messages: list[list[int]]) -> list[bytes]:
     return [encode(pack) for pack in packs]
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(
     messages=st.lists(st.lists(st.integers(0, 5), max_size=4), max_size=12),
     group=st.integers(1, 5),

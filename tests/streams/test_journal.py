@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict, WriteBatch
 
@@ -78,7 +78,6 @@ def test_an_unknown_topic_or_partition_is_named(journal: Journal) -> None:
     ),
     st.integers(1, 7),
 )
-@settings(derandomize=True, deadline=None, max_examples=20)
 def test_records_come_back_as_they_went_in(
     tmp_path_factory: Any, records: list[tuple[int, bytes | None, bytes | None]], limit: int
 ) -> None:
@@ -259,7 +258,6 @@ CHANGES = st.lists(
 
 
 @given(st.lists(CHANGES, max_size=9))
-@settings(derandomize=True, deadline=None, max_examples=20)
 def test_a_compacted_topic_keeps_the_newest_record_of_each_key(
     tmp_path_factory: Any, batches: list[list[tuple[bytes, bytes | None]]]
 ) -> None:

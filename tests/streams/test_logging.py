@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.streams.logging import PERSONAL, RESERVED, EventLog, JsonFormatter, TextFormatter, configure
@@ -133,7 +133,6 @@ def test_a_forged_line_stays_inside_its_value() -> None:
     assert line("x", title=forged).isprintable()
 
 
-@settings(derandomize=True, deadline=None)
 @given(event=st.text(), value=st.text() | st.binary() | st.floats() | st.integers(-9, 9) | st.none())
 def test_any_event_is_one_bounded_printable_line_in_both_forms(event: str, value: object) -> None:
     made = record(event, value=value, url=str(value))

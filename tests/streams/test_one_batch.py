@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.crawl.connect import EmbeddedLog, open_journal
@@ -128,7 +128,6 @@ def cut(journal: Path, share: int) -> None:
         log.truncate(newest.stat().st_size * share // 1000)
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
 @given(
     messages=st.lists(st.lists(st.sampled_from(USERS), max_size=4).map(tuple), min_size=1, max_size=20),
     group=st.integers(1, 5),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.streams.outbox import PACK_BYTES, PACK_FACTS, Outbox
@@ -21,7 +21,6 @@ emissions = st.lists(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
 @given(emissions)
 def test_no_pack_of_several_facts_is_larger_than_allowed_and_each_fact_is_sent_once_in_order(
     emitted: list[tuple[int, int, int]],

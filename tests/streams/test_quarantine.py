@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.observe.agent import Relay
@@ -88,7 +88,6 @@ def message(number: int, users: Sequence[str], source: str = "log") -> bytes:
 users = st.sampled_from(["ann", "bob", "bad"])
 
 
-@settings(derandomize=True, deadline=None, max_examples=25)
 @given(st.lists(st.lists(users, max_size=5), max_size=8), st.booleans())
 def test_a_fact_that_raises_is_buried_alone_and_all_others_count(
     tmp_path_factory: pytest.TempPathFactory, packs: list[list[str]], origins: bool

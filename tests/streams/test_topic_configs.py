@@ -1,7 +1,7 @@
 """What is declared of topics holds together, whatever the number of partitions."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.streams.topics import TABLES, TOPICS, Declared, changelog_of, declared
@@ -14,7 +14,6 @@ def ids(topic: Declared) -> str:
 
 
 @given(st.integers(1, 500))
-@settings(derandomize=True, deadline=None)
 def test_an_inbox_and_its_changelog_have_the_same_partitions(partitions: int) -> None:
     numbers = {topic.name: topic.partitions for topic in declared(partitions)}
     for table, inbox in TABLES.items():

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.judge.predicates import read_definition
@@ -166,7 +166,6 @@ additions = st.recursive(
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
-@settings(derandomize=True, deadline=None, max_examples=25)
 @given(st.lists(additions, min_size=1, max_size=3).map(tuple))
 def test_fields_that_a_later_release_appends_are_read_over(form: Form, added: tuple[Any, ...]) -> None:
     assert form.decode(form.encode(newer(form.example, added))) == form.example
@@ -207,7 +206,6 @@ no_urls = st.sampled_from(
 no_times = st.sampled_from([float("nan"), float("inf"), 1e300, -1e12])
 
 
-@settings(derandomize=True, deadline=None)
 @given(mixed, st.text(max_size=12))
 def test_the_known_facts_of_a_pack_are_read_whatever_else_is_in_it(found: list[Any], source: str) -> None:
     pack: Pack[Any] = Pack(source=source, facts=[(7, index, fact) for index, fact in enumerate(found)])
@@ -225,7 +223,6 @@ def test_the_known_facts_of_a_pack_are_read_whatever_else_is_in_it(found: list[A
     assert read == Pack(source=source, facts=known)
 
 
-@settings(derandomize=True, deadline=None)
 @given(facts, st.builds(Seeded, no_urls) | st.builds(Visited, urls, st.text(), no_times))
 def test_a_fact_that_no_reader_could_use_is_left_out_alone(good: Any, bad: Any) -> None:
     facts = [(7, 0, bad), (7, 1, good)]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.window import alerts
@@ -138,7 +138,6 @@ def test_thresholds_are_those_of_the_rules() -> None:
 judged = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=600)
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
 @given(judged)
 def test_a_curve_ends_with_its_newest_point_and_its_bounds_hold_its_rates(
     pages: list[tuple[bool, bool]],

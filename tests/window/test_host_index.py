@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.keys import host_key
@@ -114,7 +114,6 @@ def check_causes(index: HostIndex, hosts: dict[str, HostRow]) -> None:
         assert {*listed} == counts.keys()
 
 
-@settings(max_examples=60, deadline=None)
 @given(HOSTS, HOSTS, PARTS, st.sampled_from(ORDERS), st.lists(st.tuples(NAMES, st.booleans()), max_size=10))
 def test_hosts_are_found_sorted_and_paged_as_in_a_plain_list(
     first: dict[str, HostRow], later: dict[str, HostRow], part: str, by: str, judged: list[tuple[str, bool]]

@@ -5,7 +5,7 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.cli.dead_letters import _letters
@@ -31,7 +31,6 @@ def bury(journal: Journal, *values: bytes, at: float = 0.0) -> None:
     journal.append_all([(DEAD_LETTERS.name, 0, None, value) for value in values], at)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(LETTERS), st.lists(LETTERS), st.booleans())
 def test_letters_that_are_alike_are_told_together_and_nothing_of_what_they_hold(
     first: list[DeadLetter], later: list[DeadLetter], damaged: bool

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.operate.inspect.record import current_pages, judged_pages
@@ -102,7 +102,6 @@ TOLD = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.lists(TOLD, max_size=8), st.booleans()), min_size=1, max_size=6))
 def test_what_holds_is_what_is_recounted_wherever_it_is_cut_and_the_window_ends(
     parts: list[tuple[list[Outcome], bool]],
@@ -268,7 +267,6 @@ ASKED = st.lists(WORDS | HOSTILE | WORDS.map('"{} ice"'.format) | WORDS.map("{}*
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(TITLES, max_size=12), st.lists(ASKED, max_size=5))
 def test_a_search_finds_what_a_plain_scan_finds(titles: list[str], queries: list[str]) -> None:
     told = [
@@ -315,7 +313,6 @@ def scanned(asked: Asked, page: IndexedPage) -> bool:
     return bool(asked) and all(stands(*phrase) for phrase in asked.phrases)
 
 
-@settings(deadline=None)
 @given(TITLES, ASKED)
 def test_parts_are_the_text_and_every_second_one_is_what_is_asked(title: str, query: str) -> None:
     asked = Asked(query)

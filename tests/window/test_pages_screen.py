@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.rows import INSTANT
@@ -135,7 +135,6 @@ CHANGED = st.builds(
 )
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(CHANGED, max_size=30), st.integers(0, 30))
 def test_changes_are_told_once_each_the_newest_first(told: list[Change], dropped: int) -> None:
     with a_crawl(*told[:dropped]) as (journal, reading):

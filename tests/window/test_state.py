@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.window.standings import together
@@ -204,7 +204,6 @@ standings = st.builds(
 )
 
 
-@settings(derandomize=True)
 @given(
     st.builds(
         Facts, st.just(NOW), st.booleans(), st.booleans(), st.none() | standings, st.floats(0, NOW),
@@ -218,7 +217,6 @@ def test_no_crawl_is_without_a_sentence(facts: Facts) -> None:
     assert "  " not in text
 
 
-@settings(derandomize=True)
 @given(st.lists(standings, min_size=1, max_size=5))
 def test_workers_stand_together_as_one_would(told: list[Standing]) -> None:
     found = together(told)
