@@ -54,12 +54,14 @@ define install
 	of=$$(cat $(1) | grep -c '==')
 	$(subst --quiet,,$(PIP)) --require-hashes $(addprefix -r ,$(1)) | awk -v of="$$of" \
 	  '/^(Collecting|Ignoring|Requirement)/ && ++n % 25 == 0 { print "make setup: " n " of about " of " packages" }'
-	$(PIP) --no-deps --no-build-isolation --editable .
+	$(PIP) --no-deps --no-build-isolation --editable . --editable bench/lab
 endef
 
-$(INSTALLED): deploy/requirements.lock deploy/build.lock pyproject.toml $(CREATED)
+LOCKS := deploy/requirements.lock deploy/build.lock bench/lab/requirements.lock
+
+$(INSTALLED): $(LOCKS) pyproject.toml bench/lab/pyproject.toml $(CREATED)
 	@echo "make setup: installing into $(VENV), which takes about a minute"
-	$(call install,deploy/requirements.lock deploy/build.lock)
+	$(call install,$(LOCKS))
 	touch $@
 
 $(DEVELOPED): requirements.lock pyproject.toml $(INSTALLED)

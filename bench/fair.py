@@ -26,15 +26,15 @@ from statistics import mean, stdev
 
 from bench.command import DATA, children_cpu, kept, summary
 from scentline.agents.judge.labels import load
-from scentline.agents.lab.picture import INK, Look, canvas, frame
-from scentline.agents.lab.progress import progress
-from scentline.agents.lab.reading import load_web
 from scentline.agents.offline.archive import Archive
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.inspect.record import outcomes
+from scentline.agents.progress import progress
 from scentline.models.predicate import parse
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
+from scentline_lab.picture import INK, Look, canvas, frame
+from scentline_lab.reading import load_web
 
 RULES = ("proportional", "yields", "shares")
 SEEDS = 10

@@ -16,17 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scentline.agents.lab.evaluate.crawls import Evaluation
-from scentline.agents.lab.evaluate.results import Results
-from scentline.agents.lab.evaluate.run import prepare
-from scentline.agents.lab.evaluate.tables import area, area_by_request
-from scentline.agents.lab.evaluate.webs import read_webs
-from scentline.agents.lab.progress import progress
-from scentline.models.evaluate.crawler import Task
-from scentline.models.evaluate.learned import Experience, LearnedCrawler
-from scentline.models.evaluate.policies import Truth
-from scentline.models.evaluate.significance import paired_bootstrap
-from scentline.models.evaluate.tally import NAME
+from scentline.agents.progress import progress
 from scentline.models.learner.combiner import Vector
 from scentline.models.learner.inputs import INPUTS, Input
 from scentline.models.learner.requests import failing
@@ -34,6 +24,16 @@ from scentline.models.predicate import parse
 from scentline.models.reuse import Combining, Learned
 from scentline.models.verdict import FAILED
 from scentline.streams.configuration import load
+from scentline_lab.evaluate.crawls import Evaluation
+from scentline_lab.evaluate.results import Results
+from scentline_lab.evaluate.run import prepare
+from scentline_lab.evaluate.tables import area, area_by_request
+from scentline_lab.evaluate.webs import read_webs
+from scentline_lab.simulation.crawler import Task
+from scentline_lab.simulation.learned import Experience, LearnedCrawler
+from scentline_lab.simulation.policies import Truth
+from scentline_lab.simulation.significance import paired_bootstrap
+from scentline_lab.simulation.tally import NAME
 
 #: The webs, beside what was tuned on each.
 WEBS = Path(__file__).parents[1] / "docs" / "evaluation.toml"

@@ -19,22 +19,22 @@ from statistics import mean, median, stdev
 
 from bench.command import kept, summary
 from scentline.agents.judge.labels import load as load_labels
-from scentline.agents.lab.evaluate.run import read_seeds
-from scentline.agents.lab.evaluate.webs import WebSpec, read_webs
-from scentline.agents.lab.progress import progress
-from scentline.agents.lab.reading import Web, load_web
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.inspect.record import judged_pages
+from scentline.agents.progress import progress
 from scentline.agents.semantic.tables import table_of
 from scentline.models.crowd.trace import Trace
-from scentline.models.evaluate.crawler import Task
-from scentline.models.evaluate.learned import LearnedCrawler
-from scentline.models.evaluate.metrics import auc
-from scentline.models.evaluate.virtual import Terms, virtual_crawl
 from scentline.models.frontier.window import FEW
 from scentline.models.predicate import parse
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
+from scentline_lab.evaluate.run import read_seeds
+from scentline_lab.evaluate.webs import WebSpec, read_webs
+from scentline_lab.reading import Web, load_web
+from scentline_lab.simulation.crawler import Task
+from scentline_lab.simulation.learned import LearnedCrawler
+from scentline_lab.simulation.metrics import auc
+from scentline_lab.simulation.virtual import Terms, virtual_crawl
 
 WEBS = Path(__file__).parents[1] / "docs" / "evaluation.toml"
 #: Pages in flight at most: as by default, and one at a time.

@@ -16,8 +16,8 @@ from urllib.parse import unquote
 from lxml import html
 
 from scentline.agents.offline.answer import Answer
-from scentline.agents.offline.synthetic.export import record
 from scentline.models.url import canonical
+from scentline_lab.synthetic.export import record
 
 #: Books and handbooks, and the manuals of libraries and tools, by package: the front page.
 SITES = {

@@ -42,9 +42,9 @@ def code_lines(source: str) -> int:
 
 
 def room_of(path: Path) -> str:
-    """Return the room of a file: its first folder, and in the product the second one too."""
+    """Return the room of a file: its first folder, in the product and the laboratory with what is within."""
     *folders, _ = path.relative_to(ROOT).parts
-    return "/".join(folders[: 2 if folders[0] in PRODUCT else 1])
+    return "/".join(folders[: 2 if folders[0] in PRODUCT else 3 if folders[:2] == ["bench", "lab"] else 1])
 
 
 def python_files() -> Iterator[Path]:

@@ -3,9 +3,11 @@
 import doctest
 import importlib
 import pkgutil
+from itertools import chain
 from pathlib import Path
 
 import scentline
+import scentline_lab
 from scentline.streams.configuration import keys
 from scentline.streams.settings_docs import markdown
 
@@ -21,7 +23,9 @@ def test_settings_page_names_every_key() -> None:
 
 
 def test_examples_in_docstrings_print_what_they_claim() -> None:
-    modules = [found.name for found in pkgutil.walk_packages(scentline.__path__, "scentline.")]
+    packages = (scentline, scentline_lab)
+    walked = (pkgutil.walk_packages(package.__path__, f"{package.__name__}.") for package in packages)
+    modules = [found.name for found in chain.from_iterable(walked)]
     runnable = [importlib.import_module(name) for name in modules if not name.endswith("__main__")]
     results = {module.__name__: doctest.testmod(module) for module in runnable}
     assert {name: result.failed for name, result in results.items() if result.failed} == {}

@@ -23,11 +23,15 @@ Offences = Iterator[str]
 FORBIDDEN = {
     "models": {
         "scentline.streams", "scentline.agents", "asyncio", "faust", "mode", "rocksdict", "socket", "ssl",
-        "subprocess", "threading", "time", "httpx", "aiohttp", "secrets",
+        "subprocess", "threading", "time", "httpx", "aiohttp", "secrets", "scentline_lab",
     },
-    "streams": {"scentline.agents"},
-    "agents": set(),
+    "streams": {"scentline.agents", "scentline_lab"},
+    "agents": {"scentline_lab"},
 }  # fmt: skip
+#: What each room of the agents must not import: the window, but who starts it; the frontier, other roles.
+WALLS = dict.fromkeys(("crawl", "harvest", "operate", "worker"), ("window",)) | {
+    "frontier": ("browse", "fetch", "harvest", "judge", "learn", "observe", "operate", "window"),
+}
 #: Calls that read a clock, chance or a file.
 IMPURE = {
     "open", "input", "print", "datetime.now", "datetime.today", "datetime.utcnow", "date.today",
@@ -106,6 +110,16 @@ def test_imports_go_from_agents_to_streams_to_models_only() -> None:
     assert offending(FILES, imports_forbidden) == []
 
 
+def test_rooms_of_the_agents_import_nothing_from_behind_their_walls() -> None:
+    def crossing(room: str) -> Callable[[ast.AST, str], Offences]:
+        walls = tuple(f"scentline.agents.{other}." for other in WALLS[room])
+        return lambda tree, _: (f"imports {name}" for name in imported(tree) if name.startswith(walls))
+
+    rooms = {room: [file for file in FILES if file.parts[len(ROOT.parts) + 1] == room] for room in WALLS}
+    assert [room for room, files in rooms.items() if not files] == []
+    assert [offence for room, files in rooms.items() for offence in offending(files, crossing(room))] == []
+
+
 def test_models_read_no_clock_no_chance_and_no_file() -> None:
     models = [file for file in FILES if file.is_relative_to(ROOT / "models")]
     assert offending(models, lambda tree, _: impure_calls(tree)) == []
@@ -169,6 +183,7 @@ def test_the_lock_holds_what_the_project_asks_for_names_no_host_and_hashes_every
         ("streams", "import scentline.agents.cli"),
         ("agents", "from models.url import host"),
         ("agents", "from . import cli"),
+        ("agents", "import scentline_lab.spread"),
         ("agents", "from ..streams import records"),
     ],
 )

@@ -1,4 +1,8 @@
-"""The command line, one command a file; nothing slow is imported before a command runs."""
+"""The command line, one command a file; nothing slow is imported before a command runs.
+
+Another distribution adds commands: each entry point of the group `PLUG_INS` names a module that registers one,
+as the laboratory's do (``bench/lab``).
+"""
 
 import atexit
 import gc
@@ -6,20 +10,21 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.metadata import entry_points
 
 from scentline.streams.memory import collect_seldom, import_sparingly, uncollected
 
 #: The modules that hold the commands, by the groups of the help; importing one registers its commands.
 GROUPS = {
-    "Crawl": ("demo", "crawl", "feed", "seed", "predicate", "steer"),
+    "Crawl": ("crawl", "feed", "seed", "predicate", "steer"),
     "Look": ("window", "top", "harvest", "matches", "refused", "changes", "explain", "audit", "dead_letters"),
     "Crawl on Kafka": ("worker", "topics", "lag", "snapshot"),
     "Settings, judges and what was learned": ("config", "classifier", "semantic", "state", "forget_user"),
-    "Research": (
-        "evaluate", "synthetic", "serve_archive", "order", "patterns", "depth", "news", "revisits",
-    ),
-}  # fmt: skip
+    "Research": ("serve_archive",),
+}
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
+#: The group of entry points whose modules register further commands, which the help shows under Research.
+PLUG_INS = "scentline.commands"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -52,22 +57,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(2)
 
 
-def load_commands(names: Sequence[str] = COMMANDS) -> Mapping[str, tuple[str, ...]]:
-    """Register commands; return the examples of each one's help by its full name ("config show")."""
+def load_commands(names: Sequence[str] | None = None) -> Mapping[str, tuple[str, ...]]:
+    """Register commands, all where no ``names`` are given, plug-ins among them.
+
+    Returns the examples of each one's help by its full name ("config show").
+    """
     from scentline.agents.cli.app import EXAMPLES, app
 
-    for name in names:
+    for name in COMMANDS if names is None else names:
         importlib.import_module(f"scentline.agents.cli.{name}")
-    panels = {name.replace("_", "-"): panel for panel, modules in GROUPS.items() for name in modules}
+    if names is None:
+        for plug_in in entry_points(group=PLUG_INS):
+            plug_in.load()
+    panels = {name: panel for panel, modules in GROUPS.items() for name in modules}
     for command in app.registered_commands:
         name = command.name or str(getattr(command.callback, "__name__", ""))
-        command.rich_help_panel = panels[name.replace("_", "-")]
+        command.rich_help_panel = panels.get(name.replace("-", "_"), "Research")
     for group in app.registered_groups:
-        group.rich_help_panel = panels[group.name or ""]
+        group.rich_help_panel = panels[(group.name or "").replace("-", "_")]
     return EXAMPLES
 
 
-def _named(arguments: Sequence[str]) -> Sequence[str]:
-    """Return the command that is named, or all where none is: all take 40 ms to register."""
+def _named(arguments: Sequence[str]) -> Sequence[str] | None:
+    """Return the command of ours that is named; all and the plug-ins take ten times longer to register."""
     name = arguments[0].replace("-", "_") if arguments else ""
-    return [name] if name in COMMANDS else COMMANDS
+    return [name] if name in COMMANDS else None

@@ -90,6 +90,7 @@ def crawl(
     """
     with uncollected():
         from scentline.agents.crawl.command import CrawlOptions, run
+    from scentline.agents.window.process import beside
 
     options = crawl_settings(
         predicates, labels, policy, ordering, budget, requests, time, random_seed, data=data, broker=broker
@@ -106,7 +107,7 @@ def crawl(
             as_json,
             follow,
             keep_up,
-            window,
+            beside if window else None,
             join or broker is not None,
             quiet,
         ),

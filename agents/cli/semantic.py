@@ -41,7 +41,7 @@ def build(
     """
     import sys
 
-    from scentline.agents.lab.progress import progress
+    from scentline.agents.progress import progress
     from scentline.agents.semantic.encoders import packaged
     from scentline.agents.semantic.tables import build as run
 

@@ -103,8 +103,8 @@ def exclude(
 def _preview(settings: "Settings", request: "Exclude") -> None:
     """Print how many candidates an exclusion would leave out, with how far that is; nothing is asked for."""
     from scentline.agents.frontier.steered import Steered
-    from scentline.agents.lab.progress import progress
     from scentline.agents.operate.control.requests import checked, steering
+    from scentline.agents.progress import progress
     from scentline.agents.window.trials import CandidateTrial
     from scentline.streams.transport.journal import Journal
 

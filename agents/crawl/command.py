@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,7 +25,6 @@ from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.semantic.tables import table_of
-from scentline.agents.window.process import beside
 from scentline.models.predicate import parse
 from scentline.models.semantic.table import SemanticTableError
 from scentline.models.url import canonical
@@ -52,7 +52,8 @@ class CrawlOptions:
     as_json: bool = False
     follow: bool = False
     keep_up: bool = False
-    window: bool = False
+    #: Starts the window of the crawl, where there is to be one.
+    window: Callable[[Settings], ServerProcess] | None = None
     join: bool = False
     quiet: bool = False
 
@@ -90,8 +91,8 @@ def run(settings: Settings, options: CrawlOptions) -> int:
         # Without a log there are no users to name.
         key = user_key(settings.observe, settings.data / KEY_FILE) if options.logs else token_bytes(32)
         observer = Observer(settings.observe, key)
-        if options.window:
-            sys.stderr.write(f"The window: {resources.enter_context(beside(settings)).url}\n")
+        if options.window is not None:
+            sys.stderr.write(f"The window: {resources.enter_context(options.window(settings)).url}\n")
         status, interrupted = asyncio.run(_crawl(settings, observer, seeds, options))
     if options.as_json:
         print(json.dumps(summary(status, settings.frontier.rule)))

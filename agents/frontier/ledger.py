@@ -17,7 +17,7 @@ import numpy as np
 
 from scentline.agents.frontier.rows import Choice, FrontierShard, PageRow
 from scentline.agents.frontier.scorer import Scorer
-from scentline.agents.learn.rows import always_kept
+from scentline.models.interest.features import always_kept
 from scentline.models.ledger import INT32, Cells, Change, Counts, Slots
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.records import Count, Interests, Label

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from scentline.agents.frontier.keys import PARENT_PREFIX, parent_of
 from scentline.agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in
-from scentline.agents.judge.predicates import EVERY_PAGE
 from scentline.models.learner.candidate import url_words
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.similarity import Idf, Location, Similarity
+from scentline.models.predicate import EVERY_PAGE
 from scentline.models.url import identifier
 from scentline.models.words import words
 from scentline.streams.records import Linked

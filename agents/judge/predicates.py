@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from scentline.models.predicate import Predicate, PredicateError, parse
+from scentline.models.predicate import EVERY_PAGE, EVERY_URL, Predicate, PredicateError, parse
 from scentline.models.words import words
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import EventLog
@@ -19,9 +19,6 @@ from scentline.streams.records import (
     reason_of,
 )
 from scentline.streams.settings import FrontierSettings, JudgeSettings, Settings
-
-#: The predicate of a crawl that has none, and its expression: every page is at an http or https URL.
-EVERY_PAGE, EVERY_URL = "every-page", 'url.prefix("http")'
 
 log = EventLog("predicates")
 

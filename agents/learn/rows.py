@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from scentline.models.interest.features import BASE, LINK, REGION
 from scentline.models.learner.state import CombinerKind
 from scentline.models.ledger import Cells, Slots
 
@@ -142,11 +141,6 @@ def number_of(key: bytes) -> int:
 def block_slots(number: int, size: int) -> Slots:
     """Return the slots of a block in a ledger of ``size`` slots."""
     return np.arange(number * BLOCK, min((number + 1) * BLOCK, size))
-
-
-def always_kept(feature: str) -> bool:
-    """Return whether a feature is one of the few: the base, and each predicate's links and region."""
-    return feature[:2] in (BASE, LINK, REGION)
 
 
 def prior_key(feature: str) -> bytes:

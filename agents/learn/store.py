@@ -15,13 +15,12 @@ from scentline.agents.learn.rows import (
     LearnRow,
     LearnTotals,
     Rounds,
-    always_kept,
     block_key,
     block_slots,
     number_of,
     segment_key,
 )
-from scentline.models.interest.features import BASE
+from scentline.models.interest.features import BASE, always_kept
 from scentline.models.ledger import INT32, Change, Ledger, Slots, distinct
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.inbox import Shard

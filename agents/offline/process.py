@@ -14,8 +14,8 @@ from scentline.agents.offline.archive import Progress
 from scentline.agents.signals import command, environment
 from scentline.models.errors import ScentlineError
 
-#: The module that serves archives and the synthetic web.
-_WEBS = "scentline.agents.offline"
+#: The module that serves archives.
+_ARCHIVES = "scentline.agents.offline"
 _CLOSE_SECONDS = 10.0
 _MAX_MESSAGES = 20_000
 
@@ -29,8 +29,8 @@ class ServerProcessError(ScentlineError):
 class ServerProcess:
     """A running child process that serves an offline web at `url`.
 
-    Start one with `archive` or `synthetic`, or with a ``module`` of other webs that writes and waits as
-    `agents.offline.__main__` does; they return once it serves, and raise `ServerProcessError` when it ends
+    Start one with `archive`, or with a ``module`` of another web that writes and waits as
+    `agents.offline.__main__` does; both return once it serves, and raise `ServerProcessError` when it ends
     before that. The child ends with `close`, and on its own when this process ends in any way, for it waits for
     the end of a pipe that only this process holds. Ctrl-C does not reach it.
     """
@@ -59,21 +59,7 @@ class ServerProcess:
         cls, paths: Iterable[Path], *, log: Path | None = None, progress: Progress | None = None
     ) -> "ServerProcess":
         """Serve WARC files; ``log`` and ``progress`` are as in `serve_archive`."""
-        return cls(_WEBS, [*_log_option(log), "archive", "--", *map(str, paths)], progress)
-
-    @classmethod
-    def synthetic(
-        cls,
-        seed: int,
-        sites: int = 12,
-        pages_per_site: int = 200,
-        topics: int = 12,
-        *,
-        log: Path | None = None,
-    ) -> "ServerProcess":
-        """Serve the synthetic web of these parameters; they are those of `SyntheticWeb`."""
-        size = [f"--sites={sites}", f"--pages-per-site={pages_per_site}", f"--topics={topics}"]
-        return cls(_WEBS, [*_log_option(log), "synthetic", *size, "--", str(seed)])
+        return cls(_ARCHIVES, [*log_option(log), "--", *map(str, paths)], progress)
 
     @property
     def output(self) -> BinaryIO:
@@ -129,5 +115,6 @@ class ServerProcess:
         return os.pread(self._messages.fileno(), _MAX_MESSAGES, 0).decode(errors="replace").strip()
 
 
-def _log_option(log: Path | None) -> list[str]:
+def log_option(log: Path | None) -> list[str]:
+    """Return the option of a server's module that names its access log."""
     return [] if log is None else [f"--log={log}"]

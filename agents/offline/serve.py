@@ -16,7 +16,6 @@ from aiohttp import web
 from scentline.agents.offline.answer import Answer, Answerer, plain
 from scentline.agents.offline.archive import Archive, Progress
 from scentline.agents.offline.squidlog import AccessLog, squid_line
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 
 MAX_LINE = 8190
 _MAX_HEADERS = 100
@@ -172,19 +171,6 @@ async def serve_archive(
         for warning in archive.warnings:
             _log.warning("%s", warning)
         await serve(archive.answer, host, port, log, ready, until_stdin_closes=until_stdin_closes)
-
-
-async def serve_synthetic(
-    web: SyntheticWeb,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    log: Path | None = None,
-    ready: Callable[[str], None] | None = None,
-    *,
-    until_stdin_closes: bool = False,
-) -> None:
-    """Serve a synthetic web as `serve` does."""
-    await serve(web.answer, host, port, log, ready, until_stdin_closes=until_stdin_closes)
 
 
 async def serve_on(url: str, ready: Callable[[str], None] | None, *, until_stdin_closes: bool) -> None:

@@ -19,10 +19,10 @@ from scentline.agents.crawl.connect import open_journal
 from scentline.agents.crawl.directory import make_directory
 from scentline.agents.crawl.fixed import kept_policy, of_crawl
 from scentline.agents.learn.models import inputs_of
-from scentline.agents.learn.rows import LearnRow, ModelRow, always_kept, model_key
+from scentline.agents.learn.rows import LearnRow, ModelRow, model_key
 from scentline.agents.operate.inspect.record import definitions, entries, read_ledger, read_priors
 from scentline.agents.stored import read_stored, write_stored
-from scentline.models.interest.features import BASE, LINK, REGION, SUBJECT, USER, split
+from scentline.models.interest.features import BASE, LINK, REGION, SUBJECT, USER, always_kept, split
 from scentline.models.learner.inputs import Input, prior_covariance
 from scentline.models.learner.lifts import base_rate
 from scentline.models.learner.requests import failing

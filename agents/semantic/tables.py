@@ -8,7 +8,7 @@ from scentline.models.semantic.table import MOST_BYTES, NAME, SemanticTable, Sem
 from scentline.streams.settings import AUTO
 
 if TYPE_CHECKING:
-    from scentline.agents.lab.progress import Progress
+    from scentline.agents.progress import Progress
 
 
 #: The table that comes with the program; words.NOTICE says what it is made from, and how.

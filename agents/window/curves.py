@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from scentline.models.evaluate.calibration import wilson
 from scentline.models.harvest import RANDOM, SURE, lift_if_sure
+from scentline.models.reliability import wilson
 from scentline.streams.records import HarvestPoint
 
 #: Points of a curve that are shown.

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from scentline.agents.offline.archive import Archive
 from scentline.agents.offline.serve import OfflineServer, serve_on
-from scentline.models.evaluate.clock import Latency
 from scentline.models.url import host
+from scentline_lab.simulation.clock import Latency
 
 
 def main() -> None:

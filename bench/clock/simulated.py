@@ -6,18 +6,18 @@ from random import Random
 
 from bench.clock.table import Crawl
 from bench.clock.webs import Pages
-from scentline.agents.lab.reading import Web
 from scentline.agents.semantic.tables import table_of
 from scentline.models.crowd.trace import Trace
-from scentline.models.evaluate.baselines.informed import Hindsight
-from scentline.models.evaluate.clock import Asked, Clock
-from scentline.models.evaluate.crawler import Choice, Crawler, Ready, Task, anywhere
-from scentline.models.evaluate.policies import LEARNING, Truth, named
-from scentline.models.evaluate.virtual import Terms, virtual_crawl
 from scentline.models.frontier.queue import UNLIMITED
 from scentline.models.page import Page
 from scentline.models.predicate import Predicate
 from scentline.streams.settings import Settings
+from scentline_lab.reading import Web
+from scentline_lab.simulation.baselines.informed import Hindsight
+from scentline_lab.simulation.clock import Asked, Clock
+from scentline_lab.simulation.crawler import Choice, Crawler, Ready, Task, anywhere
+from scentline_lab.simulation.policies import LEARNING, Truth, named
+from scentline_lab.simulation.virtual import Terms, virtual_crawl
 
 
 class Together:

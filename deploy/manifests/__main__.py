@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 
-from deploy.manifests.files import DEPLOY, files
+from deploy.manifests.files import DEPLOY, ROOT, files
 
 
 def main() -> None:
@@ -15,7 +15,7 @@ def main() -> None:
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        print(f"written: deploy/{name}")
+        print(f"written: {path.resolve().relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

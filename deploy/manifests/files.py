@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from deploy.manifests.configuration import configuration
-from deploy.manifests.lock import build_lock, runtime_lock
+from deploy.manifests.lock import build_lock, lab_lock, runtime_lock
 from deploy.manifests.panels import dashboard
 from deploy.manifests.topics import topics
 from deploy.manifests.users import users
@@ -22,6 +22,7 @@ def files(prefix: str = "") -> dict[str, str]:
     rules = _read("prometheus/rules.yaml")
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    lab = (ROOT / "bench/lab/pyproject.toml").read_text(encoding="utf-8")
     return {
         "k8s/base/kafka/topics.yaml": _manifest("streams/topics.py", topics(prefix)),
         "k8s/base/kafka/users.yaml": _manifest("streams/topics.py", users(prefix)),
@@ -31,6 +32,7 @@ def files(prefix: str = "") -> dict[str, str]:
         "grafana/operator.json": _json(dashboard(_read("grafana/operator.yaml"))),
         "requirements.lock": runtime_lock(lock, project),
         "build.lock": build_lock(lock, project),
+        "../bench/lab/requirements.lock": lab_lock(lock, lab, project),
     }
 
 

@@ -1,4 +1,4 @@
-"""The image's two lock files: parts of requirements.lock, which has what development takes, too."""
+"""The lock files of the image and of the laboratory: parts of requirements.lock, which has all."""
 
 import re
 import tomllib
@@ -9,6 +9,8 @@ from packaging.utils import canonicalize_name
 
 #: The extra that the image has.
 EXTRA = "semantic"
+#: Where one requirement of a lock file ends.
+BLOCK = r"\n(?=[A-Za-z0-9])"
 _HEAD = "# Written by `make manifests` from requirements.lock; edit that, not this file.\n"
 
 
@@ -16,6 +18,15 @@ def runtime_lock(lock: str, project: str) -> str:
     """Return what the program needs to run; ``project`` is the text of pyproject.toml."""
     declared = tomllib.loads(project)["project"]
     return part(lock, [*declared["dependencies"], *declared["optional-dependencies"][EXTRA]])
+
+
+def lab_lock(lock: str, lab: str, project: str) -> str:
+    """Return what the laboratory needs that the program does not; ``lab`` is the text of its pyproject.toml."""
+    asked = (each for each in tomllib.loads(lab)["project"]["dependencies"] if each != "scentline")
+    of_program = {_name(block) for block in re.split(BLOCK, runtime_lock(lock, project))}
+    return _HEAD + "".join(
+        f"{block.rstrip()}\n" for block in re.split(BLOCK, part(lock, asked)) if _name(block) not in of_program
+    )
 
 
 def build_lock(lock: str, project: str) -> str:
@@ -29,7 +40,7 @@ def part(lock: str, asked: Iterable[str]) -> str:
     A block names in its "via" lines who asks for it, which is followed from there.
     """
     # A package may have two blocks, for two ranges of Python's versions.
-    blocks = [block for block in re.split(r"\n(?=[A-Za-z0-9])", lock) if not block.startswith("#")]
+    blocks = [block for block in re.split(BLOCK, lock) if not block.startswith("#")]
     reached: set[str] = {canonicalize_name(Requirement(requirement).name) for requirement in asked}
     while more := {_name(block) for block in blocks if _via(block) & reached} - reached:
         reached |= more

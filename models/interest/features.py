@@ -131,3 +131,8 @@ def split(feature: str) -> Feature:
     raise ValueError(
         f"feature {feature!r}: expected '', 'l:PREDICATE:0|1', or a name after one of {', '.join(_NAMED)}"
     )
+
+
+def always_kept(feature: str) -> bool:
+    """Return whether a feature is one of the few: the base, and each predicate's links and region."""
+    return feature[:2] in (BASE, LINK, REGION)

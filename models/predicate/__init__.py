@@ -4,4 +4,7 @@ from scentline.models.predicate.excerpt import excerpt
 from scentline.models.predicate.predicate import Predicate, parse
 from scentline.models.predicate.syntax import PredicateError, View
 
-__all__ = ["Predicate", "PredicateError", "View", "excerpt", "parse"]
+#: The predicate of a crawl that has none, and its expression: every page is at an http or https URL.
+EVERY_PAGE, EVERY_URL = "every-page", 'url.prefix("http")'
+
+__all__ = ["EVERY_PAGE", "EVERY_URL", "Predicate", "PredicateError", "View", "excerpt", "parse"]

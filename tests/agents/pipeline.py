@@ -13,8 +13,8 @@ from scentline.agents.frontier.book import Book
 from scentline.agents.frontier.keys import PAGE_PREFIX, page_key
 from scentline.agents.frontier.rows import FrontierRow, FrontierShard, PageRow
 from scentline.models.crowd.trace import Step, Trace
-from scentline.models.evaluate.recount import FailedRequests, JudgedPage
 from scentline.models.page import Link
+from scentline.models.recount import FailedRequests, JudgedPage
 from scentline.models.url import host, identifier
 from scentline.models.verdict import Verdict
 from scentline.streams.inbox import Shard

@@ -20,8 +20,6 @@ from scentline.agents.frontier.keys import HOST_PREFIX, PAGE_PREFIX
 from scentline.agents.frontier.ledger import FrontierLedger
 from scentline.agents.frontier.priorities import LinkPromises
 from scentline.agents.frontier.rows import FrontierRow, HostRow, PageRow
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.inspect.explain import Part, explain
 from scentline.agents.operate.inspect.linking import Counting
 from scentline.agents.operate.inspect.record import entries, outcomes
@@ -34,6 +32,8 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import INTERESTS
 from scentline.streams.transport.database import JournalMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import (
     IN_BACKGROUND,
     TOLD_TO_END,
@@ -102,7 +102,7 @@ def web() -> SyntheticWeb:
 
 @pytest.fixture(scope="module")
 def variables() -> Iterator[dict[str, str]]:
-    with ServerProcess.synthetic(*SIZE) as server:
+    with synthetic_server(*SIZE) as server:
         yield {"SCENTLINE_FETCH__PROXY": server.url, "SCENTLINE_FETCH__DELAY_SECONDS": "0"}
 
 

@@ -16,10 +16,10 @@ import typer
 from scentline.agents.cli import load_commands
 from scentline.agents.cli.app import app
 from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.control.command import submit
 from scentline.agents.operate.control.requests import Exclude
 from scentline.streams.settings import Settings
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed, running, typed, wait_until
 from tests.agents.encoders import packaged_model, write_encoder
 from tests.agents.test_archive import write

@@ -26,7 +26,7 @@ from scentline.agents.frontier.rows import OPEN, FrontierShard, PageRow
 from scentline.agents.harvest.agent import read_outcome
 from scentline.agents.operate.inspect.record import judged_of, read_change
 from scentline.models.crowd.trace import Step
-from scentline.models.evaluate.recount import JudgedPage, recount
+from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.outbox import Message

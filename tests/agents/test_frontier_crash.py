@@ -14,7 +14,7 @@ from scentline.agents.frontier.book import Book
 from scentline.agents.frontier.keys import page_key
 from scentline.agents.frontier.rows import Choice, FrontierRow, PageRow
 from scentline.models.crowd.trace import Step
-from scentline.models.evaluate.recount import JudgedPage, recount
+from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import host
 from scentline.streams.inbox import Shard
 from scentline.streams.outbox import Message, Outbox

@@ -15,7 +15,6 @@ from scentline.agents.frontier.rows import DepthRow, FrontierShard, PageRow
 from scentline.agents.operate.audit.report import AuditReport, RecountedDepths
 from scentline.agents.operate.inspect.explain import Explanation
 from scentline.agents.operate.inspect.in_words import describe
-from scentline.models.depth.breadth import breadth_first
 from scentline.models.depth.growth import Growth
 from scentline.models.depth.site import ENOUGH
 from scentline.models.page import Link
@@ -23,6 +22,7 @@ from scentline.models.url import host, identifier
 from scentline.streams.records import Browsed, Failed, Inherited, Judged, Outcome, Redirected, Seeded, Visited
 from scentline.streams.settings import FrontierSettings, Settings
 from scentline.streams.topics import SIGHTINGS
+from scentline_lab.depth.breadth import breadth_first
 from tests.agents.books import NO, a_book, lease, linked, page
 from tests.agents.pipeline import a_shard
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scentline.agents.frontier.keys import PAGE_PREFIX, beside_of, totals_of
 from scentline.agents.frontier.rows import PageRow
 from scentline.models.crowd.trace import Step
-from scentline.models.evaluate.recount import FailedRequests, JudgedPage, recount
 from scentline.models.page import Link
+from scentline.models.recount import FailedRequests, JudgedPage, recount
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED
 from scentline.streams.topics import partition_of

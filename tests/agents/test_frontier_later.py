@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scentline.agents.frontier.keys import page_key, parent_of, totals_of
 from scentline.agents.frontier.rows import PageRow
 from scentline.models.crowd.trace import Step
-from scentline.models.evaluate.recount import JudgedPage, recount
+from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.records import Rejudged, Relinked

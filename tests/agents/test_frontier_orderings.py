@@ -16,13 +16,13 @@ from scentline.agents.frontier.behaviour import SitePatterns, sites
 from scentline.agents.frontier.estimates import PARTS, ordering
 from scentline.agents.frontier.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ranks
 from scentline.agents.frontier.rows import FrontierRow, FrontierShard
-from scentline.agents.judge.predicates import EVERY_PAGE
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import Rank
 from scentline.models.page import Link
 from scentline.models.patterns.counts import BehaviourCounts
 from scentline.models.patterns.mine import mine
 from scentline.models.patterns.ranking import RANKINGS, score
+from scentline.models.predicate import EVERY_PAGE
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.records import Visited
 from scentline.streams.settings import FrontierSettings, Settings

@@ -17,7 +17,6 @@ from scentline.agents.frontier.learned import LearnedScorer
 from scentline.agents.frontier.rows import FrontierShard, PageRow
 from scentline.agents.frontier.scoring import PaperScorer, crowd_of
 from scentline.models.crowd.trace import SIXTHS, Step, Trace
-from scentline.models.evaluate.recount import JudgedPage
 from scentline.models.interest.factors import kept
 from scentline.models.interest.features import BASE
 from scentline.models.learner.batch import inputs_of, named_of
@@ -31,6 +30,7 @@ from scentline.models.learner.state import Learner
 from scentline.models.learner.words import WORDS, Vocabulary
 from scentline.models.ledger import Ledger
 from scentline.models.lessons import lessons
+from scentline.models.recount import JudgedPage
 from scentline.models.semantic.table import SemanticTable
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED

@@ -22,8 +22,8 @@ from scentline.agents.frontier.keys import (
     visit_of,
 )
 from scentline.agents.frontier.rows import DueRow, FrontierRow, FrontierShard, VisitRow
-from scentline.models.evaluate.recount import JudgedPage, recount
 from scentline.models.page import Link
+from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.outbox import Message

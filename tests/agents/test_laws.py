@@ -19,11 +19,10 @@ from scentline.agents.frontier.learned import LearnedScorer
 from scentline.agents.frontier.ledger import FrontierLedger, OwnCount
 from scentline.agents.frontier.scorer import Scorer
 from scentline.agents.frontier.scoring import PaperScorer
-from scentline.agents.learn.rows import LearnRow, always_kept
+from scentline.agents.learn.rows import LearnRow
 from scentline.agents.learn.store import FeatureStore
 from scentline.agents.learn.telling import Telling
-from scentline.models.evaluate.tally import Tally
-from scentline.models.interest.features import BASE, PAGE_WORD, TOKEN, URL_WORD
+from scentline.models.interest.features import BASE, PAGE_WORD, TOKEN, URL_WORD, always_kept
 from scentline.models.interest.ratio import Base, significant_log
 from scentline.models.learner.lifts import MOST, base_rate, log_lift
 from scentline.models.learner.words import WORDS
@@ -33,6 +32,7 @@ from scentline.streams.inbox import Codec, Shard
 from scentline.streams.records import Count, Decoder, Interests
 from scentline.streams.settings import LearnSettings
 from scentline.streams.topics import SIGHTINGS
+from scentline_lab.simulation.tally import Tally
 from tests.models.facts import LAWS, LISTS, PREDICATES, Fact
 from tests.reference.counts import Counts
 

@@ -22,11 +22,11 @@ from scentline.agents.operate.inspect.learning import (
     users_part,
 )
 from scentline.agents.operate.inspect.teaching import Taught
-from scentline.models.evaluate.calibration import Running
 from scentline.models.learner.inputs import INPUTS, NAMES, Vector
 from scentline.models.learner.lifts import PRIOR_PAGES, base_rate, log_lift
 from scentline.models.learner.plain import PLAIN
 from scentline.models.learner.state import Learner
+from scentline.models.reliability import Running
 from scentline.streams.records import Label, Outcome, Pack, encode
 from scentline.streams.topics import EVIDENCE, OUTCOMES, partition_of
 from scentline.streams.transport.journal import Journal

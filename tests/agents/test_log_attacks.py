@@ -8,9 +8,9 @@ import pytest
 
 from scentline.agents.observe.observer import Filtered, Observer
 from scentline.models.crowd.trace import Step
-from scentline.models.evaluate.recount import JudgedPage
 from scentline.models.interest.features import USER
 from scentline.models.page import Link
+from scentline.models.recount import JudgedPage
 from scentline.models.url import host
 from scentline.streams.records import Access
 from scentline.streams.settings import ObserveSettings

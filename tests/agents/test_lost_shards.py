@@ -12,9 +12,9 @@ import pytest
 from scentline.agents.crawl.engine import Engine
 from scentline.agents.crawl.run import _ready
 from scentline.agents.observe.observer import Observer
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.streams.settings import Settings
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.patience import PATIENCE
 
 WEB = (3, 4, 40, 4)  # seed, sites, pages a site, topics
@@ -25,7 +25,7 @@ REST_SECONDS = 1.5
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[str]:
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         yield server.url
 
 

@@ -10,8 +10,6 @@ import zstandard
 from scentline.agents.crawl.engine import Engine
 from scentline.agents.crawl.run import Meter, Status, _ready
 from scentline.agents.observe.observer import Observer
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.inspect.record import entries, outcomes
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.catalogue import CATALOGUE
@@ -20,6 +18,8 @@ from scentline.streams.records import Decoder, FetchedPage
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS, TABLES
 from scentline.streams.transport.journal import Journal
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.metrics_page import values
 from tests.patience import PATIENCE
 from tests.streams.scraping import HOST, PATIENT, Scrape, get, idle
@@ -82,7 +82,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     log = place / "access.log"
     log.write_text("\n".join(web.access_log(users=10, accesses=100)) + "\n")
     topic = sorted(web.facts().pages)[0]
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         settings = Settings.model_validate(
             {
                 "data": place / "data",

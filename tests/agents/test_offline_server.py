@@ -21,6 +21,7 @@ from scentline.agents.offline.answer import MAX_VALUE, Answer, end_to_end, plain
 from scentline.agents.offline.process import ServerProcess, ServerProcessError
 from scentline.agents.offline.serve import OfflineServer, serve
 from scentline.agents.offline.squidlog import squid_line
+from scentline_lab.synthetic.serve import synthetic_server
 from tests.patience import PATIENCE, wait_for
 
 SQUID = re.compile(
@@ -215,7 +216,7 @@ def test_plain_answers_are_text() -> None:
 
 def test_a_process_of_its_own_serves_the_synthetic_web(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
-    with ServerProcess.synthetic(5, sites=2, pages_per_site=8, topics=3, log=log) as server:
+    with synthetic_server(5, sites=2, pages_per_site=8, topics=3, log=log) as server:
         with httpx.Client(proxy=server.url) as client:
             assert client.get("http://nowhere.example/").status_code == 404
         url = server.url
@@ -235,8 +236,8 @@ def test_a_process_that_ends_while_it_starts_says_why(tmp_path: Path) -> None:
 def test_a_process_ends_when_its_parent_is_killed() -> None:
     program = (
         "import time\n"
-        "from scentline.agents.offline.process import ServerProcess\n"
-        "server = ServerProcess.synthetic(5, sites=1, pages_per_site=8, topics=1)\n"
+        "from scentline_lab.synthetic.serve import synthetic_server\n"
+        "server = synthetic_server(5, sites=1, pages_per_site=8, topics=1)\n"
         "print(server.url, flush=True)\n"
         "time.sleep(600)\n"
     )

@@ -15,8 +15,6 @@ import zstandard
 from rocksdict import Options, Rdict
 
 from scentline.agents.crawl.connect import open_journal
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.audit.audit import audit
 from scentline.agents.operate.inspect.record import accesses
 from scentline.agents.operate.privacy import forget as forgetting
@@ -37,6 +35,8 @@ from scentline.streams.topics import (
 )
 from scentline.streams.transport.database import JournalFormatError, JournalMissingError, open_writer
 from scentline.streams.transport.journal import Journal
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint, last_line, printed, scentline
 
 SIZE = (7, 6, 40, 4)  # seed, sites, pages a site, topics
@@ -75,7 +75,7 @@ def planted_lines(urls: list[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[str]:
-    with ServerProcess.synthetic(*SIZE) as server:
+    with synthetic_server(*SIZE) as server:
         yield server.url
 
 

@@ -18,7 +18,6 @@ from scentline.agents.frontier.scoring import PaperScorer
 from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.learn.rows import PRIOR_PREFIX, LearnRow, ModelRow, PriorRow, model_key, name_of
 from scentline.agents.learn.store import LearnShard
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.reuse import Imported, facts, import_state
 from scentline.models.interest.features import BASE, URL_WORD, USER
 from scentline.models.interest.ratio import Base
@@ -34,6 +33,7 @@ from scentline.streams.records import Decoder, EvidencePack, Interests, Label
 from scentline.streams.settings import LearnSettings, Settings
 from scentline.streams.topics import EVIDENCE, INTERESTS
 from scentline.streams.transport.publisher import JournalPublisher
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.cells import a_cells, a_count, teach
 from tests.agents.commands import complaint, last_line, printed, running, scentline, wait_until
 from tests.agents.shards import Disk, a_runtime, disk, rows_of, take_in, write

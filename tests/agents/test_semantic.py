@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scentline.agents.lab.progress import Lines
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.inspect.record import outcomes
+from scentline.agents.progress import Lines
 from scentline.agents.semantic.encoders import PACKAGE, Encoder, EncoderError, packaged, read_encoder
 from scentline.agents.semantic.tables import SHIPPED, build, read_table
 from scentline.models.interest.features import SUBJECT
@@ -19,6 +18,7 @@ from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from scentline.models.reuse import unpack
 from scentline.models.semantic.encoder import Array
 from scentline.streams.transport.journal import Journal
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint, last_line, printed, scentline
 from tests.agents.encoders import packaged_model, write_encoder, write_words
 from tests.agents.test_archive import write

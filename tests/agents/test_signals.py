@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import IN_BACKGROUND, TOLD_TO_END, environment, printed, running, wait_until
 from tests.agents.test_archive import page, write
 from tests.agents.test_cli_crawl import judged_so_far
@@ -25,7 +25,7 @@ def cwd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     web = SyntheticWeb(*WEB)
     (directory / "access.log").write_text("".join(f"{line}\n" for line in web.access_log(5, 50)))
     crawl = ("crawl", "--seed", web.seeds(1)[0], *EVERY_PAGE, "--budget", "5")
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         printed(directory, *crawl, SCENTLINE_FETCH__PROXY=server.url, SCENTLINE_FETCH__DELAY_SECONDS="0")
     return directory
 

@@ -16,9 +16,9 @@ import pytest
 from rocksdict import Options, Rdict, WriteBatch
 
 from bench.written import appended, facts, puts
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.streams.topics import EVIDENCE
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import ROOT, environment
 from tests.patience import PATIENCE
 
@@ -97,7 +97,7 @@ def costs(directory: Path, policy: str) -> dict[str, float]:
     labels = directory / "labels.tsv"
     labels.write_text("".join(f"{url}\t{category}\n" for url, category in web.labels()))
     data = directory / "data"
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         counts = counted(
             {
                 "data": str(data),

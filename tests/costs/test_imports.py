@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import ROOT, environment
 from tests.patience import PATIENCE
 
@@ -18,7 +18,7 @@ WEB = (3, 1, 20, 2)  # seed, sites, pages a site, topics
 UNUSED = {
     "aiokafka", "charset_normalizer", "croniter", "httpx._main", "matplotlib", "numpy.ma", "py3langid",
     "pygments", "rich", "river.naive_bayes", "scipy", "yaml", "scentline.agents.cli.audit",
-    "scentline.agents.cli.evaluate", "scentline.agents.crawl.terminal", "scentline.agents.lab",
+    "scentline_lab.cli.evaluate", "scentline.agents.crawl.terminal", "scentline_lab",
 }  # fmt: skip
 #: What only the page reader's process has a use for.
 UNUSED_BESIDE_READER = {"lxml"}
@@ -35,7 +35,7 @@ _PRINTED = "import json, sys; print(json.dumps([name for name, module in sys.mod
 @pytest.mark.parametrize("policy", ["learned", "breadth-first"])
 def test_a_crawl_of_one_page_imports_nothing_that_it_does_not_use(tmp_path: Path, policy: str) -> None:
     web = SyntheticWeb(*WEB)
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         arguments = [
             "crawl", "--seed", *web.seeds(1), "--budget", "1", "--policy", policy,
             "--data", str(tmp_path / "data"), "--predicate", 'a="page"',

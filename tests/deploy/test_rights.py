@@ -25,8 +25,6 @@ from deploy.kafka.broker import QUICK, Broker
 from deploy.kafka.jars import MissingProgramError
 from deploy.manifests.files import DEPLOY
 from deploy.ports import free_port
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.streams.settings import Settings
 from scentline.streams.topics import (
     FETCHES,
@@ -40,6 +38,8 @@ from scentline.streams.topics import (
     group_of,
 )
 from scentline.streams.transport.kafka.admin import Admin
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import printed, running
 from tests.patience import PATIENCE
 from tests.window.windows import entered
@@ -136,7 +136,7 @@ def acls(user: dict[str, Any]) -> Iterator[ACL]:
 def test_every_role_does_its_work(guarded: Guarded, tmp_path: Path) -> None:
     web = SyntheticWeb(*WEB)
     with ExitStack() as stack:
-        proxy = stack.enter_context(ServerProcess.synthetic(*WEB))
+        proxy = stack.enter_context(synthetic_server(*WEB))
         fetching = {
             "SCENTLINE_FETCH__PROXY": proxy.url,
             "SCENTLINE_FETCH__DELAY_SECONDS": "0",

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from scentline.agents.frontier.keys import DEPTH_PREFIX
 from scentline.agents.frontier.rows import DepthRow, FrontierRow
-from scentline.agents.offline.process import ServerProcess
 from scentline.agents.offline.squidlog import squid_line
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.streams.inbox import Codec
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint, last_line, printed
 from tests.agents.shards import rows_of
 from tests.e2e.test_kill import WEB, Crawl, kill_again_and_again
@@ -128,7 +128,7 @@ def test_a_site_is_crawled_as_deep_as_its_users_go(tmp_path: Path) -> None:
     sessions = [[home, hub]] * 110 + [[home, hub, deep]] * 20
     log, record = tmp_path / "access.log", tmp_path / "asked.log"
     log.write_text("\n".join(browsed(sessions)) + "\n")
-    with ServerProcess.synthetic(*SYNTHETIC, log=record) as server:
+    with synthetic_server(*SYNTHETIC, log=record) as server:
 
         def crawl(share: float, *more: str) -> set[str]:
             """Crawl on; return what the server was asked for so far."""
@@ -156,7 +156,7 @@ def test_a_site_is_crawled_as_deep_as_its_users_go(tmp_path: Path) -> None:
 
 def test_a_killed_crawl_has_the_depths_of_one_that_was_not(tmp_path: Path) -> None:
     auto = ("--set", "frontier.depth=auto", "--set", "streams.partitions=2")
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         crawl = Crawl(tmp_path, server.url, "learned", 60, auto)
         kill_again_and_again(crawl, 2, Random(5))
     codec: Codec[FrontierRow] = Codec(FrontierRow)

@@ -13,14 +13,14 @@ import pytest
 
 from scentline.agents.crawl.run import run_crawl
 from scentline.agents.observe.observer import Observer
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.audit.audit import audit
 from scentline.agents.operate.inspect.record import accesses
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS
 from scentline.streams.transport.database import JournalMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import running, wait_until
 from tests.patience import PATIENCE
 
@@ -100,7 +100,7 @@ def test_a_crawl_learns_from_a_log_that_it_follows_until_its_budget_is_spent(tmp
         assert not interrupted
         return status.fetched
 
-    with ServerProcess.synthetic(*size) as server:
+    with synthetic_server(*size) as server:
         settings = Settings.model_validate(
             {
                 "data": tmp_path / "data",

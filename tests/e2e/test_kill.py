@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from scentline.agents.frontier.rows import FrontierRow, PageRow
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.models.url import host
 from scentline.streams.records import FetchOrder, encode
 from scentline.streams.topics import EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS, partition_of
 from scentline.streams.transport.database import JournalMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import forked, last_line, printed
 from tests.agents.shards import rows_of
 from tests.patience import PATIENCE
@@ -29,7 +29,7 @@ LOOK_SECONDS = 0.05
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[str]:
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         yield server.url
 
 

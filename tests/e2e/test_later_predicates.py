@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.audit.audit import audit
 from scentline.agents.operate.control.command import submit
 from scentline.agents.operate.control.requests import AddPredicate, ChangePredicate
@@ -20,6 +18,8 @@ from scentline.streams.records import Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.transport.database import JournalMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed, running, scentline, wait_until
 from tests.agents.test_cli_crawl import pages_of as rows_of
 from tests.patience import PATIENCE
@@ -30,7 +30,7 @@ SPORTS, MUSIC = 'category("Sports")', 'category("Music")'
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[str]:
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         yield server.url
 
 

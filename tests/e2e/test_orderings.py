@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scentline.agents.offline.process import ServerProcess
+from scentline_lab.synthetic.serve import synthetic_server
 from tests.agents.commands import complaint, last_line, printed
 from tests.agents.test_archive import page, write
 from tests.agents.test_cli_crawl import outcomes_of
@@ -105,5 +105,5 @@ def test_similarity_prefers_what_is_called_like_the_query(tmp_path: Path, archiv
 )
 def test_a_killed_crawl_counts_every_page_and_access_once(tmp_path: Path, given: tuple[str, ...]) -> None:
     options = [word for text in given for word in ("--set", text)]
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         kill_again_and_again(Crawl(tmp_path, server.url, "learned", 60, options), 2, Random(2))

@@ -18,7 +18,6 @@ from scentline.agents.learn.rows import BLOCK_PREFIX, SEGMENT_PREFIX, CountsRow,
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.observer import Observer
 from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.audit.audit import audit, failed_requests, judged_page
 from scentline.agents.operate.inspect.record import accesses, entries, outcomes, read_ledger
 from scentline.models.crowd.trace import Step
@@ -28,6 +27,8 @@ from scentline.streams.records import Decoder, Interests, Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.topics import INTERESTS
 from scentline.streams.transport.journal import Journal
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.cells import cells_of
 from tests.agents.encoders import write_words
 from tests.agents.shards import put, table
@@ -61,7 +62,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[str]:
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         yield server.url
 
 

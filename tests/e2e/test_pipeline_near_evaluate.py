@@ -14,22 +14,22 @@ import msgspec
 import pytest
 
 from scentline.agents.judge.labels import load as load_labels
-from scentline.agents.lab.evaluate.run import read_steps
-from scentline.agents.lab.progress import progress
-from scentline.agents.lab.reading import Web, load_web
 from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.export import export
-from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline.agents.progress import progress
 from scentline.agents.semantic.tables import table_of
 from scentline.models.crowd.trace import Trace
-from scentline.models.evaluate.baselines.informed import Hindsight
-from scentline.models.evaluate.crawler import Task
-from scentline.models.evaluate.learned import LearnedCrawler
-from scentline.models.evaluate.metrics import auc
-from scentline.models.evaluate.policies import PRINTED, Truth, named
-from scentline.models.evaluate.virtual import Terms, virtual_crawl
 from scentline.models.predicate import parse
 from scentline.streams.settings import Settings
+from scentline_lab.evaluate.run import read_steps
+from scentline_lab.reading import Web, load_web
+from scentline_lab.simulation.baselines.informed import Hindsight
+from scentline_lab.simulation.crawler import Task
+from scentline_lab.simulation.learned import LearnedCrawler
+from scentline_lab.simulation.metrics import auc
+from scentline_lab.simulation.policies import PRINTED, Truth, named
+from scentline_lab.simulation.virtual import Terms, virtual_crawl
+from scentline_lab.synthetic.export import export
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.e2e.test_pipeline_equals_reference import crawl, judged_pages
 from tests.shared import shared
 

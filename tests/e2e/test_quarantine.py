@@ -20,14 +20,14 @@ from scentline.agents.harvest.agent import HarvestAgent
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.observe.observer import Observer
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.audit.audit import audit
 from scentline.streams.absorber import Handler
 from scentline.streams.records import Access, Count, DeadLetter, Decoder, FetchOrder, Judged, Linked
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS
 from scentline.streams.transport.journal import Journal
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import environment
 from tests.patience import PATIENCE
 
@@ -41,7 +41,7 @@ RARE = 12
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[str]:
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         yield server.url
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed
 
 WEB = (5, 2, 20, 2)  # seed, sites, pages a site, topics
@@ -14,7 +14,7 @@ WEB = (5, 2, 20, 2)  # seed, sites, pages a site, topics
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[str]:
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         yield server.url
 
 

@@ -13,8 +13,8 @@ import pytest
 from bench.live.browsing import Visitor
 from bench.live.squid import Squid, SquidError
 from bench.live.watch import delays, visits
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import COMMAND, environment, printed
 from tests.patience import PATIENCE
 
@@ -24,7 +24,7 @@ ALL = 'all=not "unheard-of"'
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[str]:
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         yield server.url
 
 

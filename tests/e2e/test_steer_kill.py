@@ -3,8 +3,6 @@
 import time
 from pathlib import Path
 
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.control.command import known_steering, submit
 from scentline.agents.operate.control.requests import Budget, Delay, Exclude, Include, Pause, Request, Resume
 from scentline.models.url import host
@@ -12,6 +10,8 @@ from scentline.streams.records import Decoder, FetchOrder, Limit
 from scentline.streams.settings import Settings
 from scentline.streams.topics import FETCHES, OUTCOMES
 from scentline.streams.transport.journal import Journal
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import forked
 from tests.e2e.test_kill import LOOK_SECONDS, WEB, Crawl, check
 from tests.patience import PATIENCE
@@ -29,7 +29,7 @@ def hosts_ordered(data: Path, after: int) -> list[str]:
 
 def test_what_was_asked_of_a_crawl_holds_after_it_was_killed(tmp_path: Path) -> None:
     site = host(next(iter(SyntheticWeb(*WEB).seeds(1))))
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         options = ("--set", "streams.partitions=1", "--set", "fetch.delay_seconds=0.02")
         crawl = Crawl(tmp_path, server.url, "learned", SETTING, options)
         settings = Settings(data=crawl.data)

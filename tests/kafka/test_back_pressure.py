@@ -11,8 +11,6 @@ import pytest
 from bench.faults.workers import WorkerProcess
 from deploy.kafka.broker import Broker
 from deploy.ports import free_port
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.control.command import submit
 from scentline.agents.operate.control.requests import Seeds
 from scentline.streams.configuration import load
@@ -20,6 +18,8 @@ from scentline.streams.metrics.catalogue import LAG
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, INBOXES, OUTCOMES, PAGES, TOPICS
 from scentline.streams.transport.kafka.admin import Admin
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import printed, running
 from tests.patience import PATIENCE, wait_for
 from tests.streams.scraping import asked, read
@@ -104,7 +104,7 @@ class Crawl:
 
 @pytest.fixture
 def crawl(tmp_path: Path, empty_kafka: str) -> Iterator[Crawl]:
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         crawl = Crawl(tmp_path, empty_kafka, server.url)
         try:
             yield crawl

@@ -10,8 +10,6 @@ from pathlib import Path
 import msgspec
 
 from bench.faults.workers import WorkerProcess
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.control.command import known_steering, submit
 from scentline.agents.operate.control.requests import Budget, Exclude, Seeds
 from scentline.agents.operate.topics.create import create
@@ -22,6 +20,8 @@ from scentline.streams.records import Limit, Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.topics import OUTCOMES
 from scentline.streams.transport.kafka.admin import Admin, kept
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.patience import wait_for
 
 WEB = (5, 8, 40, 2)  # seed, sites, pages a site, topics
@@ -46,7 +46,7 @@ def test_two_workers_judge_as_many_pages_as_they_may_and_a_window_more_at_most(
     tmp_path: Path, empty_kafka: str
 ) -> None:
     with ExitStack() as resources:
-        server = resources.enter_context(ServerProcess.synthetic(*WEB))
+        server = resources.enter_context(synthetic_server(*WEB))
         values = {
             "broker": empty_kafka,
             "streams.partitions": PARTITIONS,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.streams.settings import Settings
 from scentline.streams.topics import INBOXES, OUTCOMES, declared, group_of
 from scentline.streams.transport.kafka.admin import Admin
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed, running, scentline
 from tests.patience import wait_for
 from tests.rubbish.measured import run
@@ -22,7 +22,7 @@ PARTITIONS = 2
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[str]:
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         yield server.url
 
 

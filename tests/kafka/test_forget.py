@@ -21,8 +21,6 @@ from scentline.agents.frontier.keys import page_key
 from scentline.agents.frontier.rows import PageRow
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import Pseudonyms
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.audit.audit import audit
 from scentline.agents.operate.audit.report import AuditReport
 from scentline.agents.operate.privacy.changelogs import Changelogs
@@ -47,6 +45,8 @@ from scentline.streams.topics import APP_ID, DAY, INTERESTS, TABLES, TOPICS, cha
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.admin import Admin, kept
 from scentline.streams.transport.kafka.publisher import CLAIM
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed
 from tests.kafka.test_lag import commit, drop, send
 from tests.patience import PATIENCE, wait_for
@@ -79,7 +79,7 @@ Changelogs.replace = killing
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[str]:
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         yield server.url
 
 

@@ -10,8 +10,6 @@ import msgspec
 import pytest
 
 from bench.faults.workers import WorkerProcess
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.operate.audit.audit import audit
 from scentline.agents.operate.control.command import submit
 from scentline.agents.operate.control.requests import AddPredicate, Seeds
@@ -25,6 +23,8 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import HARVEST, OUTCOMES
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.admin import Admin, kept
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import printed
 from tests.patience import PATIENCE
 
@@ -91,7 +91,7 @@ class Crawl:
 
 @pytest.fixture
 def crawl(tmp_path: Path, empty_kafka: str) -> Iterator[Crawl]:
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         yield Crawl(tmp_path, empty_kafka, server.url)
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from scentline.agents.crawl.engine import Engine
 from scentline.agents.crawl.run import Meter, Status, _ready
 from scentline.agents.observe.observer import Observer
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
 from scentline.agents.worker.roles import ROLES
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.endpoint import serving
 from scentline.streams.settings import Settings
 from scentline.streams.topics import FETCHES, INTERESTS, PREDICATES, PROXY_LOG, TABLES
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import printed
 from tests.patience import PATIENCE
 from tests.streams.scraping import HOST, PATIENT, Scrape, get, idle
@@ -42,7 +42,7 @@ async def crawl(settings: Settings, seeds: list[str]) -> tuple[Status, Scrape, t
 
 def test_each_role_is_ready_and_every_lag_is_known(tmp_path: Path, empty_kafka: str) -> None:
     printed(tmp_path, "topics", "create", "--partitions", str(PARTITIONS), "--broker", empty_kafka)
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         settings = Settings.model_validate(
             {
                 "data": tmp_path / "data",

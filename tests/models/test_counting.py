@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.trace import Step, Trace
-from scentline.models.evaluate.recount import FailedRequests, JudgedPage, recount
 from scentline.models.interest.features import split
 from scentline.models.page import Link
+from scentline.models.recount import FailedRequests, JudgedPage, recount
 from tests.models.webs import FAILURES, PAGES, STEPS
 from tests.reference.counting import Counting, GrowingTrace
 from tests.reference.counts import Counts, plain

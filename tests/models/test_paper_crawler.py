@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from scentline.models.crowd.collaborative import CrowdEvidence, crowd_score
 from scentline.models.crowd.evidence import crowd_table, inside, signature, signers
 from scentline.models.crowd.trace import Step, Trace
-from scentline.models.evaluate.crawler import Task
-from scentline.models.evaluate.linked import Weights
-from scentline.models.evaluate.paper import PaperCrawler, PaperPolicy
-from scentline.models.evaluate.recount import JudgedPage, recount
-from scentline.models.evaluate.tally import Tally, significant_logs
 from scentline.models.interest.features import split
 from scentline.models.interest.ratio import Base, Denominator, Sample, significant_log
 from scentline.models.page import Link, Page
+from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
+from scentline_lab.simulation.crawler import Task
+from scentline_lab.simulation.linked import Weights
+from scentline_lab.simulation.paper import PaperCrawler, PaperPolicy
+from scentline_lab.simulation.tally import Tally, significant_logs
 from tests.reference.counts import Counts, of_pages, plain
 from tests.reference.crawler import ReferenceCrawler
 

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.trace import Step, Trace
-from scentline.models.evaluate.recount import JudgedPage, recount
 from scentline.models.interest.factors import kept
 from scentline.models.interest.features import split
 from scentline.models.page import Link
+from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
 from tests.models.webs import PAGES, STEPS
 from tests.reference.counts import Counts, plain

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from scentline.models.crowd.collaborative import CrowdEvidence, crowd_score
 from scentline.models.crowd.evidence import crowd_table
 from scentline.models.crowd.trace import Step, Trace
-from scentline.models.evaluate.recount import JudgedPage, crowd_of, recount
 from scentline.models.interest.features import split
 from scentline.models.interest.ratio import Base, RatioTable
 from scentline.models.page import Link
+from scentline.models.recount import JudgedPage, crowd_of, recount
 from tests.models.webs import PAGES, STEPS, URLS, VISITS, standing
 from tests.reference.counts import Counts, plain
 from tests.reference.crawler import Policy, ReferenceCrawler

@@ -15,12 +15,6 @@ from hypothesis import strategies as st
 
 from scentline.models import sealed
 from scentline.models.crowd.trace import Step, Trace
-from scentline.models.evaluate.crawler import Crawler, Task
-from scentline.models.evaluate.learned import Experience, LearnedCrawler
-from scentline.models.evaluate.paper import PaperCrawler, PaperPolicy
-from scentline.models.evaluate.policies import Reusable, reusable
-from scentline.models.evaluate.tally import NAME
-from scentline.models.evaluate.virtual import Terms, virtual_crawl
 from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
 from scentline.models.learner.batch import inputs_of
 from scentline.models.learner.calibration import Calibration
@@ -36,6 +30,12 @@ from scentline.models.page import Link, Page
 from scentline.models.reuse import Combining, Learned, LearnedStateError, State, learned, pack, unpack
 from scentline.models.sealed import digest
 from scentline.models.verdict import FAILED
+from scentline_lab.simulation.crawler import Crawler, Task
+from scentline_lab.simulation.learned import Experience, LearnedCrawler
+from scentline_lab.simulation.paper import PaperCrawler, PaperPolicy
+from scentline_lab.simulation.policies import Reusable, reusable
+from scentline_lab.simulation.tally import NAME
+from scentline_lab.simulation.virtual import Terms, virtual_crawl
 from tests.models.teaching import put, teach
 
 # counts

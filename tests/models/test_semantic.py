@@ -13,9 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.trace import Trace
-from scentline.models.evaluate.crawler import Task
-from scentline.models.evaluate.learned import LearnedCrawler
-from scentline.models.evaluate.virtual import Terms, virtual_crawl
 from scentline.models.learner.semantic import MOST_WORDS, Meaning, Sense, page_subject, subject
 from scentline.models.page import Link, Page
 from scentline.models.semantic.encoder import Bert, Shape, batches, distilled
@@ -29,6 +26,9 @@ from scentline.models.semantic.table import (
     piece_numbers,
     unpack,
 )
+from scentline_lab.simulation.crawler import Task
+from scentline_lab.simulation.learned import LearnedCrawler
+from scentline_lab.simulation.virtual import Terms, virtual_crawl
 from tests.models.encoders import SHAPE, tensors
 
 PIECES = {piece: number for number, piece in enumerate(["a", "b", "ab", "##a", "##b", "##ba", "!", "日", "-"])}

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.depth.breadth import breadth_first, ranks_by_level
 from scentline.models.depth.growth import FOLLOWED, MAX_LEVEL, Growth
 from scentline.models.depth.sessions import unbrowsed
 from scentline.models.depth.site import ENOUGH, Advice, Directories, Site, by_model, stop, why
 from scentline.models.depth.visits import Visits
+from scentline_lab.depth.breadth import breadth_first, ranks_by_level
 
 #: Days of a calendar that is fetched to some depth only.
 FETCHED = 30

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
-from scentline.agents.lab.patterns.orderings import crawled, static
-from scentline.agents.lab.progress import Lines
-from scentline.models.evaluate.baselines.simple import Ranked
-from scentline.models.evaluate.virtual import Terms, virtual_crawl
+from scentline.agents.progress import Lines
 from scentline.models.page import Link, Page
 from scentline.models.patterns.build import Growth
 from scentline.models.patterns.counts import Behaviour, BehaviourCounts
-from scentline.models.patterns.measures import (
+from scentline.models.patterns.mine import Patterns, mine
+from scentline.models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
+from scentline_lab.patterns.orderings import crawled, static
+from scentline_lab.patterns.quality import (
     coverage,
     discovered_visits,
     fetched_visits,
@@ -28,8 +28,8 @@ from scentline.models.patterns.measures import (
     reached,
     traffic_approximation,
 )
-from scentline.models.patterns.mine import Patterns, mine
-from scentline.models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
+from scentline_lab.simulation.baselines.simple import Ranked
+from scentline_lab.simulation.virtual import Terms, virtual_crawl
 
 LIST = Pattern("list", True, urls=4, visits=20, referrals=60, authority=0.2, hub=0.9)
 ITEM = Pattern("item", True, urls=50, visits=100, referrals=10, authority=0.9, hub=0.1)

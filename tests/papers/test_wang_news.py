@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.news.clicks import Criterion, DailyClicks, History, concentration, standing, standings
-from scentline.models.news.discovery import Cut, NewsDiscovery, best_cut, prefixes
 from scentline.models.news.outlinks import Hub, Outlinks
 from scentline.models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, news_prefix, nodes
+from scentline_lab.news.discovery import Cut, NewsDiscovery, best_cut, prefixes
 
 #: Clicks of a news page, in per cent, on the days after its birth.
 DECAY = [53, 22, 8, 7, 4, 2, 2, 3]

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from scentline.models.crowd.trace import Pair, Step, Visit, arrive
-from scentline.models.evaluate.recount import CrowdOf, FailedRequests, InLink, JudgedPage, crowd_of, links_of
-from scentline.models.evaluate.tally import Places
 from scentline.models.interest.factors import kept, link_features
 from scentline.models.interest.features import BASE
 from scentline.models.lessons import LinkFrom, lessons
 from scentline.models.page import Link
+from scentline.models.recount import CrowdOf, FailedRequests, InLink, JudgedPage, crowd_of, links_of
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED, Verdict
+from scentline_lab.simulation.tally import Places
 from tests.reference.counts import Counts
 
 
@@ -67,7 +67,7 @@ class GrowingTrace:
 class Counting:
     """Counts what ``policy`` learns of pages, failed requests and accesses, in whatever order they come.
 
-    ``counts`` are at any time what `models.evaluate.recount.recount` makes of the ``pages`` judged so far, as
+    ``counts`` are at any time what `models.recount.recount` makes of the ``pages`` judged so far, as
     they stand, the requests that failed and the ``log`` so far. ``parents`` bounds the in-linking pages that
     count for a page; ``reach``, ``visitors``, ``together`` and ``window`` bound the log as in
     `models.crowd.trace.Trace`.

@@ -11,12 +11,12 @@ from typing import Literal, get_args
 from scentline.models.crowd.collaborative import CrowdEvidence, crowd_score
 from scentline.models.crowd.evidence import signature
 from scentline.models.crowd.trace import Step
-from scentline.models.evaluate.recount import JudgedPage
 from scentline.models.interest.linkage import EQUAL, Evidence, Factors, score
 from scentline.models.interest.ratio import Denominator
 from scentline.models.interest.weights import Weights
 from scentline.models.ledger import Ledger
 from scentline.models.page import Link
+from scentline.models.recount import JudgedPage
 from scentline.models.url import tokens
 from scentline.models.verdict import Verdict
 from tests.models.teaching import weigh

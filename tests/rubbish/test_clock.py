@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed
 from tests.rubbish.measured import Ended, run
 
@@ -23,7 +23,7 @@ time.time = lambda: real() - ({seconds} if next(asked) > {calls} else 0)
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[str]:
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         yield server.url
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from scentline.agents.fetch.agent import IN_A_ROW, Silence
 from scentline.agents.fetch.result import Failure, Moved
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint as said_by
 from tests.agents.commands import last_line, printed
 from tests.rubbish.measured import Ended, complaint, run
@@ -25,7 +25,7 @@ ROOM = "60m"
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[str]:
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         yield server.url
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scentline.agents.offline.process import ServerProcess
 from scentline.streams.topics import DEAD_LETTERS
+from scentline_lab.synthetic.serve import synthetic_server
 from tests.agents.commands import printed
 from tests.kafka.test_crawl import WEB, arguments, counts
 from tests.rubbish.strangers import NUMBER, SECONDS, during
@@ -15,7 +15,7 @@ from tests.rubbish.strangers import NUMBER, SECONDS, during
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[str]:
-    with ServerProcess.synthetic(*WEB) as server:
+    with synthetic_server(*WEB) as server:
         yield server.url
 
 

@@ -9,9 +9,9 @@ from time import sleep
 
 from PIL import Image
 
-from scentline.agents.lab.demo.command import ACCESSES, PAGES_PER_SITE, PREDICATES, SITES, TOPICS, USERS
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.synthetic.web import SyntheticWeb
+from scentline_lab.demo.command import ACCESSES, PAGES_PER_SITE, PREDICATES, SITES, TOPICS, USERS
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import ROOT
 from tests.window.browser import SCHEMES, Browser
 from tests.window.crawls import RunningCrawl, of_predicates
@@ -32,7 +32,7 @@ def _crawl(directory: Path, requests: int) -> Iterator[RunningCrawl]:
     log, labels, served = (directory / name for name in ("access.log", "labels.tsv", "served.log"))
     log.write_text("".join(f"{line}\n" for line in web.access_log(USERS, ACCESSES)), encoding="utf-8")
     labels.write_text("".join(f"{url}\t{topic}\n" for url, topic in web.labels()), encoding="utf-8")
-    with ServerProcess.synthetic(_SEED, SITES, PAGES_PER_SITE, TOPICS, log=served) as server:
+    with synthetic_server(_SEED, SITES, PAGES_PER_SITE, TOPICS, log=served) as server:
         arguments = [
             "--log", str(log), "--labels", str(labels), *of_predicates(PREDICATES), "--budget", "5000",
             "--set", f"fetch.proxy={server.url}", "--set", "fetch.delay_seconds=1",

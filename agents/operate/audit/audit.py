@@ -38,17 +38,17 @@ from scentline.agents.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFI
 from scentline.agents.frontier.keys import TOTALS_KEY as FRONTIER_TOTALS
 from scentline.agents.frontier.rows import FrontierRow, HostRow, PageRow, TotalsRow, WaysRow
 from scentline.agents.harvest.agent import PREDICATE_PREFIX, Counted, HarvestRow, HarvestTableRow
-from scentline.agents.learn.rows import TOTALS_KEY, LearnRow, always_kept
+from scentline.agents.learn.rows import TOTALS_KEY, LearnRow
 from scentline.agents.operate.audit.quarantined import Quarantined, Seen, seen_of
 from scentline.agents.operate.audit.report import AuditReport, RecountedDepths
 from scentline.agents.operate.inspect.record import read_ledger, users, ways
 from scentline.models.crowd.trace import Step, Trace
-from scentline.models.evaluate.recount import FailedRequests, JudgedPage, recount
-from scentline.models.interest.features import BASE
+from scentline.models.interest.features import BASE, always_kept
 from scentline.models.learner.semantic import page_subject
 from scentline.models.ledger import Change, Ledger
 from scentline.models.lessons import lessons
 from scentline.models.patterns.counts import Ways
+from scentline.models.recount import FailedRequests, JudgedPage, recount
 from scentline.models.url import host
 from scentline.models.verdict import FAILED
 from scentline.streams.inbox import MARK, Mark

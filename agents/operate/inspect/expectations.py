@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from scentline.models.evaluate.calibration import Running
+from scentline.models.reliability import Running
 from scentline.models.verdict import Verdict
 from scentline.streams.records import UNREADABLE, VERSION, Finite, Time
 from scentline.streams.topics import OUTCOMES

@@ -22,7 +22,6 @@ from scentline.agents.operate.inspect.explain import Explanation, explain
 from scentline.agents.operate.inspect.teaching import Taught
 from scentline.models.crowd.collaborative import region_cells
 from scentline.models.errors import ScentlineError
-from scentline.models.evaluate.calibration import Bin, Reliability, Running, windows
 from scentline.models.interest.features import (
     ANCHOR,
     BASE,
@@ -51,6 +50,7 @@ from scentline.models.learner.requests import failing
 from scentline.models.learner.speaking import strongest
 from scentline.models.learner.words import WORDS
 from scentline.models.ledger import Slots
+from scentline.models.reliability import Bin, Reliability, Running, windows
 from scentline.models.verdict import FAILED
 from scentline.streams.logging import printable
 from scentline.streams.records import UNREADABLE, Label, Pack

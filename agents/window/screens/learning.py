@@ -7,8 +7,8 @@ import msgspec
 
 from scentline.agents.operate.inspect.learning import Held, Learning, Speaking, users_part
 from scentline.agents.window.reading import Reading
-from scentline.models.evaluate.calibration import Bin, Reliability, wilson
 from scentline.models.lessons import lessons
+from scentline.models.reliability import Bin, Reliability, wilson
 from scentline.models.verdict import FAILED
 from scentline.streams.logging import printable
 

@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scentline.agents.offline.synthetic.vocabulary import COMMON, TOPICS, Subtopic
+from scentline_lab.synthetic.vocabulary import COMMON, TOPICS, Subtopic
 from tests.webs.dangers.exchange import Exchange
 
 #: The topic of the crawl; its keyword stands on each of its pages, and on no others.

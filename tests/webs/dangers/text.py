@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from html import escape
 
-from scentline.agents.offline.synthetic.vocabulary import COMMON, TOPICS
+from scentline_lab.synthetic.vocabulary import COMMON, TOPICS
 
 _WORDS = 120
 

@@ -1,0 +1,167 @@
+"""The demo: two short crawls, their picture, their figures, and whose files it replaces."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scentline.streams.transport.database import JournalInUseError
+from scentline_lab.demo.command import LEARNED, POLICIES, PREDICATES, Output, curves, judged
+from scentline_lab.output import OccupiedError
+from tests.agents.commands import (
+    TOLD_TO_END,
+    environment,
+    last_line,
+    printed,
+    running,
+    scentline,
+    wait_until,
+)
+from tests.patience import PATIENCE
+
+BUDGET = 40
+HOLD = """
+import sys
+from pathlib import Path
+from scentline.streams.transport.journal import Journal
+
+with Journal.open(Path(sys.argv[1])):
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Run a short demo; return where, and what it printed."""
+    cwd = tmp_path_factory.mktemp("demo")
+    return cwd, printed(cwd, "demo", "--budget", str(BUDGET), "--random-seed", "5", "--json")
+
+
+def test_the_figures_are_those_of_the_outcomes(demo: tuple[Path, str]) -> None:
+    cwd, out = demo
+    figures: dict[str, Any] = last_line(out)
+    assert set(figures) == {"seconds", "crawls", "ratios", "files"}
+    assert tuple(figures["crawls"]) == POLICIES
+    for policy, crawled in figures["crawls"].items():
+        pages = judged(cwd / "demo" / policy)
+        assert crawled["fetched"] == len(pages) >= BUDGET
+        assert {page.policy for page in pages} == {policy}
+        found = curves(pages, PREDICATES)
+        for name, shown in crawled["predicates"].items():
+            assert shown["hits"] == found[name].found == sum(page.verdict[name] for page in pages)
+            assert shown["harvest_rate"] == pytest.approx(found[name].rate, abs=1e-4)
+    baseline, learned = (figures["crawls"][policy]["predicates"] for policy in POLICIES)
+    for name, ratio in figures["ratios"].items():
+        if baseline[name]["hits"]:
+            rates = learned[name]["harvest_rate"], baseline[name]["harvest_rate"]
+            assert ratio == pytest.approx(rates[0] / rates[1], rel=0.02, abs=0.02)
+        else:
+            assert ratio is None
+
+
+def test_both_crawls_start_at_the_same_pages(demo: tuple[Path, str]) -> None:
+    first, second = (
+        {page.url for page in judged(demo[0] / "demo" / policy) if page.depth == 0} for policy in POLICIES
+    )
+    assert first & second
+
+
+def test_the_picture_is_a_png_of_a_legible_size(demo: tuple[Path, str]) -> None:
+    picture = (demo[0] / "demo" / "lift.png").read_bytes()
+    assert picture.startswith(b"\x89PNG\r\n\x1a\n")
+    assert picture.endswith(b"IEND\xaeB`\x82")
+    width, height = (int.from_bytes(picture[start : start + 4], "big") for start in (16, 20))
+    assert width > 1500
+    assert height > 500
+
+
+def test_what_is_printed_names_every_file_and_predicate(demo: tuple[Path, str]) -> None:
+    cwd, out = demo
+    for file in last_line(out)["files"]:
+        assert (cwd / file).exists()
+        assert f"  {file} " in out
+    for name, expression in PREDICATES.items():
+        assert f"\n{name}\t{expression}\t" in out
+
+
+def test_the_commands_to_try_next_work(demo: tuple[Path, str]) -> None:
+    cwd, out = demo
+    commands = [line.strip() for line in out.splitlines() if line.startswith("  scentline ")]
+    assert [command.split()[1] for command in commands] == [
+        "matches", "window", "explain", "audit", "crawl",
+    ]  # fmt: skip
+    matches, window, *others, _ = (shlex.split(command)[1:] for command in commands)
+    for command in (matches, *others):
+        assert printed(cwd, *command)
+    with running(cwd, *window) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("The window: http://127.0.0.1:")
+
+
+@TOLD_TO_END
+def test_a_demo_that_is_told_to_end_does_and_the_next_one_starts_anew(
+    tmp_path: Path, program: tuple[str, ...], number: int
+) -> None:
+    with running(tmp_path, "demo", "--out", "out", "--budget", "100000", program=program) as process:
+        wait_until((tmp_path / "out" / POLICIES[0] / "journal" / "CURRENT").exists, process)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert err.endswith("Interrupted. The next demo with the same --out starts over.\n")
+    Output(tmp_path / "out").prepare()
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [".scentline-demo"]
+
+
+def test_another_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> None:
+    output = Output(tmp_path / "new" / "demo")
+    output.prepare()
+    (output.data(LEARNED)).mkdir()
+    (output.data(LEARNED) / "row").touch()
+    output.log.touch()
+    kept = output.directory / "notes.txt"
+    kept.touch()
+    output.prepare()
+    assert sorted(path.name for path in output.directory.iterdir()) == [".scentline-demo", "notes.txt"]
+
+
+def test_a_link_in_an_earlier_demo_is_not_followed(tmp_path: Path) -> None:
+    output = Output(tmp_path / "demo")
+    output.prepare()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis").touch()
+    output.data(LEARNED).symlink_to(tmp_path / "mine")
+    output.prepare()
+    assert (tmp_path / "mine" / "thesis").exists()
+    assert not output.data(LEARNED).exists()
+
+
+def test_another_s_directory_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "access.log").touch()
+    with pytest.raises(OccupiedError, match="holds files that no demo made"):
+        Output(tmp_path).prepare()
+    with pytest.raises(OccupiedError, match="found a file"):
+        Output(tmp_path / "access.log").prepare()
+    run = scentline(tmp_path, "demo", "--out", ".")
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["access.log"]
+
+
+def test_a_demo_whose_data_a_crawl_uses_is_not_replaced(tmp_path: Path) -> None:
+    output = Output(tmp_path)
+    output.prepare()
+    output.log.touch()
+    # A process opens its own journal as often as it likes: another one has to hold it.
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(output.data(LEARNED) / "journal")], env=environment(),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as holder:  # fmt: skip
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"open\n"
+        with pytest.raises(JournalInUseError):
+            output.prepare()
+    assert output.log.exists()

@@ -1,0 +1,78 @@
+"""The weights before the first page, out of crawls: where these start, and what they come to."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from bench.first_weights import School, apart, table
+from scentline.models.crowd.trace import Trace
+from scentline.models.learner.inputs import INPUTS, Input
+from scentline.models.page import Link, Page
+from scentline_lab.simulation.baselines.informed import Hindsight
+from scentline_lab.simulation.crawler import Task
+from scentline_lab.simulation.policies import Truth
+from scentline_lab.simulation.virtual import Terms, virtual_crawl
+
+FLAT = [Input(entry.name, 0.0, 1.0) for entry in INPUTS]
+LINKS = tuple(Link(f"http://a.test/{n}", ("ski" if n % 3 else "sea",), position=n) for n in range(30))
+PAGES = {page.url: page for page in (Page("http://a.test/", links=LINKS), *(Page(link.url) for link in LINKS))}
+TRUTH = Truth((), Hindsight(PAGES))
+
+
+def crawl(school: School, hits: set[str], pages: dict[str, Page] = PAGES) -> None:
+    virtual_crawl(pages, hits, ["http://a.test/"], school(Task((), Trace([]), Random(1)), TRUTH), Terms(30))
+
+
+@pytest.mark.parametrize("failures", [False, True])
+def test_crawlers_start_with_the_weights_that_are_given(failures: bool) -> None:
+    school = School(INPUTS, failures)
+    for _ in range(2):
+        school(Task((), Trace([]), Random(1)), TRUTH)
+    assert [(entry.name, entry.weight, entry.deviation) for entry in school.learned(INPUTS)] == [
+        (entry.name, entry.weight, 0.0) for entry in INPUTS
+    ]
+
+
+def test_what_they_learned_is_their_mean_and_how_far_they_differ() -> None:
+    hits = [{link.url for link in LINKS if "ski" in link.anchor}, {link.url for link in LINKS[::5]}]
+    alone = []
+    for each in hits:
+        school = School(FLAT, failures=False)
+        crawl(school, each)
+        crawl(school, each)
+        alone.append([entry.weight for entry in school.learned(FLAT)])
+        assert all(entry.deviation == 0 for entry in school.learned(FLAT))
+    both = School(FLAT, failures=False)
+    for each in hits:
+        crawl(both, each)
+    found = both.learned(FLAT)
+    assert [entry.weight for entry in found] == pytest.approx(np.mean(alone, 0).tolist())
+    assert [entry.deviation for entry in found] == pytest.approx(np.std(alone, 0, ddof=1).tolist())
+    named = {entry.name: entry for entry in found}
+    assert named["anchor words as anchors"].weight > 0
+    assert named["users"].weight == 0
+
+
+def test_weights_of_failures_come_from_dead_links_and_those_of_hits_do_not() -> None:
+    dead = {url: page for url, page in PAGES.items() if url not in {link.url for link in LINKS[::3]}}
+    bias = {}
+    for failures in (False, True):
+        for pages in (PAGES, dead):
+            school = School(FLAT, failures)
+            for _ in range(2):
+                crawl(school, set(), pages)
+            bias[failures, len(pages)] = school.learned(FLAT)[-1].weight
+    assert bias[True, len(dead)] > bias[True, len(PAGES)] + 0.1
+    assert bias[False, len(dead)] == pytest.approx(bias[False, len(PAGES)], abs=0.1)
+
+
+def test_the_table_tells_how_far_each_is_from_its_start() -> None:
+    start, found = Input("siblings", 0.2, 0.25), Input("siblings", -0.3, 0.1)
+    assert apart(start, found) == pytest.approx(-2)
+    lines = table([Input("bias", -1.0, 2.0), start], [Input("bias", -2.0, 1.0), found])
+    assert [line.split() for line in lines[1:3]] == [
+        ["bias", "-1.00", "2.00", "-2.00", "1.00", "-0.5"],
+        ["siblings", "+0.20", "0.25", "-0.30", "0.10", "-2.0"],
+    ]
+    assert lines[3] == "furthest apart: siblings, by 2.0 of the deviations at the start"

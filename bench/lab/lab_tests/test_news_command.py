@@ -1,0 +1,275 @@
+"""The news command: on a synthetic log with known truth it finds what is there, and says what it left out."""
+
+import csv
+import os
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scentline.models.accesslog.apache import parse_combined
+from scentline.models.accesslog.entry import Entry
+from scentline.models.news.clicks import day_of
+from scentline.streams.settings import NewsSettings
+from scentline_lab.news.command import PICTURES, TABLES, short
+from tests.agents.commands import TOLD_TO_END, complaint, last_line, printed, running, scentline
+from tests.patience import PATIENCE
+from tests.shared import shared
+from tests.webs.news import DECAY, START, NewsWeb
+
+SITES, DAYS = 3, 40
+
+
+@pytest.fixture(scope="module")
+def web() -> NewsWeb:
+    return NewsWeb(7, SITES, DAYS)
+
+
+@pytest.fixture(scope="module")
+def entries(web: NewsWeb) -> list[Entry]:
+    return [parse_combined(line) for line in web.access_log()]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory, web: NewsWeb) -> Path:
+    directory = tmp_path_factory.mktemp("news")
+    lines = list(web.access_log())
+    half = len(lines) // 2
+    for name, part in (("all.log", lines), ("first.log", lines[:half]), ("second.log", lines[half:])):
+        (directory / name).write_text("".join(f"{line}\n" for line in part))
+    (directory / "labels.tsv").write_text("".join(f"{url}\t{label}\n" for url, label in web.labels()))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def found(files: Path) -> Any:
+    """Return the object that the command printed when it wrote the directory ``out``."""
+    return last_line(printed(files, "news", "all.log", "--labels", "labels.tsv", "--out", "out", "--json"))
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def measure(found: Any, method: str, truth: str, pages: str) -> Any:
+    (one,) = (
+        each
+        for each in found["measures"]
+        if (each["method"], each["truth"], each["pages"]) == (method, truth, pages)
+    )
+    return one
+
+
+def test_a_seed_gives_the_same_log_and_another_seed_another() -> None:
+    first, again, other = (NewsWeb(seed, 1, 4) for seed in (1, 1, 2))
+    assert list(first.access_log()) == list(again.access_log())
+    assert list(first.labels()) == list(again.labels())
+    assert list(first.access_log()) != list(other.access_log())
+
+
+def test_news_lose_their_readers_as_real_news_do(web: NewsWeb, entries: list[Entry]) -> None:
+    born = {page.url: page.born for page in web.pages if page.news and len(page.clicks) == len(DECAY)}
+    clicks = {(entry.url, entry.client, day_of(entry.time - START)) for entry in entries if entry.url in born}
+    ages = Counter(day - born[url] for url, _, day in clicks if born[url] < DAYS - len(DECAY))
+    shares = [100 * ages[age] / ages.total() for age in range(len(DECAY))]
+    assert shares == pytest.approx([share / sum(DECAY) * 100 for share in DECAY], abs=1.5)
+
+
+def test_lasting_pages_keep_their_readers(web: NewsWeb, entries: list[Entry]) -> None:
+    old = {page.url for page in web.pages if not page.news and not page.born and "guide/" in page.url}
+    days = Counter(day_of(entry.time - START) for entry in entries if entry.url in old)
+    weeks = [sum(days[day] for day in range(start, start + 7)) for start in range(7, 28, 7)]
+    assert max(weeks) < 1.3 * min(weeks)
+
+
+def test_the_log_is_in_order_and_has_reloads(entries: list[Entry]) -> None:
+    assert [entry.time for entry in entries] == sorted(entry.time for entry in entries)
+    again = Counter((entry.url, entry.client, day_of(entry.time)) for entry in entries)
+    assert max(again.values()) > 300
+    assert sum(times > 1 for times in again.values()) > 0.05 * len(again)
+
+
+def test_news_are_told_from_others(found: Any) -> None:
+    told = measure(found, "clicks", "labels", "judged")
+    assert told["precision"] > 0.8
+    assert told["recall"] > 0.9
+
+
+def test_prefixes_are_the_folder_and_the_program_of_news_and_not_the_mixed_folder(found: Any) -> None:
+    names = [prefix["prefix"] for prefix in found["prefixes"]]
+    assert names == ["www.site0.example/news/", "www.site1.example/view.asp?"]
+
+
+def test_prefixes_are_more_precise_than_whole_sites_and_find_pages_born_later(found: Any) -> None:
+    prefixes, sites = (measure(found, method, "labels", "all") for method in ("prefixes", "sites of hubs"))
+    assert prefixes["precision"] > 0.9 > sites["precision"] + 0.15
+    assert prefixes["recall"] > 0.6
+    later = measure(found, "prefixes of the first half", "labels", "born later")
+    assert later["precision"] > 0.9
+    assert later["recall"] > 0.6
+
+
+def test_the_listing_pages_are_the_first_hubs_and_reach_more_than_home_pages(found: Any) -> None:
+    first = [hub["url"].removeprefix("http://www.") for hub in found["hubs"][:SITES]]
+    assert sorted(first) == ["site0.example/news/", "site1.example/latest.html", "site2.example/articles/"]
+    assert found["reach"]["from_hubs"] > found["reach"]["from_homes"] > 0
+
+
+def test_the_tables_say_what_the_json_says(files: Path, found: Any) -> None:
+    out = files / "out"
+    assert {path.name for path in out.iterdir()} == {
+        ".scentline-news", *(f"{name}.csv" for name in TABLES), *(f"{name}.png" for name in PICTURES)
+    }  # fmt: skip
+    kinds = Counter(row["kind"] for row in rows(out / "pages.csv"))
+    assert kinds == found["pages"]
+    assert [row["prefix"] for row in rows(out / "prefixes.csv")] == [
+        each["prefix"] for each in found["prefixes"]
+    ]
+    hubs = [row["url"] for row in rows(out / "hubs.csv") if row["by"] == "links"]
+    assert hubs == [hub["url"] for hub in found["hubs"]]
+    for row, told in zip(rows(out / "measures.csv"), found["measures"], strict=True):
+        assert [row["method"], int(row["right"])] == [told["method"], told["right"]]
+        assert float(row["recall"]) == pytest.approx(told["recall"], abs=1e-4)
+
+
+def test_the_pages_table_has_each_page_with_its_clicks_and_label(
+    files: Path, found: Any, web: NewsWeb, entries: list[Entry]
+) -> None:
+    visitors: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    for entry in entries:
+        visitors[entry.url].add((entry.client, day_of(entry.time)))
+    labels = dict(web.labels())
+    table = rows(files / "out" / "pages.csv")
+    assert found["views"] == len(entries)
+    assert {row["url"]: (int(row["clicks"]), row["label"]) for row in table} == {
+        url: (len(who), labels[url]) for url, who in visitors.items()
+    }
+
+
+def test_no_user_is_named_in_any_file(files: Path, found: Any, entries: list[Entry]) -> None:
+    assert found
+    text = "".join(path.read_text() for path in (files / "out").glob("*.csv"))
+    assert not [client for client in {entry.client for entry in entries} if client in text]
+
+
+def test_pictures_are_pictures(files: Path, found: Any) -> None:
+    assert found
+    for name in PICTURES:
+        assert (files / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_log_in_two_files_is_one_log(files: Path, found: Any) -> None:
+    two = printed(files, "news", "first.log", "second.log", "--labels", "labels.tsv", "--json")
+    assert last_line(two) == found
+
+
+def test_logs_in_the_wrong_order_are_told_of(files: Path) -> None:
+    out = printed(files, "news", "second.log", "first.log")
+    (line,) = (line for line in out.splitlines() if "too late" in line)
+    assert int(line.split()[0].replace(",", "")) > 1_000
+
+
+def test_lines_of_the_future_do_not_empty_the_window(files: Path, tmp_path: Path) -> None:
+    lines = (files / "all.log").read_text()
+    last = lines.splitlines()[-1]
+    (tmp_path / "wild.log").write_text(lines + last.replace("/2024:", "/2999:") + "\n")
+    out = printed(tmp_path, "news", "wild.log")
+    assert "1 page views are in the future or before 1970" in out
+    assert "2024-01-08 to 2024-02-16" in out
+
+
+def test_options_and_settings_change_what_is_found(files: Path, found: Any) -> None:
+    strict = last_line(printed(files, "news", "all.log", "--threshold", "6", "--window", "20", "--json"))
+    assert strict["days"] == ["2024-01-28", "2024-02-16"]
+    assert strict["pages"]["news"] < found["pages"]["news"]
+    everything = last_line(printed(files, "news", "all.log", "--set", "news.least=0", "--hubs", "1", "--json"))
+    assert "rare" in found["pages"]
+    assert "rare" not in everything["pages"]
+    assert len(everything["hubs"]) == 1
+
+
+@TOLD_TO_END
+def test_a_signal_ends_the_reading_and_what_was_read_is_told(
+    files: Path, tmp_path: Path, program: tuple[str, ...], number: int
+) -> None:
+    fifo = tmp_path / "live.log"
+    os.mkfifo(fifo)
+    lines = (files / "all.log").read_bytes()[:2_000_000]
+    with (
+        running(tmp_path, "news", "live.log", "--out", "out", program=program) as process,
+        fifo.open("wb", buffering=0) as log,
+    ):
+        log.write(lines)  # far more than a pipe holds: when it returns, the command is reading
+        process.send_signal(number)
+        out, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Interrupted: these results cover the first" in errors
+    assert "Traceback" not in errors
+    assert "page views of" in out
+    assert rows(tmp_path / "out" / "pages.csv")
+
+
+def test_a_log_too_short_for_news_says_which_option_would_do(files: Path, tmp_path: Path) -> None:
+    lines = (files / "all.log").read_text().splitlines(keepends=True)
+    four = [line for line in lines if any(f"[{day:02}/Jan" in line for day in range(8, 12))]
+    (tmp_path / "short.log").write_text("".join(four))
+    run = scentline(tmp_path, "news", "short.log", "--out", "out")
+    assert run.returncode == 0
+    assert "in 4 days no page can be more concentrated than 1.33: with --first-days 2" in run.stderr
+    assert {row["kind"] for row in rows(tmp_path / "out" / "pages.csv")} == {"young", "rare"}
+
+
+def test_two_days_are_too_few_for_a_threshold_of_two() -> None:
+    settings = NewsSettings(threshold=2.0)
+    assert short(2, settings) == "in 2 days no page can be more concentrated than 0.67: the log is too short"
+    assert short(7, settings) is None
+
+
+def test_a_log_without_page_views_is_an_error_that_says_what_to_set(tmp_path: Path) -> None:
+    line = '192.0.2.7 - - [17/May/2015:10:05:03 +0200] "GET /a HTTP/1.1" 200 5 "-" "Mozilla/5.0"\n'
+    (tmp_path / "paths.log").write_text(line)
+    run = scentline(tmp_path, "news", "paths.log")
+    assert run.returncode == 2
+    assert run.stderr.splitlines()[-1] == (
+        "scentline: error: news: paths.log: expected page views, found none in 1 lines; if lines have only "
+        "paths, name their site: --site example.org"
+    )
+
+
+def test_what_is_missing_is_told_before_a_log_is_read_or_a_file_replaced(files: Path, tmp_path: Path) -> None:
+    said = complaint(tmp_path, "news", str(files / "first.log"), "missing.log", "--out", "out")
+    assert said == "log missing.log can't be opened: No such file or directory"
+    said = complaint(tmp_path, "news", str(files / "first.log"), "--labels", "missing.tsv", "--out", "out")
+    assert said.startswith("labels missing.tsv: expected a readable TSV file")
+    assert not (tmp_path / "out").exists()
+
+
+def test_labels_of_other_pages_are_an_error(files: Path, tmp_path: Path) -> None:
+    (tmp_path / "labels.tsv").write_text("http://elsewhere.example/\tnews\n")
+    run = scentline(tmp_path, "news", str(files / "first.log"), "--labels", "labels.tsv")
+    assert run.returncode == 2
+    assert "labels: none of the 1 labelled pages is in the log" in run.stderr
+
+
+def test_files_of_others_are_not_replaced(files: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    said = complaint(tmp_path, "news", str(files / "first.log"), "--out", "mine")
+    assert said.startswith("--out mine: holds files that `scentline news` did not make")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]
+    (tmp_path / "file").write_text("")
+    assert "expected a directory" in complaint(tmp_path, "news", str(files / "first.log"), "--out", "file")
+
+
+@pytest.mark.parametrize(
+    ("log", "site", "days"),
+    [("semicomplete", "semicomplete.com", 4), ("sundog", "sundog-soft.com", 6)],
+)
+def test_a_real_log_of_a_few_days_is_read_whole(tmp_path: Path, log: str, site: str, days: int) -> None:
+    path = shared(f"logs/{log}.log.gz")
+    found = last_line(printed(tmp_path, "news", str(path), "--site", site, "--first-days", "1", "--json"))
+    first, last = (int(day[-2:]) for day in found["days"])
+    assert (last - first) % 30 + 1 == days
+    assert 0 < found["pages"]["news"] < found["pages"]["other"]

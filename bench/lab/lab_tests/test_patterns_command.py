@@ -1,0 +1,300 @@
+"""The patterns command: from a log to tables and pictures, with a mirror and without."""
+
+import csv
+import gzip
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lxml import etree
+
+from scentline.agents.observe.logfile import LogFileError
+from scentline.agents.progress import Lines
+from scentline.models.patterns.build import Growth
+from scentline.models.patterns.counts import Behaviour
+from scentline.models.patterns.cuts import THRESHOLD
+from scentline.models.patterns.mine import mine
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.records import Access
+from scentline.streams.settings import Settings
+from scentline_lab.patterns.command import Options, run
+from scentline_lab.patterns.measures import (
+    PERIODS,
+    Record,
+    Site,
+    read_layouts,
+    records,
+    reliability,
+    split,
+)
+from scentline_lab.patterns.pictures import ROWS, draw_tree
+from scentline_lab.patterns.quality import layout_similarity
+from tests.agents.commands import TOLD_TO_END, complaint, last_line, printed, running, wait_until
+from tests.agents.test_archive import write
+from tests.papers.test_liu_ranking import TOPICS, forum
+from tests.patience import PATIENCE
+from tests.shared import shared
+
+HOME = "http://forum.test/"
+SVG = "{http://www.w3.org/2000/svg}"
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def line(user: str, path: str, referrer: str = "-", minute: int = 0) -> str:
+    """Return a line of the log of one site, which holds paths only."""
+    time = (START + timedelta(minutes=minute)).strftime("%d/%b/%Y:%H:%M:%S +0000")
+    return f'{user} - - [{time}] "GET {path} HTTP/1.1" 200 512 "{referrer}" "Mozilla/5.0"'
+
+
+def forum_log() -> list[str]:
+    lines = []
+    for reader in range(400):
+        topic = 7 * reader % TOPICS
+        user, minute = f"10.0.{reader // 250}.{reader % 250}", 15 * reader
+        lines.append(line(user, "/", "http://search.example/?q=forum", minute))
+        lines.append(line(user, f"/list?page={topic // 10}", "http://www.forum.test/", minute + 1))
+        lines.append(line(user, f"/topic/{topic}", f"{HOME}list?page={topic // 10}", minute + 2))
+    return [*lines, "rubbish"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory with a forum's log and its pages."""
+    directory = tmp_path_factory.mktemp("forum")
+    (directory / "forum.log.gz").write_bytes(gzip.compress("\n".join(forum_log()).encode()))
+    pages = {
+        url: "".join(f'<a href="{link.url}">further</a> ' for link in page.links).encode()
+        for url, page in forum().items()
+    }
+    write(
+        directory / "pages.warc.gz",
+        *((url, "200 OK", [("Content-Type", "text/html")], b"<title>T</title><p>words " + body)
+          for url, body in pages.items()),
+    )  # fmt: skip
+    return directory
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_log_and_its_mirror_come_to_tables_and_pictures(files: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    text = printed(
+        files, "patterns", "forum.log.gz", "--site", "forum.test", "--archive", "pages.warc.gz",
+        "--out", str(out), "--json",
+    )  # fmt: skip
+    assert "http://forum.test/topic/**" in text
+    patterns = {row["pattern"]: row for row in rows(out / "patterns.csv")}
+    topics = patterns["http://forum.test/topic/**"]
+    assert (int(topics["urls"]), int(topics["visits"])) == (TOPICS, 400)
+    home = next(row for name, row in patterns.items() if "list" not in name and "topic" not in name)
+    assert int(home["referrals"]) == 400, "who comes from www.forum.test comes from the site"
+    trees = {(row["mined"], row["tree"]): row for row in rows(out / "trees.csv")}
+    assert len(trees) == 6
+    assert all(0 < float(row["mirror_coverage"]) <= 1 for row in trees.values())
+    assert all(float(row["layout_similarity"]) == 1 for row in trees.values()), "each page is of one template"
+    coverage = rows(out / "coverage.csv")
+    assert {row["period"] for row in coverage} == {str(number) for number in range(2, PERIODS + 1)}
+    assert all(float(row["visits"]) == 1 for row in coverage if row["by"] == "transit")
+    assert sum(int(row["visits"]) for row in rows(out / "traffic.csv")) == 1200
+    orderings = {(row["aim"], row["ordering"]): row for row in rows(out / "orderings.csv")}
+    assert ("fetch", "pagerank") in orderings
+    assert ("discovery", "behaviour-discovery") in orderings
+    for name in ("coverage", "fetch", "discovery"):
+        assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    told = last_line(text)
+    assert {each["name"] for each in told["patterns"]} == set(patterns)
+    assert len(told["orderings"]) == len(orderings)
+
+
+def test_without_a_mirror_what_needs_links_is_left_out_and_said(files: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    text = printed(files, "patterns", "forum.log.gz", "--site", "forum.test", "--out", str(out))
+    assert "orderings that need links are left out" in text
+    assert not (out / "discovery.png").exists()
+    assert {row["aim"] for row in rows(out / "orderings.csv")} == {"fetch"}
+    assert all(row["mirror_coverage"] == "" for row in rows(out / "trees.csv"))
+    files_too = text + "".join(path.read_text() for path in out.iterdir() if path.suffix in (".csv", ".svg"))
+    assert "10.0." not in files_too, "a user is named"
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "expected"),
+    [
+        ({"site": None}, ConfigurationError, "no page view of any site"),
+        ({"site": "else where"}, ConfigurationError, "expected a host"),
+        ({"site": "forum.test/topic"}, ConfigurationError, "expected a host"),
+        ({"site": "forum.test:8080"}, ConfigurationError, "expected a host"),
+        ({"log": "missing.log"}, LogFileError, "can't be opened"),
+        ({"log": "-"}, ConfigurationError, "can't be read twice"),
+        ({"archives": (Path("missing.warc"),)}, ConfigurationError, "there is no such file"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    files: Path, change: dict[str, Any], error: type[Exception], expected: str
+) -> None:
+    options = Options(str(files / "forum.log.gz"), "forum.test", (), THRESHOLD, None)
+    with pytest.raises(error, match=expected):
+        run(Settings(), replace(options, **change))
+
+
+def test_a_mirror_of_another_site_is_refused(files: Path) -> None:
+    log = files / "elsewhere.log"
+    log.write_text(line("10.0.0.1", "/"))
+    options = Options(str(log), "elsewhere.test", (files / "pages.warc.gz",), THRESHOLD, None)
+    with pytest.raises(ConfigurationError, match=r"none of its \d+ pages is of elsewhere.test"):
+        run(Settings(), options)
+
+
+def test_a_log_of_one_access_is_enough(files: Path, tmp_path: Path) -> None:
+    log = tmp_path / "one.log"
+    log.write_text(line("10.0.0.1", "/only"))
+    found = run(Settings(), Options(str(log), "forum.test", (), THRESHOLD, tmp_path / "out"))
+    assert found.patterns is not None
+    assert [pattern.name for pattern in found.patterns.chosen] == ["http://forum.test/only"]
+    assert (tmp_path / "out" / "coverage.png").exists()
+
+
+def test_a_directory_of_somebody_elses_is_left_alone(files: Path) -> None:
+    said = complaint(files, "patterns", "forum.log.gz", "--site", "forum.test", "--out", ".")
+    assert "holds files that `scentline patterns` did not make" in said
+
+
+@TOLD_TO_END
+def test_an_interrupted_run_leaves_what_it_found(
+    files: Path, tmp_path: Path, program: tuple[str, ...], number: int
+) -> None:
+    out = tmp_path / "out"
+    with running(
+        files,
+        "patterns",
+        "forum.log.gz",
+        "--site",
+        "forum.test",
+        "--archive",
+        "pages.warc.gz",
+        "--out",
+        str(out),
+        program=program,
+    ) as process:
+        wait_until((out / "coverage.png").exists, process)
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == 130
+    assert rows(out / "patterns.csv")
+    assert rows(out / "coverage.csv")
+
+
+def test_a_second_run_replaces_the_first_ones_files(files: Path, tmp_path: Path) -> None:
+    options = Options(str(files / "forum.log.gz"), "forum.test", (), THRESHOLD, tmp_path / "out")
+    run(Settings(), options)
+    (tmp_path / "out" / "discovery.png").write_text("of a run with a mirror")
+    run(Settings(), options)
+    assert not (tmp_path / "out" / "discovery.png").exists()
+    assert rows(tmp_path / "out" / "patterns.csv")
+
+
+def test_a_site_is_a_host_and_those_beneath_it() -> None:
+    site = Site("Forum.test", None)
+    assert site.holds("http://forum.test/a")
+    assert site.holds("https://www.forum.test:8443/a")
+    assert not site.holds("http://notforum.test/a")
+    assert Site(None, None).holds("http://anything.test/")
+    assert not Site(None, "http://forum.test:81/").holds("http://anything.test/")
+    with pytest.raises(ConfigurationError, match="expected a host"):
+        Site("http://forum.test/", None)
+
+
+def test_a_referrer_elsewhere_is_none() -> None:
+    site = Site("forum.test", None)
+    access = Access("u", "http://forum.test/a", 1.0, "http://search.example/", 200, None)
+    assert site.record(access) == Record("u", "http://forum.test/a", None, 1.0)
+    assert site.record(Access("u", "http://else.test/", 1.0, None, 200, None)) is None
+    https = Access("u", "http://forum.test/a", 1.0, "https://www.forum.test/b?c=1", 200, None)
+    assert site.record(https) == Record("u", "http://forum.test/a", "http://forum.test/b?c=1", 1.0)
+
+
+def test_layouts_are_the_distinct_tag_paths_of_pages() -> None:
+    deep = b"<p>" + b"<b>" * 100_000
+    pages = {
+        "list": b"<ul><li><a>one</a><li><a>two</a></ul>",
+        "longer": b"<!-- old --><ul><li><a>one</a><li>two<li>three</ul>",
+        "topic": b"<h1>T</h1><p>words",
+        "empty": b"",
+        "deep": deep,
+    }
+    found = read_layouts(pages.items())
+    assert found["list"] == found["longer"], "how long a list is does not count"
+    assert (len(found["list"]), len(found["topic"]), found["empty"]) == (5, 4, frozenset())
+    assert 4 < len(found["deep"]) < 3_000
+    # html and body are common: 2 of 5 + 4 - 2 paths.
+    groups = {"list": 1, "longer": 1, "topic": 2, "empty": -1}
+    of_three = {url: found[url] for url in groups}
+    assert list(layout_similarity(of_three, groups)) == pytest.approx([1, 2 / 7])
+
+
+def test_periods_have_as_many_accesses_each() -> None:
+    log = [Record(f"u{n}", f"{HOME}{n % 7}", None, 86400.0 * n) for n in range(60)]
+    periods, first = split(iter(log), len(log))
+    assert [sum(period.visits.values()) for period in periods] == [10] * PERIODS
+    assert periods[0].span == "1970-01-01 to 1970-01-10"
+    assert first.snapshot().visits == periods[0].visits
+    few, _ = split(iter(log[:2]), 2)
+    assert len(few) == 2
+
+
+def test_coverage_over_time_by_hand() -> None:
+    log = [Record(f"u{n}", f"{HOME}topic/{n}", None, float(n)) for n in range(30)]
+    periods, first = split(iter(log), len(log))
+    found = reliability(mine(first.snapshot(), Growth(5)), first.snapshot().visits, periods)
+    assert len(found.coverages) == PERIODS - 1
+    assert [each["URLs"] for each in found.coverages] == [(0, 0)] * (PERIODS - 1)
+    assert [each["transit"] for each in found.coverages] == [(1, 1)] * (PERIODS - 1)
+    assert sum(found.later_visits.values()) == 25
+
+
+def test_the_tree_is_drawn_a_line_a_node_and_escaped(tmp_path: Path) -> None:
+    visits = {f"http://t/a%3Cb&'{folder}'/{n}": 5**folder for folder in range(5) for n in range(6)}
+    patterns = mine(Behaviour(visits, {}, {}), Growth(5))
+    draw_tree(tmp_path / "tree.svg", patterns, "<script>")
+    svg = etree.parse(tmp_path / "tree.svg").getroot()
+    assert next(svg.iter(f"{SVG}script"), None) is None
+    lines = [next(line.iter(f"{SVG}text")) for line in svg.iter(f"{SVG}g")]
+    tops = [float(line.get("y", "0")) for line in lines]
+    assert len(tops) == len([each for each in patterns.all if each])
+    assert all(lower - upper >= 20 for upper, lower in pairwise(tops))
+
+
+def test_of_a_large_tree_the_most_visited_part_is_drawn(tmp_path: Path) -> None:
+    visits = {f"http://t/{folder}/{folder}x{n}": folder + 1 for folder in range(500) for n in range(2)}
+    patterns = mine(Behaviour({url: 100 * n for url, n in visits.items()}, {}, {}), Growth(2), threshold=1.0)
+    assert len(patterns.chosen) > ROWS
+    draw_tree(tmp_path / "tree.svg", patterns, "large")
+    text = (tmp_path / "tree.svg").read_text()
+    assert text.count("<g>") == ROWS
+    assert "more patterns, with" in text
+    assert "http://t/499/" in text
+
+
+def test_real_logs_have_patterns_that_hold() -> None:
+    log = shared("logs/sundog.log.gz")
+    found = run(Settings(), Options(str(log), "sundog-soft.com", (), THRESHOLD, None))
+    assert found.patterns is not None
+    assert found.reliability is not None
+    for coverages in found.reliability.coverages:
+        assert coverages["transit"].visits >= coverages["syntax"].visits > coverages["URLs"].visits
+        assert coverages["transit"].visits > 0.95
+
+
+def test_records_come_in_the_order_of_the_lines(files: Path) -> None:
+    settings = Settings().observe
+    site = Site("forum.test", None)
+    found = list(records(str(files / "forum.log.gz"), settings, site, "read", Lines(StringIO())))
+    assert len(found) == 1200
+    assert [record.time for record in found] == sorted(record.time for record in found)
+    assert found[1].referrer == HOME

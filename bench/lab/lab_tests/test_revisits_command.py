@@ -1,0 +1,122 @@
+"""The revisits command: the simulated web, crawls of it worked by hand, and the figures that are asked for."""
+
+import csv
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scentline.models.revisit.gain import when
+from scentline_lab.revisits.command import LEARNING, MEASURED, Options, run
+from scentline_lab.revisits.policies import (
+    LEARNED,
+    LEARNED_SIGNALS,
+    NUTCH,
+    OPTIMUM,
+    OPTIMUM_SIGNALS,
+    STORMCRAWLER,
+    UNIFORM,
+    Evenly,
+    Knowing,
+    Nutch,
+    StormCrawler,
+)
+from scentline_lab.revisits.simulation import crawl
+from scentline_lab.revisits.web import DAY, Page, make_web
+from tests.agents.commands import printed
+
+
+def page(number: int, rate: float, importance: float, changes: list[float]) -> Page:
+    times, none = np.array(changes), np.zeros(0)
+    return Page("a", "a/", "a/#", f"a/{number}", "poisson", rate, importance, times, none)
+
+
+def test_freshness_by_hand() -> None:
+    web = [page(0, 0.1, 0.75, [1.5, 7.0]), page(1, 0.1, 0.25, [])]
+    # A visit a second, to one and the other in turns: page 0 at 1, 3, 5, 7 s. It is stale from 1.5 s to 3 s;
+    # the change at 7 s is there when it is visited.
+    assert crawl(web, Evenly([2.0, 2.0]), 1.0, 8, 1) == pytest.approx([1 - 0.75 * 1.5 / 8])
+    assert crawl(web, Evenly([2.0, 2.0]), 1.0, 8, 4) == pytest.approx([1 - 0.75 / 4, 1 - 0.75 / 2, 1, 1])
+
+
+def test_the_adaptive_intervals_are_those_of_the_programs() -> None:
+    nutch, storm = Nutch(1, 100.0), StormCrawler(1, 10_000.0)
+    # 140 s, but no less than the 200 s in which nothing changed; and 0.2 of these earlier.
+    assert nutch.again(0, 0.0, 200.0, False) == pytest.approx(200 - 40 + 200)
+    assert nutch.again(0, 0.0, 400.0, True) == pytest.approx(400 + 200 * 0.8)
+    assert storm.again(0, 0.0, 0.0, False) == 15_000.0
+    assert storm.again(0, 0.0, 0.0, True) == 0.5 * 15_000 + 0.5 * 3600
+    for _ in range(50):
+        storm.again(0, 0.0, 0.0, False)
+    assert storm.again(0, 0.0, 0.0, False) == 14 * DAY
+
+
+def test_a_web_is_what_it_is_said_to_be() -> None:
+    seconds = 2000 * DAY
+    web = make_web(400, seconds, 0.5, 1)
+    assert sum(each.importance for each in web) == pytest.approx(1)
+    for kind in ("poisson", "periodic", "bursts"):
+        some = [each for each in web if each.kind == kind]
+        seen, expected = sum(len(each.changes) for each in some), sum(each.rate for each in some) * seconds
+        assert seen == pytest.approx(expected, rel=0.05), kind
+    assert all(len(each.changes) == 0 for each in web if each.kind == "never")
+    changes, signals = sum(len(each.changes) for each in web), sum(len(each.signals) for each in web)
+    # Half of the changes, a false one for ten changes, and one for five hundred days and page.
+    assert signals == pytest.approx(0.6 * changes + 400 * 2000 / 500, rel=0.02)
+    again = make_web(400, seconds, 0.5, 1)
+    assert all(np.array_equal(one.changes, two.changes) for one, two in zip(web, again, strict=True))
+
+
+def test_the_optimum_is_the_one_that_is_worked_out() -> None:
+    # Of pages that change at random, visits cost one price: each interval is where the gain reaches it.
+    rng = np.random.default_rng(3)
+    rates, importance = rng.lognormal(-1, 1, 200), rng.dirichlet([1.0] * 200)
+    visits, seconds = 20.0, 600.0
+    web = [
+        page(number, rate, share, np.sort(rng.uniform(0, seconds, rng.poisson(rate * seconds))).tolist())
+        for number, (rate, share) in enumerate(zip(rates.tolist(), importance.tolist(), strict=True))
+    ]
+    low, high = 1e-9, 1.0
+    for _ in range(60):
+        price = math.sqrt(low * high)
+        intervals = [when(each.importance, each.rate, price) for each in web]
+        low, high = (price, high) if sum(1 / each for each in intervals) > visits else (low, price)
+    expected = sum(
+        each.importance * -math.expm1(-each.rate * interval) / (each.rate * interval)
+        for each, interval in zip(web, intervals, strict=True)
+        if interval < math.inf
+    )
+    found = crawl(web, Knowing(web, 0.0), visits, int(visits * seconds), 10)
+    assert found[2:].mean() == pytest.approx(expected, rel=0.01)
+
+
+@pytest.fixture(scope="module")
+def freshness() -> dict[str, float]:
+    found = run(Options(pages=300, seeds=2), None)
+    assert found is not None
+    return {each.policy: each.freshness for each in found}
+
+
+def test_once_it_has_learned_it_is_near_the_optimum(freshness: dict[str, float]) -> None:
+    assert freshness[LEARNED] > 0.97 * freshness[OPTIMUM]
+    assert freshness[LEARNED_SIGNALS] > 0.97 * freshness[OPTIMUM_SIGNALS]
+
+
+def test_it_is_above_equal_and_adaptive_intervals(freshness: dict[str, float]) -> None:
+    assert freshness[LEARNED] > 1.1 * max(freshness[NUTCH], freshness[STORMCRAWLER], freshness[UNIFORM])
+
+
+def test_signals_are_of_use(freshness: dict[str, float]) -> None:
+    assert freshness[LEARNED_SIGNALS] > 1.03 * freshness[LEARNED]
+
+
+def test_tables_are_the_same_whatever_the_number_of_processes(tmp_path: Path) -> None:
+    for jobs in ("1", "2"):
+        printed(tmp_path, "revisits", "--pages", "20", "--seeds", "2", "--out", jobs, "--jobs", jobs)
+    for name in ("freshness.csv", "curves.csv", "freshness.png"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+    with (tmp_path / "1" / "curves.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == LEARNING + MEASURED
+    assert all(0 <= float(row[UNIFORM]) <= 1 for row in rows)

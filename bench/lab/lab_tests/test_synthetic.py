@@ -1,0 +1,380 @@
+"""The synthetic web: the same for a seed, as rich and as topical as it claims, and served like any other."""
+
+import asyncio
+import gzip
+import heapq
+import re
+import statistics
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from itertools import count, pairwise
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+import pytest
+from lxml import etree
+
+from scentline.agents.offline.archive import Archive
+from scentline.agents.offline.serve import OfflineServer
+from scentline.models.accesslog.entry import Entry, LogLineError
+from scentline.models.accesslog.squid import parse
+from scentline.models.url import canonical
+from scentline_lab.synthetic.export import export
+from scentline_lab.synthetic.log import START
+from scentline_lab.synthetic.vocabulary import TOPICS
+from scentline_lab.synthetic.web import SyntheticWeb
+
+SEEDS = (1, 2, 7)
+
+
+@cache
+def web(seed: int = 1) -> SyntheticWeb:
+    return SyntheticWeb(seed)
+
+
+@cache
+def categories(seed: int = 1) -> dict[str, str]:
+    return dict(web(seed).labels())
+
+
+def share(seed: int, category: str) -> float:
+    labels = categories(seed)
+    return sum(found == category or found.startswith(f"{category}.") for found in labels.values()) / len(labels)
+
+
+def html(made: SyntheticWeb, url: str) -> etree._Element:
+    answer = made.answer(url, {})
+    assert answer.status == 200
+    encoding = made.facts().encodings[urlsplit(url).netloc]
+    root = etree.HTML(answer.body.decode(encoding), etree.HTMLParser(recover=False))
+    assert root is not None
+    return root
+
+
+def entries(lines: list[str]) -> list[Entry]:
+    found = []
+    for line in lines:
+        try:
+            found.append(parse(line))
+        except LogLineError:
+            continue
+    return found
+
+
+def test_a_seed_gives_the_same_web_and_another_seed_another() -> None:
+    first, again, other = (SyntheticWeb(seed, 4, 30, 5) for seed in (3, 3, 4))
+    assert list(first.labels()) == list(again.labels())
+    assert [first.answer(url, {}) for url, _ in first.labels()] == [
+        again.answer(url, {}) for url, _ in again.labels()
+    ]
+    assert list(first.access_log(5, 100)) == list(again.access_log(5, 100))
+    assert first.seeds(3) == again.seeds(3)
+    assert set(dict(first.labels())) & set(dict(other.labels())) <= {
+        f"http://{host}/" for host in first.facts().encodings
+    }
+    assert list(first.access_log(5, 100)) != list(other.access_log(5, 100))
+
+
+def test_an_answer_does_not_depend_on_what_was_asked_before() -> None:
+    used, fresh = SyntheticWeb(3, 4, 30, 5), SyntheticWeb(3, 4, 30, 5)
+    urls = [url for url, _ in used.labels()]
+    forward = {url: used.answer(url, {}).body for url in urls}
+    assert forward == {url: fresh.answer(url, {}).body for url in reversed(urls)}
+
+
+@pytest.mark.parametrize(("sites", "pages", "topics"), [(0, 10, 3), (3, 3, 3), (3, 10, 0), (3, 10, 13)])
+def test_a_size_out_of_range_is_an_error(sites: int, pages: int, topics: int) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        SyntheticWeb(1, sites, pages, topics)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_pages_are_as_many_and_as_topical_as_predicates_need(seed: int) -> None:
+    made = web(seed)
+    assert 2300 <= len(categories(seed)) <= 3000
+    assert len(made.facts().encodings) == 12
+    for topic, pages in made.facts().pages.items():
+        assert 0.06 <= share(seed, topic) <= 0.11
+        assert pages >= 150
+    firsts = [share(seed, name) for name in ("Sports.Hockey", "Science.Astronomy", "Music.Jazz")]
+    assert all(0.02 <= rate <= 0.05 for rate in firsts)
+
+
+def test_a_sub_topics_pages_hold_its_keyword_and_few_others_do() -> None:
+    made = web()
+    holds = {url: b"hockey" in made.answer(url, {}).body.lower() for url in categories()}
+    inside = [holds[url] for url, category in categories().items() if category == "Sports.Hockey"]
+    outside = [holds[url] for url, category in categories().items() if category != "Sports.Hockey"]
+    assert all(inside)
+    assert statistics.mean(outside) < 0.2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_links_keep_to_the_topic_far_more_often_than_chance_and_far_from_always(seed: int) -> None:
+    made = web(seed)
+    same: dict[bool, list[bool]] = {True: [], False: []}
+    for url in categories(seed):
+        page = made.planned(url)
+        if page is None or page.kind != "article":
+            continue
+        for link in made.links(url):
+            if link.place == "body" and link.page is not None:
+                same[link.page.site == page.site].append(link.page.topic is page.topic)
+    assert 0.65 <= statistics.mean(same[True]) <= 0.85
+    assert 0.25 <= statistics.mean(same[False]) <= 0.45
+    assert 0.45 <= statistics.mean(same[True] + same[False]) <= 0.60
+
+
+def test_every_page_is_html_with_a_title_text_and_links_and_is_written_as_planned() -> None:
+    made = web()
+    for url in list(categories())[::7]:
+        root = html(made, url)
+        page = made.planned(url)
+        assert root.findtext(".//title")
+        assert len(" ".join(map(str, root.itertext())).split()) >= 60
+        found = [canonical(urljoin(url, link.get("href", ""))) for link in root.iter("a")]
+        planned = made.links(page.url if page is not None else made.facts().duplicates[url])
+        assert Counter(found) == Counter(link.target for link in planned)
+
+
+def test_urls_are_canonical_and_links_lead_where_they_should() -> None:
+    made, facts, labels = web(), web().facts(), categories()
+    known = labels.keys() | facts.redirects.keys() | facts.missing | facts.files
+    reached: set[str] = set()
+    for url in labels.keys() - facts.duplicates.keys():
+        assert canonical(url) == url
+        reached |= {link.target for link in made.links(url)}
+    assert reached <= known
+    articles = {url for url in labels if (page := made.planned(url)) is not None and page.kind == "article"}
+    assert articles <= reached
+    for planted in (
+        facts.forbidden,
+        facts.redirects.keys(),
+        facts.duplicates.keys(),
+        facts.missing,
+        facts.files,
+    ):
+        assert reached & planted
+
+
+def test_what_a_crawler_has_to_bear_is_there() -> None:
+    made, facts = web(), web().facts()
+    for url, target in facts.redirects.items():
+        answer = made.answer(url, {})
+        assert answer.status in (301, 302)
+        assert dict(answer.headers)["Location"] == target
+    for url, original in facts.duplicates.items():
+        assert made.answer(url, {}).body == made.answer(original, {}).body
+    assert {made.answer(url, {}).status for url in facts.missing} == {404}
+    kinds = {dict(made.answer(url, {}).headers)["Content-Type"] for url in facts.files}
+    assert kinds == {"text/css", "image/png", "application/pdf"}
+    assert set(facts.encodings.values()) == {"utf-8", "iso-8859-1", "windows-1252"}
+    for url in facts.forbidden:
+        host = urlsplit(url).netloc
+        assert b"Disallow: /private/" in made.answer(f"http://{host}/robots.txt", {}).body
+        assert categories()[url] != "Portal"
+    without = [host for host in facts.encodings if made.answer(f"http://{host}/robots.txt", {}).status == 404]
+    assert len(without) == 3
+
+
+def test_an_encoding_is_declared_by_the_header_or_by_the_page_alone() -> None:
+    made, facts = web(), web().facts()
+    for host, encoding in facts.encodings.items():
+        answer = made.answer(f"http://{host}/", {})
+        declared = dict(answer.headers)["Content-Type"]
+        assert declared == ("text/html" if encoding == "windows-1252" else f"text/html; charset={encoding}")
+        assert f'<meta charset="{encoding}">'.encode() in answer.body
+    latin = next(host for host, encoding in facts.encodings.items() if encoding == "iso-8859-1")
+    bodies = [made.answer(url, {}).body for url in categories() if urlsplit(url).netloc == latin]
+    assert any("café".encode("latin-1") in body for body in bodies)
+
+
+def test_in_an_opaque_web_users_alone_tell_what_a_link_leads_to() -> None:
+    opaque = SyntheticWeb(3, 9, 30, 5, opaque=True)
+    labels = dict(opaque.labels())
+    words = {word for topic in TOPICS[:5] for word in topic.words}
+    words |= {word for topic in TOPICS[:5] for part in topic.subtopics for word in part.words}
+    same = [0, 0]
+    for url in labels:
+        for link in opaque.links(url) if opaque.planned(url) is not None else ():
+            assert words.isdisjoint(link.anchor.lower().split())
+            if link.page is not None and link.page.kind == "article":
+                assert re.fullmatch(r"/\d/\d+\.html", urlsplit(link.page.url).path)
+                same[labels[url].partition(".")[0] == labels[link.page.url].partition(".")[0]] += 1
+    assert same[1] < 0.3 * sum(same), "a fifth by chance"
+
+
+def test_topics_move_from_era_to_era_and_links_lead_on_alone() -> None:
+    still, moving = SyntheticWeb(3, 9, 30, 5), SyntheticWeb(3, 9, 30, 5, eras=3)
+    before, labels = dict(still.labels()), dict(moving.labels())
+    sites = dict.fromkeys(urlsplit(url).netloc for url in labels)
+    eras = {site: number // 3 for number, site in enumerate(sites)}
+    names = [topic.name for topic in TOPICS[:5]]
+    for url, category in labels.items():
+        topic, moved = category.partition(".")[0], before[url].partition(".")[0]
+        if topic != "Portal":
+            assert names.index(topic) == (names.index(moved) - eras[urlsplit(url).netloc]) % 5
+        page = moving.planned(url)
+        for link in moving.links(url) if page is not None else ():
+            if link.page is not None:
+                assert eras[urlsplit(link.page.url).netloc] - eras[urlsplit(url).netloc] in (0, 1)
+    assert {eras[urlsplit(url).netloc] for url in moving.seeds(100)} == {0}
+    assert len({topic.partition(".")[0] for topic in labels.values()}) == 6
+
+
+def test_seeds_are_distinct_home_pages() -> None:
+    seeds = web().seeds(5)
+    assert len(set(seeds)) == 5
+    assert all(urlsplit(url).path == "/" for url in seeds)
+    assert len(web().seeds(100)) == 12
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_following_the_topic_of_links_beats_breadth_first(seed: int) -> None:
+    rates: dict[str, list[float]] = {"topical": [], "breadth-first": []}
+    for topic in ("Sports", "Music", "Travel"):
+        rates["topical"].append(harvest(seed, topic, lambda hits, links: -(hits + 0.1) / (links + 1)))
+        rates["breadth-first"].append(harvest(seed, topic, lambda hits, links: 0.0))
+    assert 0.03 <= statistics.mean(rates["breadth-first"]) <= 0.17
+    assert statistics.mean(rates["topical"]) >= 3 * statistics.mean(rates["breadth-first"])
+
+
+def harvest(seed: int, topic: str, priority: Callable[[int, int], float], budget: int = 300) -> float:
+    """Return the share of hits among the pages fetched: lowest priority first, among equals oldest first.
+
+    A priority is made from how many of a URL's known linking pages were hits, and how many there are.
+    """
+    made, labels, forbidden = web(seed), categories(seed), web(seed).facts().forbidden
+    known: dict[str, list[int]] = {}
+    order = count()
+    queue = [(0.0, next(order), url) for url in made.seeds(6)]
+    fetched: set[str] = set()
+    hits = 0
+    while queue and len(fetched) < budget:
+        _, _, url = heapq.heappop(queue)
+        if url in fetched or url not in labels or url in forbidden:
+            continue
+        fetched.add(url)
+        hit = labels[url].partition(".")[0] == topic
+        hits += hit
+        planned = made.planned(url)
+        for link in made.links(url) if planned is not None else ():
+            told = known.setdefault(link.target, [0, 0])
+            told[0] += hit
+            told[1] += 1
+            heapq.heappush(queue, (priority(*told), next(order), link.target))
+    return hits / len(fetched)
+
+
+def test_the_log_is_squids_in_time_order_with_what_a_real_one_holds() -> None:
+    made = web()
+    lines = list(made.access_log(40, 2000))
+    found = entries(lines)
+    malformed = len(lines) - len(found)
+    assert 1 <= malformed <= 0.01 * len(lines)
+    assert all(before.time <= after.time for before, after in pairwise(found))
+    assert START <= found[0].time <= START + 3600
+    assert {entry.client for entry in found} <= {user.address for user in made.users(40)}
+    assert {"GET", "POST", "CONNECT"} == {entry.method for entry in found}
+    assert {200, 301, 302, 304, 404} == {entry.status for entry in found}
+    assert {"text/html", "text/css", "image/png"} <= {entry.content_type for entry in found}
+    views = [
+        entry for entry in found
+        if entry.method == "GET" and entry.status in (200, 304) and entry.content_type in (None, "text/html")
+    ]  # fmt: skip
+    assert len(views) == 2000
+    assert {entry.url for entry in views} <= categories().keys()
+
+
+def test_users_visit_pages_of_their_taste_for_the_most_part() -> None:
+    made = web()
+    tastes = {user.address: user.tastes for user in made.users(40)}
+    assert all(1 <= len(liked) <= 2 for liked in tastes.values())
+    labels = categories()
+    liked: list[bool] = []
+    for entry in entries(list(made.access_log(40, 3000))):
+        topic = labels.get(entry.url, "Portal").partition(".")[0]
+        if topic != "Portal":
+            liked.append(topic in tastes[entry.client])
+    assert 0.6 <= statistics.mean(liked) <= 0.9
+
+
+def test_a_log_without_users_is_empty() -> None:
+    assert list(web().access_log(0, 10)) == []
+
+
+def test_it_is_fetched_over_loopback_like_any_web() -> None:
+    made, facts = web(), web().facts()
+    moved, target = next(iter(facts.redirects.items()))
+    latin = next(host for host, encoding in facts.encodings.items() if encoding == "iso-8859-1")
+
+    async def run() -> tuple[httpx.Response, httpx.Response, httpx.Response, httpx.Response]:
+        async with OfflineServer(made.answer) as server, httpx.AsyncClient(proxy=server.url) as client:
+            return (
+                await client.get(moved, follow_redirects=True),
+                await client.get(f"http://{latin}/"),
+                await client.get(f"http://{latin.upper()}:80/#top"),
+                await client.get("http://elsewhere.example/"),
+            )
+
+    followed, home, spelled, nowhere = asyncio.run(run())
+    assert str(followed.url) == target
+    assert followed.content == made.answer(target, {}).body
+    assert home.encoding == "iso-8859-1"
+    assert re.search(r"<title>Welcome to \S+</title>", home.text)
+    assert spelled.content == home.content
+    assert nowhere.status_code == 404
+
+
+def worse() -> SyntheticWeb:
+    return SyntheticWeb(3, 4, 30, 5, dead=0.3, days=40)
+
+
+def test_dead_links_lead_into_archives_that_are_gone() -> None:
+    links = [link for url, _ in worse().labels() if worse().planned(url) for link in worse().links(url)]
+    gone = [link for link in links if "/archive/" in link.target]
+    articles = [link for link in links if link.page is not None and link.page.kind == "article"]
+    assert 0.25 < len(gone) / (len(gone) + len(articles)) < 0.35
+    assert all(worse().answer(link.target, {}).status == 404 for link in gone)
+    assert sum(link.anchor.count(" ") > 0 for link in gone) > len(gone) / 2
+
+
+def test_a_calendar_is_linked_and_leads_to_its_last_day() -> None:
+    made = worse()
+    home = made.seeds(1)[0]
+    (first,) = [link.target for link in made.links(home) if link.anchor == "calendar"]
+    days, todo = set(), [first]
+    while todo:
+        url = todo.pop()
+        if url not in days:
+            days.add(url)
+            todo += [urljoin(url, link.get("href", "")) for link in html(made, url).iterfind(".//li/a")]
+    assert len(days) == 40
+    for name in ("40", "007", "-1", "", "x"):
+        assert made.answer(urljoin(first, name or "."), {}).status == 404
+
+
+def test_a_web_without_dead_links_and_calendars_is_as_it_was() -> None:
+    plain, same = SyntheticWeb(3, 4, 30, 5), SyntheticWeb(3, 4, 30, 5, dead=0.0, days=0)
+    assert [plain.answer(url, {}) for url in plain.urls()] == [same.answer(url, {}) for url in plain.urls()]
+
+
+def test_an_exported_web_answers_as_it_does(tmp_path: Path) -> None:
+    made = worse()
+    files = export(made, tmp_path, users=5, accesses=100)
+    again = export(worse(), Path(tempfile.mkdtemp(dir=tmp_path)), users=5, accesses=100)
+    assert [path.read_bytes() for path in files.values()] == [path.read_bytes() for path in again.values()]
+    with Archive([files["archive"]]) as archive:
+        assert len(archive) == len(set(made.urls()))
+        for url in made.urls():
+            found, answer = archive.answer(url, {}), made.answer(url, {})
+            assert (found.status, found.body) == (answer.status, answer.body)
+        assert archive.answer(next(iter(made.facts().forbidden)), {}).status == 404
+    lines = gzip.decompress(files["log"].read_bytes()).decode().splitlines()
+    assert lines == list(made.access_log(5, 100))
+    assert files["seeds"].read_text().split() == made.seeds(200)
+    labels = gzip.decompress(files["labels"].read_bytes()).decode().splitlines()
+    assert [tuple(line.split("\t")) for line in labels] == list(made.labels())

@@ -1,0 +1,1 @@
+"""The commands of the laboratory, one a file, as `scentline` finds them."""

@@ -1,0 +1,52 @@
+"""``scentline synthetic``: write a synthetic web as an archive, a log and labels."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scentline.agents.cli.app import app, examples
+
+_SHARE = typer.Option(min=0.0, max=1.0, metavar="SHARE", help="Share of the links to articles that are dead.")
+
+
+@app.command(
+    epilog=examples("synthetic", "scentline synthetic --out web --sites 4 --pages 40 --dead 0.3 --days 50")
+)
+def synthetic(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the files; replaces an earlier web.")],
+    sites: Annotated[int, typer.Option(min=1, help="Sites.")] = 12,
+    pages: Annotated[int, typer.Option(min=4, help="Articles of a site, about.")] = 200,
+    topics: Annotated[int, typer.Option(min=1, max=12, help="Topics.")] = 12,
+    users: Annotated[int, typer.Option(min=0, help="Users in the log.")] = 400,
+    accesses: Annotated[int, typer.Option(min=0, help="Page views in the log.")] = 20_000,
+    dead: Annotated[float, _SHARE] = 0.0,
+    days: Annotated[int, typer.Option(min=0, help="Empty pages of each site's calendar.")] = 0,
+    eras: Annotated[int, typer.Option(min=1, help="Parts of the sites: what a category names moves on.")] = 1,
+    opaque: Annotated[
+        bool, typer.Option("--opaque", help="Links and URLs tell nothing: only users know where to go.")
+    ] = False,
+    owners: Annotated[
+        int | None,
+        typer.Option(min=1, help="Registered domains that the sites share; by default each has its own."),
+    ] = None,
+    random_seed: Annotated[int, typer.Option(metavar="N", help="Seed of the web.")] = 1,
+) -> None:
+    """Write a synthetic web: pages.warc.gz, access.log.gz, topics.tsv.gz and seeds.txt, its home pages.
+
+    Equal options give equal files. The commands crawl, evaluate and serve-archive take them.
+    """
+    from scentline_lab.output import OutputDirectory
+    from scentline_lab.synthetic.export import export
+    from scentline_lab.synthetic.web import SyntheticWeb
+
+    class Output(OutputDirectory):
+        command = "synthetic"
+        files = ("pages.warc.gz", "access.log.gz", "topics.tsv.gz", "seeds.txt")
+
+    Output(out).prepare()
+    web = SyntheticWeb(
+        random_seed, sites, pages, topics, dead=dead, days=days, eras=eras, owners=owners, opaque=opaque
+    )
+    for what, path in export(web, out, users, accesses).items():
+        typer.echo(f"{what:8} {path}")

@@ -1,0 +1,249 @@
+"""The evaluation's work from its files to its results; each crawl's order is written as the crawl ends."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from scentline.agents.judge.labels import load as load_labels
+from scentline.agents.progress import Progress
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.frontier.queue import UNLIMITED
+from scentline.models.predicate import Predicate
+from scentline.models.url import canonical, host
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import ObserveSettings, Settings
+from scentline_lab.evaluate.crawls import NO_LOG, NO_USERS, Crawl, Evaluation, Job
+from scentline_lab.evaluate.results import Results
+from scentline_lab.evaluate.tables import write_order, write_seeds
+from scentline_lab.output import OutputDirectory
+from scentline_lab.reading import LogReader, Web, load_web
+from scentline_lab.simulation.clock import Clock, Latency
+from scentline_lab.simulation.paper import UNBOUNDED
+from scentline_lab.simulation.policies import LEARNED, PRINTED, Heir, Maker, Measures
+from scentline_lab.simulation.virtual import Terms
+from scentline_lab.spread import spread
+
+#: The users' pseudonyms decide which are kept of a page that has many, so they are the same at each evaluation.
+KEY = b"scentline evaluate"
+_UNSAFE = re.compile(r"[^A-Za-z0-9+_-]+")
+
+
+class Output(OutputDirectory):
+    """The output directory of ``scentline evaluate``.
+
+    The tables are the seed pages, every crawl's figures, the means of them, policies compared, and the curves.
+    """
+
+    command = "evaluate"
+    files = (
+        "seeds.csv", "results.csv", "table.csv", "comparisons.csv", "curves.csv",
+        "lift.png", "reliability.png", "report.html",
+    )  # fmt: skip
+    directories = ("orders", "lift")
+    others = "files that no evaluation made"
+    earlier = "an earlier evaluation's"
+
+    @property
+    def orders(self) -> Path:
+        """The directory of the crawls' orders."""
+        return self.directory / "orders"
+
+    def order(self, predicate: str, policy: str, start: int) -> Path:
+        """Return the file of one crawl's order."""
+        return self.orders / f"{predicate}.{_UNSAFE.sub('-', policy)}.{start}.csv"
+
+    def lift(self, predicate: str | None) -> Path:
+        """Return the picture of a predicate's lift curves, or of the mean of all."""
+        return self.picture("lift" if predicate is None else f"lift/{predicate}")
+
+    @property
+    def reliability(self) -> Path:
+        """The reliability diagram."""
+        return self.picture("reliability")
+
+    @property
+    def report(self) -> Path:
+        """The page that shows everything."""
+        return self.directory / "report.html"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What an evaluation is given beside its settings.
+
+    With ``reuse`` one log is cut in two at the middle of its time, or two are the first crawl's and the
+    second's; otherwise all logs make one trace. ``processes`` changes the time it takes and nothing else.
+    ``seed_file`` has the URLs that seeds are drawn from. ``clock`` is for how many seconds each crawl goes on,
+    however many pages that brings; 0 has it end after ``budget`` pages.
+    """
+
+    archives: tuple[Path, ...]
+    logs: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    budget: int = 1000
+    starts: int = 5
+    seeds: int = 10
+    reuse: bool = False
+    processes: int = 1
+    seed_file: Path | None = None
+    clock: float = 0.0
+
+
+def prepare(
+    settings: Settings,
+    options: Options,
+    predicates: Mapping[str, Predicate],
+    makers: Mapping[str, Maker],
+    heirs: Mapping[str, Heir],
+    progress: Progress,
+) -> Evaluation:
+    """Read archives, logs and labels; ``makers`` and ``heirs`` make the policies' crawlers.
+
+    Raises `streams.configuration.ConfigurationError` where no evaluation can be made of them,
+    and what reading a file raises.
+    """
+    labels = load_labels(Path(settings.judge.labels)) if settings.judge.labels else None
+    web = load_web(options.archives, predicates, labels, settings, options.processes, progress)
+    seeds = tuple(web.pages) if options.seed_file is None else read_seeds(options.seed_file)
+    _check(web, predicates, seeds, options)
+    first, trace, whole, less = _traces(settings, options, progress)
+    return Evaluation(
+        web=web,
+        trace=trace,
+        first=first,
+        whole=whole,
+        less=less,
+        predicates=predicates,
+        policies=options.policies,
+        terms=_terms(settings, options, web),
+        starts=options.starts,
+        seeds=options.seeds,
+        sources=seeds,
+        random_seed=settings.random_seed,
+        makers=makers,
+        heirs=heirs,
+    )
+
+
+def _terms(settings: Settings, options: Options, web: Web) -> Terms:
+    frontier, fetch = settings.frontier, settings.fetch
+    terms = Terms(options.budget, 0, frontier.host_budget, frontier.window_share, frontier.window_max)
+    if not options.clock:
+        return terms
+    clock = Clock(
+        options.clock,
+        Latency(settings.random_seed, map(host, web.pages)),
+        fetch.delay_seconds,
+        fetch.delay_factor,
+        fetch.first_byte_seconds,
+        min(frontier.window_max or fetch.connections, fetch.connections),
+    )
+    return terms._replace(budget=UNLIMITED, clock=clock)
+
+
+def measures_of(settings: Settings) -> Measures:
+    """Return what the settings hold the policies to."""
+    learn, frontier = settings.learn, settings.frontier
+    return Measures(
+        learn.t, learn.significance, learn.weights, frontier.parents, frontier.rescored, frontier.explore
+    )
+
+
+def crawl(evaluation: Evaluation, output: Output, options: Options, progress: Progress) -> Results:
+    """Run all crawls and return their results, in the order of the jobs whatever was done first."""
+    jobs = evaluation.jobs()
+    progress.phase("crawl", len(jobs))
+    write_seeds(
+        output.table("seeds"),
+        {start: evaluation.seeds_of(start) for start in range(1, evaluation.starts + 1)},
+    )
+    done: dict[Job, list[Crawl]] = {}
+    for job, crawls in spread(evaluation.run, jobs, options.processes):
+        for found in crawls:
+            write_order(output.order(found.predicate, found.policy, found.start), found.order)
+        done[job] = crawls
+        progress.advance()
+    return Results.of((found for job in jobs for found in done[job]), options.budget, options.clock)
+
+
+def read_seeds(path: Path) -> tuple[str, ...]:
+    """Return the canonical URLs of a file that has one a line, each once.
+
+    Raises `streams.configuration.ConfigurationError` for a file that can't be read and a line that is no URL.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"--seed-file {path}: can't be read: {error}") from error
+    found: dict[str, None] = {}
+    for number, line in enumerate(lines, start=1):
+        url = canonical(line)
+        if url is None:
+            raise ConfigurationError(f"--seed-file {path}, URL {number}: expected an http or https URL")
+        found[url] = None
+    return tuple(found)
+
+
+def _check(web: Web, predicates: Mapping[str, Predicate], sources: Sequence[str], options: Options) -> None:
+    if len(sources) < options.seeds:
+        where = "the archive" if options.seed_file is None else str(options.seed_file)
+        raise ConfigurationError(
+            f"--seeds {options.seeds}: {where} has {len(sources)} pages, expected at least as many"
+        )
+    for name, urls in web.hits.items():
+        if not urls:
+            raise ConfigurationError(
+                f"predicate {name}: no page of the archive satisfies {predicates[name]}; expected at least one"
+            )
+
+
+def _traces(
+    settings: Settings, options: Options, progress: Progress
+) -> tuple[Trace | None, Trace, Trace | None, Mapping[str, Trace]]:
+    """Return the trace of the earlier crawl, None where there is none, the trace, it without bounds, and less.
+
+    That without bounds is None where no policy asks for it, and nothing tells less than no log.
+    """
+    reach, window = settings.browse.reach, settings.browse.window
+    users, others = settings.frontier.visitors, settings.frontier.together
+    if not options.reuse:
+        earlier, steps = None, read_steps(options.logs, settings.observe, progress)
+    elif len(options.logs) == 1:
+        earlier, steps = halves(read_steps(options.logs, settings.observe, progress))
+    else:
+        earlier, steps = (read_steps([log], settings.observe, progress) for log in options.logs)
+    first, trace = (
+        None if found is None else Trace(found, reach=reach, users=users, others=others, window=window)
+        for found in (earlier, steps)
+    )
+    assert trace is not None
+    whole = None
+    if any(name.endswith(PRINTED) for name in options.policies):
+        whole = Trace(steps, reach=reach, users=UNBOUNDED, others=UNBOUNDED, window=UNBOUNDED)
+    less = {}
+    if steps and LEARNED in options.policies:
+        less = {NO_LOG: Trace(()), NO_USERS: Trace(steps, reach=reach, users=1, others=1, window=window)}
+    return first, trace, whole, less
+
+
+def read_steps(sources: Sequence[str], settings: ObserveSettings, progress: Progress) -> list[Step]:
+    """Return the accesses of the logs, in the order of their lines; raises what `LogReader.read` raises."""
+    reader = LogReader(settings, progress, key=KEY)
+    return [
+        Step(access.user, access.url, access.time, access.referrer)
+        for access in chain.from_iterable(map(reader.read, sources))
+    ]
+
+
+def halves(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
+    """Return the steps up to the middle of the log's time, and those after it.
+
+    >>> first, second = halves([Step("u", "a", 0.0), Step("u", "c", 10.0), Step("u", "b", 5.0)])
+    >>> [step.url for step in first], [step.url for step in second]
+    (['a', 'b'], ['c'])
+    """
+    times = [step.time for step in steps]
+    middle = (min(times) + max(times)) / 2 if times else 0.0
+    return [step for step in steps if step.time <= middle], [step for step in steps if step.time > middle]

@@ -1,0 +1,226 @@
+"""What the news command does: logs read, news told from them, tables and pictures of what was found."""
+
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from itertools import chain
+from pathlib import Path
+
+from scentline.agents.judge.labels import Labels, LabelsError, load
+from scentline.agents.observe.logfile import LogFile
+from scentline.agents.observe.site import HINT, Site, observed, site_named
+from scentline.agents.progress import Progress, progress
+from scentline.models.news.clicks import DAY, Criterion, DailyClicks, History
+from scentline.models.news.outlinks import Outlinks
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import NewsSettings, Settings
+from scentline_lab.news.discovery import News, NewsDiscovery
+from scentline_lab.news.measures import (
+    Measure,
+    Reach,
+    Separation,
+    measures,
+    reach,
+    separation,
+    span,
+    write_daily,
+    write_hubs,
+    write_measures,
+    write_pages,
+    write_prefixes,
+)
+from scentline_lab.news.pictures import draw_concentration, draw_daily
+from scentline_lab.output import OutputDirectory
+from scentline_lab.reading import LogReader
+
+#: Pages of each kind that are drawn.
+_DRAWN = 3
+#: The label of a news page; any other label is that of another page.
+_NEWS = "news"
+#: The tables, as CSV: pages, hubs, prefixes, how well news were told, and the daily clicks that are drawn.
+TABLES = ("pages", "hubs", "prefixes", "measures", "daily")
+#: The pictures.
+PICTURES = ("daily", "concentration")
+
+
+class Output(OutputDirectory):
+    """The output directory of ``scentline news``."""
+
+    command = "news"
+    files = (*(f"{name}.csv" for name in TABLES), *(f"{name}.png" for name in PICTURES))
+
+
+@dataclass
+class Read:
+    """What became of the lines; ``untimely`` of the page ``views`` are of the future or of before 1970."""
+
+    lines: int = 0
+    views: int = 0
+    untimely: int = 0
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was read and found; ``separation`` is None without labels of both kinds."""
+
+    read: Read
+    discovery: NewsDiscovery
+    news: News
+    days: tuple[int, int]
+    measures: Sequence[Measure]
+    reach: Reach
+    separation: Separation | None
+
+
+def run(
+    settings: Settings,
+    sources: Sequence[str],
+    labels: Path | None,
+    out: Path | None,
+    site: str | None = None,
+) -> Result:
+    """Read the logs in their order, tell news, and write everything into ``out`` where it is given.
+
+    With ``site`` only that host and those beneath it count.
+
+    Raises what is wrong with the options before a log is read, and `ConfigurationError` for logs without a page
+    view.
+    """
+    for source in sources:
+        if source != "-" and not Path(source).is_fifo():
+            LogFile(source).close()
+    only = None if site is None else site_named(site)
+    table = load(labels) if labels is not None else None
+    output = Output.prepared(out)
+    given = settings.news
+    criterion = Criterion(given.first_days, given.threshold, given.least)
+    found, discovery = _read(settings, sources, only)
+    news = discovery.find(criterion, hubs=given.hubs, share=given.share, least=given.prefix_least)
+    if not news.standings:
+        raise ConfigurationError(
+            f"news: {', '.join(sources)}: expected page views{f' of {site}' if site else ''}, found none in "
+            f"{found.lines} lines; {HINT}"
+        )
+    known = _labelled(table, news.standings) if table is not None else None
+    result = Result(
+        found,
+        discovery,
+        news,
+        span(news.standings),
+        measures(discovery, news, known, criterion, given),
+        reach(discovery, news),
+        separation(news, known, given.threshold) if known is not None else None,
+    )
+    if output is not None:
+        _write(output, result, known, given)
+    return result
+
+
+def _read(settings: Settings, sources: Sequence[str], site: Site | None) -> tuple[Read, NewsDiscovery]:
+    given = settings.news
+    clicks = DailyClicks(
+        given.window, open_days=min(2, given.window), pages=given.pages, visitors=given.visitors
+    )
+    discovery = NewsDiscovery(clicks, Outlinks(pairs=given.links))
+    with progress(sys.stderr) as bars:
+        return _taken_in(discovery, settings, sources, site, time.time(), bars), discovery
+
+
+def _taken_in(
+    discovery: NewsDiscovery,
+    settings: Settings,
+    sources: Sequence[str],
+    site: Site | None,
+    now: float,
+    bars: Progress,
+) -> Read:
+    """Take in the page views of the logs, which must be in the order of their times; Ctrl-C ends the reading.
+
+    A line whose time is more than a day after ``now`` would move the window on and empty it: it is passed over.
+    """
+    reader = LogReader(observed(settings.observe, site), bars, everywhere=site is not None)
+    found = Read()
+    try:
+        for access in chain.from_iterable(map(reader.read, sources)):
+            if site is not None and not site.holds(access.url):
+                continue
+            found.views += 1
+            if 0 <= access.time < now + DAY:
+                discovery.visit(access.url, access.user, access.time, access.referrer)
+            else:
+                found.untimely += 1
+    except KeyboardInterrupt:
+        found.interrupted = True
+    found.lines = reader.lines
+    return found
+
+
+def short(days: int, settings: NewsSettings) -> str | None:
+    """Return why a log of so many days is too short for any page to be news, and what to do; None if it is not.
+
+    >>> print(short(4, NewsSettings()))
+    in 4 days no page can be more concentrated than 1.33: with --first-days 2 or less it can be 2.00
+    """
+    if days / settings.first_days > settings.threshold:
+        return None
+    fitting = next((m for m in range(settings.first_days, 0, -1) if days / m > settings.threshold), None)
+    reason = f"in {days} days no page can be more concentrated than {days / settings.first_days:.2f}"
+    if fitting is None:
+        return f"{reason}: the log is too short"
+    return f"{reason}: with --first-days {fitting} or less it can be {days / fitting:.2f}"
+
+
+def _labelled(labels: Labels, seen: Iterable[str]) -> dict[str, bool]:
+    """Return whether the pages that were seen and labelled are news."""
+    categories = {url: labels.categories(url) for url in seen}
+    known = {url: _NEWS in names for url, names in categories.items() if names}
+    if not known:
+        raise LabelsError(
+            f"labels: none of the {len(labels):,} labelled pages is in the log, expected some of its "
+            f"{len(categories):,} pages"
+        )
+    return known
+
+
+def _write(output: Output, result: Result, labels: Mapping[str, bool] | None, settings: NewsSettings) -> None:
+    news, discovery = result.news, result.discovery
+    write_pages(output.table("pages"), news.standings, labels)
+    by_clicks = discovery.outlinks.hubs(news.pages, settings.hubs, by="clicks")
+    write_hubs(output.table("hubs"), news.hubs, by_clicks)
+    write_prefixes(output.table("prefixes"), news.prefixes)
+    write_measures(output.table("measures"), result.measures)
+    ours, others = _typical(result)
+    write_daily(output.table("daily"), {**ours, **others})
+    draw_daily(output.picture("daily"), result.days, ours, others)
+    kinds, title = _concentrations(news, labels)
+    draw_concentration(output.picture("concentration"), kinds, settings.threshold, title)
+
+
+def _typical(result: Result) -> tuple[dict[str, History], dict[str, History]]:
+    """Return the histories of the news with the most clicks in their first days beyond an even share of them,
+    and of the other pages with the most clicks.
+    """
+    judged = [(url, page) for url, page in result.news.standings.items() if page.judged]
+    news = [(page.average * (page.concentration - 1), url) for url, page in judged if page.kind == _NEWS]
+    others = [(page.average, url) for url, page in judged if page.kind != _NEWS]
+    histories = result.discovery.clicks.histories
+    ours, theirs = ({url: histories[url] for _, url in nlargest(_DRAWN, found)} for found in (news, others))
+    return ours, theirs
+
+
+def _concentrations(news: News, labels: Mapping[str, bool] | None) -> tuple[list[tuple[str, list[float]]], str]:
+    """Return the concentrations of the judged pages, by label where there are labels, else by what they were
+    taken for.
+    """
+    judged = {url: page for url, page in news.standings.items() if page.judged}
+    if labels is None:
+        is_news, title = {url: url in news.pages for url in judged}, "Pages by what they are taken for"
+    else:
+        is_news, title = {url: labels[url] for url in judged if url in labels}, "Pages by their label"
+    return [
+        (name, [judged[url].concentration for url, found in is_news.items() if found == wanted])
+        for name, wanted in (("news", True), ("others", False))
+    ], title

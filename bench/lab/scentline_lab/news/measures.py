@@ -1,0 +1,211 @@
+"""How well news were told: against labels, and as the paper compares prefixes with whole sites (section 6).
+
+Its tables are CSV files; URLs are of the log, so that nothing in them is taken at its word.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from datetime import date, timedelta
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple, get_args
+
+from scentline.models.news.clicks import Criterion, History, Kind, Standing, standings
+from scentline.models.news.outlinks import Hub
+from scentline.models.news.prefixes import NewsPrefix, NewsPrefixes
+from scentline.models.url import host
+from scentline.streams.settings import NewsSettings
+from scentline_lab.news.discovery import Cut, News, NewsDiscovery, best_cut, prefixes
+from scentline_lab.output import rounded, write_table
+
+
+class Measure(NamedTuple):
+    """Pages that a ``method`` takes for news, against those that are by ``truth``, among ``pages``."""
+
+    method: str
+    truth: str
+    pages: str
+    found: int
+    actual: int
+    right: int
+
+    @property
+    def precision(self) -> float | None:
+        """The share of what was found that is news; None where nothing was found."""
+        return self.right / self.found if self.found else None
+
+    @property
+    def recall(self) -> float | None:
+        """The share of the news that was found; None where there is none."""
+        return self.right / self.actual if self.actual else None
+
+
+class Separation(NamedTuple):
+    """How far concentration tells labelled pages apart (figure 2): means, and the others below 3."""
+
+    news: int
+    others: int
+    mean_of_news: float
+    mean_of_others: float
+    others_below_3: float
+    right: int
+    best: Cut
+
+
+class Reach(NamedTuple):
+    """How many distinct news pages the hubs lead to, and how many the home pages of their sites do."""
+
+    hubs: int
+    from_hubs: int
+    homes: int
+    from_homes: int
+
+
+def measures(
+    discovery: NewsDiscovery,
+    news: News,
+    labels: Mapping[str, bool] | None,
+    criterion: Criterion,
+    settings: NewsSettings,
+) -> list[Measure]:
+    """Return every comparison; ``labels`` tells of canonical URLs whether they are news."""
+    judged = _judged(news.standings)
+    early, later = _halves(discovery, news, criterion, settings)
+    chosen = NewsPrefixes(found.prefix for found in news.prefixes)
+    sites = {host(hub.url) for hub in news.hubs}
+    truths: list[tuple[str, Set[str], Set[str]]] = [("clicks", news.pages, judged)]
+    found = []
+    if labels is not None:
+        seen = labels.keys() & news.standings.keys()
+        labelled = {url for url in seen if labels[url]}
+        truths.append(("labels", labelled, seen))
+        found.append(_measure("clicks", "labels", "judged", news.pages & seen, labelled & judged))
+        found.append(_measure("clicks", "labels", "all", news.pages & seen, labelled))
+    for truth, actual, pages in truths:
+        name = "judged" if truth == "clicks" else "all"
+        under: Set[str] = {url for url in pages if chosen.match(url)}
+        found.append(_measure("prefixes", truth, name, under, actual))
+        found.append(
+            _measure("sites of hubs", truth, name, {url for url in pages if host(url) in sites}, actual)
+        )
+    for truth, actual, pages in truths:
+        unseen = pages & later
+        under = {url for url in unseen if early.match(url)}
+        found.append(_measure("prefixes of the first half", truth, "born later", under, actual & unseen))
+    return found
+
+
+def separation(news: News, labels: Mapping[str, bool], threshold: float) -> Separation | None:
+    """Compare the labelled pages that could be judged; None without pages of both kinds."""
+    pages = [
+        (news.standings[url].concentration, labels[url])
+        for url in sorted(_judged(news.standings) & labels.keys())
+    ]
+    ours = [value for value, is_news in pages if is_news]
+    others = [value for value, is_news in pages if not is_news]
+    best = best_cut(pages)
+    if not ours or not others or best is None:
+        return None
+    right = sum((value > threshold) == is_news for value, is_news in pages)
+    below = sum(value < 3 for value in others) / len(others)
+    return Separation(len(ours), len(others), fmean(ours), fmean(others), below, right, best)
+
+
+def reach(discovery: NewsDiscovery, news: News) -> Reach:
+    """Compare the hubs with the home pages of their sites as seeds (section 6.2)."""
+    hubs = {hub.url for hub in news.hubs}
+    homes = {"/".join(url.split("/", 3)[:3]) + "/" for url in hubs}
+    reached = discovery.outlinks.reached
+    return Reach(len(hubs), reached(hubs, news.pages), len(homes), reached(homes, news.pages))
+
+
+def _halves(
+    discovery: NewsDiscovery, news: News, criterion: Criterion, settings: NewsSettings
+) -> tuple[NewsPrefixes, Set[str]]:
+    """Return the prefixes as of the middle of the days, and the pages born after it."""
+    first, last = span(news.standings)
+    middle = (first + last) // 2
+    early = standings(discovery.clicks.histories, middle, criterion)
+    known = NewsPrefixes(found.prefix for found in prefixes(early, settings.share, settings.prefix_least))
+    return known, {url for url, found in news.standings.items() if found.birth > middle}
+
+
+def span(found: Mapping[str, Standing]) -> tuple[int, int]:
+    """Return the first and the last day of pages' lives, of one page at least."""
+    first = min(page.birth for page in found.values())
+    return first, max(page.birth + page.days - 1 for page in found.values())
+
+
+def _judged(found: Mapping[str, Standing]) -> Set[str]:
+    return {url for url, page in found.items() if page.judged}
+
+
+def _measure(method: str, truth: str, pages: str, found: Set[str], actual: Set[str]) -> Measure:
+    return Measure(method, truth, pages, len(found), len(actual), len(found & actual))
+
+
+_EPOCH = date(1970, 1, 1)
+_cell = partial(rounded, digits=4)
+
+
+def write_pages(path: Path, found: Mapping[str, Standing], labels: Mapping[str, bool] | None) -> None:
+    """Write every page with what it was taken for: news first, each kind by concentration."""
+    kinds = get_args(Kind)
+    pages = sorted(found.items(), key=lambda item: (kinds.index(item[1].kind), -item[1].concentration, item[0]))
+    write_table(
+        path,
+        ("url", "first_day", "days", "clicks", "clicks_a_day", "concentration", "kind", "label"),
+        (
+            (url, day(page.birth), page.days, page.clicks, _cell(page.average), _cell(page.concentration),
+             page.kind, label(url, labels))
+            for url, page in pages
+        ),
+    )  # fmt: skip
+
+
+def write_hubs(path: Path, by_links: Sequence[Hub], by_clicks: Sequence[Hub]) -> None:
+    """Write the hubs twice: those that lead to the most news pages, and those by the most clicks."""
+    rows = (
+        (by, rank, hub.url, hub.news, hub.clicks, hub.pages)
+        for by, hubs in (("links", by_links), ("clicks", by_clicks))
+        for rank, hub in enumerate(hubs, start=1)
+    )
+    write_table(path, ("by", "rank", "url", "news", "clicks", "pages"), rows)
+
+
+def write_prefixes(path: Path, prefixes: Iterable[NewsPrefix]) -> None:
+    """Write the news prefixes in their order."""
+    rows = ((found.prefix, found.news, found.pages, _cell(found.news / found.pages)) for found in prefixes)
+    write_table(path, ("prefix", "news", "pages", "share"), rows)
+
+
+def write_measures(path: Path, measures: Iterable[Measure]) -> None:
+    """Write how well news were told."""
+    rows = ((*found, _cell(found.precision), _cell(found.recall)) for found in measures)
+    write_table(path, (*Measure._fields, "precision", "recall"), rows)
+
+
+def write_daily(path: Path, histories: Mapping[str, History]) -> None:
+    """Write the daily clicks of the pages that are drawn."""
+    rows = (
+        (url, day(history.first + place), clicks)
+        for url, history in histories.items()
+        for place, clicks in enumerate(history.clicks)
+    )
+    write_table(path, ("url", "day", "clicks"), rows)
+
+
+def day(number: int) -> date:
+    """Return the date of a day, which is numbered from 1970-01-01 on.
+
+    >>> day(19_730).isoformat()
+    '2024-01-08'
+    """
+    return _EPOCH + timedelta(days=number)
+
+
+def label(url: str, labels: Mapping[str, bool] | None) -> str | None:
+    """Return what the labels say of a page, None where they don't."""
+    if labels is None or url not in labels:
+        return None
+    return "news" if labels[url] else "other"

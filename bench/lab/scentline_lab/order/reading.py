@@ -1,0 +1,205 @@
+"""The web that orderings are compared on, read from a file of links or an archive of pages.
+
+It is a graph, and of archives the words of its pages.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from scentline.agents.observe.logfile import LogFile
+from scentline.agents.offline.archive import Archive
+from scentline.agents.progress import Progress
+from scentline.models.ordering.estimate import Crawled
+from scentline.models.ordering.graph import Graph, Ints, pagerank
+from scentline.models.url import canonical
+from scentline.models.words import words
+from scentline.streams.settings import JudgeSettings, Settings
+from scentline_lab.depth.linkgraph import GraphError
+from scentline_lab.depth.linkgraph import read_graph as read_links
+from scentline_lab.reading import Body, bodies, chunks, indexable
+from scentline_lab.spread import spread
+
+#: The importance metrics that are worked out of links alone.
+IB, IR, IF = "backlinks", "PageRank", "forward links"
+
+
+class Text(NamedTuple):
+    """What an archive's page says: title, how often each word is in its text, and the words of its links.
+
+    ``anchors`` are by the URL that a link leads to.
+    """
+
+    title: tuple[str, ...]
+    words: Mapping[str, int]
+    anchors: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Web:
+    """Pages by number, those of ``graph``; ``texts`` is empty where only links are known.
+
+    Every page can be reached from ``start``.
+    """
+
+    graph: Graph
+    texts: Sequence[Text] = ()
+    start: int = 0
+
+    def __len__(self) -> int:
+        return len(self.graph)
+
+    def part(self, pages: Ints, start: int) -> "Web":
+        """Return the web of some of the pages, in ascending order, and the links between them."""
+        texts = [self.texts[page] for page in pages.tolist()] if self.texts else ()
+        return Web(self.graph.within(pages), texts, int(np.searchsorted(pages, start)))
+
+    def name(self, page: int) -> str:
+        """Return the URL of a page, its number in a file that has none."""
+        return self.graph.names[page]
+
+    @property
+    def has_urls(self) -> bool:
+        """Whether pages are known by their URLs."""
+        return "://" in self.graph.names[0]
+
+    def fetch(self, page: int) -> Crawled[int]:
+        """Return a page as a crawler sees it."""
+        targets = self.graph.links(page)
+        if not self.texts:
+            return Crawled(page, targets)
+        text = self.texts[page]
+        anchors = [text.anchors[self.name(target)] for target in targets]
+        return Crawled(page, targets, anchors, text.title, text.words)
+
+    @cached_property
+    def importance(self) -> Mapping[str, npt.NDArray[np.float64]]:
+        """The importance of every page, by the name of the metric."""
+        return {
+            IB: self.graph.backlinks.astype(np.float64),
+            IR: pagerank(self.graph.matrix),
+            IF: self.graph.forward_links.astype(np.float64),
+        }
+
+
+#: Distinct words that are counted of a page.
+MAX_WORDS = 5000
+
+
+def _texts(settings: JudgeSettings, found: Iterable[Body]) -> list[tuple[str, Text]]:
+    """Return what pages say, by URL."""
+    return [
+        (
+            page.url,
+            Text(
+                tuple(words(page.title)),
+                dict(islice(Counter(words(page.text)).items(), MAX_WORDS)),
+                {link.url: link.anchor for link in page.links},
+            ),
+        )
+        for page in indexable(found, settings)
+    ]
+
+
+def read_archive(path: Path, settings: Settings, processes: int, progress: Progress) -> Web:
+    """Read the pages of an archive; they are numbered in the order of their URLs.
+
+    Raises `agents.offline.warc.ArchiveError` for what is no WARC file, `GraphError` for one without links.
+    """
+    texts: dict[str, Text] = {}
+    with Archive([path]) as archive:
+        progress.phase("read the pages", len(archive))
+        parts = chunks(bodies(archive, settings.fetch.max_bytes, progress))
+        for chunk in spread(partial(_texts, settings.judge), parts, processes):
+            texts.update(chunk)
+    names = sorted(texts)
+    number = {name: place for place, name in enumerate(names)}
+    edges = [
+        (number[name], number[target]) for name in names for target in texts[name].anchors if target in number
+    ]
+    if not edges:
+        raise GraphError(f"{path}: no page of the archive links to another one of it")
+    sources, targets = np.array(edges, np.int64).T
+    graph = Graph.of_edges(sources, targets, len(names), tuple(names))
+    return Web(graph, [texts[name] for name in names])
+
+
+def read_graph(path: Path) -> Graph:
+    """Read a file of links; the pages are those that some link concerns.
+
+    Their names are their URLs where the file has them, else their numbers. Raises
+    `agents.offline.linkgraph.GraphError` for another file.
+    """
+    found = read_links(path)
+    numbers, pages = np.unique(found.links, return_inverse=True)
+    sources, targets = pages.reshape(found.links.shape).T
+    names = tuple(found.urls.get(number, str(number)) for number in numbers.tolist())
+    return Graph.of_edges(sources, targets, len(numbers), names)
+
+
+# The default start is one of so many pages with the most links to them, from them, or the shortest names.
+_STARTS = 16
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which part of a file is the web: pages whose URL begins with ``within``, reachable from ``start``.
+
+    ``start`` is a URL or, in a file of numbers, a number; None leaves the choice to the file.
+    """
+
+    start: str | None = None
+    within: str | None = None
+
+
+def read_web(path: Path, chosen: Chosen, settings: Settings, processes: int, progress: Progress) -> Web:
+    """Read a file of links or an archive, and leave out what can't be reached (Cho 1998, section 6).
+
+    Raises `agents.offline.linkgraph.GraphError` or `agents.offline.warc.ArchiveError` for what is neither, or
+    has no such part.
+    """
+    with LogFile(str(path)) as file:
+        first = next(iter(file), (0, b""))[1]
+    if first.startswith(b"WARC/"):
+        web = read_archive(path, settings, processes, progress)
+    else:
+        progress.phase("read the links", 1)
+        web = Web(read_graph(path))
+        progress.advance()
+    if chosen.within is not None:
+        web = _within(path, web, chosen.within)
+    start = _best_start(web.graph) if chosen.start is None else _numbered(path, web.graph, chosen.start)
+    return web.part(web.graph.reachable(start), start)
+
+
+def _within(path: Path, web: Web, prefix: str) -> Web:
+    pages = [page for page, name in enumerate(web.graph.names) if name.startswith(prefix)]
+    if not pages:
+        raise GraphError(f"{path}: no page has a URL that begins with {prefix}; expected at least one")
+    return web.part(np.array(pages, np.int64), pages[0])
+
+
+def _numbered(path: Path, graph: Graph, start: str) -> int:
+    """Return the number of a page that is given by its name."""
+    names: Sequence[str] = graph.names
+    for name in dict.fromkeys((start, canonical(start) or start)):
+        if name in names:
+            return names.index(name)
+    raise GraphError(f"{path}: there is no page {start} to start from; expected one of the file's pages")
+
+
+def _best_start(graph: Graph) -> int:
+    """Return the page that most can be reached from, among those that may be a home page; the most linked."""
+    lengths = np.array([len(name) for name in graph.names])
+    ranked = (-graph.backlinks, -graph.forward_links, lengths)
+    candidates = {
+        int(page) for counts in ranked for page in np.argsort(counts, kind="stable")[:_STARTS].tolist()
+    }
+    return max(sorted(candidates), key=lambda page: (len(graph.reachable(page)), graph.backlinks[page]))

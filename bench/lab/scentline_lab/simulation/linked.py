@@ -1,0 +1,125 @@
+"""What links tell a crawl in memory: the four linkage factors (Aggarwal 2004, section 3) of one predicate."""
+
+import math
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from scentline.models.interest.factors import LinkTable, sibling_log
+from scentline.models.interest.features import LINK, TOKEN, WORD, link, token, word
+from scentline.models.interest.ratio import Base, Denominator
+from scentline.models.page import Page
+from scentline.models.url import tokens
+from scentline_lab.simulation.tally import NAME, Counted, OwnFeatures, Places, Tally, Unions
+
+#: What the logs of words, tokens, links and siblings are multiplied by (PriorityValue, section 3).
+Weights: TypeAlias = tuple[float, float, float, float]
+EVEN: Weights = (1.0, 1.0, 1.0, 1.0)
+#: Link positions up to which the other targets of a page are near siblings.
+NEAR = 4
+
+
+class Linked:
+    """Words of in-linking pages, URL tokens, link locality and siblings.
+
+    Judged pages are numbered, and a set of them is the bits of an integer: the judged targets of a page, and
+    so the judged siblings of a candidate, distinct over its kept in-linking pages.
+    """
+
+    def __init__(
+        self, parents: int, t: float, denominator: Denominator, places: Places, weights: Weights = EVEN
+    ) -> None:
+        self._weights = weights
+        self._words = Tally(t, denominator)
+        self._tokens = OwnFeatures(Tally(t, denominator), tokens)
+        self._content = Unions(self._words, parents, places)
+        self._table = LinkTable()
+        self._logs = (0.0, 0.0)
+        self._base = Base()
+        self._judged: dict[str, tuple[int, bool]] = {}
+        self._hits = 0
+        self._targets: dict[str, list[str]] = {}
+        self._judged_targets: dict[str, int] = {}
+        self._inlinks: dict[str, list[str]] = {}
+        self._satisfying: dict[str, int] = {}
+
+    def start(self, counts: Counted) -> None:
+        """Take up what an earlier crawl counted, as if this one were its second half."""
+        self._words.start(counts.of(WORD))
+        self._tokens.start(counts.of(TOKEN))
+        links = counts.of(LINK)
+        satisfying, failing = (links.get(f"{NAME}:{end}", (0, 0)) for end in "10")
+        self._table = LinkTable(satisfying, failing)
+
+    def judged(self, page: Page, holds: bool, base: Base) -> None:
+        """Take in a judged page; ``base`` includes it."""
+        url, number = page.url, len(self._judged)
+        self._judged[url] = (number, holds)
+        self._hits |= holds << number
+        targets = self._targets[url] = list(dict.fromkeys(link.url for link in page.links if link.url != url))
+        self._tokens.judge(url, holds)
+        self._content.judge(url, holds)
+        self._content.contribute(url, list(page.words), targets)
+        self._count_links(url, holds, targets)
+        self._base = base
+        self._logs = math.log(self._table.p(base)), math.log(self._table.q(base))
+
+    def touched(self, url: str) -> Iterator[str]:
+        """Yield the link targets of a page just judged, and its near siblings."""
+        yield from self._targets[url]
+        for parent in self._content.sources(url):
+            targets = self._targets[parent]
+            place = targets.index(url)
+            yield from targets[max(0, place - NEAR) : place + NEAR + 1]
+
+    def work_out(self, base: Base) -> None:
+        """Take the ratios of words and tokens anew."""
+        self._content.work_out(base)
+        self._tokens.work_out(base)
+
+    def log(self, url: str) -> float:
+        """Return log I^L of a candidate."""
+        linking, satisfying = len(self._inlinks.get(url, ())), self._satisfying.get(url, 0)
+        p, q = self._logs
+        links = satisfying * p + (linking - satisfying) * q
+        siblings = 0
+        for parent in self._content.sources(url):
+            siblings |= self._judged_targets[parent]
+        visited, hits = siblings.bit_count(), (siblings & self._hits).bit_count()
+        near = sibling_log(visited, hits, self._base)
+        content, of_tokens, of_links, of_siblings = self._weights
+        return (
+            content * self._content.log(url)
+            + of_tokens * self._tokens.log(url)
+            + of_links * links
+            + of_siblings * near
+        )
+
+    def counts(self, predicate: str) -> Iterator[tuple[str, int, int]]:
+        """Yield (feature, pages, hits) of all that was counted."""
+        self._content.settle()
+        yield from ((word(name), pages, hits) for name, pages, hits in self._words.items())
+        yield from ((token(name), pages, hits) for name, pages, hits in self._tokens.items())
+        yield link(predicate, True), *self._table.satisfying
+        yield link(predicate, False), *self._table.failing
+
+    def _count_links(self, url: str, holds: bool, targets: list[str]) -> None:
+        """Count each link between ``url`` and judged pages: the target's verdict, by the source's."""
+        rows = {True: list(self._table.satisfying), False: list(self._table.failing)}
+        number, _ = self._judged[url]
+        for source in self._inlinks.get(url, ()):
+            row = rows[self._judged[source][1]]
+            row[0] += 1
+            row[1] += holds
+            self._judged_targets[source] |= 1 << number
+        visited = 0
+        for target in targets:
+            self._inlinks.setdefault(target, []).append(url)
+            self._satisfying[target] = self._satisfying.get(target, 0) + holds
+            if target in self._judged:
+                other, satisfies = self._judged[target]
+                visited |= 1 << other
+                rows[holds][0] += 1
+                rows[holds][1] += satisfies
+        self._judged_targets[url] = visited
+        (sources, hits), (others, other_hits) = rows[True], rows[False]
+        self._table = LinkTable((sources, hits), (others, other_hits))

@@ -1,0 +1,307 @@
+"""A crawl without a network: pages and verdicts are known, and a policy says in which order to ask for them."""
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from heapq import heappop, heappush
+from itertools import chain, count
+from typing import NamedTuple
+
+from scentline.models.domain import owner
+from scentline.models.duplicates import BAND_PAGES, Sketch, bands, likeness
+from scentline.models.frontier.politeness import HostClocks, HostState
+from scentline.models.frontier.queue import UNLIMITED
+from scentline.models.frontier.window import Pace, window
+from scentline.models.page import Page
+from scentline.models.url import host, origin
+from scentline_lab.simulation.clock import Clock
+from scentline_lab.simulation.crawler import Choice, Crawler, Ready, anywhere
+
+
+class Request(NamedTuple):
+    """One request of a crawl, and what the policy said when it chose it (`simulation.crawler.Choice`).
+
+    ``page`` says whether a page came, ``hit`` whether that satisfies the predicate. Where time passes it was
+    made and answered ``came`` and ``answered`` seconds after the start.
+    """
+
+    url: str
+    page: bool
+    hit: bool
+    probability: float | None = None
+    explored: bool = False
+    came: float = 0.0
+    answered: float = 0.0
+
+
+class Terms(NamedTuple):
+    """What a crawl is held to, as the settings of the same names hold the real one; 0 is no limit.
+
+    It ends after ``budget`` pages, or as many ``requests``, or when the time of ``clock`` is over. Of a host at
+    most ``host_budget`` pages come. ``window_share`` of the pages so far, 1 to ``window_max``, are in flight
+    (`models.frontier.window`). Seeds are asked first, in their order, as in Aggarwal 2004, Figure 1, or, as in
+    a real crawl, where the policy chooses them. With a ``clock`` the policy does, and who may be asked and how
+    many pages are in flight is as that has it.
+    """
+
+    budget: int
+    requests: int = 0
+    host_budget: int = 0
+    window_share: float = 0.0
+    window_max: int = 1
+    seeds_first: bool = True
+    clock: Clock | None = None
+
+
+class Texts(NamedTuple):
+    """The sketches of pages by URL, where these have words enough, and the likeness of near-duplicates."""
+
+    sketches: Mapping[str, Sketch]
+    likeness: float
+
+
+NO_TEXTS = Texts({}, 1.0)
+
+
+def virtual_crawl(
+    pages: Mapping[str, Page],
+    hits: Collection[str],
+    seeds: Sequence[str],
+    crawler: Crawler,
+    terms: Terms,
+    barred: Collection[str] = (),
+    texts: Texts = NO_TEXTS,
+) -> list[Request]:
+    """Return the requests that ``crawler`` makes, in the order of their answers.
+
+    ``hits`` are the URLs of the pages that satisfy the predicate. A URL without a page is a request that fails,
+    as a dead link does, and so does a near-duplicate of a page of the same owner that came before, as
+    ``texts`` tell. URLs that are ``barred``, or of a host whose budget is spent, cost nothing. Where no time
+    passes answers come in the order of the requests; what is in flight was chosen without them. Membership in
+    ``hits`` is asked once a page, so a set serves best.
+
+    Raises ValueError when the policy chooses a URL twice: it would never end.
+
+    >>> from random import Random
+    >>> from scentline.models.crowd.trace import Trace
+    >>> from scentline_lab.simulation.baselines.simple import BreadthFirst
+    >>> from scentline_lab.simulation.crawler import Task
+    >>> from scentline.models.page import Link
+    >>> pages = {"a": Page("a", links=(Link("b"), Link("gone"), Link("c"))), "b": Page("b"), "c": Page("c")}
+    >>> crawler = BreadthFirst(Task((), Trace([]), Random(1)))
+    >>> found = virtual_crawl(pages, {"c"}, ["a"], crawler, Terms(budget=10))
+    >>> [(request.url, request.page, request.hit) for request in found]
+    [('a', True, False), ('b', True, False), ('gone', False, False), ('c', True, True)]
+    """
+    given = pages, hits, crawler, terms, barred, texts
+    if terms.clock is not None:
+        return _TimedCrawl(*given, terms.clock).run(seeds)
+    return _VirtualCrawl(*given).run(seeds)
+
+
+class _VirtualCrawl:
+    """The requests that were answered, and those in flight."""
+
+    def __init__(
+        self,
+        pages: Mapping[str, Page],
+        hits: Collection[str],
+        crawler: Crawler,
+        terms: Terms,
+        barred: Collection[str],
+        texts: Texts,
+    ) -> None:
+        self._pages = pages
+        self._hits = hits
+        self._crawler = crawler
+        self._terms = terms
+        self._barred = barred
+        self._texts = texts
+        #: The pages judged last whose sketches have a band.
+        self._like: defaultdict[bytes, deque[str]] = defaultdict(lambda: deque(maxlen=BAND_PAGES))
+        self._seeds: deque[str] = deque()
+        self._chosen: set[str] = set()
+        self._asked: set[str] = set()
+        #: What is in flight, in the order of the requests.
+        self._flying: dict[str, Choice] = {}
+        self._ready: Ready = anywhere
+        self._answered: list[Request] = []
+        self._judged = 0
+        self._of_host: Counter[str] = Counter()
+
+    def run(self, seeds: Sequence[str]) -> list[Request]:
+        self._begin(seeds, first=self._terms.seeds_first)
+        while True:
+            while (choice := self._next()) is not None:
+                self._flying[choice.url] = choice
+            if not self._flying:
+                return self._answered
+            self._answer(next(iter(self._flying)))
+
+    def _begin(self, seeds: Sequence[str], *, first: bool) -> None:
+        distinct = dict.fromkeys(seeds)
+        for url in distinct:
+            self._crawler.add_seed(url)
+        if first:
+            self._seeds.extend(distinct)
+
+    def _has_room(self) -> bool:
+        terms, flying = self._terms, len(self._flying)
+        spent = terms.requests and len(self._answered) + flying >= terms.requests
+        return not spent and flying < min(self._window(), terms.budget - self._judged)
+
+    def _window(self) -> int:
+        return window(self._judged, self._terms.window_share, self._terms.window_max)
+
+    def _next(self) -> Choice | None:
+        """Return what to ask for now: a seed first, then what the policy chooses; None without room."""
+        if not self._has_room():
+            return None
+        while self._seeds:
+            seed = self._seeds.popleft()
+            if self._may_ask(seed):
+                self._asked.add(seed)
+                return Choice(seed)
+        while (choice := self._crawler.next(self._ready)) is not None:
+            if choice.url in self._chosen:
+                raise ValueError(f"virtual crawl: the policy chose {choice.url} again, expected another URL")
+            self._chosen.add(choice.url)
+            if self._may_ask(choice.url):
+                self._asked.add(choice.url)
+                return choice
+        return None
+
+    def _may_ask(self, url: str) -> bool:
+        if url in self._asked or url in self._barred:
+            return False
+        limit = self._terms.host_budget
+        if not limit:
+            return True
+        name = host(url)
+        flying = sum(host(each) == name for each in self._flying)
+        return self._of_host[name] + flying < limit
+
+    def _answer(self, url: str, came: float = 0.0, answered: float = 0.0) -> None:
+        """Tell the policy what came of a request."""
+        choice = self._flying.pop(url)
+        page = self._pages.get(url)
+        if page is not None and self._repeats(url):
+            page = None
+        hit = page is not None and url in self._hits
+        told = choice.probability, choice.explored
+        self._answered.append(Request(url, page is not None, hit, *told, came, answered))
+        if page is None:
+            self._crawler.failed(url)
+            return
+        self._judged += 1
+        if self._terms.host_budget:
+            self._of_host[host(url)] += 1
+        self._crawler.judged(page, hit)
+
+    def _repeats(self, url: str) -> bool:
+        """Tell whether a page is a near-duplicate; one that is none is remembered.
+
+        In a crawl a page like another owner's is one too, where that owner is trusted more.
+        """
+        sketches, least = self._texts
+        sketch = sketches.get(url)
+        if sketch is None:
+            return False
+        found = [self._like[band] for band in bands(sketch)]
+        own = owner(host(url))
+        for other in dict.fromkeys(chain.from_iterable(found)):
+            if owner(host(other)) == own and likeness(sketch, sketches[other]) >= least:
+                return True
+        for pages in found:
+            pages.append(url)
+        return False
+
+
+class _TimedCrawl(_VirtualCrawl):
+    """A crawl in which time passes from one event to the next: answers, verdicts, ends of delays.
+
+    Who may be asked when, and how many pages may be in flight, the frontier's own parts say.
+    """
+
+    def __init__(
+        self,
+        pages: Mapping[str, Page],
+        hits: Collection[str],
+        crawler: Crawler,
+        terms: Terms,
+        barred: Collection[str],
+        texts: Texts,
+        clock: Clock,
+    ) -> None:
+        super().__init__(pages, hits, crawler, terms, barred, texts)
+        self._clock = clock
+        self._now = 0.0
+        #: What is to happen, the earliest first.
+        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._events = count()
+        self._clocks = HostClocks(clock.delay, UNLIMITED, dict[str, HostState]().get, clock.factor)
+        self._ready = lambda name: self._clocks.ready(name, self._now)
+        #: The hosts whose robots.txt was asked for: a page comes a delay after it.
+        self._known: set[str] = set()
+        #: When this machine is done with what came.
+        self._reads_until = 0.0
+        self._pace = Pace(clock.connections)
+
+    def run(self, seeds: Sequence[str]) -> list[Request]:
+        self._begin(seeds, first=False)
+        while True:
+            while (choice := self._next()) is not None:
+                self._ask(choice)
+            if not self._due or self._due[0][0] > self._clock.seconds:
+                return self._answered
+            self._now, _, happen = heappop(self._due)
+            happen()
+
+    def _window(self) -> int:
+        return self._pace.window if self._clock.paced else self._clock.connections
+
+    def _after(self, seconds: float, happen: Callable[[], None]) -> None:
+        heappush(self._due, (self._now + seconds, next(self._events), happen))
+
+    def _ask(self, choice: Choice) -> None:
+        self._flying[choice.url] = choice
+        name, clock, began = host(choice.url), self._clock, self._now
+        if name not in self._known:
+            began += max(clock.delay, min(clock.latency(f"{origin(choice.url)}/robots.txt"), clock.patience))
+        self._known.add(name)
+        self._clocks.started(name, began)
+        waits = clock.latency(choice.url)
+        came = partial(self._came, choice.url, began, waits <= clock.patience)
+        self._after(began - self._now + min(waits, clock.patience), came)
+
+    def _came(self, url: str, began: float, answered: bool) -> None:
+        """Take in an answer, or that there is none; a page is judged when all before it are."""
+        name, now = host(url), self._now
+
+        def take(state: HostState) -> None:
+            state.answered(began, now - began)
+            if answered:
+                state.succeeded(now)
+            else:
+                state.failed(now)
+
+        self._clocks.finished(name, now)
+        self._clocks.told(name, take)
+        self._clocks.answered(name)
+        self._after(self._clocks.wait(name, now).until - now, _nothing)
+        if answered and url in self._pages:
+            self._reads_until = max(self._reads_until, now) + self._clock.reading
+            self._after(self._reads_until - now, partial(self._judge, url, began, now))
+        elif answered:
+            self._answer(url, began, now)
+        else:  # for now: that says nothing of the page
+            choice = self._flying.pop(url)
+            self._answered.append(Request(url, False, False, choice.probability, choice.explored, began, now))
+
+    def _judge(self, url: str, began: float, answered: float) -> None:
+        self._answer(url, began, answered)
+        self._pace.judged(self._now, self._now - answered)
+
+
+def _nothing() -> None:
+    """Do nothing: a host may be asked again, which the next choice sees."""

@@ -1,0 +1,256 @@
+"""The links of the synthetic web's pages: where topical locality comes from.
+
+An article links within its section (mostly to the same topic and sub-topic), to other sites (mostly to the
+same topic, popular pages more often), to a few pages at random, and to its home page and hub. Hubs list the
+articles of their section, home pages list hubs, some articles and other home pages. In an opaque web an
+article links to any of its section and of the web, and no link says what its target is about.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from urllib.parse import urlsplit
+
+from scentline_lab.synthetic.plan import HUB_SIZE, Plan, PlannedPage
+
+_WITHIN, _ACROSS, _NOISE = 4, 3, 3
+# Of the links within a section: to the same sub-topic, and to the same topic at least.
+_SAME_SUBTOPIC, _SAME_TOPIC = 0.35, 0.25
+# Of the links across sites: to the same topic; of those, to the same sub-topic.
+_ACROSS_SAME_TOPIC, _ACROSS_SAME_SUBTOPIC = 0.55, 0.6
+# Of the links to an article: to its old URL, or to a page of its site that is gone.
+_TO_OLD, _TO_MISSING = 0.3, 0.02
+_TO_PRIVATE, _TO_FILE = 0.08, 0.04
+_FEATURED, _NEIGHBOURS = 6, 3
+# Of the links drawn to a site of the next era, those that are taken; none leads further, or back.
+_TO_NEXT_ERA = 0.15
+#: Where a site's calendar begins; the number of the day follows.
+CALENDAR = "/calendar/day/"
+#: The anchor text of a link that is a picture.
+PICTURE = ""
+_GENERIC = ("read more", "here", "this page", "more about it", "continue")
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperlink:
+    """A link as a page has it: ``href`` as written, the canonical ``target``, the anchor text, the place.
+
+    ``page`` is the planned page that the target leads to, None where there is none.
+    """
+
+    href: str
+    target: str
+    anchor: str
+    place: str
+    page: PlannedPage | None
+
+
+class Linker:
+    """Chooses each page's links; equal seeds and plans give equal links.
+
+    A share ``dead`` of the links to articles, wherever they stand, lead into an archive of the article's site
+    that is gone, with the anchor that the article would have. Home pages and hubs of a web with ``calendars``
+    lead to that of their site. Sites are divided into so many ``eras``, in their order: links keep to an era,
+    and now and then lead to the next.
+    """
+
+    def __init__(
+        self, seed: int, plan: Plan, dead: float = 0.0, *, calendars: bool = False, eras: int = 1
+    ) -> None:
+        self._seed = seed
+        self._plan = plan
+        self._dead = dead
+        self._calendars = calendars
+        self._eras = eras
+        self._nearby: dict[tuple[int, int, str], list[PlannedPage]] = {}
+        self._popularity: dict[str, list[float]] = {}
+
+    def links(self, page: PlannedPage) -> list[Hyperlink]:
+        """Return the links of ``page`` in the order in which it has them."""
+        rng = random.Random(f"{self._seed}/links/{page.number}")
+        if page.kind == "home":
+            found = self._of_home(rng, page)
+        elif page.kind == "hub":
+            found = self._of_hub(rng, page)
+        else:
+            found = self._of_article(rng, page)
+        if self._dead:
+            chance = random.Random(f"{self._seed}/dead/{page.number}")
+            found = [self._gone(link) if chance.random() < self._dead else link for link in found]
+        if self._calendars and page.kind in ("home", "hub"):
+            found.append(self._calendar(page))
+        return found
+
+    def _gone(self, link: Hyperlink) -> Hyperlink:
+        to = link.page
+        if to is None or to.kind != "article":
+            return link
+        target = f"http://{self._plan.sites[to.site].host}/archive/{_path(to.url).rpartition('/')[2]}"
+        return Hyperlink(target, target, link.anchor, link.place, None)
+
+    def _calendar(self, page: PlannedPage) -> Hyperlink:
+        target = f"http://{self._plan.sites[page.site].host}{CALENDAR}0"
+        return Hyperlink(_path(target), target, "calendar", "nav", None)
+
+    def _of_home(self, rng: random.Random, page: PlannedPage) -> list[Hyperlink]:
+        plan, site = self._plan, self._plan.sites[page.site]
+        hubs = [plan.hubs[page.site, section][0] for section in range(len(site.sections))]
+        own = [article for hub in hubs for article in plan.in_section[page.site, hub.section]]
+        others = [home for home in plan.homes if home is not page and self._near_in_time(rng, page, home)]
+        return [
+            *(self._link(rng, page, hub, "nav") for hub in hubs),
+            *(self._link(rng, page, found, "list") for found in _sample(rng, own, _FEATURED)),
+            *(self._link(rng, page, found, "foot") for found in _sample(rng, others, _NEIGHBOURS)),
+        ]
+
+    def _of_hub(self, rng: random.Random, page: PlannedPage) -> list[Hyperlink]:
+        plan, place = self._plan, (page.site, page.section)
+        hubs = plan.hubs[place]
+        index = hubs.index(page)
+        listed = plan.in_section[place][index * HUB_SIZE : (index + 1) * HUB_SIZE]
+        return [
+            self._link(rng, page, plan.homes[page.site], "nav", "home"),
+            *(self._link(rng, page, article, "list") for article in listed),
+            *(self._link(rng, page, found, "foot") for found in _sample(rng, plan.private[place], 1)),
+            *(self._link(rng, page, hub, "foot", "next page") for hub in hubs[index + 1 : index + 2]),
+        ]
+
+    def _of_article(self, rng: random.Random, page: PlannedPage) -> list[Hyperlink]:
+        plan, place = self._plan, (page.site, page.section)
+        body = [self._within(rng, page) for _ in range(_WITHIN)]
+        body += [self._of_the_time(rng, page, self._across) for _ in range(_ACROSS)]
+        body += [self._of_the_time(rng, page, self._anywhere) for _ in range(_NOISE)]
+        if plan.private[place] and rng.random() < _TO_PRIVATE:
+            body.append(rng.choice(plan.private[place]))
+        rng.shuffle(body)
+        distinct = [found for found in dict.fromkeys(body) if found is not page]
+        return [
+            self._link(rng, page, plan.homes[page.site], "nav", "home"),
+            self._link(rng, page, plan.hubs[place][0], "nav"),
+            *(self._link(rng, page, found, "body") for found in distinct),
+            *self._extras(rng, page),
+        ]
+
+    def _within(self, rng: random.Random, page: PlannedPage) -> PlannedPage:
+        assert page.topic is not None
+        section = self._plan.in_section[page.site, page.section]
+        if self._plan.opaque:
+            return rng.choice(section)
+        point = rng.random()
+        if point < _SAME_SUBTOPIC:
+            return rng.choice(self._near(page.site, page.section, page.category) or section)
+        if point < _SAME_SUBTOPIC + _SAME_TOPIC:
+            return rng.choice(self._near(page.site, page.section, page.topic.name) or section)
+        return rng.choice(section)
+
+    def _near(self, site: int, section: int, category: str) -> list[PlannedPage]:
+        """Return a section's articles of a category, those of its sub-topics among them."""
+        key = (site, section, category)
+        if key not in self._nearby:
+            found = self._plan.in_section[site, section]
+            self._nearby[key] = [
+                article
+                for article in found
+                if article.category == category or article.category.startswith(f"{category}.")
+            ]
+        return self._nearby[key]
+
+    def _of_the_time(
+        self,
+        rng: random.Random,
+        page: PlannedPage,
+        draw: Callable[[random.Random, PlannedPage], PlannedPage],
+    ) -> PlannedPage:
+        """Draw until it is a page of this era, or now and then of the next."""
+        while not self._near_in_time(rng, page, found := draw(rng, page)):
+            pass
+        return found
+
+    def _near_in_time(self, rng: random.Random, page: PlannedPage, other: PlannedPage) -> bool:
+        later = self.era(other) - self.era(page)
+        return later == 0 or (later == 1 and rng.random() < _TO_NEXT_ERA)
+
+    def era(self, page: PlannedPage) -> int:
+        """Return the era of a page's site, from 0."""
+        return page.site * self._eras // len(self._plan.sites)
+
+    def _anywhere(self, rng: random.Random, page: PlannedPage) -> PlannedPage:
+        return rng.choice(self._plan.articles)
+
+    def _across(self, rng: random.Random, page: PlannedPage) -> PlannedPage:
+        assert page.topic is not None
+        if self._plan.opaque or rng.random() >= _ACROSS_SAME_TOPIC:
+            return self._anywhere(rng, page)
+        category = page.category if rng.random() < _ACROSS_SAME_SUBTOPIC else page.topic.name
+        return self.popular(rng, category)
+
+    def popular(self, rng: random.Random, category: str) -> PlannedPage:
+        """Return an article of a category; the k-th most popular one is 1/sqrt(k) as likely as the first."""
+        found = self._plan.of_category[category] or self._plan.articles
+        weights = self._popularity.get(category)
+        if weights is None:
+            order = list(range(1, len(found) + 1))
+            random.Random(f"{self._seed}/popularity/{category}").shuffle(order)
+            weights = self._popularity[category] = list(accumulate(rank**-0.5 for rank in order))
+        return rng.choices(found, cum_weights=weights)[0]
+
+    def _extras(self, rng: random.Random, page: PlannedPage) -> list[Hyperlink]:
+        site = self._plan.sites[page.site]
+        extras = []
+        copy = self._plan.copy_url.get(page.number)
+        if copy is not None:
+            extras.append(Hyperlink(_path(copy), copy, "print version", "foot", page))
+        if rng.random() < _TO_FILE:
+            target = f"http://{site.host}/files/report.pdf"
+            extras.append(Hyperlink(_path(target), target, "report (PDF)", "foot", None))
+        return extras
+
+    def _link(
+        self, rng: random.Random, page: PlannedPage, to: PlannedPage, place: str, anchor: str | None = None
+    ) -> Hyperlink:
+        target, reached = to.url, True
+        if to.kind == "article" and place != "list":
+            point = rng.random()
+            old = self._plan.old_url.get(to.number)
+            if point < _TO_MISSING:
+                target, reached = rng.choice(self._plan.missing[to.site]), False
+            elif old is not None and point < _TO_OLD:
+                target = old
+        href = _written(rng, target, same_site=to.site == page.site)
+        return Hyperlink(href, target, anchor or self._anchor(rng, to), place, to if reached else None)
+
+    def _anchor(self, rng: random.Random, to: PlannedPage) -> str:
+        if self._plan.opaque:
+            return rng.choice((*_GENERIC, str(rng.randint(1, 99)), PICTURE))
+        return _anchor(rng, to)
+
+
+def _anchor(rng: random.Random, to: PlannedPage) -> str:
+    words = to.title.split()
+    if to.kind in ("home", "hub") or len(words) < 3:
+        return to.title
+    point = rng.random()
+    if point < 0.15:
+        return rng.choice(_GENERIC)
+    return to.title if point < 0.4 else " ".join(words[: rng.randint(2, 3)])
+
+
+def _written(rng: random.Random, target: str, *, same_site: bool) -> str:
+    """Return the target as an author may write it: relative, with a fragment, or with a needless port."""
+    href = _path(target) if same_site else target
+    point = rng.random()
+    if point < 0.08:
+        return f"{href}#part-{rng.randint(1, 4)}"
+    if point < 0.12 and not same_site:
+        host = urlsplit(target).netloc
+        return target.replace(host, f"{host.upper()}:80", 1)
+    return href
+
+
+def _path(url: str) -> str:
+    return urlsplit(url).path
+
+
+def _sample(rng: random.Random, pages: Sequence[PlannedPage], count: int) -> list[PlannedPage]:
+    return rng.sample(pages, min(count, len(pages)))

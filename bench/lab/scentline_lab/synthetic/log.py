@@ -1,0 +1,217 @@
+"""The log of a proxy through which the synthetic web's users browse, in Squid's native format.
+
+Beside the page views of each person's sessions it holds what such a log holds: the styles and images of pages,
+searches sent with POST, pages not modified since (304), redirects, dead links, tunnels to other sites, and
+lines that are damaged.
+"""
+
+import heapq
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from scentline.agents.offline.squidlog import squid_line
+from scentline_lab.synthetic.links import Hyperlink, Linker
+from scentline_lab.synthetic.plan import Plan, PlannedPage
+from scentline_lab.synthetic.vocabulary import Topic
+
+# A link to a page of a user's taste is this many times as likely to be followed as another one.
+_PULL = 8.0
+# Sessions that begin at a page of the user's taste, as from a search; the others at a home page.
+_BEGIN_AT_TASTE = 0.75
+_GO_ON, _GO_BACK = 0.88, 0.15
+_MAX_SESSION = 40
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person: the address that stands in the log, and the names of one or two topics they like."""
+
+    address: str
+    tastes: tuple[str, ...]
+
+
+#: What a request met: a page seen, the old URL of a page, or a dead link.
+Met: TypeAlias = Literal["page", "moved", "missing"]
+
+
+def make_users(seed: int, count: int, topics: Sequence[Topic]) -> list[User]:
+    """Return ``count`` users, at most 65,000 with addresses of their own."""
+    rng = random.Random(f"{seed}/users")
+    numbers = rng.sample(range(256, 256 * 255), count)
+    return [
+        User(
+            f"10.20.{number // 256}.{number % 256}",
+            tuple(topic.name for topic in rng.sample(topics, min(len(topics), rng.choice((1, 1, 2))))),
+        )
+        for number in numbers
+    ]
+
+
+def browse(rng: random.Random, plan: Plan, linker: Linker, user: User) -> Iterator[tuple[str, Met]]:
+    """Return the URLs of one session in order, with what each met.
+
+    The user starts at a page they like or at a home page and follows links, now and then from the page
+    before; robots.txt does not bind people.
+    """
+    page = _begin(rng, plan, linker, user)
+    before = page
+    yield page.url, "page"
+    for _ in range(_MAX_SESSION):
+        if rng.random() > _GO_ON:
+            return
+        if rng.random() < _GO_BACK:
+            page = before
+        link = _choose(rng, linker.links(page), user)
+        if link is None:
+            return
+        if link.page is None:
+            yield link.target, "missing"
+            continue
+        if link.target in plan.moved:
+            yield link.target, "moved"
+            yield link.page.url, "page"
+        else:
+            yield link.target, "page"
+        before, page = page, link.page
+
+
+def _begin(rng: random.Random, plan: Plan, linker: Linker, user: User) -> PlannedPage:
+    if rng.random() < _BEGIN_AT_TASTE:
+        return linker.popular(rng, rng.choice(user.tastes))
+    return rng.choice(plan.homes)
+
+
+def _choose(rng: random.Random, links: Sequence[Hyperlink], user: User) -> Hyperlink | None:
+    seen = [link for link in links if not link.target.endswith(".pdf")]
+    if not seen:
+        return None
+    return rng.choices(seen, weights=[_PULL if _liked(link, user) else 1.0 for link in seen])[0]
+
+
+def _liked(link: Hyperlink, user: User) -> bool:
+    return link.page is not None and link.page.topic is not None and link.page.topic.name in user.tastes
+
+
+#: 2024-01-08, a Monday, 08:00 UTC.
+START = 1_704_700_800.0
+
+_BETWEEN_SESSIONS = 1800.0
+_BETWEEN_PAGES = 25.0
+_REDIRECT = 0.2
+_LOGO_AGAIN, _SEARCH, _TUNNEL, _MALFORMED = 0.2, 0.03, 0.02, 0.004
+
+_Event = tuple[float, int, str]
+
+
+def write_log(seed: int, plan: Plan, linker: Linker, users: Sequence[User], accesses: int) -> Iterator[str]:
+    """Return the lines, in time order, until ``accesses`` pages have been seen; no users, no lines."""
+    rng = random.Random(f"{seed}/log")
+    proxy = _Proxy(rng, plan)
+    # The user whose next session is due first; sessions of different users overlap.
+    due = [(START + rng.expovariate(1 / _BETWEEN_SESSIONS), number) for number in range(len(users))]
+    heapq.heapify(due)
+    while due and proxy.views < accesses:
+        time, number = heapq.heappop(due)
+        redirected = False
+        for url, met in browse(rng, plan, linker, users[number]):
+            time += _REDIRECT if redirected else rng.expovariate(1 / _BETWEEN_PAGES)
+            redirected = met == "moved"
+            proxy.request(time, users[number].address, url, met)
+            if proxy.views == accesses:
+                break
+        heapq.heappush(due, (time + rng.expovariate(1 / _BETWEEN_SESSIONS), number))
+    for _, _, line in sorted(proxy.events):
+        if rng.random() < _MALFORMED:
+            yield _damaged(rng, line)
+        yield line
+
+
+class _Proxy:
+    """Gathers the lines that requests leave; the order in which they came breaks ties of time."""
+
+    def __init__(self, rng: random.Random, plan: Plan) -> None:
+        self.events: list[_Event] = []
+        self.views = 0
+        self._rng = rng
+        self._plan = plan
+        self._hosts = {site.host: number for number, site in enumerate(plan.sites)}
+        self._seen: set[tuple[str, str]] = set()
+
+    def request(self, time: float, client: str, url: str, met: Met) -> None:
+        """Log a request for a page, and what the browser asks for on its account."""
+        if met == "moved":
+            self._log(time, client, url, status=self._plan.moved[url][0], size=310, content_type="text/plain")
+        elif met == "missing":
+            self._log(time, client, url, status=404, size=290, content_type="text/plain")
+        else:
+            self.views += 1
+            self._view(time, client, url)
+
+    def _view(self, time: float, client: str, url: str) -> None:
+        rng = self._rng
+        if (client, url) in self._seen and rng.random() < 0.5:
+            self._log(time, client, url, status=304, size=210, result="TCP_REFRESH_UNMODIFIED")
+        else:
+            self._log(time, client, url, size=rng.randint(2500, 6000), content_type="text/html")
+        self._seen.add((client, url))
+        root = f"http://{urlsplit(url).netloc}"
+        if (client, root) not in self._seen:
+            self._log(time + 0.15, client, f"{root}/style.css", size=240, content_type="text/css")
+            self._log(time + 0.21, client, f"{root}/logo.png", size=310, content_type="image/png")
+            self._seen.add((client, root))
+        elif rng.random() < _LOGO_AGAIN:
+            self._log(
+                time + 0.2,
+                client,
+                f"{root}/logo.png",
+                size=310,
+                result="TCP_MEM_HIT",
+                content_type="image/png",
+            )
+        if rng.random() < _SEARCH:
+            found = rng.randint(900, 4000)
+            self._log(time + 6, client, f"{root}/search", method="POST", size=found, content_type="text/html")
+        if rng.random() < _TUNNEL:
+            self._log(time + 1, client, "mail.example:443", method="CONNECT", size=4100, result="TCP_TUNNEL")
+
+    def _log(
+        self,
+        time: float,
+        client: str,
+        url: str,
+        *,
+        size: int,
+        status: int = 200,
+        method: str = "GET",
+        result: str = "TCP_MISS",
+        content_type: str | None = None,
+    ) -> None:
+        hit = result == "TCP_MEM_HIT"
+        host = urlsplit(url).netloc
+        line = squid_line(
+            time=time,
+            elapsed=0 if hit else self._rng.randint(4, 400),
+            client=client,
+            status=status,
+            size=size,
+            url=url,
+            method=method,
+            result=result,
+            hierarchy="HIER_NONE" if hit else "HIER_DIRECT",
+            server="-" if hit else f"192.0.2.{self._hosts.get(host, 200) % 200 + 1}",
+            content_type=content_type,
+        )
+        self.events.append((time, len(self.events), line))
+
+
+def _damaged(rng: random.Random, line: str) -> str:
+    """Return what a line looks like after a full disk, a crash or another program's hand."""
+    kind = rng.randrange(4)
+    if kind == 0:
+        return line[: rng.randint(5, 40)]
+    if kind == 1:
+        return line.replace(" ", "")
+    return "2024/01/08 09:00:00| WARNING: disk is full" if kind == 2 else "\x00\x00\x16\x03\x01"

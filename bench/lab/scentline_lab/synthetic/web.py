@@ -1,0 +1,305 @@
+"""The synthetic web: the page at each URL, its text and HTML, what it is about, and who visited it."""
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import accumulate
+from urllib.parse import urlsplit
+
+from scentline.agents.offline.answer import Answer, plain
+from scentline.models.url import canonical
+from scentline_lab.synthetic.links import CALENDAR, PICTURE, Hyperlink, Linker
+from scentline_lab.synthetic.log import User, make_users, write_log
+from scentline_lab.synthetic.plan import Plan, PlannedPage, Site, make_plan
+from scentline_lab.synthetic.vocabulary import COMMON, TOPICS, Subtopic, Topic
+
+# What the words of a page are drawn from; what a page has no topic or sub-topic for is common words.
+_TOPIC_SHARE, _SUBTOPIC_SHARE, _FOREIGN_SHARE = 0.22, 0.12, 0.06
+_ARTICLE_WORDS = (180, 420)
+_OTHER_WORDS = 60
+_SENTENCE_WORDS = (7, 16)
+_SHOWN = '<img src="/logo.png" alt="">'
+
+
+class Writer:
+    """Writes pages; equal seeds give equal pages."""
+
+    def __init__(self, seed: int, topics: Sequence[Topic]) -> None:
+        self._seed = seed
+        parts = [topic.words for topic in topics]
+        parts += [subtopic.words for topic in topics for subtopic in topic.subtopics]
+        self._foreign = sorted({word for words in parts for word in words})
+        self._mixtures: dict[tuple[str, str], tuple[list[str], list[float]]] = {}
+
+    def html(self, page: PlannedPage, links: Iterable[Hyperlink], site: Site) -> bytes:
+        """Return the page in its site's encoding."""
+        rng = random.Random(f"{self._seed}/text/{page.number}")
+        placed: dict[str, list[str]] = {"nav": [], "body": [], "list": [], "foot": []}
+        for link in links:
+            shown = _SHOWN if link.anchor == PICTURE else escape(link.anchor)
+            placed[link.place].append(f'<a href="{escape(link.href)}">{shown}</a>')
+        listed = "".join(f"<li>{link}</li>\n" for link in placed["list"])
+        text = (
+            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="{site.encoding}">'
+            f"<title>{escape(page.title)}</title>"
+            '<link rel="stylesheet" href="/style.css"></head>\n<body>\n'
+            f'<div class="nav"><img src="/logo.png" alt=""> {" | ".join(placed["nav"])}</div>\n'
+            f"<h1>{escape(page.title)}</h1>\n{self._paragraphs(rng, page, placed['body'])}"
+            f"<ul>\n{listed}</ul>\n<p>{' | '.join(placed['foot'])}</p>\n</body></html>\n"
+        )
+        return text.encode(site.encoding, "xmlcharrefreplace")
+
+    def _paragraphs(self, rng: random.Random, page: PlannedPage, links: list[str]) -> str:
+        sentences = self._sentences(rng, page)
+        for link in links:
+            words = sentences[rng.randrange(len(sentences))]
+            words.insert(rng.randint(1, len(words)), link)
+        written = [f"{' '.join(words)}." for words in sentences]
+        return "".join(f"<p>{' '.join(written[at : at + 4])}</p>\n" for at in range(0, len(written), 4))
+
+    def _sentences(self, rng: random.Random, page: PlannedPage) -> list[list[str]]:
+        mixture, weights = self._mixture(page.topic, page.subtopic)
+        short = page.kind in ("home", "hub")
+        words = rng.choices(
+            mixture, cum_weights=weights, k=_OTHER_WORDS if short else rng.randint(*_ARTICLE_WORDS)
+        )
+        if page.subtopic is not None:
+            words[rng.randrange(len(words))] = page.subtopic.keyword
+        sentences = []
+        while words:
+            size = rng.randint(*_SENTENCE_WORDS)
+            sentence, words = words[:size], words[size:]
+            sentence[0] = sentence[0].capitalize()
+            sentences.append(sentence)
+        return sentences
+
+    def _mixture(self, topic: Topic | None, subtopic: Subtopic | None) -> tuple[list[str], list[float]]:
+        key = (topic.name if topic else "", subtopic.name if subtopic else "")
+        if key not in self._mixtures:
+            parts: list[tuple[float, Sequence[str], list[float]]] = [
+                (_FOREIGN_SHARE, self._foreign, [1.0] * len(self._foreign))
+            ]
+            if topic is not None:
+                parts.append((_TOPIC_SHARE, topic.words, _zipf(len(topic.words))))
+            if subtopic is not None:
+                parts.append((_SUBTOPIC_SHARE, subtopic.words, _zipf(len(subtopic.words))))
+            parts.append((1 - sum(share for share, _, _ in parts), COMMON, _zipf(len(COMMON))))
+            self._mixtures[key] = _mixed(parts)
+        return self._mixtures[key]
+
+
+def _mixed(parts: Iterable[tuple[float, Sequence[str], list[float]]]) -> tuple[list[str], list[float]]:
+    words: list[str] = []
+    weights: list[float] = []
+    for share, part, part_weights in parts:
+        scale = share / sum(part_weights)
+        words += part
+        weights += [scale * weight for weight in part_weights]
+    return words, list(accumulate(weights))
+
+
+def _zipf(count: int) -> list[float]:
+    return [1 / rank for rank in range(1, count + 1)]
+
+
+_ROBOTS = "User-agent: *\nDisallow: /private/\n\nUser-agent: NoisyBot\nDisallow: /\n"
+_PDF = b"%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\ntrailer << /Root 1 0 R >>\n%%EOF\n"
+_PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c6360000002000001e221bc330000000049454e44ae426082"
+)
+_FILES = {
+    "/style.css": ("text/css", b"body { max-width: 40em }\n"),
+    "/logo.png": ("image/png", _PNG),
+    "/files/report.pdf": ("application/pdf", _PDF),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is true of a synthetic web, for tests to compare with.
+
+    ``pages`` counts, for each topic, the HTML pages that a crawler may fetch (copies not counted);
+    ``forbidden`` are the URLs that a robots.txt forbids; ``redirects`` and ``duplicates`` map a URL to the
+    one it leads to or repeats; ``missing`` are linked and answered 404; ``files`` are no HTML; ``encodings``
+    are by host.
+    """
+
+    pages: dict[str, int]
+    forbidden: frozenset[str]
+    redirects: dict[str, str]
+    duplicates: dict[str, str]
+    missing: frozenset[str]
+    files: frozenset[str]
+    encodings: dict[str, str]
+
+
+class SyntheticWeb:
+    """A web generated from ``seed``: ``sites`` hosts of about ``pages_per_site`` articles, ``topics`` topics.
+
+    It assumes of the real web what focused crawling lives on, and no more than can be read here, in
+    `synthetic.plan` and in `synthetic.links`. Pages link to their own topic
+    more often than chance would (a little over half of the links in the text): within a site, for a site's
+    four sections have a topic each, that of 70 % of their articles; and across sites, where 55 % of the
+    links keep to the topic. Three of ten links in the text go anywhere. An article's words are drawn for a
+    third from its topic and sub-topic and for the rest from words that all pages share; anchors mostly tell
+    what their target is about; half of the section names tell their topic, host names nothing. Every
+    article is listed on a hub of its section, so that nothing is out of reach. The topics have about equal
+    shares of the pages; a topic's first sub-topic, whose keyword stands on each of its pages, has about
+    42 % of the topic's.
+
+    What a crawler has to bear is there too: a robots.txt that forbids ``/private/`` (pages that are linked
+    and on topic), pages that moved (301, 302), exact copies under ``/print/``, dead links, a PDF, sites
+    in ISO-8859-1 and Windows-1252, hosts without robots.txt, relative and oddly written links.
+
+    A web may be worse: ``dead`` is the share of the links to articles that lead into archives that are gone,
+    with the anchors of the articles; and each site may have a calendar of so many ``days``, a page each that
+    links to others and holds nothing.
+
+    Its topics may move: there are so many ``eras``, a part of the sites each, and links keep to an era or now
+    and then lead to the next. With each era what a category names moves on by one topic: what was Sports is
+    Science then, in words, links and places. Seeds are of the first era.
+
+    Each site has a registered domain of its own; with fewer ``owners`` the other sites are subdomains
+    of theirs.
+
+    It may be ``opaque``: then links are generic words, numbers and pictures, URLs numbers, and neither
+    sections nor links keep to a topic. What a page is about stands in its title and text, and in what its
+    users like.
+
+    Equal parameters give the same web, byte for byte.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        sites: int = 12,
+        pages_per_site: int = 200,
+        topics: int = 12,
+        *,
+        dead: float = 0.0,
+        days: int = 0,
+        eras: int = 1,
+        owners: int | None = None,
+        opaque: bool = False,
+    ) -> None:
+        self._seed = seed
+        self._days = days
+        self._topics = TOPICS[:topics]
+        self._plan: Plan = make_plan(seed, sites, pages_per_site, topics, owners, opaque=opaque)
+        self._hosts = {site.host: number for number, site in enumerate(self._plan.sites)}
+        self._linker = Linker(seed, self._plan, dead, calendars=days > 0, eras=eras)
+        self._writer = Writer(seed, self._topics)
+
+    def answer(self, url: str, headers: Mapping[str, str]) -> Answer:
+        """Return what a request for ``url`` is answered; the request's ``headers`` change nothing."""
+        asked = canonical(url)
+        parts = urlsplit(asked or "")
+        if asked is None or parts.scheme != "http" or parts.netloc not in self._hosts:
+            return plain(404, "no such host")
+        site = self._plan.sites[self._hosts[parts.netloc]]
+        page = self._plan.by_url.get(asked) or self._plan.copies.get(asked)
+        if page is not None:
+            charset = f"; charset={site.encoding}" if site.declared else ""
+            body = self._writer.html(page, self._linker.links(page), site)
+            return Answer(200, (("Content-Type", f"text/html{charset}"),), body)
+        if asked in self._plan.moved:
+            status, to = self._plan.moved[asked]
+            answer = plain(status, "moved")
+            return Answer(status, (*answer.headers, ("Location", to.url)), answer.body)
+        if parts.path.startswith(CALENDAR):
+            return self._day(parts.path.removeprefix(CALENDAR), site)
+        return _file(parts.path, site)
+
+    def _day(self, name: str, site: Site) -> Answer:
+        """Return the page of a day of a site's calendar: it links to the days after it, and the home page."""
+        if not name.isdecimal() or str(int(name)) != name or int(name) >= self._days:
+            return plain(404, "no such day")
+        day = int(name)
+        later = (number for number in (day + 1, day + 7, day + 30) if number < self._days)
+        links = "".join(f'<li><a href="{CALENDAR}{number}">day {number}</a></li>' for number in later)
+        text = (
+            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="{site.encoding}">'
+            f'<title>Calendar, day {day}</title></head>\n<body><a href="/">home</a>'
+            f"<p>Nothing happens on day {day}.</p><ul>{links}</ul></body></html>\n"
+        )
+        headers = (("Content-Type", f"text/html; charset={site.encoding}"),)
+        return Answer(200, headers, text.encode(site.encoding))
+
+    def urls(self) -> Iterator[str]:
+        """Yield every URL that a crawler may fetch: pages, days, redirects, files and robots.txt."""
+        yield from (page.url for page in self._plan.pages if page.kind != "private")
+        yield from self._plan.copies
+        yield from self._plan.moved
+        for site in self._plan.sites:
+            root = f"http://{site.host}"
+            yield from (f"{root}{CALENDAR}{day}" for day in range(self._days))
+            yield from (f"{root}{path}" for path in _FILES)
+            if site.robots:
+                yield f"{root}/robots.txt"
+
+    def planned(self, url: str) -> PlannedPage | None:
+        """Return what is planned at a canonical URL; None where there is no page or a copy of one."""
+        return self._plan.by_url.get(url)
+
+    def links(self, url: str) -> list[Hyperlink]:
+        """Return the links of the page at a canonical URL; KeyError where none is planned."""
+        return self._linker.links(self._plan.by_url[url])
+
+    def labels(self) -> Iterator[tuple[str, str]]:
+        """Return the URL and the category, such as ``Sports.Hockey``, of every page, copies included."""
+        for page in self._plan.pages:
+            yield page.url, self._category(page)
+        for url, page in self._plan.copies.items():
+            yield url, self._category(page)
+
+    def _category(self, page: PlannedPage) -> str:
+        """Return what a page is about by the names of its era."""
+        if page.topic is None:
+            return page.category
+        topics = self._topics
+        topic = topics[(topics.index(page.topic) - self._linker.era(page)) % len(topics)]
+        if page.subtopic is None:
+            return topic.name
+        return f"{topic.name}.{topic.subtopics[page.topic.subtopics.index(page.subtopic)].name}"
+
+    def seeds(self, count: int) -> list[str]:
+        """Return ``count`` distinct home pages to start from, or all where there are fewer."""
+        homes = [page.url for page in self._plan.homes if not self._linker.era(page)]
+        return random.Random(f"{self._seed}/seeds").sample(homes, min(count, len(homes)))
+
+    def users(self, count: int) -> list[User]:
+        """Return the people who browse this web: their addresses, and the topics that they like."""
+        return make_users(self._seed, count, self._topics)
+
+    def access_log(self, users: int, accesses: int) -> Iterator[str]:
+        """Return the lines of a proxy's log, in Squid's native format, of ``accesses`` page views.
+
+        See `synthetic.log` for what else stands in it.
+        """
+        return write_log(self._seed, self._plan, self._linker, self.users(users), accesses)
+
+    def facts(self) -> Facts:
+        """Return what is true of this web."""
+        plan = self._plan
+        open_pages: list[PlannedPage] = [page for page in plan.pages if page.kind != "private"]
+        return Facts(
+            pages=dict(Counter(self._category(page).partition(".")[0] for page in open_pages if page.topic)),
+            forbidden=frozenset(page.url for page in plan.pages if page.kind == "private"),
+            redirects={url: page.url for url, (_, page) in plan.moved.items()},
+            duplicates={url: page.url for url, page in plan.copies.items()},
+            missing=frozenset(url for urls in plan.missing.values() for url in urls),
+            files=frozenset(f"http://{site.host}{path}" for site in plan.sites for path in _FILES),
+            encodings={site.host: site.encoding for site in plan.sites},
+        )
+
+
+def _file(path: str, site: Site) -> Answer:
+    if path == "/robots.txt" and site.robots:
+        return plain(200, _ROBOTS)
+    if path in _FILES:
+        content_type, body = _FILES[path]
+        return Answer(200, (("Content-Type", content_type),), body)
+    return plain(404, "no such page")
